@@ -1,0 +1,54 @@
+# Makefile - a thin front over CMake, which knows how to build, and over the scripts in dev/.
+# SPDX-License-Identifier: MIT
+
+BUILD := build
+SECONDS ?= 300
+
+.PHONY: all flavours run test lint format symbols count bench stress install clean help
+.DEFAULT_GOAL := all
+
+all: $(BUILD)/build.ninja ## build libprairie.so and libprairie.a in build/ (plain `make`)
+	@cmake --build $(BUILD) --target prairie_shared prairie_static
+
+flavours: $(BUILD)/build.ninja ## build every flavour: plain, check, audit, check-tiny, audit-tiny
+	@cmake --build $(BUILD) --target flavours
+
+run: ## run a real program on prairie and on the C library, and compare; PROGRAM='...'
+	@dev/setup build run
+	@$(MAKE) --no-print-directory all
+	@dev/run
+
+test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some
+	@dev/test $(ARGS)
+
+lint: ## check format, floors, words, warnings, symbols, and style (which only warns)
+	@dev/lint
+
+format: ## rewrite all C files in our format
+	@dev/check_format.sh --rewrite
+
+symbols: all ## rewrite dev/symbols.txt from the library that is built now
+	@dev/check_symbols.sh --rewrite
+
+count: all ## compare instructions, loads, stores, branches and locks with the committed tables
+	@dev/count
+
+bench: ## compare allocators on the micro patterns; ARGS go to dev/micro
+	@dev/setup build bench
+	@$(MAKE) --no-print-directory all
+	@dev/micro $(ARGS)
+
+stress: ## run the stress tests for SECONDS=300 each
+	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
+
+install: all ## install under PREFIX=/usr/local (DESTDIR is honoured)
+	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+clean: ## remove everything that was built
+	@rm -rf $(BUILD)
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(BUILD)/build.ninja:
+	@cmake -S . -B $(BUILD) -G Ninja

@@ -1,0 +1,96 @@
+# flavour.cmake - one compilation of the unity file, and the two libraries made from it.
+# SPDX-License-Identifier: MIT
+
+set(PRAIRIE_UNITY ${PROJECT_SOURCE_DIR}/src/prairie.c)
+
+# Our own code must not become a call to the functions that it implements: to a compiler that knows
+# malloc, a loop that clears what malloc gave is calloc.
+set(PRAIRIE_NO_BUILTIN "")
+foreach(name malloc calloc realloc free aligned_alloc posix_memalign memalign valloc pvalloc cfree
+             reallocarray malloc_usable_size free_sized free_aligned_sized)
+    list(APPEND PRAIRIE_NO_BUILTIN -fno-builtin-${name})
+endforeach()
+
+set(PRAIRIE_COMPILE_OPTIONS
+    -std=gnu17 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt
+    ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
+
+# Definitions and flags of a choice of options, as two lists in the caller's scope.
+function(prairie_choice definitions_out flags_out check tiny sanitize)
+    set(definitions PRAIRIE_CHECK=${check})
+    set(flags "")
+    if(tiny)
+        list(APPEND definitions PRAIRIE_TINY)
+    endif()
+    if(sanitize STREQUAL "thread")
+        list(APPEND definitions PRAIRIE_FACE_NONE)
+        list(APPEND flags -fsanitize=thread)
+    elseif(sanitize STREQUAL "address")
+        list(APPEND definitions PRAIRIE_FACE_NONE)
+        list(APPEND flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+    elseif(NOT sanitize STREQUAL "none")
+        message(FATAL_ERROR "PRAIRIE_SANITIZE is none, thread or address, not '${sanitize}'")
+    endif()
+    set(${definitions_out} ${definitions} PARENT_SCOPE)
+    set(${flags_out} ${flags} PARENT_SCOPE)
+endfunction()
+
+# prairie_library(<suffix> <folder> [CHECK n] [TINY bool] [SANITIZE kind])
+# makes the targets prairie_shared<suffix> and prairie_static<suffix>, both named prairie, in that
+# folder. One position-independent object serves both: the linker turns its thread-local access into
+# the cheapest form.
+function(prairie_library suffix folder)
+    cmake_parse_arguments(arg "" "CHECK;TINY;SANITIZE" "" ${ARGN})
+    if(NOT DEFINED arg_CHECK)
+        set(arg_CHECK 0)
+    endif()
+    if(NOT DEFINED arg_SANITIZE)
+        set(arg_SANITIZE none)
+    endif()
+    prairie_choice(definitions flags ${arg_CHECK} "${arg_TINY}" ${arg_SANITIZE})
+
+    set(object prairie_object${suffix})
+    add_library(${object} OBJECT ${PRAIRIE_UNITY})
+    target_compile_definitions(${object} PRIVATE ${definitions})
+    target_compile_options(${object} PRIVATE -O2 ${PRAIRIE_COMPILE_OPTIONS} ${flags})
+    target_include_directories(${object} PRIVATE
+                               ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+
+    add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:${object}>)
+    add_library(prairie_static${suffix} STATIC $<TARGET_OBJECTS:${object}>)
+    # nodelete: threads that still run keep our thread-end hook after a dlclose.
+    target_link_options(prairie_shared${suffix} PRIVATE ${flags}
+                        LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:--as-needed)
+    if(arg_SANITIZE STREQUAL "none")
+        target_link_options(prairie_shared${suffix} PRIVATE LINKER:-z,defs)
+    endif()
+    # A program that asks for the archive gets it, even if only the C library calls malloc in it.
+    target_link_options(prairie_static${suffix} INTERFACE ${flags})
+    if(arg_SANITIZE STREQUAL "none")
+        target_link_options(prairie_static${suffix} INTERFACE LINKER:--undefined=malloc)
+    endif()
+    foreach(target prairie_shared${suffix} prairie_static${suffix})
+        set_target_properties(${target} PROPERTIES
+            OUTPUT_NAME prairie
+            LINKER_LANGUAGE C
+            INTERPROCEDURAL_OPTIMIZATION OFF
+            LIBRARY_OUTPUT_DIRECTORY ${folder}
+            ARCHIVE_OUTPUT_DIRECTORY ${folder})
+        target_include_directories(${target} INTERFACE
+            $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    endforeach()
+    set_target_properties(${object} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+endfunction()
+
+# prairie_flavour(<name> [CHECK n] [TINY bool]): the two libraries of a flavour, in <build>/<name>/.
+# They are built by the target 'flavours', not by default.
+function(prairie_flavour name)
+    prairie_library(-${name} ${PROJECT_BINARY_DIR}/${name} ${ARGN})
+    set_target_properties(prairie_object-${name} prairie_shared-${name} prairie_static-${name}
+                          PROPERTIES EXCLUDE_FROM_ALL ON)
+    if(NOT TARGET flavours)
+        add_custom_target(flavours DEPENDS prairie_shared prairie_static)
+    endif()
+    add_dependencies(flavours prairie_shared-${name} prairie_static-${name})
+endfunction()

@@ -1,0 +1,31 @@
+# install.cmake - what is installed, and how find_package and pkg-config find it.
+# SPDX-License-Identifier: MIT
+
+# The flavours keep the bare name; only what is installed carries a version in its soname.
+set_target_properties(prairie_shared PROPERTIES
+                      SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME shared)
+set_target_properties(prairie_static PROPERTIES EXPORT_NAME static)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/prairie)
+
+install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h")
+install(EXPORT prairie-targets NAMESPACE prairie:: DESTINATION ${package_folder})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/prairie-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/prairie-config.cmake
+                              INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/prairie-config-version.cmake
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/prairie-config.cmake
+              ${PROJECT_BINARY_DIR}/prairie-config-version.cmake
+        DESTINATION ${package_folder})
+
+# Installed files may be moved together: the pkg-config file finds its root from its own place.
+file(RELATIVE_PATH PRAIRIE_PC_ROOT
+     ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie.pc.in ${PROJECT_BINARY_DIR}/prairie.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/prairie.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,210 @@
+# test.cmake - the three functions that register tests; test/README.md describes them with examples.
+# SPDX-License-Identifier: MIT
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+set(PRAIRIE_TEST_BIN ${PROJECT_BINARY_DIR}/test/bin)
+set(PRAIRIE_TEST_WARNINGS -Wall -Wextra -Wno-unused-function)
+
+# The folder of a preloadable flavour, in the caller's variable.
+function(prairie_flavour_folder out flavour)
+    if(flavour STREQUAL "plain")
+        set(${out} ${PROJECT_BINARY_DIR} PARENT_SCOPE)
+    elseif(TARGET prairie_shared-${flavour})
+        set(${out} ${PROJECT_BINARY_DIR}/${flavour} PARENT_SCOPE)
+    else()
+        message(FATAL_ERROR "there is no flavour '${flavour}' to preload")
+    endif()
+endfunction()
+
+# The kind of a test is the sub-directory of test/ that registers it.
+function(prairie_test_kind out)
+    file(RELATIVE_PATH kind ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
+    string(REGEX REPLACE "/.*" "" kind "${kind}")
+    set(${out} ${kind} PARENT_SCOPE)
+endfunction()
+
+# What all three functions share: name, labels, time and environment of one ctest test.
+function(prairie_register name kind flavour)
+    cmake_parse_arguments(arg "SERIAL;WILL_FAIL" "TIMEOUT;SKIP" "COMMAND;ENVIRONMENT;LABELS"
+                          ${ARGN})
+    if(NOT DEFINED arg_TIMEOUT)
+        set(arg_TIMEOUT 120)
+    endif()
+    set(test ${kind}.${name}@${flavour})
+    add_test(NAME ${test} COMMAND ${arg_COMMAND})
+    set(environment
+        PRAIRIE_TEST_BIN=${PRAIRIE_TEST_BIN} PRAIRIE_FLAVOUR=${flavour} ${arg_ENVIRONMENT})
+    set_tests_properties(${test} PROPERTIES
+        LABELS "kind:${kind};flavour:${flavour};${arg_LABELS}"
+        ENVIRONMENT "${environment}")
+    if(arg_TIMEOUT GREATER 0)
+        set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+    endif()
+    if(arg_SERIAL)
+        set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+    endif()
+    if(arg_WILL_FAIL)
+        set_tests_properties(${test} PROPERTIES WILL_FAIL ON)
+    endif()
+    if(DEFINED arg_SKIP)
+        set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE ${arg_SKIP})
+    endif()
+endfunction()
+
+# Sorts the arguments of a registering function: its own go to the caller's arg_*, those of
+# prairie_register into a list.
+function(prairie_sort_arguments flavours_out rest_out defaults)
+    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP"
+                          "FLAVOURS;SOURCES;COMMAND;COMMAND_ARGS;ENVIRONMENT;LABELS" ${ARGN})
+    if(NOT arg_NAME)
+        message(FATAL_ERROR "a test needs a NAME: ${ARGN}")
+    endif()
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "test ${arg_NAME}: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_FLAVOURS)
+        set(arg_FLAVOURS ${defaults})
+    endif()
+    set(rest "")
+    foreach(flag SERIAL WILL_FAIL)
+        if(arg_${flag})
+            list(APPEND rest ${flag})
+        endif()
+    endforeach()
+    foreach(word TIMEOUT SKIP LABELS)
+        if(DEFINED arg_${word})
+            list(APPEND rest ${word} ${arg_${word}})
+        endif()
+    endforeach()
+    set(${flavours_out} ${arg_FLAVOURS} PARENT_SCOPE)
+    set(${rest_out} ${rest} PARENT_SCOPE)
+    foreach(word NAME NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
+        set(arg_${word} ${arg_${word}} PARENT_SCOPE)
+    endforeach()
+endfunction()
+
+function(prairie_test_program)
+    cmake_parse_arguments(arg "CMOCKA" "NAME" "SOURCES;LIBRARIES;OPTIONS" ${ARGN})
+    if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "prairie_test_program: wrong arguments: ${ARGN}")
+    endif()
+    add_executable(${arg_NAME} ${arg_SOURCES})
+    target_compile_options(${arg_NAME} PRIVATE
+        -O1 -g $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
+        ${PRAIRIE_NO_BUILTIN} ${PRAIRIE_TEST_WARNINGS} ${arg_OPTIONS})
+    target_include_directories(${arg_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBRARIES} Threads::Threads ${CMAKE_DL_LIBS})
+    if(arg_CMOCKA)
+        target_link_libraries(${arg_NAME} PRIVATE PkgConfig::CMOCKA)
+    endif()
+    set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PRAIRIE_TEST_BIN})
+endfunction()
+
+function(prairie_flavour_test)
+    prairie_sort_arguments(flavours rest "plain;check;check-tiny" ${ARGN})
+    prairie_test_kind(kind)
+    foreach(flavour ${flavours})
+        prairie_flavour_folder(folder ${flavour})
+        set(environment
+            PRAIRIE_LIBRARY=${folder}/libprairie.so PRAIRIE_ARCHIVE=${folder}/libprairie.a)
+        if(NOT arg_NO_PRELOAD)
+            list(APPEND environment LD_PRELOAD=${folder}/libprairie.so)
+        endif()
+        prairie_register(${arg_NAME} ${kind} ${flavour} COMMAND ${arg_COMMAND} ${rest}
+                         ENVIRONMENT ${arg_ENVIRONMENT} ${environment})
+        set_tests_properties(${kind}.${arg_NAME}@${flavour} PROPERTIES
+                             FIXTURES_REQUIRED served-${flavour})
+    endforeach()
+endfunction()
+
+# Proves that a preload of the flavour takes effect; tests of that flavour do not run without it.
+function(prairie_served_test flavour)
+    prairie_flavour_folder(folder ${flavour})
+    add_test(NAME served@${flavour} COMMAND served ${folder}/libprairie.so)
+    set_tests_properties(served@${flavour} PROPERTIES
+        LABELS "kind:served;flavour:${flavour}" TIMEOUT 30 FIXTURES_SETUP served-${flavour}
+        ENVIRONMENT LD_PRELOAD=${folder}/libprairie.so)
+endfunction()
+
+# The options that a flavour's name stands for, as in prairie_choice.
+function(prairie_named_choice definitions_out flags_out flavour)
+    set(check 1)
+    set(tiny OFF)
+    set(sanitize none)
+    if(flavour MATCHES "^audit")
+        set(check 2)
+    endif()
+    if(flavour MATCHES "tiny|san$")
+        set(tiny ON)
+    endif()
+    if(flavour STREQUAL "asan")
+        set(sanitize address)
+    elseif(flavour STREQUAL "tsan")
+        set(sanitize thread)
+    elseif(NOT flavour MATCHES "^(check|audit)(-tiny)?$")
+        message(FATAL_ERROR "there is no flavour '${flavour}' for a test that contains prairie")
+    endif()
+    prairie_choice(definitions flags ${check} ${tiny} ${sanitize})
+    list(APPEND definitions PRAIRIE_FACE_NONE)
+    list(REMOVE_DUPLICATES definitions)
+    set(${definitions_out} ${definitions} PARENT_SCOPE)
+    set(${flags_out} ${flags} PARENT_SCOPE)
+endfunction()
+
+# One program that contains prairie in a named choice, and its ctest test.
+function(prairie_containing_test flavour kind)
+    cmake_parse_arguments(arg "" "NAME" "SOURCES;DEFINITIONS;ARGS;INCLUDES;REGISTER" ${ARGN})
+    set(program ${kind}.${arg_NAME}-${flavour})
+    prairie_named_choice(definitions flags ${flavour})
+    add_executable(${program} ${arg_SOURCES})
+    target_compile_definitions(${program} PRIVATE ${definitions} ${arg_DEFINITIONS})
+    target_compile_options(${program} PRIVATE -O1 -g $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
+                           ${PRAIRIE_NO_BUILTIN} ${PRAIRIE_TEST_WARNINGS} ${flags})
+    target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/include ${arg_INCLUDES})
+    target_link_options(${program} PRIVATE ${flags})
+    target_link_libraries(${program} PRIVATE
+                          PkgConfig::CMOCKA Threads::Threads ${CMAKE_DL_LIBS})
+    set_target_properties(${program} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PRAIRIE_TEST_BIN} OUTPUT_NAME ${kind}.${arg_NAME}@${flavour})
+    prairie_register(${arg_NAME} ${kind} ${flavour} COMMAND ${program} ${arg_ARGS} ${arg_REGISTER})
+endfunction()
+
+function(prairie_unit_test)
+    prairie_sort_arguments(flavours rest "check;check-tiny;asan" ${ARGN})
+    prairie_test_kind(kind)
+    foreach(flavour ${flavours})
+        prairie_containing_test(${flavour} ${kind} NAME ${arg_NAME} SOURCES ${arg_SOURCES}
+            DEFINITIONS PRAIRIE_OS_FAKE INCLUDES ${PROJECT_SOURCE_DIR}/src
+            ARGS ${arg_COMMAND_ARGS}
+            REGISTER ${rest} ENVIRONMENT ${arg_ENVIRONMENT})
+    endforeach()
+endfunction()
+
+# The library under its own names, compiled once for all own tests of a flavour.
+function(prairie_own_object flavour)
+    if(TARGET prairie_own-${flavour})
+        return()
+    endif()
+    prairie_named_choice(definitions flags ${flavour})
+    add_library(prairie_own-${flavour} OBJECT ${PRAIRIE_UNITY})
+    target_compile_definitions(prairie_own-${flavour} PRIVATE ${definitions})
+    target_compile_options(prairie_own-${flavour} PRIVATE -O1 ${PRAIRIE_COMPILE_OPTIONS} ${flags})
+    target_include_directories(prairie_own-${flavour} PRIVATE
+                               ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+endfunction()
+
+function(prairie_own_test)
+    prairie_sort_arguments(flavours rest "asan;tsan" ${ARGN})
+    prairie_test_kind(kind)
+    foreach(flavour ${flavours})
+        prairie_own_object(${flavour})
+        prairie_containing_test(${flavour} ${kind} NAME ${arg_NAME}
+            SOURCES ${arg_SOURCES} $<TARGET_OBJECTS:prairie_own-${flavour}>
+            DEFINITIONS PRAIRIE_OWN_NAMES
+            ARGS ${arg_COMMAND_ARGS}
+            REGISTER ${rest} ENVIRONMENT ${arg_ENVIRONMENT})
+    endforeach()
+endfunction()

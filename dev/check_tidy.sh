@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# dev/check_tidy.sh - lets clang-tidy read the unity file in the plain and in the fake-kernel build.
+# SPDX-License-Identifier: MIT
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+plain="-DPRAIRIE_CHECK=0"
+fake="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_FAKE -DPRAIRIE_FACE_NONE"
+# The analyzer reads only the main file unless told; here everything that matters is included.
+for choice in "$plain" "$fake"; do
+    # shellcheck disable=SC2086
+    clang-tidy --quiet src/prairie.c -- -std=gnu17 -Isrc -Iinclude $choice \
+        -Xclang -analyzer-opt-analyze-headers
+done

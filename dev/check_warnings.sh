@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# dev/check_warnings.sh - compiles the unity file with every compiler and flavour; a warning fails.
+# SPDX-License-Identifier: MIT
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+compilers=${COMPILERS:-gcc clang}
+flags=(-std=gnu17 -O2 -fPIC -fvisibility=hidden -ftls-model=initial-exec -Werror -Wall -Wextra
+       -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+       -Wold-style-definition -Wundef -Wvla -Wpointer-arith
+       -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough -Wnull-dereference -Wdouble-promotion)
+choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY"
+         "-DPRAIRIE_CHECK=2 -DPRAIRIE_TINY" "-DPRAIRIE_FACE_NONE"
+         "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_FAKE -DPRAIRIE_FACE_NONE")
+
+bad=0
+for compiler in $compilers; do
+    if ! command -v "$compiler" >/dev/null; then
+        echo "check_warnings: no $compiler here" >&2
+        exit 1
+    fi
+    for choice in "${choices[@]}"; do
+        # No -I: one file with relative includes is a promise to those who build it by hand.
+        # shellcheck disable=SC2086
+        if ! "$compiler" "${flags[@]}" $choice -c src/prairie.c -o /dev/null; then
+            echo "check_warnings: $compiler ${choice:-plain}: not clean"
+            bad=$((bad + 1))
+        fi
+    done
+done
+[ $bad -eq 0 ]

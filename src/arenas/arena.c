@@ -1,0 +1,230 @@
+/* arena.c - filling magazines from slabs, draining them back, and the life of an arena.
+ * SPDX-License-Identifier: MIT
+ */
+#include "arena.h"
+
+struct arena *arenas[ARENA_COUNT_MAX];
+unsigned arena_limit = 1;
+
+static struct lock making = { .state = LOCK_FREE, .rank = LOCK_MAKING };
+
+void arenas_start(unsigned core_count)
+{
+    arena_limit = core_count < ARENA_COUNT_MAX ? core_count : ARENA_COUNT_MAX;
+}
+
+static struct arena *make_arena(unsigned index)
+{
+    struct arena *arena = meta_take(sizeof *arena);
+
+    if (arena == NULL) return NULL;
+    lock_init(&arena->lock, LOCK_ARENA);
+    arena->index = index;
+    return arena;
+}
+
+struct arena *arena_at(unsigned index)
+{
+    struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+    if (likely(arena != NULL)) return arena;
+    lock_take(&making);
+    arena = arenas[index];
+    if (arena == NULL) {
+        arena = make_arena(index);
+        __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
+    }
+    lock_give(&making);
+    return arena;
+}
+
+/* ---- the partial list ---- */
+
+static void list_slab(struct shelf *shelf, struct slab *slab)
+{
+    uint32_t number = slab_number(slab);
+
+    slab->next = shelf->partial;
+    slab->previous = 0;
+    if (shelf->partial != 0) slab_record(shelf->partial)->previous = number;
+    shelf->partial = number;
+    shelf->partial_count++;
+    slab->listed = 1;
+}
+
+static void unlist_slab(struct shelf *shelf, struct slab *slab)
+{
+    if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
+    if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
+    else shelf->partial = slab->next;
+    shelf->partial_count--;
+    slab->listed = 0;
+}
+
+/* ---- fill ---- */
+
+static struct slab *open_slab(struct arena *arena, unsigned class_index)
+{
+    struct shelf *shelf = &arena->shelf[class_index];
+    struct slab *slab = slab_open(class_index, (uint16_t)arena->index);
+
+    if (slab == NULL) return NULL;
+    shelf->slab_count++;
+    shelf->slab_free_blocks += slab->free_count;
+    list_slab(shelf, slab);
+    return slab;
+}
+
+unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
+{
+    struct shelf *shelf = &arena->shelf[class_index];
+    void **end = slots + wanted + 1;
+    unsigned left = wanted;
+
+    check(lock_is_mine(&arena->lock));
+    shelf->fills++;
+    while (left > 0) {
+        struct slab *slab;
+        unsigned got;
+
+        if (shelf->partial == 0 && (left < wanted || open_slab(arena, class_index) == NULL)) break;
+        slab = slab_record(shelf->partial);
+        got = slab_fill(slab, end, left);
+        end -= got;
+        left -= got;
+        if (slab->free_count == 0) unlist_slab(shelf, slab);
+    }
+    if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
+    shelf->slab_free_blocks -= wanted - left;
+    return wanted - left;
+}
+
+/* ---- drain ---- */
+
+static NORETURN COLD void drained_misuse(enum slab_put result, const void *block)
+{
+    fatal_address(result == SLAB_PUT_TWICE ? "double free" : "free of an interior pointer", block);
+}
+
+static void close_slab(struct shelf *shelf, struct slab *slab)
+{
+    unlist_slab(shelf, slab);
+    shelf->slab_count--;
+    shelf->slab_free_blocks -= slab->block_count;
+    slab_close(slab);
+}
+
+/* A slab whose blocks are all free goes back, unless it is the last of its class: the next fill would
+ * have to open one again. */
+static void after_put(struct shelf *shelf, struct slab *slab)
+{
+    if (!slab->listed) list_slab(shelf, slab);
+    if (slab->free_count == slab->block_count && shelf->partial_count > 1) close_slab(shelf, slab);
+}
+
+unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count)
+{
+    const struct slab_shape *shape = &slab_shape[class_index];
+    struct shelf *shelf = &arena->shelf[class_index];
+    unsigned others = 0, at = 0;
+
+    check(lock_is_mine(&arena->lock));
+    shelf->drains++;
+    while (at < count) {
+        struct slab *slab = slab_of(blocks[at], class_index);
+        unsigned before = at;
+
+        if (unlikely(slab == NULL)) {
+            if (blocks[at] != NULL) fatal_address("double free", blocks[at]);
+            at++;                                                                        /* M3 */
+            continue;
+        }
+        if (unlikely(slab->arena != arena->index)) {
+            blocks[others++] = blocks[at++];
+            continue;
+        }
+        /* Neighbours in one slab need no new look-up. */
+        do {
+            enum slab_put result = slab_put(slab, shape, blocks[at]);
+            if (unlikely(result != SLAB_PUT)) drained_misuse(result, blocks[at]);
+            at++;
+        } while (at < count && (size_t)((char *)blocks[at] - slab->base) < shape->bytes);
+        shelf->slab_free_blocks += at - before;
+        after_put(shelf, slab);
+    }
+    return others;
+}
+
+struct arena *arena_of_block(unsigned class_index, const void *block)
+{
+    const struct slab *slab = slab_of(block, class_index);
+
+    if (likely(slab != NULL)) return arenas[slab->arena];
+    if (block != NULL) fatal_address("double free", block);
+    return NULL;                                                                         /* M3 */
+}
+
+void arenas_drain(unsigned class_index, void **blocks, unsigned count)
+{
+    while (count > 0) {
+        struct arena *arena = arena_of_block(class_index, blocks[0]);
+
+        if (unlikely(arena == NULL)) {
+            blocks++, count--;
+            continue;
+        }
+        lock_take(&arena->lock);
+        count = arena_drain(arena, class_index, blocks, count);
+        lock_give(&arena->lock);
+    }
+}
+
+/* ---- all arenas ---- */
+
+static void close_empty(struct arena *arena)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct shelf *shelf = &arena->shelf[class_index];
+        uint32_t number = shelf->partial;
+
+        while (number != 0) {
+            struct slab *slab = slab_record(number);
+            number = slab->next;
+            if (slab->free_count == slab->block_count) close_slab(shelf, slab);
+        }
+    }
+}
+
+void arenas_close_empty(void)
+{
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        if (arena == NULL) continue;
+        lock_take(&arena->lock);
+        close_empty(arena);
+        lock_give(&arena->lock);
+    }
+}
+
+/* The lock of `making` keeps the set of arenas as it is meanwhile. */
+void arenas_lock(void)
+{
+    lock_take(&making);
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+        if (arenas[index] != NULL) lock_take(&arenas[index]->lock);
+}
+
+void arenas_unlock(void)
+{
+    for (unsigned index = ARENA_COUNT_MAX; index-- > 0;)
+        if (arenas[index] != NULL) lock_give(&arenas[index]->lock);
+    lock_give(&making);
+}
+
+void arenas_remake(void)
+{
+    for (unsigned index = ARENA_COUNT_MAX; index-- > 0;)
+        if (arenas[index] != NULL) lock_remake(&arenas[index]->lock);
+    lock_remake(&making);
+}

@@ -1,0 +1,97 @@
+/* arena.h - what threads share: slabs with free blocks, and a depot of full magazines for each class.
+ *
+ * There is one arena per core, made when first needed. An arena owns the slabs it opened; a block always
+ * goes back to the arena of its slab, whoever frees it. All of an arena is under its one lock.
+ *
+ * A depot holds whole magazines: `full` ones, each with exactly the class's capacity of blocks, and
+ * `empty` ones to trade against. Magazines hang in lists through slot 0 while they are in a depot.
+ *
+ * D1  full_count and empty_count are the lengths of the lists
+ * D2  a full magazine holds magazine_capacity(class) blocks, all of its class
+ * A1  every slab on a partial list belongs to this arena and has a free block
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_ARENAS_ARENA_H
+#define PRAIRIE_ARENAS_ARENA_H
+
+#include "../slabs/slab.h"
+#include "magazine.h"
+
+struct depot {
+    void **full;                /* D1 */
+    void **empty;               /* D1 */
+    uint32_t full_count;
+    uint32_t empty_count;
+};
+
+struct shelf {                  /* what an arena has of one class */
+    uint32_t partial;           /* A1: number of the first slab; 0: none */
+    uint32_t partial_count;
+    struct depot depot;
+    uint64_t slab_count;        /* open slabs */
+    uint64_t slab_free_blocks;  /* free blocks in them */
+    uint64_t fills, drains;     /* statistics: calls that went to the slabs */
+};
+
+struct arena {
+    struct lock lock;
+    uint32_t index;             /* constant */
+    const void *last_user;      /* the cache that used it last */
+    uint64_t trades;            /* statistics: magazines exchanged at the depot */
+    struct shelf shelf[CLASS_COUNT];
+};
+
+extern PRIVATE struct arena *arenas[ARENA_COUNT_MAX];   /* NULL until made; published with release */
+extern PRIVATE unsigned arena_limit;                    /* constant after arenas_start: how many there may be */
+
+void arenas_start(unsigned core_count);
+
+/* Blocks of a full-size magazine of the class; the same for all threads. */
+INLINE unsigned magazine_capacity(unsigned class_index)
+{
+    size_t by_bytes = MAGAZINE_BYTES_MAX / class_bytes[class_index];
+
+    if (by_bytes < 2) return 2;
+    return by_bytes < MAGAZINE_BLOCKS_MAX ? (unsigned)by_bytes : MAGAZINE_BLOCKS_MAX;
+}
+INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof(void *); }
+
+/* The arena with this number, made if it is not there yet. NULL: no memory. */
+struct arena *arena_at(unsigned index);
+/* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
+ * NULL: no memory. */
+struct arena *arena_choose(struct arena *last, const void *user);
+
+/* Below, the caller holds arena->lock. */
+
+/* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
+void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
+/* Swaps a full one for an empty one. NULL: the depot has enough, or there is no memory. */
+void **depot_take_empty(struct arena *arena, unsigned class_index, void **full);
+
+/* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory. */
+unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
+/* Takes back those of the blocks that are this arena's, and moves the others to the front.
+ * Returns how many others. */
+unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);
+void arena_check(const struct arena *arena);
+
+/* For fork and for walks: every arena's lock, in the order of their numbers. */
+void arenas_lock(void);
+void arenas_unlock(void);
+void arenas_remake(void);
+/* Under those locks. */
+void arenas_check(void);
+
+/* Below, the caller holds no lock of this rank or later. */
+
+/* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is in no
+ * such slab: it was freed twice, and its slab is gone. */
+struct arena *arena_of_block(unsigned class_index, const void *block);
+/* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
+void arenas_clear(void);
+void arenas_close_empty(void);
+/* Every block goes back to the arena of its slab, one arena's lock after the other. */
+void arenas_drain(unsigned class_index, void **blocks, unsigned count);
+
+#endif

@@ -1,0 +1,50 @@
+/* arena_check.c - walks what arenas hold, and compares it with what they counted.
+ * SPDX-License-Identifier: MIT
+ */
+#include "arena.h"
+
+static void check_shelf(const struct arena *arena, unsigned class_index)
+{
+    const struct shelf *shelf = &arena->shelf[class_index];
+    uint32_t listed = 0, previous = 0;
+    uint64_t free_blocks = 0;
+
+    for (uint32_t number = shelf->partial; number != 0; number = slab_record(number)->next) {
+        const struct slab *slab = slab_record(number);
+        slab_check(slab);
+        require(slab->arena == arena->index && slab->class_index == class_index);        /* A1 */
+        require(slab->free_count > 0 && slab->previous == previous);                     /* A1 */
+        free_blocks += slab->free_count;
+        previous = number;
+        listed++;
+    }
+    require(listed == shelf->partial_count);
+    require(free_blocks == shelf->slab_free_blocks);
+    require(listed <= shelf->slab_count);
+}
+
+static void check_depot(const struct depot *depot, unsigned class_index)
+{
+    uint32_t full = 0, empty = 0;
+
+    for (void **magazine = depot->full; magazine != NULL; magazine = magazine[0], full++)
+        for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
+            require(magazine[slot] == NULL || slab_of(magazine[slot], class_index) != NULL);    /* D2 */
+    for (void **magazine = depot->empty; magazine != NULL; magazine = magazine[0]) empty++;
+    require(full == depot->full_count && empty == depot->empty_count);                   /* D1 */
+}
+
+void arena_check(const struct arena *arena)
+{
+    check(lock_is_mine(&arena->lock));
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        check_shelf(arena, class_index);
+        check_depot(&arena->shelf[class_index].depot, class_index);
+    }
+}
+
+void arenas_check(void)
+{
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+        if (arenas[index] != NULL) arena_check(arenas[index]);
+}

@@ -1,0 +1,43 @@
+/* choose.c - which arena a thread fills from.
+ *
+ * The first threads are spread over the arenas until every core has one. After that a thread stays
+ * where it was as long as nobody is in its way: when its arena's lock is held, it goes to the arena of
+ * the core it runs on, and stays there.
+ * SPDX-License-Identifier: MIT
+ */
+#include "arena.h"
+#include "choose.h"
+
+struct arena_choices arena_choices;
+
+static unsigned next_index;         /* atomic: threads that have been placed */
+
+static unsigned place_new_thread(void)
+{
+    unsigned turn = __atomic_fetch_add(&next_index, 1, __ATOMIC_RELAXED);
+
+    return turn < arena_limit ? turn : os_core_current() % arena_limit;
+}
+
+static struct arena *take_arena(struct arena *arena, const void *user)
+{
+    if (arena == NULL) return NULL;
+    lock_take(&arena->lock);
+    arena->last_user = user;
+    return arena;
+}
+
+struct arena *arena_choose(struct arena *last, const void *user)
+{
+    if (likely(last != NULL) && likely(lock_try(&last->lock))) {
+        last->last_user = user;
+        return last;
+    }
+    if (last == NULL) {
+        struct arena *placed = arena_at(place_new_thread());
+        if (placed == NULL) placed = arenas[0];
+        return take_arena(placed, user);
+    }
+    RELAXED_STORE(arena_choices.hops, RELAXED_LOAD(arena_choices.hops) + 1);
+    return take_arena(arena_at(os_core_current() % arena_limit), user);
+}

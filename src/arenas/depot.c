@@ -1,0 +1,92 @@
+/* depot.c - where full and empty magazines are traded, one lock for a whole magazine of blocks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "arena.h"
+
+/* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. */
+static unsigned full_max(unsigned class_index)
+{
+    size_t bytes = (size_t)magazine_capacity(class_index) * class_bytes[class_index];
+    size_t by_bytes = DEPOT_BYTES_MAX / bytes;
+
+    if (by_bytes < 1) return 1;
+    return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;
+}
+
+static void **pop_magazine(void ***list, uint32_t *count)
+{
+    void **magazine = *list;
+
+    if (magazine == NULL) return NULL;
+    *list = magazine[0];
+    magazine[0] = NULL;             /* M1 */
+    --*count;
+    return magazine;
+}
+
+static void push_magazine(void ***list, uint32_t *count, void **magazine)
+{
+    magazine[0] = *list;
+    *list = magazine;
+    ++*count;
+}
+
+void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    void **full;
+
+    check(lock_is_mine(&arena->lock));
+    full = pop_magazine(&depot->full, &depot->full_count);
+    if (full == NULL) return NULL;
+    push_magazine(&depot->empty, &depot->empty_count, empty);
+    arena->trades++;
+    return full;
+}
+
+void **depot_take_empty(struct arena *arena, unsigned class_index, void **full)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    void **empty;
+
+    check(lock_is_mine(&arena->lock));
+    if (depot->full_count >= full_max(class_index)) return NULL;
+    empty = pop_magazine(&depot->empty, &depot->empty_count);
+    if (empty == NULL) empty = meta_take(magazine_bytes(magazine_capacity(class_index)));
+    if (empty == NULL) return NULL;
+    push_magazine(&depot->full, &depot->full_count, full);
+    arena->trades++;
+    return empty;
+}
+
+/* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at once. */
+static void clear_depot(struct arena *arena, unsigned class_index)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    unsigned capacity = magazine_capacity(class_index);
+    void **full, **empty;
+
+    do {
+        lock_take(&arena->lock);
+        full = pop_magazine(&depot->full, &depot->full_count);
+        empty = pop_magazine(&depot->empty, &depot->empty_count);
+        lock_give(&arena->lock);
+        if (full != NULL) {
+            arenas_drain(class_index, full + 1, capacity);
+            meta_give(full, magazine_bytes(capacity));
+        }
+        if (empty != NULL) meta_give(empty, magazine_bytes(capacity));
+    } while (full != NULL || empty != NULL);
+}
+
+void arenas_clear(void)
+{
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        if (arena == NULL) continue;
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+            clear_depot(arena, class_index);
+    }
+    arenas_close_empty();
+}

@@ -1,0 +1,43 @@
+/* magazine.h - a small array of ready blocks: taking is a pop, putting is a push.
+ *
+ *      loaded   slot 0    1     2     3    ...   capacity
+ *             | NULL  | block | block |     |  ...       |
+ *                               ^top                 ^limit
+ *
+ * M1  slot 0 holds NULL, so taking needs no bounds check: an empty magazine hands out NULL
+ * M2  top <= limit; top == limit means full
+ * M3  a slot above 0 may hold NULL, put there by a sized delete of NULL; whoever meets one drops it
+ * A magazine that its owner has not got yet has top == limit == a slot of NULL: nothing to take and no
+ * room. Belongs to one thread; nobody else reads or writes it, except the statistics, which read top.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_ARENAS_MAGAZINE_H
+#define PRAIRIE_ARENAS_MAGAZINE_H
+
+#include "../base/attrs.h"
+
+struct magazine {
+    void **top;         /* owner thread; the highest block, or slot 0 */
+    void **limit;       /* owner thread */
+};
+
+INLINE void *magazine_take(struct magazine *magazine)
+{
+    void *block = *magazine->top;
+
+    if (likely(block != NULL)) magazine->top--;
+    return block;
+}
+
+/* False: it is full. */
+INLINE bool magazine_put(struct magazine *magazine, void *block)
+{
+    void **top = magazine->top;
+
+    if (unlikely(top == magazine->limit)) return false;
+    top[1] = block;
+    magazine->top = top + 1;
+    return true;
+}
+
+#endif

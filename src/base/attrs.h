@@ -1,0 +1,47 @@
+/* attrs.h - the compiler's attributes under names that say what they are for.
+ *
+ * Owns no state. One of the few files that may test which compiler builds us.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_BASE_ATTRS_H
+#define PRAIRIE_BASE_ATTRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#define COLD __attribute__((cold, noinline))
+#define NOINLINE __attribute__((noinline))
+#define NORETURN __attribute__((noreturn))
+#define PRINTF_LIKE(format_index, first_index) \
+    __attribute__((format(printf, format_index, first_index)))
+#define PUBLIC __attribute__((visibility("default")))
+#define PRIVATE __attribute__((visibility("hidden")))
+#define CACHE_ALIGNED __attribute__((aligned(64)))
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+
+/* A second name for a function of this file, exported. */
+#define ALIAS_OF(function) __attribute__((alias(#function), visibility("default"), used))
+#define WEAK_ALIAS_OF(function) __attribute__((weak, alias(#function), visibility("default"), used))
+
+/* Values that one thread writes and another reads for statistics only. */
+#define RELAXED_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
+#define RELAXED_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELAXED)
+
+#define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+INLINE void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");   /* waits longer than yield, which most cores ignore */
+#else
+    __asm__ volatile("" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* bits.h - counting and finding bits in words.
+ *
+ * Owns no state. Every function that searches wants a word with a bit in it.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_BASE_BITS_H
+#define PRAIRIE_BASE_BITS_H
+
+#include "attrs.h"
+
+#define WORD_BITS 64u
+
+INLINE unsigned lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
+INLINE unsigned highest_bit(uint64_t word) { return 63u - (unsigned)__builtin_clzll(word); }
+INLINE unsigned bit_count(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
+
+/* A word with the bits at and above `index` set; none when index is 64 or more. */
+INLINE uint64_t bits_from(unsigned index) { return index < 64 ? ~(uint64_t)0 << index : 0; }
+/* A word with the `count` lowest bits set. */
+INLINE uint64_t bits_below(unsigned count) { return ~bits_from(count); }
+
+#endif

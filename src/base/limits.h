@@ -1,0 +1,49 @@
+/* limits.h - the constants that shape prairie, and their tiny twins.
+ *
+ * Owns no state. With PRAIRIE_TINY every cache, step and region is small, so that a
+ * test of seconds walks the paths that a server walks once a day.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_BASE_LIMITS_H
+#define PRAIRIE_BASE_LIMITS_H
+
+#include "units.h"
+
+#define SMALL_BYTES_MAX ((size_t)14336)  /* the largest block cut from a slab */
+#define TABLE_BYTES_MAX ((size_t)1024)   /* sizes whose class one table load tells */
+#define ARENA_COUNT_MAX 256u
+#define REGION_COUNT_MAX 64u
+
+#if defined(PRAIRIE_TINY)
+#define MAGAZINE_BLOCKS_MAX 3u
+#define MAGAZINE_BYTES_MAX (1 * KiB)
+#define DEPOT_BYTES_MAX (2 * KiB)
+#define DEPOT_MAGAZINES_MAX 2u
+#define SLAB_BYTES_MIN (4 * KiB)
+#define SLAB_BLOCKS_MIN 2u
+#define REGION_BYTES_FIRST (8 * MiB)
+#define REGION_BYTES_LAST (8 * MiB)
+#define PLAIN_BYTES_PER_REGION ((size_t)8192)
+#define OPEN_BYTES_MIN (64 * KiB)
+#define META_OPEN_BYTES (16 * KiB)
+#define PURGE_KEEP_BYTES (64 * KiB)
+#define REMAP_BYTES_MIN (64 * KiB)
+#define AUDIT_PERIOD 64u
+#else
+#define MAGAZINE_BLOCKS_MAX 127u         /* with its empty bottom slot exactly 1 KiB of pointers */
+#define MAGAZINE_BYTES_MAX (16 * KiB)    /* of blocks in one magazine */
+#define DEPOT_BYTES_MAX (256 * KiB)      /* of blocks in one class of one depot */
+#define DEPOT_MAGAZINES_MAX 32u
+#define SLAB_BYTES_MIN (16 * KiB)
+#define SLAB_BLOCKS_MIN 4u
+#define REGION_BYTES_FIRST (1 * TiB)     /* the largest reservation to try */
+#define REGION_BYTES_LAST (16 * MiB)     /* the smallest */
+#define PLAIN_BYTES_PER_REGION ((size_t)2)    /* room in the page map, in first regions */
+#define OPEN_BYTES_MIN (1 * MiB)
+#define META_OPEN_BYTES (64 * KiB)
+#define PURGE_KEEP_BYTES (1 * MiB)
+#define REMAP_BYTES_MIN (1 * MiB)
+#define AUDIT_PERIOD 4096u
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+/* lock.h - a mutex of one word that sleeps in the kernel, and counts how often it had to.
+ *
+ * Three states after Drepper's futex paper: free, held, held with sleepers. Taking a free lock is one
+ * compare-and-swap and giving it one exchange; only a lock with sleepers costs a system call.
+ * A contended taker spins for a short while first, unless the process has one core.
+ *
+ * The ranks below are the order: a thread may take a lock only when every lock it holds has a lower
+ * rank (equal for arenas, which fork takes by index). The check flavours abort when it is broken.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_BASE_LOCK_H
+#define PRAIRIE_BASE_LOCK_H
+
+#include "attrs.h"
+#include "check.h"
+
+enum lock_rank {
+    LOCK_START,    /* the first call of the process */
+    LOCK_THREADS,  /* the list of thread caches */
+    LOCK_PURGER,   /* the helper thread's life */
+    LOCK_MAKING,   /* the making of arenas */
+    LOCK_ARENA,    /* one per arena: its slabs and its depot */
+    LOCK_RUNS,     /* the keeper of page runs, and the page map */
+    LOCK_META,     /* the metadata allocator */
+    LOCK_RANK_COUNT
+};
+
+enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS };
+
+struct lock {
+    uint32_t state;         /* atomic; partner of itself */
+    uint32_t rank;          /* constant after lock_init */
+    uint64_t taken;         /* written by the holder */
+    uint64_t contended;     /* written by the holder: takes that found it held */
+    uint64_t waits;         /* written by the holder: takes that slept at least once */
+};
+
+void lock_init(struct lock *lock, enum lock_rank rank);
+NOINLINE void lock_take_contended(struct lock *lock);
+NOINLINE void lock_wake(struct lock *lock);
+/* For the child of a fork, whose one thread held the lock when it forked: nobody sleeps on it here. */
+void lock_remake(struct lock *lock);
+/* How many pauses a taker spins before it sleeps; 0 with one core. */
+void lock_set_spin(unsigned pauses);
+
+#if defined(PRAIRIE_CHECK) && PRAIRIE_CHECK >= 1
+void lock_witness_take(const struct lock *lock);
+void lock_witness_give(const struct lock *lock);
+bool lock_is_mine(const struct lock *lock);
+#else
+INLINE void lock_witness_take(const struct lock *lock) { (void)lock; }
+INLINE void lock_witness_give(const struct lock *lock) { (void)lock; }
+INLINE bool lock_is_mine(const struct lock *lock) { (void)lock; return true; }
+#endif
+
+INLINE bool lock_try(struct lock *lock)
+{
+    uint32_t expected = LOCK_FREE;
+
+    if (!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    lock->taken++;
+    lock_witness_take(lock);
+    return true;
+}
+
+INLINE void lock_take(struct lock *lock)
+{
+    if (unlikely(!lock_try(lock))) lock_take_contended(lock);
+}
+
+INLINE void lock_give(struct lock *lock)
+{
+    lock_witness_give(lock);
+    if (unlikely(__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE)
+                 == LOCK_HELD_WITH_SLEEPERS))
+        lock_wake(lock);
+}
+
+#endif

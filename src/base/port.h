@@ -1,0 +1,21 @@
+/* port.h - what the ground floor needs from a kernel; os/ provides it.
+ *
+ * A lock must sleep and a fatal message must reach somebody, and both live below os/.
+ * These four calls are all that goes that way; none allocates, none takes a lock.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_BASE_PORT_H
+#define PRAIRIE_BASE_PORT_H
+
+#include "attrs.h"
+
+/* Sleeps while *word == expected; may return early. Partner of port_wake. */
+void port_wait(const uint32_t *word, uint32_t expected);
+/* Wakes one sleeper on word. */
+void port_wake(uint32_t *word);
+/* Writes to the standard error; keeps errno, ignores failure. */
+void port_write_error(const char *text, size_t length_bytes);
+/* Ends the process with SIGABRT. */
+NORETURN void port_abort(void);
+
+#endif

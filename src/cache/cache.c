@@ -1,0 +1,273 @@
+/* cache.c - what happens when a magazine is empty or full, cheapest way first.
+ * SPDX-License-Identifier: MIT
+ */
+#include "cache.h"
+
+#include "../pages/purge.h"
+
+_Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
+_Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "places count words");
+
+/* Refills and overflows after which a class gets a larger magazine. */
+enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
+
+static void *const nothing[1];
+
+#define EMPTY_MAGAZINE { (void **)nothing, (void **)nothing }
+#define EMPTY_CACHE { .magazine = { [0 ... CLASS_COUNT - 1] = EMPTY_MAGAZINE } }
+
+const union cache_constant cache_empty = EMPTY_CACHE;
+const union cache_constant cache_gone = EMPTY_CACHE;
+
+void cache_init(struct cache *cache)
+{
+    cache->nothing = NULL;
+    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
+        cache->magazine[class_index] = (struct magazine){ &cache->nothing, &cache->nothing };
+        cache->rack[class_index] = (struct rack){ 0 };
+    }
+}
+
+static unsigned count_of(const struct cache *cache, unsigned class_index)
+{
+    const struct rack *rack = &cache->rack[class_index];
+
+    return rack->loaded == NULL ? 0 : (unsigned)(cache->magazine[class_index].top - rack->loaded);
+}
+
+static void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
+{
+    struct rack *rack = &cache->rack[class_index];
+
+    rack->loaded = slots;
+    cache->magazine[class_index] = (struct magazine){ slots + count, slots + rack->capacity };
+}
+
+/* ---- growth ---- */
+
+static void use_first(struct cache *cache, unsigned class_index)
+{
+    unsigned capacity = magazine_capacity(class_index);
+
+    cache->rack[class_index].capacity = (uint16_t)(capacity < FIRST_CAPACITY ? capacity : FIRST_CAPACITY);
+    cache->first_slots[class_index][0] = NULL;      /* M1 */
+    load_magazine(cache, class_index, cache->first_slots[class_index], 0);
+}
+
+/* Magazines in place are never traded, even when their class needs no larger ones. */
+static bool is_full_size(const struct cache *cache, unsigned class_index)
+{
+    const struct rack *rack = &cache->rack[class_index];
+
+    return rack->capacity == magazine_capacity(class_index)
+        && rack->loaded != cache->first_slots[class_index];
+}
+
+static void give_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned capacity)
+{
+    if (slots != NULL && slots != cache->first_slots[class_index])
+        meta_give(slots, magazine_bytes(capacity));
+}
+
+/* A larger loaded magazine with the same blocks in it. Without memory the class stays as it is. */
+static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity)
+{
+    struct rack *rack = &cache->rack[class_index];
+    unsigned count = count_of(cache, class_index), old_capacity = rack->capacity;
+    void **old = rack->loaded;
+    void **slots = meta_take(magazine_bytes(capacity));
+
+    if (slots == NULL) return;
+    __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
+    rack->capacity = (uint16_t)capacity;
+    rack->pressure = 0;
+    load_magazine(cache, class_index, slots, count);
+    give_magazine(cache, class_index, old, old_capacity);
+}
+
+static void grow_if_pressed(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    unsigned full = magazine_capacity(class_index);
+
+    rack->pressure++;
+    if (!is_full_size(cache, class_index)) {
+        if (rack->pressure < (rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE)) return;
+        enlarge(cache, class_index,
+                rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
+    } else if (rack->spare == NULL && rack->pressure >= 2) {
+        rack->spare = meta_take(magazine_bytes(full));
+        rack->spare_count = 0;
+    }
+}
+
+/* The second magazine becomes the loaded one. */
+static void swap_magazines(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    void **slots = rack->spare;
+    unsigned count = rack->spare_count;
+
+    rack->spare_count = (uint16_t)count_of(cache, class_index);
+    rack->spare = rack->loaded;
+    load_magazine(cache, class_index, slots, count);
+}
+
+/* ---- empty ---- */
+
+/* M3: takes NULLs off the top. True: there are blocks below them. */
+static bool drop_nothings(struct cache *cache, unsigned class_index)
+{
+    struct magazine *magazine = &cache->magazine[class_index];
+    void **bottom = cache->rack[class_index].loaded;
+
+    while (magazine->top != bottom && *magazine->top == NULL) magazine->top--;
+    return magazine->top != bottom;
+}
+
+/* From the arena: a full magazine that is ready, else blocks from slabs. */
+static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    unsigned count;
+
+    if (is_full_size(cache, class_index)) {
+        void **full = depot_take_full(arena, class_index, rack->loaded);
+        if (full != NULL) {
+            load_magazine(cache, class_index, full, rack->capacity);
+            return true;
+        }
+    }
+    count = arena_fill(arena, class_index, rack->loaded, rack->capacity);
+    load_magazine(cache, class_index, rack->loaded, count);
+    return count > 0;
+}
+
+bool cache_refill(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    struct arena *arena;
+    bool filled;
+
+    cache->refills++;
+    if (rack->loaded == NULL) use_first(cache, class_index);
+    if (drop_nothings(cache, class_index)) return true;
+    if (rack->spare_count > 0) {
+        swap_magazines(cache, class_index);
+        if (drop_nothings(cache, class_index)) return true;
+    }
+    grow_if_pressed(cache, class_index);
+    arena = arena_choose(cache->arena, cache);
+    if (arena == NULL) return false;
+    cache->arena = arena;
+    filled = refill_from(arena, cache, class_index);
+    lock_give(&arena->lock);
+    return filled;
+}
+
+/* ---- full ---- */
+
+/* The older half goes; what was freed last is likely to be warm and is wanted first. */
+static void drain_half(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    unsigned count = count_of(cache, class_index);
+    unsigned half = (count + 1) / 2;
+
+    arenas_drain(class_index, rack->loaded + 1, half);
+    __builtin_memmove(rack->loaded + 1, rack->loaded + 1 + half, (count - half) * sizeof(void *));
+    load_magazine(cache, class_index, rack->loaded, count - half);
+}
+
+/* The spare magazine, which is full, goes home to the arena of its blocks: whole into the depot, or
+ * block by block into the slabs. */
+static void empty_spare(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    void **full = rack->spare;
+    struct arena *home = arena_of_block(class_index, full[1]);
+    unsigned others = rack->capacity;
+
+    rack->spare_count = 0;
+    if (likely(home != NULL)) {
+        void **empty;
+
+        lock_take(&home->lock);
+        empty = depot_take_empty(home, class_index, full);
+        if (empty == NULL) others = arena_drain(home, class_index, full + 1, others);
+        lock_give(&home->lock);
+        if (empty != NULL) {
+            rack->spare = empty;
+            return;
+        }
+    }
+    arenas_drain(class_index, full + 1, others);
+}
+
+void cache_overflow(struct cache *cache, unsigned class_index, void *block)
+{
+    struct rack *rack = &cache->rack[class_index];
+
+    cache->overflows++;
+    if (rack->loaded == NULL) use_first(cache, class_index);
+    else grow_if_pressed(cache, class_index);
+
+    if (count_of(cache, class_index) == rack->capacity) {
+        if (rack->spare != NULL) {
+            if (rack->spare_count == rack->capacity) empty_spare(cache, class_index);
+            swap_magazines(cache, class_index);
+        } else {
+            drain_half(cache, class_index);
+        }
+    }
+    (void)magazine_put(&cache->magazine[class_index], block);
+    purge_after_return();
+}
+
+/* ---- the end ---- */
+
+void cache_drain_all(struct cache *cache)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct rack *rack = &cache->rack[class_index];
+
+        if (rack->loaded == NULL) continue;
+        arenas_drain(class_index, rack->loaded + 1, count_of(cache, class_index));
+        if (rack->spare != NULL) {
+            arenas_drain(class_index, rack->spare + 1, rack->spare_count);
+            meta_give(rack->spare, magazine_bytes(rack->capacity));
+        }
+        give_magazine(cache, class_index, rack->loaded, rack->capacity);
+    }
+    cache_init(cache);
+}
+
+bool cache_holds(const struct cache *cache, unsigned class_index, const void *block)
+{
+    const struct rack *rack = &cache->rack[class_index];
+
+    for (unsigned slot = count_of(cache, class_index); slot > 0; slot--)
+        if (rack->loaded[slot] == block) return true;
+    for (unsigned slot = rack->spare_count; slot > 0; slot--)
+        if (rack->spare[slot] == block) return true;
+    return false;
+}
+
+void cache_check(const struct cache *cache)
+{
+    require(cache->nothing == NULL);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct rack *rack = &cache->rack[class_index];
+        const struct magazine *magazine = &cache->magazine[class_index];
+
+        if (rack->loaded == NULL) {
+            require(magazine->top == &cache->nothing && magazine->limit == magazine->top);       /* C1 */
+            continue;
+        }
+        require(rack->loaded[0] == NULL);                                                /* M1 */
+        require(magazine->limit == rack->loaded + rack->capacity);                       /* C1 */
+        require(magazine->top >= rack->loaded && magazine->top <= magazine->limit);      /* M2 */
+        require(rack->spare == NULL || is_full_size(cache, class_index));                /* C2 */
+        require(rack->spare != NULL || rack->spare_count == 0);
+    }
+}

@@ -1,0 +1,67 @@
+/* cache.h - what one thread holds: two magazines for each class, and a small first one in place.
+ *
+ * A cache is one page of metadata:
+ *
+ *      magazine[37]        top and limit of the loaded magazine of each class: all that the hot path reads
+ *      rack[37]            where the magazines are, and the second one
+ *      first_slots[37]     the first magazine of each class, 7 blocks, so that a small thread needs nothing else
+ *
+ * A class starts with its first magazine, grows to a middle one and then to a pair of full-size ones,
+ * as its traffic asks; only full-size ones are traded at depots.
+ *
+ * C1  magazine[c].limit == rack[c].loaded + rack[c].capacity, or both at nothing when the class is unused
+ * C2  rack[c].spare is NULL unless capacity is magazine_capacity(c)
+ * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_CACHE_H
+#define PRAIRIE_CACHE_CACHE_H
+
+#include "../arenas/arena.h"
+#include "../os/thread_slot.h"
+
+enum { FIRST_CAPACITY = 7, MIDDLE_CAPACITY = 31 };
+
+struct rack {
+    void **loaded;              /* slot 0 of the magazine in use; NULL: the class is unused */
+    void **spare;               /* C2 */
+    uint16_t spare_count;
+    uint16_t capacity;          /* of loaded, and of spare */
+    uint16_t pressure;          /* refills and overflows at this capacity */
+    uint16_t unused;
+};
+
+struct cache {
+    struct magazine magazine[CLASS_COUNT];      /* first: places are offsets from here */
+    void *nothing;                              /* a slot 0 for classes that have no magazine */
+    struct arena *arena;                        /* the last one filled from */
+    struct cache *next, *previous;              /* under LOCK_THREADS */
+    uint64_t refills, overflows;                /* statistics */
+    struct rack rack[CLASS_COUNT];
+    void *first_slots[CLASS_COUNT][FIRST_CAPACITY + 1];
+};
+
+/* What a thread's slot points at before its first call and after its end: no blocks, no room. */
+union cache_constant {
+    struct magazine magazine[CLASS_COUNT];
+    struct cache *just_for_the_type;
+};
+
+INLINE struct magazine *magazine_at(struct cache *cache, unsigned place)
+{
+    return (struct magazine *)((void **)cache + place);
+}
+
+void cache_init(struct cache *cache);
+/* Gets blocks into an empty magazine. False: no memory. */
+bool cache_refill(struct cache *cache, unsigned class_index);
+/* Puts a block whose magazine is full: makes room first. Never fails. */
+void cache_overflow(struct cache *cache, unsigned class_index, void *block);
+/* Gives every block and every magazine back; the cache is as after cache_init. */
+void cache_drain_all(struct cache *cache);
+/* Is the block in this cache already? For the checking flavours. */
+bool cache_holds(const struct cache *cache, unsigned class_index, const void *block);
+
+void cache_check(const struct cache *cache);
+
+#endif

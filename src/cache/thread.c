@@ -1,0 +1,129 @@
+/* thread.c - the birth and the end of a thread, as far as prairie is concerned.
+ * SPDX-License-Identifier: MIT
+ */
+#include "thread.h"
+
+#include "../pages/purge.h"
+
+static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
+static struct cache *first_cache;             /* under list_lock: caches in use */
+static unsigned in_use;                 /* under list_lock: how many */
+static struct cache *waiting;           /* under list_lock: drained ones, linked by next */
+
+void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
+
+static void list_add(struct cache *cache)
+{
+    cache->next = first_cache;
+    cache->previous = NULL;
+    if (first_cache != NULL) first_cache->previous = cache;
+    first_cache = cache;
+    purge_thread_count(++in_use);
+}
+
+static void list_remove(struct cache *cache)
+{
+    if (cache->next != NULL) cache->next->previous = cache->previous;
+    if (cache->previous != NULL) cache->previous->next = cache->next;
+    else first_cache = cache->next;
+    purge_thread_count(--in_use);
+}
+
+/* The blocks go back; the empty cache waits for the next thread. */
+static void thread_end(void)
+{
+    struct cache *cache = thread_cache();
+
+    if (cache_is_constant(cache)) return;
+    thread_cache_set((struct cache *)&cache_gone);
+    cache_drain_all(cache);
+    lock_take(&list_lock);
+    list_remove(cache);
+    cache->next = waiting;
+    waiting = cache;
+    lock_give(&list_lock);
+}
+
+static struct cache *take_waiting(void)
+{
+    struct cache *cache;
+
+    lock_take(&list_lock);
+    cache = waiting;
+    if (cache != NULL) {
+        waiting = cache->next;
+        cache->arena = NULL;
+        list_add(cache);
+    }
+    lock_give(&list_lock);
+    return cache;
+}
+
+static struct cache *make_cache(void)
+{
+    struct cache *cache = meta_take(round_up(sizeof *cache, 4 * KiB));
+
+    if (cache == NULL) return NULL;
+    cache_init(cache);
+    lock_take(&list_lock);
+    list_add(cache);
+    lock_give(&list_lock);
+    return cache;
+}
+
+struct cache *thread_attach(void)
+{
+    struct cache *cache = take_waiting();
+
+    if (cache == NULL) cache = make_cache();
+    if (cache == NULL) return NULL;
+    thread_cache_set(cache);            /* before the hook, which may allocate */
+    (void)os_thread_end_hook(thread_end);
+    return cache;
+}
+
+void thread_flush(void)
+{
+    struct cache *cache = thread_cache();
+
+    if (!cache_is_constant(cache)) cache_drain_all(cache);
+}
+
+/* ---- threads past their end ---- */
+
+void *stray_take(unsigned class_index)
+{
+    struct arena *arena = arena_choose(NULL, NULL);
+    void *slots[2] = { NULL, NULL };
+
+    if (arena == NULL) return NULL;
+    (void)arena_fill(arena, class_index, slots, 1);
+    lock_give(&arena->lock);
+    return slots[1];
+}
+
+void stray_put(unsigned class_index, void *block) { arenas_drain(class_index, &block, 1); }
+
+/* ---- fork and visits ---- */
+
+void threads_lock(void) { lock_take(&list_lock); }
+void threads_unlock(void) { lock_give(&list_lock); }
+
+/* The blocks in the other threads' magazines are lost to the child: their owners may have been in the
+ * middle of a push when the memory was copied. */
+void threads_remake(void)
+{
+    struct cache *mine = thread_cache();
+
+    first_cache = NULL;
+    in_use = 0;
+    if (!cache_is_constant(mine)) list_add(mine);
+    lock_remake(&list_lock);
+}
+
+void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
+{
+    lock_take(&list_lock);
+    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next) visit(cache, context);
+    lock_give(&list_lock);
+}

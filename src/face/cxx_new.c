@@ -1,0 +1,120 @@
+/* cxx_new.c - C++'s operator new and delete, under their mangled names.
+ *
+ * A plain new that finds no memory must call the program's new_handler, and throw std::bad_alloc when
+ * there is none. Both live in the C++ runtime, which prairie does not link: the names are weak, and a
+ * program without the runtime cannot have called new.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../heap/heap.h"
+
+typedef void (*new_handler)(void);
+
+/* std::get_new_handler() and std::__throw_bad_alloc() of the C++ runtime. */
+extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
+extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
+
+struct nothrow;
+struct request { size_t size, align; };         /* align 0: as malloc does */
+
+static void *new_once(struct request request)
+{
+    return request.align == 0 ? prairie_malloc(request.size)
+                              : prairie_aligned_alloc(request.align, request.size);
+}
+
+/* As the C++ standard says: call the handler and try again, until there is memory or no handler. */
+COLD static void *new_again(struct request request, bool throws)
+{
+    for (;;) {
+        new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
+        void *block;
+
+        if (handler == NULL) break;
+        handler();
+        block = new_once(request);
+        if (block != NULL) return block;
+    }
+    if (!throws) return NULL;
+    if (_ZSt17__throw_bad_allocv != NULL) _ZSt17__throw_bad_allocv();
+    fatal("operator new: out of memory");
+}
+
+COLD static void *new_failed(size_t size)
+{
+    return new_again((struct request){ size, 0 }, true);
+}
+
+PUBLIC void *_Znwm(size_t size)
+{
+    void *block = prairie_malloc(size);
+
+    if (unlikely(block == NULL)) return new_failed(size);
+    return block;
+}
+
+PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+{
+    void *block = prairie_malloc(size);
+
+    (void)nothrow;
+    return likely(block != NULL) ? block : new_again((struct request){ size, 0 }, false);
+}
+
+PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
+{
+    void *block = prairie_aligned_alloc(align, size);
+
+    return likely(block != NULL) ? block : new_again((struct request){ size, align }, true);
+}
+
+PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow)
+{
+    void *block = prairie_aligned_alloc(align, size);
+
+    (void)nothrow;
+    return likely(block != NULL) ? block : new_again((struct request){ size, align }, false);
+}
+
+void *_Znam(size_t size) ALIAS_OF(_Znwm);
+void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow) ALIAS_OF(_ZnwmRKSt9nothrow_t);
+void *_ZnamSt11align_val_t(size_t size, size_t align) ALIAS_OF(_ZnwmSt11align_val_t);
+void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow)
+    ALIAS_OF(_ZnwmSt11align_val_tRKSt9nothrow_t);
+
+void _ZdlPv(void *block) ALIAS_OF(prairie_free);
+void _ZdaPv(void *block) ALIAS_OF(prairie_free);
+void _ZdlPvm(void *block, size_t size) ALIAS_OF(prairie_free_sized);
+void _ZdaPvm(void *block, size_t size) ALIAS_OF(prairie_free_sized);
+
+/* The second argument says nothing that the address does not. */
+PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
+{
+    (void)nothrow;
+    prairie_free(block);
+}
+
+PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t align)
+{
+    (void)align;
+    prairie_free(block);
+}
+
+PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
+{
+    (void)align;
+    (void)nothrow;
+    prairie_free(block);
+}
+
+PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
+{
+    (void)size;
+    (void)align;
+    prairie_free(block);
+}
+
+void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow) ALIAS_OF(_ZdlPvRKSt9nothrow_t);
+void _ZdaPvSt11align_val_t(void *block, size_t align) ALIAS_OF(_ZdlPvSt11align_val_t);
+void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
+    ALIAS_OF(_ZdlPvSt11align_val_tRKSt9nothrow_t);
+void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align) ALIAS_OF(_ZdlPvmSt11align_val_t);

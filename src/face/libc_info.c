@@ -1,0 +1,96 @@
+/* libc_info.c - the C library's questions about its allocator, answered with prairie's numbers.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../view/stats.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+/* In the terms of mallinfo: the arena is everything opened, ordinary blocks are in use or free, and large
+ * blocks stand in for mmapped ones. */
+PUBLIC struct mallinfo2 mallinfo2(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    struct mallinfo2 info = { 0 };
+
+    if (!prairie_stats_read(&stats)) return info;
+    info.arena = stats.mapped - stats.large_allocated;
+    info.uordblks = stats.allocated - stats.large_allocated;
+    info.fordblks = info.arena - info.uordblks;
+    info.hblks = stats.large_count;
+    info.hblkhd = stats.large_allocated;
+    info.fsmblks = stats.cached;
+    info.keepcost = stats.dirty;
+    info.usmblks = stats.mapped;
+    return info;
+}
+
+static int clamp_to_int(size_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
+
+PUBLIC struct mallinfo mallinfo(void)
+{
+    struct mallinfo2 wide = mallinfo2();
+
+    return (struct mallinfo){
+        .arena = clamp_to_int(wide.arena),
+        .ordblks = clamp_to_int(wide.ordblks),
+        .smblks = clamp_to_int(wide.smblks),
+        .hblks = clamp_to_int(wide.hblks),
+        .hblkhd = clamp_to_int(wide.hblkhd),
+        .usmblks = clamp_to_int(wide.usmblks),
+        .fsmblks = clamp_to_int(wide.fsmblks),
+        .uordblks = clamp_to_int(wide.uordblks),
+        .fordblks = clamp_to_int(wide.fordblks),
+        .keepcost = clamp_to_int(wide.keepcost),
+    };
+}
+
+PUBLIC void malloc_stats(void) { prairie_stats_print(); }
+
+/* `pad` bytes may stay; prairie gives back all it can. 1 when something went back. */
+PUBLIC int malloc_trim(size_t pad)
+{
+    (void)pad;
+    return prairie_purge() > 0;
+}
+
+/* The parameters of glibc are accepted; prairie tunes itself. 0 for a parameter that nobody has. */
+PUBLIC int mallopt(int parameter, int value)
+{
+    (void)value;
+    switch (parameter) {
+    case M_MXFAST: case M_TRIM_THRESHOLD: case M_TOP_PAD: case M_MMAP_THRESHOLD: case M_MMAP_MAX:
+    case M_CHECK_ACTION: case M_PERTURB: case M_ARENA_TEST: case M_ARENA_MAX:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* The C library's format, version 1; one heap. */
+PUBLIC int malloc_info(int options, FILE *stream)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    if (options != 0) return -1;
+    if (!prairie_stats_read(&stats)) return -1;
+    fprintf(stream,
+            "<malloc version=\"1\">\n"
+            "<heap nr=\"0\">\n<sizes>\n</sizes>\n"
+            "<total type=\"fast\" count=\"0\" size=\"%zu\"/>\n"
+            "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+            "<system type=\"current\" size=\"%zu\"/>\n<system type=\"max\" size=\"%zu\"/>\n"
+            "<aspace type=\"total\" size=\"%zu\"/>\n<aspace type=\"mprotect\" size=\"%zu\"/>\n"
+            "</heap>\n",
+            stats.cached, stats.dirty, stats.mapped, stats.mapped, stats.mapped, stats.mapped);
+    fprintf(stream,
+            "<total type=\"fast\" count=\"0\" size=\"%zu\"/>\n"
+            "<total type=\"rest\" count=\"0\" size=\"%zu\"/>\n"
+            "<total type=\"mmap\" count=\"%llu\" size=\"%zu\"/>\n"
+            "<system type=\"current\" size=\"%zu\"/>\n<system type=\"max\" size=\"%zu\"/>\n"
+            "<aspace type=\"total\" size=\"%zu\"/>\n<aspace type=\"mprotect\" size=\"%zu\"/>\n"
+            "</malloc>\n",
+            stats.cached, stats.dirty, (unsigned long long)stats.large_count, stats.large_allocated,
+            stats.mapped, stats.mapped, stats.mapped, stats.mapped);
+    return ferror(stream) ? -1 : 0;
+}

@@ -1,0 +1,61 @@
+/* aligned.c - the doors for blocks with an alignment of their own.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+#include <errno.h>
+
+/* `align` is a power of two. A class whose every block is aligned, else whole pages. */
+static void *take_aligned(size_t align, size_t size)
+{
+    unsigned class_index = class_of_aligned(size, align);
+
+    return class_index != 0 ? class_take(class_index) : large_take(size, align, false);
+}
+
+PUBLIC void *prairie_aligned_alloc(size_t align, size_t size)
+{
+    void *block;
+
+    if (unlikely(!is_power_of_two(align))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    block = take_aligned(align, size);
+    return likely(block != NULL) ? block : refuse_memory();
+}
+
+PUBLIC void *prairie_memalign(size_t align, size_t size)
+{
+    if (unlikely(!is_power_of_two(align))) {
+        if (align > (SIZE_MAX >> 1) + 1) {
+            errno = EINVAL;
+            return NULL;
+        }
+        align = align == 0 ? 1 : (size_t)1 << (highest_bit(align) + 1);
+    }
+    return prairie_aligned_alloc(align, size);
+}
+
+PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
+{
+    int saved_errno = errno;
+    void *taken;
+
+    if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
+    taken = take_aligned(align, size);
+    errno = saved_errno;
+    if (unlikely(taken == NULL)) return ENOMEM;
+    *block = taken;
+    return 0;
+}
+
+PUBLIC void *prairie_valloc(size_t size) { return prairie_aligned_alloc(os_page_bytes(), size); }
+
+PUBLIC void *prairie_pvalloc(size_t size)
+{
+    size_t page = os_page_bytes(), bytes;
+
+    if (__builtin_add_overflow(size, page - 1, &bytes)) return refuse_memory();
+    return prairie_aligned_alloc(page, max_size(round_down(bytes, page), page));
+}

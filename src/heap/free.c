@@ -1,0 +1,66 @@
+/* free.c - the door for blocks that come back.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+PUBLIC void prairie_free(void *block)
+{
+    struct cache *cache = thread_cache();
+    bool stored;
+
+    if (CHECKED) misuse_check_free(cache, block);
+    stored = magazine_put(magazine_at(cache, class_map_at(block)), block);
+    if (unlikely(!stored)) free_overflow(cache, block);     /* full, or NULL, large, foreign */
+}
+
+/* The size names the class, so the map need not be read. A NULL goes into the magazine like a block:
+ * whoever takes it drops it (M3). */
+PUBLIC void prairie_free_sized(void *block, size_t size)
+{
+    struct cache *cache;
+
+    if (CHECKED || unlikely(size > TABLE_BYTES_MAX)) {
+        prairie_free(block);
+        return;
+    }
+    cache = thread_cache();
+    if (unlikely(!magazine_put(magazine_at(cache, place_of_size[size]), block)))
+        free_overflow(cache, block);
+}
+
+PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
+{
+    (void)align;
+    (void)size;
+    prairie_free(block);
+}
+
+static void put_small(struct cache *cache, unsigned class_index, void *block)
+{
+    if (cache_is_constant(cache)) {
+        cache = heap_attach();
+        if (cache == NULL || cache_is_gone(cache)) {
+            stray_put(class_index, block);
+            return;
+        }
+    }
+    if (AUDITED) heap_audit();
+    if (!magazine_put(&cache->magazine[class_index], block)) cache_overflow(cache, class_index, block);
+}
+
+void free_overflow(struct cache *cache, void *block)
+{
+    unsigned class_index = class_of_place(class_map_at(block));
+    enum pointer_kind kind;
+    uint32_t page;
+
+    if (likely(class_index != 0)) {
+        put_small(cache, class_index, block);
+        return;
+    }
+    if (block == NULL) return;
+    kind = pointer_kind(block, &page);
+    if (likely(kind == POINTER_LARGE)) large_put(block, page);
+    else if (kind == POINTER_SMALL) put_small(cache, class_of_place(page_record(page)->class_at), block);
+    else misuse_abort("free", kind, block);
+}

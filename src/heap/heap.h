@@ -1,0 +1,49 @@
+/* heap.h - the doors: what a program calls, and the rarer ways behind them.
+ *
+ * Owns nothing but the order of events. Doors set errno to ENOMEM or EINVAL when they refuse and keep it
+ * otherwise. Names ending in a reason (malloc_refill, free_overflow) are the ways taken for that reason.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_HEAP_H
+#define PRAIRIE_HEAP_HEAP_H
+
+#include "../cache/thread.h"
+
+#include "../../include/prairie/prairie.h"
+
+/* Prepares the process for its first allocation. False: no memory; the next call tries again. */
+bool heap_start(void);
+/* This thread's cache, or the constant one of a thread past its end. NULL: no memory. */
+struct cache *heap_attach(void);
+
+NOINLINE void *malloc_beyond_table(size_t size);
+COLD void *malloc_refill(struct cache *cache, size_t size);
+/* A block of a class, from the magazine or from where magazines are filled. NULL: no memory. */
+void *class_take(unsigned class_index);
+NOINLINE void free_overflow(struct cache *cache, void *block);
+
+/* Large blocks: whole pages. `zero`: all bytes must read as zero. NULL: no memory. */
+void *large_take(size_t size, size_t align, bool zero);
+void large_put(void *block, uint32_t page);
+/* Resizes in place or by moving. NULL: no memory, the block is as it was. */
+void *large_resize(void *block, uint32_t page, size_t size);
+size_t large_bytes(uint32_t page);
+
+/* What a pointer is, for the doors that take one. */
+enum pointer_kind { POINTER_FOREIGN, POINTER_SMALL, POINTER_LARGE, POINTER_INTERIOR, POINTER_FREED };
+enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
+/* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
+NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
+/* In the checking flavours: everything that can be known about a pointer that is about to be freed. */
+void misuse_check_free(struct cache *cache, const void *pointer);
+
+COLD void *refuse_memory(void);     /* sets ENOMEM, returns NULL */
+
+void heap_lock_all(void);
+void heap_unlock_all(void);
+/* Walks everything that prairie knows; aborts on a broken invariant. */
+void heap_check_all(void);
+/* In the audit flavour, now and then. */
+void heap_audit(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* large.c - blocks that are runs of pages of their own.
+ *
+ * A large block is as long as its pages: usable bytes are known from the page map, and growing or
+ * shrinking moves the boundary. Its bytes in the class map stay 0.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+#include "../pages/purge.h"
+
+size_t large_bytes(uint32_t page) { return (size_t)page_record(page)->run_pages << plain.page_shift; }
+
+static bool is_too_large(size_t size, size_t align)
+{
+    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
+
+    return size > limit || align > limit;
+}
+
+void *large_take(size_t size, size_t align, bool zero)
+{
+    struct run run;
+    char *block;
+
+    if (unlikely(cache_is_constant(thread_cache())) && heap_attach() == NULL) return NULL;
+    if (is_too_large(size, align)) return NULL;
+    if (AUDITED) heap_audit();
+    run = run_lease(max_size(pages_for(size), 1), max_size(align >> plain.page_shift, 1), PAGE_LARGE);
+    if (unlikely(run.page == 0)) return NULL;
+    block = page_address(run.page);
+    if (zero && !run.zero) __builtin_memset(block, 0, (size_t)run.pages << plain.page_shift);
+    return block;
+}
+
+void large_put(void *block, uint32_t page)
+{
+    (void)block;
+    run_return(page);
+    purge_after_return();
+}
+
+/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE. */
+static void move_contents(void *to, void *from, size_t bytes)
+{
+    if (bytes >= REMAP_BYTES_MIN
+        && os_move((struct os_range){ from, bytes }, (struct os_range){ to, bytes }))
+        return;
+    __builtin_memcpy(to, from, bytes);
+}
+
+/* Only to something larger. */
+static void *move_large(void *block, uint32_t page, size_t size)
+{
+    void *moved = large_take(size, 1, false);
+
+    if (moved == NULL) return NULL;
+    move_contents(moved, block, large_bytes(page));
+    large_put(block, page);
+    return moved;
+}
+
+void *large_resize(void *block, uint32_t page, size_t size)
+{
+    size_t old_pages = page_record(page)->run_pages;
+    size_t new_pages;
+    bool zero;
+
+    if (is_too_large(size, 1)) return NULL;
+    new_pages = pages_for(size);
+    if (new_pages == old_pages) return block;
+    if (new_pages < old_pages) {
+        run_trim(page, new_pages);
+        purge_after_return();
+        return block;
+    }
+    if (run_extend(page, new_pages, &zero)) return block;
+    return move_large(block, page, size);
+}

@@ -1,0 +1,71 @@
+/* realloc.c - changing the size of a block, in place where that is right.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+#include <errno.h>
+
+static void *move_block(void *block, size_t old_bytes, size_t size)
+{
+    void *moved = prairie_malloc(size);
+
+    if (unlikely(moved == NULL)) return NULL;
+    __builtin_memcpy(moved, block, min_size(old_bytes, size));
+    prairie_free(block);
+    return moved;
+}
+
+static void *resize_small(void *block, unsigned class_index, size_t size)
+{
+    if (size <= SMALL_BYTES_MAX && class_of_size(size) == class_index) return block;
+    return move_block(block, class_bytes[class_index], size);
+}
+
+static void *resize_other(void *block, size_t size)
+{
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(block, &page);
+    void *resized;
+
+    if (kind == POINTER_SMALL) return resize_small(block, class_of_place(page_record(page)->class_at), size);
+    if (unlikely(kind != POINTER_LARGE)) misuse_abort("realloc", kind, block);
+    if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
+    resized = large_resize(block, page, size);
+    return likely(resized != NULL) ? resized : refuse_memory();
+}
+
+PUBLIC void *prairie_realloc(void *block, size_t size)
+{
+    unsigned class_index;
+
+    if (unlikely(block == NULL)) return prairie_malloc(size);
+    if (unlikely(size == 0)) {
+        prairie_free(block);
+        return NULL;
+    }
+    class_index = class_of_place(class_map_at(block));
+    if (likely(class_index != 0)) return resize_small(block, class_index, size);
+    return resize_other(block, size);
+}
+
+PUBLIC void *prairie_reallocarray(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return refuse_memory();
+    return prairie_realloc(block, bytes);
+}
+
+PUBLIC size_t prairie_usable_size(const void *block)
+{
+    unsigned class_index = class_of_place(class_map_at(block));
+    enum pointer_kind kind;
+    uint32_t page;
+
+    if (likely(class_index != 0)) return class_bytes[class_index];
+    if (block == NULL) return 0;
+    kind = pointer_kind(block, &page);
+    if (kind == POINTER_SMALL) return class_bytes[class_of_place(page_record(page)->class_at)];
+    if (unlikely(kind != POINTER_LARGE)) misuse_abort("malloc_usable_size", kind, block);
+    return large_bytes(page);
+}

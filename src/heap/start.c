@@ -1,0 +1,125 @@
+/* start.c - the first call of a process, forks, and walking the whole heap.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+#include "../pages/purge.h"
+
+#include <errno.h>
+
+static struct lock start_lock = { .state = LOCK_FREE, .rank = LOCK_START };
+static bool started;                /* written under start_lock; published with release */
+static bool hooked;                 /* fork handlers are in place */
+
+static void before_fork(void) { heap_lock_all(); }
+static void after_fork_in_parent(void) { heap_unlock_all(); }
+
+static void after_fork_in_child(void)
+{
+    meta_remake();
+    runs_remake();
+    arenas_remake();
+    purge_remake();
+    threads_remake();
+    lock_remake(&start_lock);
+}
+
+void heap_lock_all(void)
+{
+    lock_take(&start_lock);
+    threads_lock();
+    purge_lock();
+    arenas_lock();
+    lock_take(&keeper.lock);
+    lock_take(&meta.lock);
+}
+
+void heap_unlock_all(void)
+{
+    lock_give(&meta.lock);
+    lock_give(&keeper.lock);
+    arenas_unlock();
+    purge_unlock();
+    threads_unlock();
+    lock_give(&start_lock);
+}
+
+static bool start_once(void)
+{
+    unsigned cores;
+
+    if (started) return true;
+    cores = os_core_count();
+    if (cores == 1) lock_set_spin(0);
+    runs_start();
+    if (!plain_start()) return false;
+    slabs_start();
+    arenas_start(cores);
+    threads_start();
+    purge_start();
+    __atomic_store_n(&started, true, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool heap_start(void)
+{
+    bool ready;
+
+    if (likely(__atomic_load_n(&started, __ATOMIC_ACQUIRE))) return true;
+    lock_take(&start_lock);
+    ready = start_once();
+    lock_give(&start_lock);
+    return ready;
+}
+
+/* Registering may allocate, so it happens after the first thread has its cache, and only once. */
+static void hook_process(void)
+{
+    if (__atomic_exchange_n(&hooked, true, __ATOMIC_RELAXED)) return;
+    os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+struct cache *heap_attach(void)
+{
+    struct cache *cache = thread_cache();
+    int saved_errno = errno;
+
+    if (!cache_is_constant(cache) || cache_is_gone(cache)) return cache;
+    if (!heap_start()) return NULL;
+    cache = thread_attach();
+    if (cache != NULL) hook_process();
+    errno = saved_errno;
+    return cache;
+}
+
+static void check_one_cache(const struct cache *cache, void *mine)
+{
+    if (cache == mine) cache_check(cache);      /* others are being changed by their owners */
+}
+
+void heap_check_all(void)
+{
+    if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
+    threads_visit(check_one_cache, thread_cache());
+    heap_lock_all();
+    arenas_check();
+    run_check_all();
+    heap_unlock_all();
+}
+
+void heap_audit(void)
+{
+    static unsigned entries;
+
+    if (__atomic_add_fetch(&entries, 1, __ATOMIC_RELAXED) % AUDIT_PERIOD == 0) heap_check_all();
+}
+
+PUBLIC void prairie_check_all(void) { heap_check_all(); }
+
+PUBLIC size_t prairie_purge(void)
+{
+    if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return 0;
+    thread_flush();
+    arenas_clear();
+    return purge_all();
+}

@@ -1,0 +1,381 @@
+/* linux.c - prairie's wishes as Linux system calls.
+ *
+ * Memory calls are made directly, not through the C library: a program may interpose mmap or getenv
+ * with functions that allocate. What remains of the C library here (pthread keys, threads, atfork,
+ * auxiliary vector) is called with no lock held.
+ * SPDX-License-Identifier: MIT
+ */
+#include "os.h"
+#include "thread_slot.h"
+
+#include "../base/limits.h"
+#include "../base/port.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* One system call; the result is negative errno on failure, and errno itself is left alone. */
+static long kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+#else
+#error "prairie speaks to Linux on x86-64 and aarch64"
+#endif
+}
+
+static bool failed(long result) { return (unsigned long)result > -4096UL; }
+
+/* ---- memory ---- */
+
+size_t os_page_bytes(void)
+{
+    static size_t page_bytes;
+    size_t bytes = RELAXED_LOAD(page_bytes);
+
+    if (bytes == 0) {
+        bytes = getauxval(AT_PAGESZ);
+        if (bytes == 0) bytes = 4096;
+        RELAXED_STORE(page_bytes, bytes);
+    }
+    return bytes;
+}
+
+static struct os_range map_pages(size_t bytes, int protection)
+{
+    long at = kernel(SYS_mmap, 0, (long)bytes, protection,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (failed(at)) return (struct os_range){ NULL, 0 };
+    return (struct os_range){ (char *)at, bytes };
+}
+
+static void unmap_pages(char *base, size_t bytes)
+{
+    if (bytes != 0) (void)kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0);
+}
+
+struct os_range os_reserve(size_t bytes, size_t align_bytes)
+{
+    size_t slack = align_bytes > os_page_bytes() ? align_bytes : 0;
+    struct os_range raw;
+    char *base;
+
+    if (bytes + slack < bytes) return (struct os_range){ NULL, 0 };
+    raw = map_pages(bytes + slack, PROT_NONE);
+    if (raw.base == NULL || slack == 0) return raw;
+
+    base = (char *)round_up((uintptr_t)raw.base, align_bytes);
+    unmap_pages(raw.base, (size_t)(base - raw.base));
+    unmap_pages(base + bytes, (size_t)(raw.base + raw.bytes - (base + bytes)));
+    return (struct os_range){ base, bytes };
+}
+
+struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }
+
+void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
+
+bool os_commit(struct os_range range)
+{
+    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes,
+                          PROT_READ | PROT_WRITE, 0, 0, 0));
+}
+
+/* The kernel may be short of what it needs for a moment; a bounded number of tries, never a loop. */
+static bool advise(struct os_range range, int advice)
+{
+    for (unsigned attempt = 0; attempt < 3; attempt++) {
+        long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0);
+        if (!failed(result)) return true;
+        if (result != -EAGAIN) return false;
+    }
+    return false;
+}
+
+bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
+
+/* The destination gets the moved mapping; the source keeps its own, empty. */
+bool os_move(struct os_range from, struct os_range to)
+{
+    long at = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)to.bytes,
+                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to.base, 0);
+    return !failed(at);
+}
+
+void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }
+void os_refuse_huge_pages(struct os_range range) { (void)advise(range, MADV_NOHUGEPAGE); }
+bool os_populate(struct os_range range) { return advise(range, MADV_POPULATE_WRITE); }
+
+/* ---- limits and facts ---- */
+
+size_t os_address_space_limit(void)
+{
+    struct rlimit limit;
+
+    if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0))) return SIZE_MAX;
+    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+}
+
+static size_t read_small_file(const char *path, char *text, size_t capacity_bytes)
+{
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long got;
+
+    if (failed(file)) return 0;
+    got = kernel(SYS_read, file, (long)text, (long)capacity_bytes, 0, 0, 0);
+    (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    return failed(got) ? 0 : (size_t)got;
+}
+
+size_t os_address_space_used(void)
+{
+    char text[64];
+    size_t length = read_small_file("/proc/self/statm", text, sizeof text);
+    size_t pages = 0;
+
+    for (size_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+        pages = pages * 10 + (size_t)(text[i] - '0');
+    return pages * os_page_bytes();
+}
+
+unsigned os_core_count(void)
+{
+    unsigned long mask[16384 / (8 * sizeof(unsigned long))];
+    long bytes = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
+    unsigned count = 0;
+
+    if (failed(bytes)) return 1;
+    for (size_t i = 0; i < (size_t)bytes / sizeof mask[0]; i++)
+        count += (unsigned)__builtin_popcountl(mask[i]);
+    return count == 0 ? 1 : count;
+}
+
+/* The C library answers from the thread's registered restartable-sequence area or the vdso. */
+unsigned os_core_current(void)
+{
+    int saved_errno = errno;
+    int core = sched_getcpu();
+
+    errno = saved_errno;
+    return core < 0 ? 0 : (unsigned)core;
+}
+
+uint64_t os_now_ms(void)
+{
+    struct timespec now = { 0, 0 };
+
+    (void)kernel(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
+extern char **environ;
+
+const char *os_setting(const char *name)
+{
+    if (getauxval(AT_SECURE) != 0 || environ == NULL) return NULL;
+    for (char **entry = environ; *entry != NULL; entry++) {
+        const char *at = *entry;
+        const char *wanted = name;
+
+        while (*wanted != '\0' && *at == *wanted) at++, wanted++;
+        if (*wanted == '\0' && *at == '=') return at + 1;
+    }
+    return NULL;
+}
+
+/* ---- locks and messages ---- */
+
+void port_wait(const uint32_t *word, uint32_t expected)
+{
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, 0, 0, 0);
+}
+
+void port_wake(uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
+
+void port_write_error(const char *text, size_t length_bytes)
+{
+    (void)kernel(SYS_write, STDERR_FILENO, (long)text, (long)length_bytes, 0, 0, 0);
+}
+
+void port_abort(void) { abort(); }
+
+void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
+{
+    struct timespec span = { .tv_sec = (time_t)(duration_ms / 1000),
+                             .tv_nsec = (long)(duration_ms % 1000) * 1000000 };
+
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span, 0, 0);
+}
+
+void os_wake(uint32_t *word) { port_wake(word); }
+
+/* ---- threads ---- */
+
+__thread struct cache *thread_slot __attribute__((tls_model("initial-exec"))) =
+    (struct cache *)&cache_empty;
+
+static pthread_key_t end_key;
+static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+static bool end_key_made;
+static void (*end_hook)(void);
+
+static void end_key_destructor(void *unused)
+{
+    (void)unused;
+    end_hook();
+}
+
+static void make_end_key(void) { end_key_made = pthread_key_create(&end_key, end_key_destructor) == 0; }
+
+bool os_thread_end_hook(void (*hook)(void))
+{
+    end_hook = hook;
+    (void)pthread_once(&end_key_once, make_end_key);
+    return end_key_made && pthread_setspecific(end_key, (void *)1) == 0;
+}
+
+/* The helper is a bare kernel thread, unknown to the C library: free() may be called while the C library
+ * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
+ * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it. */
+enum { HELPER_STACK_BYTES = 64 * 1024, HELPER_TLS_BYTES = 64 * 1024 };
+
+static char *helper_memory;
+static uint32_t helper_alive;           /* the kernel writes 0 when the thread is gone */
+
+#if defined(__x86_64__)
+static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls, void *(*body)(void *))
+{
+    register uint32_t *r10 __asm__("r10") = alive;
+    register char *r8 __asm__("r8") = tls;
+    register void *(*r9)(void *) __asm__("r9") = body;
+    long result;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "call *%%r9\n\t"
+                     "mov %[exit], %%eax\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "syscall\n\t"
+                     "hlt\n"
+                     "1:"
+                     : "=a"(result)
+                     : "a"((long)SYS_clone), "D"(flags), "S"(stack), "d"(alive), "r"(r10), "r"(r8),
+                       "r"(r9), [exit] "i"(SYS_exit)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls, void *(*body)(void *))
+{
+    register long x8 __asm__("x8") = SYS_clone;
+    register long x0 __asm__("x0") = (long)flags;
+    register char *x1 __asm__("x1") = stack;
+    register uint32_t *x2 __asm__("x2") = alive;
+    register char *x3 __asm__("x3") = tls;
+    register uint32_t *x4 __asm__("x4") = alive;
+    register void *(*x9)(void *) __asm__("x9") = body;
+    __asm__ volatile("svc 0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x30, xzr\n\t"
+                     "blr x9\n\t"
+                     "mov x8, %[exit]\n\t"
+                     "mov x0, xzr\n\t"
+                     "svc 0\n\t"
+                     "brk 1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x9), [exit] "i"(SYS_exit)
+                     : "memory", "x30");
+    return x0;
+}
+#endif
+
+static bool helper_memory_ready(void)
+{
+    size_t bytes = HELPER_STACK_BYTES + HELPER_TLS_BYTES;
+    struct os_range range;
+
+    if (helper_memory != NULL) return true;
+    range = os_reserve(bytes + os_page_bytes(), os_page_bytes());
+    if (range.base == NULL) return false;
+    /* The lowest page stays closed: a guard below the stack. */
+    if (!os_commit((struct os_range){ range.base + os_page_bytes(), bytes })) {
+        os_release(range);
+        return false;
+    }
+    helper_memory = range.base + os_page_bytes();
+    return true;
+}
+
+bool os_thread_start(void *(*body)(void *))
+{
+    enum { FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
+                 | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID };
+    uint64_t all = ~(uint64_t)0, before;
+    char *stack, *tls;
+    long result;
+
+    if (__atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE) != 0) return false;
+    if (!helper_memory_ready()) return false;
+    stack = helper_memory + HELPER_STACK_BYTES;
+    tls = stack + HELPER_TLS_BYTES / 2;
+    *(char **)tls = tls;                /* x86-64 finds the block through its own first word */
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    result = clone_thread(FLAGS, stack, &helper_alive, tls, body);
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+    return !failed(result);
+}
+
+void os_threads_forget(void) { helper_alive = 0; }
+
+void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    (void)pthread_atfork(before, in_parent, in_child);
+}
+
+void os_at_exit(void (*last)(void)) { (void)atexit(last); }

@@ -1,0 +1,61 @@
+/* os.h - what prairie asks of a kernel, in states rather than flags.
+ *
+ * Address space is reserved (nothing may touch it), committed (reads as zero, may be written), purged
+ * (stays committed, contents gone, reads as zero again) and released. One file per kernel implements
+ * this page: linux.c, and fake.c, which counts the calls, fails the n-th and moves its clock by hand.
+ * Nothing here allocates, takes a lock, or calls a function that a program may interpose.
+ * Every function keeps errno.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_OS_OS_H
+#define PRAIRIE_OS_OS_H
+
+#include "../base/attrs.h"
+
+struct os_range { char *base; size_t bytes; };          /* base == NULL: the kernel said no */
+
+size_t os_page_bytes(void);
+
+/* Address space at a multiple of align_bytes (a power of two), neither readable nor counted. */
+struct os_range os_reserve(size_t bytes, size_t align_bytes);
+/* The same, but readable as zeros; never written before it is committed. */
+struct os_range os_reserve_readable(size_t bytes);
+/* Gives address space back. */
+void os_release(struct os_range range);
+/* Makes part of a reservation usable. False: no memory, and the range is as before. */
+bool os_commit(struct os_range range);
+/* Gives the pages back to the kernel; they read as zero when next touched. False: nothing happened,
+ * and the old contents are still there. */
+bool os_purge(struct os_range range);
+/* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
+ * False: not possible, nothing happened. */
+bool os_move(struct os_range from, struct os_range to);
+/* Wishes, which the kernel may ignore. */
+void os_want_huge_pages(struct os_range range);
+void os_refuse_huge_pages(struct os_range range);
+bool os_populate(struct os_range range);
+
+/* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */
+size_t os_address_space_limit(void);
+/* Bytes of address space in use now; 0 when it cannot be told. */
+size_t os_address_space_used(void);
+unsigned os_core_count(void);                           /* that this process may run on; at least 1 */
+unsigned os_core_current(void);                         /* any number; the caller reduces it */
+uint64_t os_now_ms(void);                               /* since some fixed moment; never goes back */
+uint32_t os_thread_id(void);
+/* NULL when unset, or when the program runs with more rights than its user. */
+const char *os_setting(const char *name);
+
+/* Starts a thread that takes no signals and may use nothing above this floor but what takes no memory.
+ * One at a time. False: it could not be started, or the last one has not quite ended. */
+bool os_thread_start(void *(*body)(void *));
+/* For the child of a fork: the thread is not there. */
+void os_threads_forget(void);
+/* Sleeps until *word != expected, os_wake, or the time is up. */
+void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
+void os_wake(uint32_t *word);
+/* Calls the three around every fork of the process. */
+void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+void os_at_exit(void (*last)(void));
+
+#endif

@@ -1,0 +1,82 @@
+/* meta.c - cuts records from the zone, and reuses those that were given back.
+ * SPDX-License-Identifier: MIT
+ */
+#include "meta.h"
+
+#include "../base/limits.h"
+
+struct meta meta;
+
+void meta_start(struct os_range zone)
+{
+    lock_init(&meta.lock, LOCK_META);
+    meta.zone_base = zone.base;
+    meta.zone_end = zone.base + zone.bytes;
+    meta.open_base = meta.zone_end;
+    meta.next = meta.zone_end;
+}
+
+void meta_remake(void) { lock_remake(&meta.lock); }
+
+static bool open_down_to(char *wanted)
+{
+    size_t missing = (size_t)(meta.open_base - wanted);
+    size_t step = max_size(META_OPEN_BYTES, (size_t)(meta.zone_end - meta.open_base) / 8);
+    size_t bytes = round_up(max_size(missing, step), os_page_bytes());
+    size_t room = (size_t)(meta.open_base - meta.zone_base);
+
+    if (missing > room) return false;
+    bytes = min_size(bytes, room);
+    if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) {
+        bytes = round_up(missing, os_page_bytes());
+        if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) return false;
+    }
+    meta.open_base -= bytes;
+    return true;
+}
+
+static void *cut_record(size_t bytes)
+{
+    char *record = meta.next - bytes;
+
+    if (is_aligned(bytes, os_page_bytes())) record = (char *)round_down((uintptr_t)record, os_page_bytes());
+    if (record < meta.open_base && !open_down_to(record)) return NULL;
+    meta.next = record;
+    return record;
+}
+
+/* A list of given records runs through their first words. */
+static void *reuse_record(size_t units)
+{
+    void *record = meta.given[units];
+
+    if (record == NULL) return NULL;
+    meta.given[units] = *(void **)record;
+    __builtin_memset(record, 0, units * META_UNIT_BYTES);
+    return record;
+}
+
+void *meta_take(size_t bytes)
+{
+    size_t units = round_up(bytes, META_UNIT_BYTES) / META_UNIT_BYTES;
+    void *record;
+
+    check(bytes > 0 && bytes <= META_RECORD_BYTES_MAX);
+    lock_take(&meta.lock);
+    record = reuse_record(units);
+    if (record == NULL) record = cut_record(units * META_UNIT_BYTES);
+    if (record != NULL) meta.used_bytes += units * META_UNIT_BYTES;
+    lock_give(&meta.lock);
+    return record;
+}
+
+void meta_give(void *record, size_t bytes)
+{
+    size_t units = round_up(bytes, META_UNIT_BYTES) / META_UNIT_BYTES;
+
+    lock_take(&meta.lock);
+    *(void **)record = meta.given[units];
+    meta.given[units] = record;
+    meta.used_bytes -= units * META_UNIT_BYTES;
+    lock_give(&meta.lock);
+}

@@ -1,0 +1,73 @@
+/* page_map.h - two linear maps: what is at an address, and what each page belongs to.
+ *
+ * The class map has one byte for each 4 KiB of the whole address space, whatever the page size, and is
+ * all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h), in
+ * words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
+ * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the one
+ * byte that says 0, and the unlikely branch finds the class in the page map.
+ *
+ * The page map has one record a page of the plain:
+ *
+ *      run of 4 pages     | FIRST  | inside | inside |  LAST  |
+ *        state              x        INSIDE   INSIDE   x
+ *        run_pages          4        -        -        4
+ *        slab, class_at     in every page of a slab; 0 elsewhere
+ *
+ * R1  the first and last page of a run carry its length and state; every page between says INSIDE
+ * R2  no two neighbours are free in the same state
+ * R3  slab and class_at are set in every page of a slab, and zero in all other pages
+ * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the run
+ * belongs to the arena).
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGES_PAGE_MAP_H
+#define PRAIRIE_PAGES_PAGE_MAP_H
+
+#include "region.h"
+
+#define CLASS_MAP_SHIFT 12u
+
+enum page_state {
+    PAGE_INSIDE,        /* not a boundary; also: never opened */
+    PAGE_USED,          /* a slab's first page, and the last page of anything used */
+    PAGE_LARGE,         /* the first page of a large block */
+    PAGE_DIRTY,         /* free, with stale contents */
+    PAGE_CLEAN,         /* free, reads as zero */
+};
+
+struct page {
+    uint32_t run_pages;     /* R1 */
+    uint8_t state;          /* R1: enum page_state */
+    uint8_t class_at;       /* R3 */
+    uint16_t arena;         /* in the first page of a large block: who leased it */
+    union {
+        struct { uint32_t next, previous; } bin;    /* in the first page of a free run */
+        uint32_t slab;                              /* R3: number of the slab's record */
+    };
+};
+
+struct class_map {
+    const uint8_t *bytes;       /* constant after start */
+    uintptr_t mask;             /* constant after start */
+};
+
+extern PRIVATE struct class_map class_map;
+extern PRIVATE struct page *page_map;               /* constant after start */
+
+INLINE unsigned class_map_at(const void *address)
+{
+    return class_map.bytes[((uintptr_t)address >> CLASS_MAP_SHIFT) & class_map.mask];
+}
+
+INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
+
+/* Reserves the class map, unless address space is narrow. */
+void class_map_start(bool narrow);
+/* Makes the class map writable for an open part of the plain. False: no memory. */
+bool class_map_open(const char *base, size_t bytes);
+/* Writes the byte for every 4 KiB of a run. */
+void class_map_set(const char *base, size_t bytes, uint8_t class_at);
+/* Bytes of address space that the class map takes. */
+size_t class_map_reserved_bytes(void);
+
+#endif

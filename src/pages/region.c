@@ -1,0 +1,164 @@
+/* region.c - reserves address space once, and opens it piece by piece.
+ *
+ * One reservation holds, in this order, the metadata zone, the page map and the first region; each has
+ * an open part that grows. Under an address-space limit the sizes follow the limit, and further regions
+ * are reserved as they are needed.
+ * SPDX-License-Identifier: MIT
+ */
+#include "region.h"
+
+#include "meta.h"
+#include "page_map.h"
+
+struct plain plain;
+
+static char *map_open_end;                      /* under the run lock: the page map is usable below it */
+static char *map_end;                           /* constant after start */
+
+/* A kernel whose page is larger than 4 KiB still opens whole pages. */
+static size_t whole_pages(size_t bytes) { return round_up(bytes, max_size(os_page_bytes(), 64 * KiB)); }
+
+struct layout { size_t meta_bytes, map_bytes, region_bytes; };
+
+/* Records take at most a 32nd of what they describe; the map has 16 bytes a page. */
+static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
+{
+    size_t map_records = (plain_bytes >> plain.page_shift) + 2 * REGION_COUNT_MAX;
+
+    return (struct layout){
+        .meta_bytes = whole_pages(max_size(plain_bytes / 32, 512 * KiB)),
+        .map_bytes = whole_pages(map_records * sizeof(struct page)),
+        .region_bytes = whole_pages(region_bytes),
+    };
+}
+
+static bool reserve_all(struct layout layout)
+{
+    size_t total = layout.meta_bytes + layout.map_bytes + layout.region_bytes;
+    struct os_range all = os_reserve(total, 2 * MiB);
+    struct region *region = &plain.region[0];
+
+    if (all.base == NULL) return false;
+    meta_start((struct os_range){ all.base, layout.meta_bytes });
+    page_map = (struct page *)(all.base + layout.meta_bytes);
+    map_open_end = all.base + layout.meta_bytes;
+    map_end = map_open_end + layout.map_bytes;
+    os_refuse_huge_pages((struct os_range){ all.base, layout.meta_bytes + layout.map_bytes });
+
+    plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
+    plain.reserved_bytes = total;
+    *region = (struct region){ map_end, layout.region_bytes, 1, 0 };
+    __atomic_store_n(&plain.region_count, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
+
+bool plain_start(void)
+{
+    size_t limit = os_address_space_limit();
+    bool narrow = limit < 4 * REGION_BYTES_FIRST;
+
+    plain.page_shift = log2_of(os_page_bytes());
+    if (!narrow) {
+        for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
+            plain.region_bytes_next = bytes;
+            if (reserve_all(layout_for(PLAIN_BYTES_PER_REGION * bytes, bytes))) {
+                class_map_start(bytes < REGION_BYTES_FIRST);
+                return true;
+            }
+        }
+        return false;
+    }
+    /* Half of the limit is the most that blocks can use; an eighth of that at a time. */
+    plain.region_bytes_next = round_up(min_size(max_size(limit / 16, 1 * MiB), 1 * GiB), 1 * MiB);
+    class_map_start(true);
+    return reserve_all(layout_for(min_size(limit, REGION_BYTES_FIRST), plain.region_bytes_next));
+}
+
+/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it was. */
+static bool open_pages(struct region *region, size_t pages)
+{
+    char *base = region->base + ((size_t)region->open_pages << plain.page_shift);
+    size_t bytes = pages << plain.page_shift;
+    char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
+
+    if (map_wanted > map_open_end) {
+        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end), max_size(META_OPEN_BYTES, os_page_bytes()));
+        map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
+        if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
+        map_open_end += map_bytes;
+    }
+    if (!class_map_open(base, bytes)) return false;
+    return os_commit((struct os_range){ base, bytes });
+}
+
+/* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so we
+ * keep to it ourselves. */
+static bool limit_allows(size_t bytes)
+{
+    size_t limit = os_address_space_limit();
+    size_t used, unopened;
+
+    if (limit == SIZE_MAX) return true;
+    used = os_address_space_used();
+    unopened = plain.reserved_bytes - plain.open_bytes + class_map_reserved_bytes();
+    if (used < unopened || used <= limit) return true;     /* within it as the kernel counts */
+    return used - unopened + bytes <= limit;
+}
+
+static size_t room_of(const struct region *region)
+{
+    return (region->bytes >> plain.page_shift) - region->open_pages;
+}
+
+static struct region *add_region(size_t pages)
+{
+    struct region *last = &plain.region[plain.region_count - 1];
+    uint32_t first_page = last->first_page + (uint32_t)(last->bytes >> plain.page_shift) + 1;
+    size_t bytes = max_size(plain.region_bytes_next, round_up(pages << plain.page_shift, 1 * MiB));
+    struct os_range range;
+
+    if (plain.region_count == REGION_COUNT_MAX) return NULL;
+    for (;; bytes = max_size(bytes / 2, pages << plain.page_shift)) {
+        if ((size_t)first_page + (bytes >> plain.page_shift) + 1 <= plain.page_count_max) {
+            range = os_reserve(bytes, 64 * KiB);
+            if (range.base != NULL) break;
+        }
+        if (bytes == pages << plain.page_shift) return NULL;
+    }
+    plain.region[plain.region_count] = (struct region){ range.base, range.bytes, first_page, 0 };
+    plain.reserved_bytes += range.bytes;
+    if (plain.region_count % 8 == 0) plain.region_bytes_next *= 2;    /* the array of regions is short */
+    __atomic_store_n(&plain.region_count, plain.region_count + 1, __ATOMIC_RELEASE);
+    return &plain.region[plain.region_count - 1];
+}
+
+static struct region *region_with_room(size_t pages)
+{
+    for (uint32_t i = plain.region_count; i-- > 0;)
+        if (room_of(&plain.region[i]) >= pages) return &plain.region[i];
+    return add_region(pages);
+}
+
+struct page_span plain_grow(size_t pages)
+{
+    struct region *region;
+    size_t step = max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
+    struct page_span span;
+
+    if (pages > plain.page_count_max) return (struct page_span){ 0, 0 };
+    region = region_with_room(pages);
+    if (region == NULL) return (struct page_span){ 0, 0 };
+
+    step = min_size(max_size(step, pages), room_of(region));
+    if (!limit_allows(step << plain.page_shift) || !open_pages(region, step)) {
+        step = pages;
+        if (!limit_allows(step << plain.page_shift) || !open_pages(region, step))
+            return (struct page_span){ 0, 0 };
+    }
+    span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
+    region->open_pages += (uint32_t)step;
+    plain.open_bytes += step << plain.page_shift;
+    return span;
+}

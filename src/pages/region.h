@@ -1,0 +1,73 @@
+/* region.h - the plain itself: address space that opens as a growing prefix, and the numbers of its pages.
+ *
+ * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch of
+ * it, with one unused number before the first region and after each, so that "the page before" and
+ * "the page after" may always be asked for. 0 means no page.
+ *
+ *      first region                                second region (only when the first is full)
+ *      |0|1 ... open ...|... reserved ...|unused|  first_page ...
+ *
+ * With unlimited address space there is one region of 1 TiB. Under a limit the regions are small and
+ * come one after another.
+ *
+ * Region and page map are written under the lock of pages/run; a region's constants may be read by all.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGES_REGION_H
+#define PRAIRIE_PAGES_REGION_H
+
+#include "../base/limits.h"
+#include "../os/os.h"
+
+struct region {
+    char *base;                 /* constant once counted */
+    size_t bytes;               /* constant once counted: reserved */
+    uint32_t first_page;        /* constant once counted */
+    uint32_t open_pages;        /* under the run lock */
+};
+
+struct plain {
+    uint32_t page_shift;                        /* constant after plain_start */
+    uint32_t region_count;                      /* grows under the run lock; published with release */
+    uint32_t page_count_max;                    /* constant after plain_start: numbers the map has room for */
+    size_t region_bytes_next;                   /* under the run lock */
+    size_t reserved_bytes;                      /* under the run lock: address space taken, all kinds */
+    size_t open_bytes;                          /* under the run lock: of all regions */
+    struct region region[REGION_COUNT_MAX];
+};
+
+extern PRIVATE struct plain plain;
+
+/* Reserves metadata zone, page map and first region. False: no memory, the next call may try again. */
+bool plain_start(void);
+
+struct page_span { uint32_t first, count; };    /* count == 0: no memory */
+/* Opens at least `pages` more pages, in one piece. Under the run lock. */
+struct page_span plain_grow(size_t pages);
+
+INLINE size_t page_bytes(void) { return (size_t)1 << plain.page_shift; }
+INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> plain.page_shift; }
+
+/* The number of the page that holds the address; 0 when no region does. */
+INLINE uint32_t page_at(const void *address)
+{
+    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < count; i++) {
+        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
+        if (likely(offset < plain.region[i].bytes))
+            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
+    }
+    return 0;
+}
+
+/* `page` is a page of some region. */
+INLINE char *page_address(uint32_t page)
+{
+    const struct region *region = &plain.region[0];
+
+    while (unlikely(page - region->first_page >= region->bytes >> plain.page_shift)) region++;
+    return region->base + ((size_t)(page - region->first_page) << plain.page_shift);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* run.h - the keeper of page runs: lease, split, merge and return, each in constant time.
+ *
+ * A run is a length of pages in one state. Used runs belong to whoever leased them; free runs hang in
+ * bins, dirty ones (stale contents) apart from clean ones (zeros):
+ *
+ *      bin      0   1   2  ...  63 | 64        ...  71 | 72 ...
+ *      pages    1   2   3  ...  64 | 65..71    ...  ..127 | 128..143 ...   eight bins a doubling
+ *      bitmap   1 bit a bin: set exactly while the bin has members          (K1)
+ *
+ * Exact sizes come first, so that small runs fit without a search. For larger ones the first set bit at
+ * or above a size finds a bin whose every member fits; a few probes in the bin below look for one that
+ * fits better. Dirty before clean, low addresses before high ones among the few that are compared.
+ *
+ * K1  a bin's bit is set exactly while its list has members
+ * K2  every free run is in the one bin of its length and state
+ * K3  pages[used] + pages[dirty] + pages[clean] == all open pages
+ * One lock guards all of it, and the page map. Every function here takes and gives that lock itself
+ * unless it says otherwise.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGES_RUN_H
+#define PRAIRIE_PAGES_RUN_H
+
+#include "../base/lock.h"
+#include "page_map.h"
+
+enum { BIN_EXACT_COUNT = 64, BIN_COUNT = 256, BIN_WORDS = BIN_COUNT / 64 };
+enum { FREE_DIRTY, FREE_CLEAN, FREE_KINDS };
+
+struct run_bins {
+    uint64_t bitmap[BIN_WORDS];     /* K1 */
+    uint32_t head[BIN_COUNT];       /* page number; 0: empty */
+};
+
+struct run_keeper {
+    struct lock lock;
+    size_t used_pages;                      /* under lock */
+    size_t free_pages[FREE_KINDS];          /* under lock */
+    size_t large_pages;                     /* under lock: of used_pages, those of large blocks */
+    size_t large_count;                     /* under lock */
+    size_t dirty_low;                       /* under lock: fewest dirty pages since purging last looked */
+    uint64_t clean_leased;                  /* under lock: pages leased that were clean */
+    uint64_t leases, returns, grows;        /* under lock: statistics */
+    struct run_bins bins[FREE_KINDS];       /* under lock */
+};
+
+struct run { uint32_t page; uint32_t pages; bool zero; };   /* page == 0: no memory */
+
+extern PRIVATE struct run_keeper keeper;
+
+void runs_start(void);
+
+/* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
+ * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */
+struct run run_lease(size_t pages, size_t align_pages, enum page_state state);
+/* Gives a used run back; merges it with free neighbours. */
+void run_return(uint32_t page);
+/* Grows a large run in place to `pages` by taking from a free right neighbour. `zero` tells whether the
+ * added part reads as zero. False: there is no room, nothing happened. */
+bool run_extend(uint32_t page, size_t pages, bool *zero);
+/* Gives back the tail of a large run beyond `pages`. */
+void run_trim(uint32_t page, size_t pages);
+
+/* Under the lock: takes the dirty run that is best given to the kernel out of its bin, in state
+ * PAGE_USED, at least min_pages long; page == 0 when there is none. */
+struct run run_take_dirty(size_t min_pages, size_t max_pages);
+/* Under the lock: puts such a run back, as clean or as dirty. */
+void run_put_free(uint32_t page, enum page_state state);
+
+/* For fork: in the child, where the lock was taken before. */
+void runs_remake(void);
+
+/* Under the lock: walks every page of every region; aborts on a broken invariant. */
+void run_check_all(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* run_check.c - walks the page map and the bins, and compares them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run.h"
+
+static bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
+
+struct totals { size_t used, free[FREE_KINDS], large, large_count, free_runs; };
+
+static void check_inside(const struct page *record)
+{
+    bool slab = record->slab != 0 && record->state == PAGE_USED;
+
+    for (size_t i = 1; i + 1 < record->run_pages; i++) {
+        require(record[i].state == PAGE_INSIDE);                                         /* R1 */
+        require(record[i].class_at == record->class_at);                                 /* R3 */
+        require(!slab || record[i].slab == record->slab);                                /* R3 */
+    }
+}
+
+static void check_run(const struct page *record, struct totals *totals)
+{
+    const struct page *last = record + record->run_pages - 1;
+    uint8_t state = record->state;
+
+    require(record->run_pages > 0 && last->run_pages == record->run_pages);              /* R1 */
+    require(state == PAGE_USED || state == PAGE_LARGE || is_free_state(state));          /* R1 */
+    check_inside(record);
+    if (is_free_state(state)) {
+        require(last->state == state);                                                   /* R1 */
+        require((last + 1)->state != state);                                             /* R2 */
+        require(record->class_at == 0);                                                  /* R3 */
+        totals->free[state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN] += record->run_pages;
+        totals->free_runs++;
+        return;
+    }
+    require(last->state == (record == last ? state : PAGE_USED));                        /* R1 */
+    totals->used += record->run_pages;
+    if (state == PAGE_LARGE) {
+        totals->large += record->run_pages;
+        totals->large_count++;
+    }
+}
+
+static size_t check_bin(unsigned kind, unsigned bin)
+{
+    const struct run_bins *bins = &keeper.bins[kind];
+    bool marked = (bins->bitmap[bin / 64] >> (bin % 64)) & 1;
+    size_t members = 0;
+    uint32_t previous = 0;
+
+    for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
+        require(page_record(page)->state == (kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN));    /* K2 */
+        require(page_record(page)->bin.previous == previous);                            /* K2 */
+        require(bin >= BIN_EXACT_COUNT || page_record(page)->run_pages == bin + 1);      /* K2 */
+        previous = page;
+        members++;
+    }
+    require(marked == (members != 0));                                                   /* K1 */
+    return members;
+}
+
+void run_check_all(void)
+{
+    struct totals totals = { 0 };
+    size_t members = 0, open = 0;
+
+    check(lock_is_mine(&keeper.lock));
+    for (uint32_t i = 0; i < plain.region_count; i++) {
+        const struct region *region = &plain.region[i];
+        uint32_t end = region->first_page + region->open_pages;
+
+        for (uint32_t page = region->first_page; page < end; page += page_record(page)->run_pages)
+            check_run(page_record(page), &totals);
+        open += region->open_pages;
+    }
+    for (unsigned kind = 0; kind < FREE_KINDS; kind++)
+        for (unsigned bin = 0; bin < BIN_COUNT; bin++) members += check_bin(kind, bin);
+    require(members == totals.free_runs);                                                /* K2 */
+    require(totals.used == keeper.used_pages);                                           /* K3 */
+    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                   /* K3 */
+    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                   /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);    /* K3 */
+    require(totals.large == keeper.large_pages && totals.large_count == keeper.large_count);
+}

@@ -1,0 +1,52 @@
+/* prairie.c - the whole library as one file: every .c in the order of the floors.
+ *
+ * This is what releases compile, and all that a program needs to carry prairie along:
+ *
+ *      cc -O2 -c src/prairie.c
+ *
+ * PRAIRIE_OS_FAKE    the kernel of the unit tests instead of the real one
+ * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
+ * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
+ * PRAIRIE_TINY       tiny constants (base/limits.h)
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "base/fatal.c"
+#include "base/lock.c"
+#include "base/options.c"
+#ifdef PRAIRIE_OS_FAKE
+#include "os/fake.c"
+#else
+#include "os/linux.c"
+#endif
+#include "pages/meta.c"
+#include "pages/page_map.c"
+#include "pages/region.c"
+#include "pages/run.c"
+#include "pages/run_check.c"
+#include "pages/purge.c"
+#include "slabs/size_class.c"
+#include "slabs/slab.c"
+#include "arenas/arena.c"
+#include "arenas/arena_check.c"
+#include "arenas/choose.c"
+#include "arenas/depot.c"
+#include "cache/cache.c"
+#include "cache/thread.c"
+#include "heap/malloc.c"
+#include "heap/free.c"
+#include "heap/misuse.c"
+#include "heap/large.c"
+#include "heap/realloc.c"
+#include "heap/aligned.c"
+#include "heap/start.c"
+#include "view/stats.c"
+#include "view/print.c"
+#ifndef PRAIRIE_FACE_NONE
+#include "face/libc.c"
+#include "face/libc_info.c"
+#include "face/cxx_new.c"
+#endif

@@ -1,0 +1,158 @@
+/* slab.c - opening, filling from, and closing slabs.
+ * SPDX-License-Identifier: MIT
+ */
+#include "slab.h"
+
+struct slab_shape slab_shape[CLASS_COUNT];
+
+/* The shortest run that is long enough to be worth a record, holds a few blocks, and wastes at most a
+ * 64th of itself; blocks of m * 2^k bytes always find one within m pages times a power of two. */
+static size_t span_bytes(size_t block_bytes)
+{
+    size_t page = page_bytes();
+    size_t least = round_up(max_size(SLAB_BYTES_MIN, SLAB_BLOCKS_MIN * block_bytes), page);
+    size_t bytes = least;
+
+    while (bytes % block_bytes > bytes / 64 || bytes / block_bytes > UINT16_MAX) bytes += page;
+    return bytes;
+}
+
+void slabs_start(void)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct slab_shape *shape = &slab_shape[class_index];
+        size_t block_bytes = class_bytes[class_index];
+        size_t bytes = span_bytes(block_bytes);
+        size_t words;
+
+        shape->bytes = (uint32_t)bytes;
+        shape->block_bytes = (uint16_t)block_bytes;
+        shape->block_count = (uint16_t)(bytes / block_bytes);
+        shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + block_bytes - 1) / block_bytes);
+        words = ((size_t)shape->block_count + 63) / 64;
+        shape->word_count = (uint16_t)words;
+        shape->record_bytes =
+            (uint16_t)round_up(sizeof(struct slab) + words * sizeof(uint64_t), META_UNIT_BYTES);
+    }
+}
+
+static void mark_pages(const struct slab *slab, uint32_t number, uint8_t class_at, size_t bytes)
+{
+    struct page *record = page_record(slab->page);
+
+    for (size_t i = 0; i < bytes >> plain.page_shift; i++) {
+        record[i].slab = number;
+        record[i].class_at = class_at;
+    }
+    class_map_set(slab->base, bytes, class_at);
+}
+
+static void free_all_blocks(struct slab *slab, const struct slab_shape *shape)
+{
+    unsigned whole = shape->block_count / 64;
+
+    for (unsigned word = 0; word < whole; word++) slab->free[word] = ~(uint64_t)0;
+    if (whole < shape->word_count) slab->free[whole] = bits_below(shape->block_count % 64);
+    slab->free_count = shape->block_count;
+    slab->hint = 0;
+}
+
+struct slab *slab_open(unsigned class_index, uint16_t arena)
+{
+    const struct slab_shape *shape = &slab_shape[class_index];
+    struct slab *slab = meta_take(shape->record_bytes);
+    struct run run;
+
+    if (slab == NULL) return NULL;
+    run = run_lease(shape->bytes >> plain.page_shift, 1, PAGE_USED);
+    if (run.page == 0) {
+        meta_give(slab, shape->record_bytes);
+        return NULL;
+    }
+    slab->page = run.page;
+    slab->base = page_address(run.page);
+    slab->block_count = shape->block_count;
+    slab->arena = arena;
+    slab->class_index = (uint8_t)class_index;
+    free_all_blocks(slab, shape);
+    mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
+    return slab;
+}
+
+void slab_close(struct slab *slab)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    uint32_t page = slab->page;
+
+    check(slab->free_count == slab->block_count && !slab->listed);
+    mark_pages(slab, 0, 0, shape->bytes);
+    meta_give(slab, shape->record_bytes);
+    run_return(page);
+}
+
+/* All 64 blocks of a word: no bits to search, and the compiler may store several at a time. */
+static void **take_whole_word(void **end, char *first, size_t block_bytes)
+{
+    for (unsigned i = 0; i < 64; i++) *--end = first + i * block_bytes;
+    return end;
+}
+
+static void **take_bits(void **end, char *first, size_t block_bytes, uint64_t bits)
+{
+    for (; bits != 0; bits &= bits - 1) *--end = first + lowest_bit(bits) * block_bytes;
+    return end;
+}
+
+/* The `count` lowest set bits of a word that has more. */
+static uint64_t lowest_bits(uint64_t bits, unsigned count)
+{
+    uint64_t rest = bits;
+
+    while (count-- > 0) rest &= rest - 1;
+    return bits & ~rest;
+}
+
+unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
+{
+    size_t block_bytes = slab_shape[slab->class_index].block_bytes;
+    unsigned target = wanted < slab->free_count ? wanted : slab->free_count;
+    unsigned left = target;
+    unsigned word = slab->hint;
+
+    while (left > 0) {
+        uint64_t bits = slab->free[word];
+        char *first = slab->base + (size_t)word * 64 * block_bytes;
+        unsigned count = bit_count(bits);
+
+        if (count > left) {
+            bits = lowest_bits(bits, left);
+            count = left;
+        }
+        end = count == 64 ? take_whole_word(end, first, block_bytes)
+                          : take_bits(end, first, block_bytes, bits);
+        slab->free[word] &= ~bits;
+        left -= count;
+        if (slab->free[word] == 0) word++;
+    }
+    slab->hint = (uint16_t)word;
+    slab->free_count = (uint16_t)(slab->free_count - target);
+    return target;
+}
+
+void slab_check(const struct slab *slab)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    unsigned set = 0;
+
+    require(slab->block_count == shape->block_count);
+    for (unsigned word = 0; word < shape->word_count; word++) {
+        set += bit_count(slab->free[word]);
+        require(word >= slab->hint || slab->free[word] == 0);                            /* S4 */
+    }
+    require(set == slab->free_count);                                                    /* S1 */
+    if (slab->block_count % 64 != 0)
+        require((slab->free[shape->word_count - 1] & bits_from(slab->block_count % 64)) == 0);    /* S2 */
+    require(slab->listed == (slab->free_count > 0));                                     /* S3 */
+    require(page_record(slab->page)->slab == slab_number(slab));
+    require(slab->base == page_address(slab->page));
+}

@@ -1,0 +1,97 @@
+/* slab.h - equal blocks cut from a run, and the bitmap that counts them.
+ *
+ * A slab is a run of pages filled with blocks of one class. What it knows about its blocks lies outside,
+ * in a record of 64-byte units, so that a freed block is never touched and records pack densely:
+ *
+ *      struct slab     | page, list links, counts, base | free[0] | free[1] | ... |
+ *                                                          bit set: the block is free
+ *      run of pages    | block 0 | block 1 | block 2 | ...            | (rest < 1 block) |
+ *
+ * S1  free_count == number of set bits in free[]
+ * S2  no bit at or above block_count is set
+ * S3  the slab is on its arena's partial list exactly while free_count > 0
+ * S4  no word below hint has a bit set
+ * A slab knows the number of its arena but nothing about arenas; all of it is guarded by that arena's
+ * lock. page, base, class_index, arena and block_count are constant while the slab is open.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SLABS_SLAB_H
+#define PRAIRIE_SLABS_SLAB_H
+
+#include "../pages/meta.h"
+#include "../pages/run.h"
+#include "size_class.h"
+
+struct slab {
+    char *base;                 /* address of block 0 */
+    uint32_t page;              /* first page of the run */
+    uint32_t next, previous;    /* S3: numbers of the neighbours on the partial list; 0: none */
+    uint16_t block_count;
+    uint16_t free_count;        /* S1 */
+    uint16_t hint;              /* S4 */
+    uint16_t arena;
+    uint8_t class_index;
+    uint8_t listed;             /* on the partial list */
+    uint16_t unused;
+    uint64_t free[];
+};
+
+/* What the slabs of a class look like; depends on the page size. */
+struct slab_shape {
+    uint32_t bytes;             /* of the run */
+    uint32_t reciprocal;        /* 2^32 / block size, rounded up: divides offsets exactly */
+    uint16_t block_bytes;
+    uint16_t block_count;
+    uint16_t word_count;        /* of the bitmap */
+    uint16_t record_bytes;
+};
+
+extern PRIVATE struct slab_shape slab_shape[CLASS_COUNT];      /* constant after slabs_start */
+
+void slabs_start(void);
+
+/* A slab with all blocks free, on no list. NULL: no memory. Called under the arena's lock. */
+struct slab *slab_open(unsigned class_index, uint16_t arena);
+/* Gives the run back. All blocks are free and the slab is on no list. */
+void slab_close(struct slab *slab);
+
+/* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack that
+ * ends there hands them out in ascending order. Returns how many. */
+unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
+
+void slab_check(const struct slab *slab);
+
+INLINE uint32_t slab_number(const struct slab *slab) { return meta_number(slab); }
+INLINE struct slab *slab_record(uint32_t number) { return (struct slab *)meta_record(number); }
+
+/* The slab of a block; NULL when the address is in no slab of that class. */
+INLINE struct slab *slab_of(const void *block, unsigned class_index)
+{
+    uint32_t page = page_at(block);
+
+    if (unlikely(page == 0)) return NULL;
+    if (unlikely(page_record(page)->class_at != place_of_class(class_index))) return NULL;
+    return slab_record(page_record(page)->slab);
+}
+
+enum slab_put { SLAB_PUT, SLAB_PUT_INTERIOR, SLAB_PUT_TWICE };
+
+/* Marks a block free. The block lies in the slab; anything but SLAB_PUT changes nothing. */
+INLINE enum slab_put slab_put(struct slab *slab, const struct slab_shape *shape, const void *block)
+{
+    uint32_t offset = (uint32_t)((const char *)block - slab->base);
+    uint32_t index = (uint32_t)(((uint64_t)offset * shape->reciprocal) >> 32);
+    uint64_t bit = (uint64_t)1 << (index % 64);
+    unsigned word = index / 64;
+    uint64_t bits = slab->free[word];
+
+    if (unlikely(index * shape->block_bytes != offset || index >= slab->block_count))
+        return SLAB_PUT_INTERIOR;
+    if (unlikely(bits & bit)) return SLAB_PUT_TWICE;
+    slab->free[word] = bits | bit;
+    slab->free_count++;
+    if (word < slab->hint) slab->hint = (uint16_t)word;
+    return SLAB_PUT;
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* stats.c - sums up what the floors counted.
+ * SPDX-License-Identifier: MIT
+ */
+#include "stats.h"
+
+#include "../arenas/choose.h"
+#include "../pages/purge.h"
+
+static void add_lock(struct prairie_stats *stats, const struct lock *lock)
+{
+    stats->lock_acquired += RELAXED_LOAD(lock->taken);
+    stats->lock_contended += RELAXED_LOAD(lock->contended);
+    stats->lock_waits += RELAXED_LOAD(lock->waits);
+}
+
+/* The owner goes on meanwhile: the counts are of a moment that is just past. */
+static void add_cache(const struct cache *cache, void *context)
+{
+    struct prairie_stats *stats = context;
+
+    stats->threads++;
+    stats->refills += RELAXED_LOAD(cache->refills);
+    stats->overflows += RELAXED_LOAD(cache->overflows);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        void **loaded = RELAXED_LOAD(cache->rack[class_index].loaded);
+        void **top = RELAXED_LOAD(cache->magazine[class_index].top);
+        size_t blocks = RELAXED_LOAD(cache->rack[class_index].spare_count);
+
+        if (loaded != NULL && top >= loaded && top <= loaded + magazine_capacity(class_index))
+            blocks += (size_t)(top - loaded);
+        stats->cached += blocks * class_bytes[class_index];
+    }
+}
+
+static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, unsigned class_index)
+{
+    size_t slab_blocks = shelf->slab_count * slab_shape[class_index].block_count;
+    size_t block_bytes = class_bytes[class_index];
+
+    stats->allocated += (slab_blocks - shelf->slab_free_blocks) * block_bytes;
+    stats->active += shelf->slab_count * slab_shape[class_index].bytes;
+    stats->cached += (size_t)shelf->depot.full_count * magazine_capacity(class_index) * block_bytes;
+    stats->slab_fills += shelf->fills;
+    stats->slab_drains += shelf->drains;
+}
+
+static void add_arena(struct prairie_stats *stats, struct arena *arena)
+{
+    lock_take(&arena->lock);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        add_shelf(stats, &arena->shelf[class_index], class_index);
+    stats->depot_trades += arena->trades;
+    add_lock(stats, &arena->lock);
+    lock_give(&arena->lock);
+    stats->arenas++;
+}
+
+static void add_pages(struct prairie_stats *stats)
+{
+    unsigned shift = plain.page_shift;
+
+    lock_take(&keeper.lock);
+    stats->dirty = keeper.free_pages[FREE_DIRTY] << shift;
+    stats->clean = keeper.free_pages[FREE_CLEAN] << shift;
+    stats->large_allocated = keeper.large_pages << shift;
+    stats->large_count = keeper.large_count;
+    stats->mapped = plain.open_bytes;
+    stats->purged = purge_stats.purged_pages << shift;
+    stats->purges = purge_stats.calls;
+    stats->run_leases = keeper.leases;
+    stats->run_returns = keeper.returns;
+    add_lock(stats, &keeper.lock);
+    lock_give(&keeper.lock);
+
+    lock_take(&meta.lock);
+    stats->metadata = meta.used_bytes + (plain.open_bytes >> shift) * sizeof(struct page);
+    add_lock(stats, &meta.lock);
+    lock_give(&meta.lock);
+}
+
+PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
+{
+    size_t struct_bytes = stats->struct_bytes;
+
+    if (struct_bytes != sizeof *stats) return false;
+    __builtin_memset(stats, 0, sizeof *stats);
+    stats->struct_bytes = struct_bytes;
+    if (!heap_start()) return true;             /* nothing is there: all zero */
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+        if (arena != NULL) add_arena(stats, arena);
+    }
+    threads_visit(add_cache, stats);
+    add_pages(stats);
+    stats->allocated -= min_size(stats->cached, stats->allocated);
+    stats->allocated += stats->large_allocated;
+    stats->active += stats->large_allocated;
+    stats->mapped += stats->metadata;
+    stats->arena_hops = RELAXED_LOAD(arena_choices.hops);
+    return true;
+}
+
+PUBLIC const char *prairie_version(void) { return PRAIRIE_VERSION; }

@@ -1,0 +1,20 @@
+/* stats.h - the numbers, gathered when somebody asks.
+ *
+ * Counters are kept where a lock is held anyway, at the granularity of magazines; nothing is counted on
+ * the fast path. The public struct is in prairie.h.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_VIEW_STATS_H
+#define PRAIRIE_VIEW_STATS_H
+
+#include "../heap/heap.h"
+
+/* Text without allocation: each line goes out as soon as it is whole. */
+struct print_sink {
+    void (*write)(void *context, const char *text, size_t length_bytes);
+    void *context;
+};
+
+void stats_print_to(const struct prairie_stats *stats, const struct print_sink *sink);
+
+#endif

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# install_test.sh - installs into a fresh folder, then builds a program on that in every way.
+# SPDX-License-Identifier: MIT
+#
+#   install_test.sh BUILD_FOLDER VERSION COMPILER
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1 version=$2 compiler=$3
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+first=$scratch/first
+prefix=$scratch/moved
+
+quietly() {
+    if ! "$@" >"$scratch/log" 2>&1; then
+        echo "failed: $*"
+        cat "$scratch/log"
+        exit 1
+    fi
+}
+
+# A package that only works where it was installed first has absolute paths in it.
+quietly cmake --install "$build" --prefix "$first"
+mv "$first" "$prefix"
+library=$(dirname "$(find "$prefix" -name libprairie.so)")
+
+# consumer/main.c prints who answers malloc, and the version that it finds at run time.
+expect() {
+    local way=$1 wanted=$2 got
+    shift 2
+    got=$("$@") || { echo "$way: exit code $?"; exit 1; }
+    if [ "$got" != "$wanted $version" ]; then
+        echo "$way: got '$got', wanted '$wanted $version'"
+        exit 1
+    fi
+    echo "$way: $got"
+}
+
+soname=$(readelf -dW "$library/libprairie.so" | awk -F'[][]' '/\(SONAME\)/ { print $2 }')
+[ -e "$library/$soname" ] || { echo "soname $soname is not installed"; exit 1; }
+
+quietly cmake -S "$here/consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DPRAIRIE_WANTED="$version" -DCMAKE_C_COMPILER="$compiler"
+quietly cmake --build "$scratch/consumer"
+expect "find_package, prairie::shared" "$soname" "$scratch/consumer/with_shared"
+expect "find_package, prairie::static" with_static "$scratch/consumer/with_static"
+
+export PKG_CONFIG_PATH=$library/pkgconfig
+found=$(pkg-config --modversion prairie)
+[ "$found" = "$version" ] || { echo "pkg-config says version $found"; exit 1; }
+# shellcheck disable=SC2046
+quietly "$compiler" "$here/consumer/main.c" -o "$scratch/with_pc" \
+    $(pkg-config --cflags --libs prairie)
+expect "pkg-config" "$soname" env LD_LIBRARY_PATH="$library" "$scratch/with_pc"
+
+quietly "$compiler" -I"$prefix/include" "$here/consumer/main.c" -o "$scratch/with_archive" \
+    "$library/libprairie.a"
+expect "archive by path" with_archive "$scratch/with_archive"

@@ -1,0 +1,203 @@
+/* ways.c - the tables of allocating and freeing functions, and the choice among those that exist.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "ways.h"
+
+#include "allocator.h"
+
+#include <errno.h>
+
+static void *take_malloc(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return malloc(bytes);
+}
+
+static void *take_calloc(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return calloc(1, bytes);
+}
+
+/* Elements of 8 bytes where the size allows it, so that both factors matter. */
+static void *take_calloc_array(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return bytes % 8 == 0 ? calloc(bytes / 8, 8) : calloc(bytes, 1);
+}
+
+static void *take_realloc(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return realloc(NULL, bytes);
+}
+
+static void *take_aligned_alloc(size_t bytes, size_t align_bytes)
+{
+    return aligned_alloc(align_bytes, bytes);
+}
+
+static void *take_memalign(size_t bytes, size_t align_bytes)
+{
+    return memalign(align_bytes, bytes);
+}
+
+static void *take_posix_memalign(size_t bytes, size_t align_bytes)
+{
+    void *untouched = (void *)&take_posix_memalign, *block = untouched;
+    size_t least = align_bytes < sizeof(void *) ? sizeof(void *) : align_bytes;
+    int error = posix_memalign(&block, least, bytes);
+    if (error == 0) return block;
+    if (block != untouched) violation("posix_memalign failed and changed the pointer");
+    errno = error;
+    return NULL;
+}
+
+static void give_free(const struct block *block) { free(block->base); }
+
+#ifdef SUBJECT_HAS_LIBC_FACE
+
+static void *take_reallocarray(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return bytes % 4 == 0 ? reallocarray(NULL, bytes / 4, 4) : reallocarray(NULL, 1, bytes);
+}
+
+static void *take_valloc(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return valloc(bytes);
+}
+
+static void *take_pvalloc(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return pvalloc(bytes);
+}
+
+static void *take_new(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return _Znwm(bytes);
+}
+
+static void *take_new_aligned(size_t bytes, size_t align_bytes)
+{
+    return _ZnwmSt11align_val_t(bytes, align_bytes);
+}
+
+static void give_free_sized(const struct block *block)
+{
+    free_sized(block->base, block->requested_bytes);
+}
+
+static void give_free_aligned_sized(const struct block *block)
+{
+    free_aligned_sized(block->base, block->align_bytes, block->requested_bytes);
+}
+
+static void give_cfree(const struct block *block) { cfree(block->base); }
+
+static void give_delete(const struct block *block) { _ZdlPv(block->base); }
+
+static void give_delete_sized(const struct block *block)
+{
+    _ZdlPvm(block->base, block->requested_bytes);
+}
+
+static void give_delete_sized_aligned(const struct block *block)
+{
+    _ZdlPvmSt11align_val_t(block->base, block->requested_bytes, block->align_bytes);
+}
+
+#else
+
+static void give_free_sized(const struct block *block)
+{
+    prairie_free_sized(block->base, block->requested_bytes);
+}
+
+#endif
+
+static struct way_in ways_in[] = {
+    { "malloc", 44, KIND_C, .take = take_malloc },
+    { "calloc", 8, KIND_C, .zeroed = true, .take = take_calloc },
+    { "calloc of an array", 6, KIND_C, .zeroed = true, .take = take_calloc_array },
+    { "realloc of NULL", 6, KIND_C, .take = take_realloc },
+    { "aligned_alloc", 5, KIND_C_ALIGNED, .take = take_aligned_alloc },
+    { "memalign", 3, KIND_C_ALIGNED, .take = take_memalign },
+    { "posix_memalign", 5, KIND_C_ALIGNED, .take = take_posix_memalign },
+#ifdef SUBJECT_HAS_LIBC_FACE
+    { "reallocarray of NULL", 4, KIND_C, .take = take_reallocarray },
+    { "valloc", 1, KIND_C_ALIGNED, .page_aligned = true, .take = take_valloc },
+    { "pvalloc", 1, KIND_C_ALIGNED, .page_aligned = true, .never_zero_bytes = true,
+      .take = take_pvalloc },
+    { "operator new", 8, KIND_CXX, .take = take_new },
+    { "operator new, aligned", 4, KIND_CXX_ALIGNED, .take = take_new_aligned },
+#endif
+};
+
+static struct way_out ways_out[] = {
+    { "free", 20, KIND_C | KIND_C_ALIGNED, give_free },
+    { "free_sized", 10, KIND_C, give_free_sized },
+#ifdef SUBJECT_HAS_LIBC_FACE
+    { "free_aligned_sized", 10, KIND_C_ALIGNED, give_free_aligned_sized },
+    { "cfree", 1, KIND_C, give_cfree },
+    { "operator delete", 5, KIND_CXX, give_delete },
+    { "sized operator delete", 5, KIND_CXX, give_delete_sized },
+    { "sized operator delete, aligned", 5, KIND_CXX_ALIGNED, give_delete_sized_aligned },
+#endif
+};
+
+enum {
+    WAYS_IN = sizeof ways_in / sizeof *ways_in,
+    WAYS_OUT = sizeof ways_out / sizeof *ways_out,
+};
+
+#ifdef SUBJECT_HAS_LIBC_FACE
+
+static void leave_out(const void *take_or_give)
+{
+    for (unsigned i = 0; i < WAYS_IN; i++)
+        if ((const void *)ways_in[i].take == take_or_give) ways_in[i].weight = 0;
+    for (unsigned i = 0; i < WAYS_OUT; i++)
+        if ((const void *)ways_out[i].give == take_or_give) ways_out[i].weight = 0;
+}
+
+void ways_start(void)
+{
+    if (free_sized == NULL) leave_out((const void *)give_free_sized);
+    if (free_aligned_sized == NULL) leave_out((const void *)give_free_aligned_sized);
+    if (cfree == NULL) leave_out((const void *)give_cfree);
+    if (valloc == NULL) leave_out((const void *)take_valloc);
+    if (pvalloc == NULL) leave_out((const void *)take_pvalloc);
+    if (_Znwm == NULL || _ZdlPv == NULL || _ZdlPvm == NULL) leave_out((const void *)take_new);
+    if (_ZnwmSt11align_val_t == NULL || _ZdlPvmSt11align_val_t == NULL)
+        leave_out((const void *)take_new_aligned);
+}
+
+#else
+
+void ways_start(void) {}
+
+#endif
+
+const struct way_in *choose_way_in(uint64_t random)
+{
+    unsigned total = 0, i = 0;
+    for (unsigned j = 0; j < WAYS_IN; j++) total += ways_in[j].weight;
+    for (uint64_t left = random % total; left >= ways_in[i].weight; i++) left -= ways_in[i].weight;
+    return &ways_in[i];
+}
+
+const struct way_out *choose_way_out(uint64_t random, unsigned kind)
+{
+    unsigned total = 0, i = 0;
+    for (unsigned j = 0; j < WAYS_OUT; j++)
+        if (ways_out[j].kinds & kind) total += ways_out[j].weight;
+    for (uint64_t left = random % total;; i++) {
+        if (!(ways_out[i].kinds & kind)) continue;
+        if (left < ways_out[i].weight) return &ways_out[i];
+        left -= ways_out[i].weight;
+    }
+}
