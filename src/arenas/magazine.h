@@ -21,22 +21,31 @@ struct magazine {
     void **limit;       /* owner thread */
 };
 
+/* Hides from the compiler that a magazine is the one it just read, so that moving `top` becomes one
+ * instruction on memory instead of three that keep the address alive: 2 instructions fewer in malloc
+ * and free, the same time (docs/decisions/0002). Costs nothing itself. */
+#define FORGET_ADDRESS_OF(pointer) __asm__("" : "+r"(pointer))
+
 INLINE void *magazine_take(struct magazine *magazine)
 {
     void *block = *magazine->top;
 
-    if (likely(block != NULL)) magazine->top--;
+    if (likely(block != NULL)) {
+        FORGET_ADDRESS_OF(magazine);
+        magazine->top--;
+    }
     return block;
 }
 
-/* False: it is full. */
+/* False: it is full. The block is written before top moves. */
 INLINE bool magazine_put(struct magazine *magazine, void *block)
 {
     void **top = magazine->top;
 
     if (unlikely(top == magazine->limit)) return false;
     top[1] = block;
-    magazine->top = top + 1;
+    FORGET_ADDRESS_OF(magazine);
+    magazine->top++;
     return true;
 }
 

@@ -39,16 +39,22 @@ COLD static void *new_again(struct request request, bool throws)
     fatal("operator new: out of memory");
 }
 
-COLD static void *new_failed(size_t size)
+/* The usual way did not answer: malloc's other ways, then the standard's. */
+NOINLINE static void *new_missed(size_t size)
 {
-    return new_again((struct request){ size, 0 }, true);
+    void *block = prairie_malloc(size);
+
+    return likely(block != NULL) ? block : new_again((struct request){ size, 0 }, true);
 }
 
 PUBLIC void *_Znwm(size_t size)
 {
-    void *block = prairie_malloc(size);
+    struct cache *cache = thread_cache();
+    void *block;
 
-    if (unlikely(block == NULL)) return new_failed(size);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_missed(size);
+    block = malloc_hit(cache, size);
+    if (unlikely(block == NULL)) return new_missed(size);
     return block;
 }
 

@@ -16,6 +16,12 @@ bool heap_start(void);
 /* This thread's cache, or the constant one of a thread past its end. NULL: no memory. */
 struct cache *heap_attach(void);
 
+/* The whole of the usual way, for sizes up to TABLE_BYTES_MAX. NULL: the magazine is empty. */
+INLINE void *malloc_hit(struct cache *cache, size_t size)
+{
+    return magazine_take(magazine_at(cache, place_of_size[size]));
+}
+
 NOINLINE void *malloc_beyond_table(size_t size);
 COLD void *malloc_refill(struct cache *cache, size_t size);
 /* A block of a class, from the magazine or from where magazines are filled. NULL: no memory. */

@@ -18,7 +18,7 @@ PUBLIC void *prairie_malloc(size_t size)
 
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
-    block = magazine_take(magazine_at(cache, place_of_size[size]));
+    block = malloc_hit(cache, size);
     if (unlikely(block == NULL)) return malloc_refill(cache, size);
     return block;
 }
