@@ -73,20 +73,22 @@ size_t purge_all(void) { return purge_pages(SIZE_MAX, 1) << plain.page_shift; }
 
 /* ---- one thread: at once, unless it was regretted ---- */
 
-/* Was the last eager purge wanted back soon? Under the run lock. */
+/* What was given back lately is one breath out, however many calls it took; was it breathed in again
+ * soon? Under the run lock. */
 static void learn(uint64_t now)
 {
     uint64_t wanted_back = keeper.clean_leased - purge.last_clean_leased;
 
     if (purge.last_pages == 0) return;
-    if (now - purge.last_ms < REGRET_MS && wanted_back >= purge.last_pages / 2) {
+    if (now - purge.last_ms >= REGRET_MS) {
+        purge.regrets_running = 0;
+        purge.bonus_pages -= purge.bonus_pages / 4;
+        purge.last_pages = 0;
+    } else if (wanted_back >= purge.last_pages / 2) {
         purge_stats.regrets++;
         if (++purge.regrets_running >= REGRETS_NEEDED) purge.bonus_pages += purge.last_pages;
-    } else if (now - purge.last_ms >= REGRET_MS) {
-        purge.regrets_running = 0;
-        purge.bonus_pages /= 2;
+        purge.last_pages = 0;
     }
-    purge.last_pages = 0;
 }
 
 static void purge_eagerly(void)
@@ -104,9 +106,9 @@ static void purge_eagerly(void)
     purged = purge_pages(excess, piece_pages_min());
 
     lock_take(&keeper.lock);
+    if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
     purge.last_pages += purged;
     purge.last_ms = now;
-    purge.last_clean_leased = keeper.clean_leased;
     lock_give(&keeper.lock);
 }
 
