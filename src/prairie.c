@@ -25,6 +25,7 @@
 #include "pages/meta.c"
 #include "pages/page_map.c"
 #include "pages/region.c"
+#include "pages/run_find.c"
 #include "pages/run.c"
 #include "pages/run_check.c"
 #include "pages/purge.c"

@@ -48,6 +48,16 @@ struct page_span plain_grow(size_t pages);
 INLINE size_t page_bytes(void) { return (size_t)1 << plain.page_shift; }
 INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> plain.page_shift; }
 
+INLINE bool plain_newest_is_open(void) { return plain.region[plain.region_count - 1].open_pages != 0; }
+
+/* The page after the last open one of the newest region. Under the run lock. */
+INLINE uint32_t plain_open_end(void)
+{
+    const struct region *newest = &plain.region[plain.region_count - 1];
+
+    return newest->first_page + newest->open_pages;
+}
+
 /* The number of the page that holds the address; 0 when no region does. */
 INLINE uint32_t page_at(const void *address)
 {

@@ -1,13 +1,11 @@
-/* run.c - bins, boundary tags, and the five things done with them.
+/* run.c - keeping free runs in bins and boundary tags, and the five things done with runs.
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
 
-#include "../base/bits.h"
+#include "run_find.h"
 
 struct run_keeper keeper;
-
-enum { PROBES_MAX = 4, ALIGNED_PROBES_MAX = 64 };
 
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
 void runs_remake(void) { lock_remake(&keeper.lock); }
@@ -15,27 +13,6 @@ void runs_remake(void) { lock_remake(&keeper.lock); }
 /* ---- bins ---- */
 
 static unsigned kind_of(uint8_t state) { return state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN; }
-static bool is_free(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
-
-/* The bin that runs of this length are kept in. */
-static unsigned bin_of(size_t pages)
-{
-    unsigned top;
-
-    if (pages <= BIN_EXACT_COUNT) return (unsigned)pages - 1;
-    top = highest_bit(pages);
-    return BIN_EXACT_COUNT + (top - 6) * 8 + (unsigned)((pages >> (top - 3)) & 7);
-}
-
-/* The first bin whose every member has at least this length. */
-static unsigned bin_fitting(size_t pages)
-{
-    unsigned top;
-
-    if (pages <= BIN_EXACT_COUNT) return (unsigned)pages - 1;
-    top = highest_bit(pages);
-    return bin_of(pages) + ((pages & (((size_t)1 << (top - 3)) - 1)) != 0);
-}
 
 static void bin_add(uint32_t page, struct page *record)
 {
@@ -111,113 +88,6 @@ static void make_free(uint32_t page, size_t pages, enum page_state state)
     bin_add(page, page_record(page));
 }
 
-/* ---- finding ---- */
-
-/* The lowest-placed of the first few members. */
-static uint32_t low_member(uint32_t head)
-{
-    uint32_t best = head, page = head;
-
-    for (unsigned probe = 1; probe < PROBES_MAX; probe++) {
-        page = page_record(page)->bin.next;
-        if (page == 0) break;
-        if (page < best) best = page;
-    }
-    return best;
-}
-
-/* The shortest that fits among the first few members of a bin that mixes lengths. */
-static uint32_t fitting_member(uint32_t page, size_t pages)
-{
-    uint32_t best = 0, best_pages = UINT32_MAX;
-
-    for (unsigned probe = 0; page != 0 && probe < PROBES_MAX; probe++) {
-        const struct page *record = page_record(page);
-        if (record->run_pages >= pages && record->run_pages < best_pages) {
-            best = page;
-            best_pages = record->run_pages;
-        }
-        page = record->bin.next;
-    }
-    return best;
-}
-
-static unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
-{
-    unsigned word = bin / 64;
-    uint64_t bits = bins->bitmap[word] & bits_from(bin % 64);
-
-    while (bits == 0) {
-        if (++word == BIN_WORDS) return BIN_COUNT;
-        bits = bins->bitmap[word];
-    }
-    return word * 64 + lowest_bit(bits);
-}
-
-static uint32_t find_run(const struct run_bins *bins, size_t pages)
-{
-    unsigned fitting = bin_fitting(pages);
-    unsigned below = bin_of(pages);
-    unsigned bin;
-
-    if (below != fitting) {
-        uint32_t page = fitting_member(bins->head[below], pages);
-        if (page != 0) return page;
-    }
-    bin = first_bin_from(bins, fitting);
-    return bin == BIN_COUNT ? 0 : low_member(bins->head[bin]);
-}
-
-/* How many pages of a run lie before its first aligned address. */
-static size_t pages_to_alignment(uint32_t page, size_t align_pages)
-{
-    size_t at = (uintptr_t)page_address(page) >> plain.page_shift;
-
-    return (0 - at) & (align_pages - 1);
-}
-
-/* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones are
- * tried first: freed aligned blocks are exactly as long as the next request. */
-static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t align_pages)
-{
-    unsigned last = bin_fitting(pages + align_pages - 1);
-    unsigned probes = 0;
-
-    for (unsigned bin = first_bin_from(bins, bin_of(pages)); bin < BIN_COUNT;
-         bin = bin + 1 < BIN_COUNT ? first_bin_from(bins, bin + 1) : BIN_COUNT) {
-        unsigned in_bin = 0;
-        for (uint32_t page = bins->head[bin]; page != 0 && in_bin < 8;
-             page = page_record(page)->bin.next, in_bin++) {
-            if (page_record(page)->run_pages >= pages + pages_to_alignment(page, align_pages))
-                return page;
-        }
-        probes += in_bin;
-        if (probes >= ALIGNED_PROBES_MAX && bin < last) bin = last - 1;    /* where all fit */
-    }
-    return 0;
-}
-
-static uint32_t find_free(size_t pages, size_t align_pages)
-{
-    for (unsigned kind = FREE_DIRTY; kind < FREE_KINDS; kind++) {
-        uint32_t page = align_pages == 1 ? find_run(&keeper.bins[kind], pages)
-                                         : find_aligned(&keeper.bins[kind], pages, align_pages);
-        if (page != 0) return page;
-    }
-    return 0;
-}
-
-/* Opens more of the region. The new pages merge with a clean run before them. */
-static bool grow_for(size_t pages, size_t align_pages)
-{
-    struct page_span span = plain_grow(pages + align_pages - 1);
-
-    if (span.count == 0) return false;
-    keeper.grows++;
-    make_free(span.first, span.count, PAGE_CLEAN);
-    return true;
-}
-
 /* ---- the five verbs ---- */
 
 /* Cuts [skip, skip + pages) out of a free run; what is left on either side stays free. */
@@ -243,20 +113,92 @@ static uint32_t split_run(uint32_t page, size_t skip, size_t pages, enum page_st
     return taken;
 }
 
+/* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one free run
+ * after the other. True: all of them read as zero. */
+static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state state)
+{
+    bool zero = true;
+
+    while (at < pages) {
+        uint32_t next = page + (uint32_t)at;
+        size_t part = min_size(page_record(next)->run_pages, pages - at);
+
+        zero &= page_record(next)->state == PAGE_CLEAN;
+        (void)split_run(next, 0, part, PAGE_USED);
+        page_record(next)->state = PAGE_INSIDE;
+        page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
+        at += part;
+    }
+    tag_used(page, pages, state);
+    return zero;
+}
+
+/* Opens at least `missing` more pages: a clean run, or the end of one. */
+static struct page_span grow(size_t missing)
+{
+    struct page_span span = plain_grow(missing);
+
+    if (span.count != 0) {
+        keeper.grows++;
+        make_free(span.first, span.count, PAGE_CLEAN);
+    }
+    return span;
+}
+
+/* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
+static struct hole grow_tail(size_t pages)
+{
+    struct hole tail = { 0, 0 };
+    struct page_span span;
+
+    if (plain_newest_is_open()) tail = hole_before(plain_open_end());
+    if (tail.pages >= pages) return tail;
+    span = grow(pages - tail.pages);
+    if (span.count == 0) return (struct hole){ 0, 0 };
+    if (tail.pages != 0 && span.first == tail.first + tail.pages)
+        return (struct hole){ tail.first, tail.pages + span.count };
+    /* That was in another region, where the tail is of no help. */
+    if (span.count < pages) span = grow(pages);
+    return span.count != 0 ? hole_before(span.first + span.count) : (struct hole){ 0, 0 };
+}
+
+static bool take_run(struct run *run, size_t align_pages, enum page_state state)
+{
+    uint32_t page = run_find(run->pages, align_pages);
+    size_t skip;
+
+    if (unlikely(page == 0)) return false;
+    skip = align_pages == 1 ? 0 : pages_to_alignment(page, align_pages);
+    run->zero = page_record(page)->state == PAGE_CLEAN;
+    run->page = split_run(page, skip, run->pages, state);
+    return true;
+}
+
+/* From one free run; else, for runs that are worth it, from dirty and clean neighbours together; else
+ * the region opens further. */
+static bool take_free(struct run *run, size_t align_pages, enum page_state state)
+{
+    struct hole hole;
+
+    if (likely(take_run(run, align_pages, state))) return true;
+    if (align_pages > 1) return grow(run->pages + align_pages - 1).count != 0 && take_run(run, align_pages, state);
+
+    hole = run_find_hole(run->pages);
+    if (hole.pages < run->pages) hole = grow_tail(run->pages);
+    if (hole.pages < run->pages) return false;
+    run->page = hole.first;
+    run->zero = take_hole(hole.first, 0, run->pages, state);
+    return true;
+}
+
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, (uint32_t)pages, false };
-    uint32_t page;
 
     check(pages > 0 && is_power_of_two(align_pages));
     if (pages > plain.page_count_max || align_pages > plain.page_count_max) return run;
     lock_take(&keeper.lock);
-    page = find_free(pages, align_pages);
-    if (unlikely(page == 0) && grow_for(pages, align_pages)) page = find_free(pages, align_pages);
-    if (likely(page != 0)) {
-        size_t skip = align_pages == 1 ? 0 : pages_to_alignment(page, align_pages);
-        run.zero = page_record(page)->state == PAGE_CLEAN;
-        run.page = split_run(page, skip, pages, state);
+    if (likely(take_free(&run, align_pages, state))) {
         keeper.leases++;
         if (run.zero) keeper.clean_leased += pages;
         if (state == PAGE_LARGE) {
@@ -289,18 +231,6 @@ void run_return(uint32_t page)
     lock_give(&keeper.lock);
 }
 
-/* Free pages right of a run: at most one dirty run and one clean one, in either order. */
-static size_t free_right(const struct page *right, size_t wanted)
-{
-    size_t found = 0;
-
-    while (found < wanted && is_free(right->state)) {
-        found += right->run_pages;
-        right += right->run_pages;
-    }
-    return found;
-}
-
 bool run_extend(uint32_t page, size_t pages, bool *zero)
 {
     struct page *record = page_record(page);
@@ -311,20 +241,10 @@ bool run_extend(uint32_t page, size_t pages, bool *zero)
     old_pages = record->run_pages;
     missing = pages - old_pages;
     check(record->state == PAGE_LARGE && pages > old_pages);
-    fits = free_right(record + old_pages, missing) >= missing;
+    fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
-        *zero = true;
         (record + old_pages - 1)->state = PAGE_INSIDE;
-        for (size_t at = old_pages; at < pages;) {
-            uint32_t next = page + (uint32_t)at;
-            size_t part = min_size(page_record(next)->run_pages, pages - at);
-            *zero &= page_record(next)->state == PAGE_CLEAN;
-            (void)split_run(next, 0, part, PAGE_USED);
-            page_record(next)->state = PAGE_INSIDE;
-            page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
-            at += part;
-        }
-        tag_used(page, pages, PAGE_LARGE);
+        *zero = take_hole(page, old_pages, pages, PAGE_LARGE);
         keeper.large_pages += missing;
     }
     lock_give(&keeper.lock);

@@ -1,9 +1,7 @@
 /* run_check.c - walks the page map and the bins, and compares them.
  * SPDX-License-Identifier: MIT
  */
-#include "run.h"
-
-static bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
+#include "run_find.h"
 
 struct totals { size_t used, free[FREE_KINDS], large, large_count, free_runs; };
 

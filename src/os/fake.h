@@ -1,0 +1,109 @@
+/* fake.h - the controls of the kernel that unit tests run on.
+ *
+ * fake.c implements os.h, the port and the thread slot on real anonymous memory, but nothing happens
+ * behind a test's back: calls are counted, any of them can be told to fail, the clock stands still
+ * until it is moved, the helper thread runs when the test runs it, and every page has a state:
+ *
+ *      reserved  --commit-->  committed  --purge-->  purged        (committed still, with zeros)
+ *
+ * A call that no kernel would survive for long aborts with one line "fake kernel: ...": a commit, purge
+ * or move outside a reservation, a purge or move of memory that is not committed, a release of part
+ * of a reservation, a range that is not whole pages. Touching what is not committed is a real fault.
+ *
+ * The state belongs to the process and there is no way back: each test runs in a process of its own.
+ * Controls may be called from any thread, but only while no other thread is inside prairie.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_OS_FAKE_H
+#define PRAIRIE_OS_FAKE_H
+
+#include "os.h"
+
+enum fake_call {
+    /* Those that can fail. */
+    FAKE_RESERVE,
+    FAKE_RESERVE_READABLE,
+    FAKE_COMMIT,
+    FAKE_PURGE,
+    FAKE_MOVE,
+    FAKE_POPULATE,
+    FAKE_THREAD_START,
+    FAKE_END_HOOK,
+    /* Those that cannot. */
+    FAKE_RELEASE,
+    FAKE_HUGE_WANT,
+    FAKE_HUGE_REFUSE,
+    FAKE_SLEEP,
+    FAKE_WAIT,
+    FAKE_WAKE,
+    FAKE_WRITE,
+    FAKE_CALL_COUNT
+};
+
+enum { FAKE_FAILING_COUNT = FAKE_RELEASE };
+
+/* ---- what prairie finds; set before its first call unless it says otherwise ---- */
+
+void fake_page_bytes(size_t bytes);                     /* 4 KiB (the default), 16 or 64 KiB */
+void fake_cores(unsigned count);                        /* 2 */
+void fake_core_current(unsigned core);                  /* 0; at any time */
+/* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the program. */
+void fake_address_space(size_t limit_bytes, size_t other_bytes);
+/* The largest reservation that works, and all that can be committed. At any time. */
+void fake_reserve_bytes_max(size_t bytes);
+void fake_commit_bytes_max(size_t bytes);
+void fake_setting(const char *name, const char *value); /* the one setting there is */
+
+/* ---- failing ---- */
+
+/* The n-th call from now that can fail fails, once; 1 is the next, 0 none. */
+void fake_fail_nth(uint64_t n);
+/* Every call of a kind, or every call that can fail, fails until it is switched off. */
+void fake_fail_kind(enum fake_call kind, bool failing);
+void fake_fail_all(bool failing);
+uint64_t fake_failures(void);                           /* calls refused so far, for whatever reason */
+
+/* ---- counts ---- */
+
+uint64_t fake_calls(enum fake_call kind);
+uint64_t fake_calls_that_can_fail(void);
+
+/* ---- memory ---- */
+
+enum fake_purge { FAKE_PURGE_ZEROES, FAKE_PURGE_SCRIBBLES };
+enum { FAKE_SCRIBBLE = 0xA5 };
+
+/* A kernel that scribbles where zeros belong proves that a test looks at the bytes. */
+void fake_purge_does(enum fake_purge what);
+size_t fake_reserved_bytes(void);
+size_t fake_committed_bytes(void);
+uint64_t fake_purged_bytes(void);                       /* all successful purges together */
+uint64_t fake_moved_bytes(void);
+bool fake_is_committed(const void *base, size_t bytes); /* all of it */
+
+/* ---- time and the helper thread ---- */
+
+void fake_clock_ms(uint64_t forward_ms);
+/* May threads be started (the default), to wait until fake_thread_run? */
+void fake_thread_allow(bool allowed);
+bool fake_thread_waits(void);
+/* Runs the body that was started last, to its end, on this thread. False: there is none. */
+bool fake_thread_run(void);
+/* os_sleep moves the clock by its full length, then calls this, which may do what other threads would. */
+void fake_on_sleep(void (*hook)(void));
+
+/* ---- the ends of things ---- */
+
+/* Forks with the handlers around it; other forks go without. Returns as fork() does. */
+int fake_fork(void);
+void fake_exit_handlers_run(void);
+/* Runs the thread-end hook of this thread now, as the end of the thread would. */
+void fake_thread_end(void);
+
+/* ---- messages ---- */
+
+/* What went to the standard error so far; it goes there too. */
+const char *fake_error_text(void);
+void fake_error_clear(void);
+
+#endif

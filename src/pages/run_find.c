@@ -1,0 +1,148 @@
+/* run_find.c - first set bits, a few probes, and no search that grows with the number of runs.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run_find.h"
+
+enum { PROBES_MAX = 4, ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
+
+/* The lowest-placed of the first few members. */
+static uint32_t low_member(uint32_t head)
+{
+    uint32_t best = head, page = head;
+
+    for (unsigned probe = 1; probe < PROBES_MAX; probe++) {
+        page = page_record(page)->bin.next;
+        if (page == 0) break;
+        if (page < best) best = page;
+    }
+    return best;
+}
+
+/* The shortest that fits among the first few members of a bin that mixes lengths. */
+static uint32_t fitting_member(uint32_t page, size_t pages)
+{
+    uint32_t best = 0, best_pages = UINT32_MAX;
+
+    for (unsigned probe = 0; page != 0 && probe < PROBES_MAX; probe++) {
+        const struct page *record = page_record(page);
+        if (record->run_pages >= pages && record->run_pages < best_pages) {
+            best = page;
+            best_pages = record->run_pages;
+        }
+        page = record->bin.next;
+    }
+    return best;
+}
+
+static unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits = bins->bitmap[word] & bits_from(bin % 64);
+
+    while (bits == 0) {
+        if (++word == BIN_WORDS) return BIN_COUNT;
+        bits = bins->bitmap[word];
+    }
+    return word * 64 + lowest_bit(bits);
+}
+
+static uint32_t find_run(const struct run_bins *bins, size_t pages)
+{
+    unsigned fitting = bin_fitting(pages);
+    unsigned below = bin_of(pages);
+    unsigned bin;
+
+    if (below != fitting) {
+        uint32_t page = fitting_member(bins->head[below], pages);
+        if (page != 0) return page;
+    }
+    bin = first_bin_from(bins, fitting);
+    return bin == BIN_COUNT ? 0 : low_member(bins->head[bin]);
+}
+
+size_t pages_to_alignment(uint32_t page, size_t align_pages)
+{
+    size_t at = (uintptr_t)page_address(page) >> plain.page_shift;
+
+    return (0 - at) & (align_pages - 1);
+}
+
+/* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones are
+ * tried first: freed aligned blocks are exactly as long as the next request. */
+static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t align_pages)
+{
+    unsigned last = bin_fitting(pages + align_pages - 1);
+    unsigned probes = 0;
+
+    for (unsigned bin = first_bin_from(bins, bin_of(pages)); bin < BIN_COUNT;
+         bin = bin + 1 < BIN_COUNT ? first_bin_from(bins, bin + 1) : BIN_COUNT) {
+        unsigned in_bin = 0;
+        for (uint32_t page = bins->head[bin]; page != 0 && in_bin < 8;
+             page = page_record(page)->bin.next, in_bin++) {
+            if (page_record(page)->run_pages >= pages + pages_to_alignment(page, align_pages))
+                return page;
+        }
+        probes += in_bin;
+        if (probes >= ALIGNED_PROBES_MAX && bin < last) bin = last - 1;    /* where all fit */
+    }
+    return 0;
+}
+
+uint32_t run_find(size_t pages, size_t align_pages)
+{
+    for (unsigned kind = FREE_DIRTY; kind < FREE_KINDS; kind++) {
+        uint32_t page = align_pages == 1 ? find_run(&keeper.bins[kind], pages)
+                                         : find_aligned(&keeper.bins[kind], pages, align_pages);
+        if (page != 0) return page;
+    }
+    return 0;
+}
+
+/* ---- holes ---- */
+
+struct hole hole_after(uint32_t page, size_t enough)
+{
+    struct hole hole = { page, 0 };
+
+    while (hole.pages < enough && is_free_state(page_record(page + (uint32_t)hole.pages)->state))
+        hole.pages += page_record(page + (uint32_t)hole.pages)->run_pages;
+    return hole;
+}
+
+struct hole hole_before(uint32_t page)
+{
+    struct hole hole = { page, 0 };
+
+    for (unsigned runs = 0; runs < HOLE_RUNS_MAX && is_free_state(page_record(hole.first - 1)->state); runs++) {
+        uint32_t run_pages = page_record(hole.first - 1)->run_pages;
+        hole.first -= run_pages;
+        hole.pages += run_pages;
+    }
+    return hole;
+}
+
+static struct hole hole_around(uint32_t page, size_t enough)
+{
+    struct hole hole = hole_before(page);
+
+    hole.pages += hole_after(page, enough).pages;
+    return hole;
+}
+
+struct hole run_find_hole(size_t pages)
+{
+    const struct run_bins *bins = &keeper.bins[FREE_DIRTY];
+    unsigned probes = 0;
+
+    for (unsigned word = BIN_WORDS; word-- > 0;) {
+        for (uint64_t bits = bins->bitmap[word]; bits != 0; bits &= ~((uint64_t)1 << highest_bit(bits))) {
+            uint32_t page = bins->head[word * 64 + highest_bit(bits)];
+            for (; page != 0; page = page_record(page)->bin.next) {
+                struct hole hole = hole_around(page, pages);
+                if (hole.pages >= pages) return hole;
+                if (++probes == HOLE_PROBES_MAX) return (struct hole){ 0, 0 };
+            }
+        }
+    }
+    return (struct hole){ 0, 0 };
+}
