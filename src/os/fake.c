@@ -6,47 +6,27 @@
  */
 #include "fake.h"
 
-#include "../base/port.h"
-#include "../base/units.h"
-#include "os.h"
+#include "fake_model.h"
 #include "thread_slot.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RESERVATIONS_MAX = 256, ERROR_TEXT_BYTES = 16384 };
-
-enum fake_page { FAKE_PAGE_RESERVED, FAKE_PAGE_COMMITTED, FAKE_PAGE_PURGED };
-
-struct reservation {
-    char *base;             /* NULL: released */
-    size_t bytes;
-    char *raw;              /* the mapping, with what alignment cost */
-    size_t raw_bytes;
-    uint8_t *page;          /* enum fake_page of each */
-};
+enum { ERROR_TEXT_BYTES = 16384 };
 
 static struct {
     pthread_mutex_t mutex;
 
-    size_t page_bytes;
     unsigned core_count, core_current;
-    size_t limit_bytes, other_bytes, reserve_bytes_max, commit_bytes_max;
     const char *setting_name, *setting_value;
 
-    uint64_t fail_in;       /* calls until the one that fails; 0: none */
+    uint64_t fail_in; /* calls until the one that fails; 0: none */
     bool failing[FAKE_FAILING_COUNT];
     uint64_t failures, calls_that_can_fail;
     uint64_t calls[FAKE_CALL_COUNT];
 
-    struct reservation reservation[RESERVATIONS_MAX];
-    size_t reservation_count, reserved_bytes, committed_bytes;
     uint64_t purged_bytes, moved_bytes;
     enum fake_purge purge_does;
 
@@ -60,24 +40,12 @@ static struct {
     size_t error_bytes;
 } fake = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
-    .page_bytes = 4096,
     .core_count = 2,
-    .limit_bytes = SIZE_MAX,
-    .reserve_bytes_max = SIZE_MAX,
-    .commit_bytes_max = SIZE_MAX,
     .now_ms = 1000,
 };
 
 static void enter(void) { (void)pthread_mutex_lock(&fake.mutex); }
 static void leave(void) { (void)pthread_mutex_unlock(&fake.mutex); }
-
-static NORETURN void broken(const char *what)
-{
-    port_write_error("fake kernel: ", 13);
-    port_write_error(what, strlen(what));
-    port_write_error("\n", 1);
-    abort();
-}
 
 static void count_call(enum fake_call kind)
 {
@@ -99,96 +67,9 @@ static bool admit(enum fake_call kind)
     return fake.failing[kind] ? refuse() : true;
 }
 
-/* ---- the model ---- */
-
-static size_t pages_of(size_t bytes) { return bytes / fake.page_bytes; }
-
-static void *map_anonymous(size_t bytes, int protection)
-{
-    int saved_errno = errno;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *at = mmap(NULL, bytes, protection, flags, -1, 0);
-
-    errno = saved_errno;
-    return at == MAP_FAILED ? NULL : at;
-}
-
-static void give_zeros(char *base, size_t bytes)
-{
-    if (madvise(base, bytes, MADV_DONTNEED) != 0) broken("the real kernel refused a purge");
-}
-
-static struct reservation *slot_for_reservation(void)
-{
-    for (size_t i = 0; i < fake.reservation_count; i++)
-        if (fake.reservation[i].base == NULL) return &fake.reservation[i];
-    if (fake.reservation_count == RESERVATIONS_MAX) broken("too many reservations");
-    return &fake.reservation[fake.reservation_count++];
-}
-
-static bool fits_address_space(size_t bytes)
-{
-    size_t used = fake.reserved_bytes + fake.other_bytes;
-
-    if (bytes > fake.reserve_bytes_max) return false;
-    return fake.limit_bytes == SIZE_MAX
-        || (used <= fake.limit_bytes && bytes <= fake.limit_bytes - used);
-}
-
-static struct os_range add_reservation(size_t bytes, size_t align_bytes, int protection)
-{
-    struct os_range none = { NULL, 0 };
-    struct reservation *made;
-    size_t align = max_size(align_bytes, fake.page_bytes), raw_bytes;
-
-    if (!is_power_of_two(align_bytes)) broken("a reservation with an odd alignment");
-    if (bytes == 0 || bytes % fake.page_bytes != 0) broken("a reservation of no whole pages");
-    if (__builtin_add_overflow(bytes, align, &raw_bytes) || !fits_address_space(bytes)) {
-        (void)refuse();
-        return none;
-    }
-    made = slot_for_reservation();
-    made->raw_bytes = raw_bytes;
-    made->raw = map_anonymous(raw_bytes, protection);
-    if (made->raw == NULL) {
-        (void)refuse();
-        return none;
-    }
-    made->base = (char *)round_up((uintptr_t)made->raw, align);
-    made->bytes = bytes;
-    made->page = map_anonymous(pages_of(bytes), PROT_READ | PROT_WRITE);
-    if (made->page == NULL) broken("no memory for the model");
-    fake.reserved_bytes += bytes;
-    return (struct os_range){ made->base, bytes };
-}
-
-/* The states of the pages of a range, which must lie in one reservation. */
-static uint8_t *states_of(struct os_range range, const char *complaint)
-{
-    for (size_t i = 0; i < fake.reservation_count; i++) {
-        const struct reservation *made = &fake.reservation[i];
-        size_t offset = (uintptr_t)range.base - (uintptr_t)made->base;
-
-        if (made->base == NULL || offset >= made->bytes) continue;
-        if (range.bytes == 0 || range.bytes > made->bytes - offset) break;
-        if (offset % fake.page_bytes != 0 || range.bytes % fake.page_bytes != 0)
-            broken("a range that is not whole pages");
-        return made->page + pages_of(offset);
-    }
-    broken(complaint);
-}
-
-static size_t count_in_state(const uint8_t *states, size_t pages, enum fake_page state)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < pages; i++) count += states[i] == state;
-    return count;
-}
-
 /* ---- os.h: memory ---- */
 
-size_t os_page_bytes(void) { return fake.page_bytes; }
+size_t os_page_bytes(void) { return model.page_bytes; }
 
 static struct os_range reserve(enum fake_call kind, size_t bytes, size_t align_bytes,
                                int protection)
@@ -196,7 +77,10 @@ static struct os_range reserve(enum fake_call kind, size_t bytes, size_t align_b
     struct os_range range = { NULL, 0 };
 
     enter();
-    if (admit(kind)) range = add_reservation(bytes, align_bytes, protection);
+    if (admit(kind)) {
+        range = model_reserve(bytes, align_bytes, protection);
+        if (range.base == NULL) (void)refuse();
+    }
     leave();
     return range;
 }
@@ -208,51 +92,15 @@ struct os_range os_reserve(size_t bytes, size_t align_bytes)
 
 struct os_range os_reserve_readable(size_t bytes)
 {
-    return reserve(FAKE_RESERVE_READABLE, bytes, fake.page_bytes, PROT_READ);
+    return reserve(FAKE_RESERVE_READABLE, bytes, model.page_bytes, PROT_READ);
 }
 
 void os_release(struct os_range range)
 {
-    uint8_t *states;
-
     enter();
     count_call(FAKE_RELEASE);
-    states = states_of(range, "a release outside every reservation");
-    for (size_t i = 0; i < fake.reservation_count; i++) {
-        struct reservation *made = &fake.reservation[i];
-        size_t pages = pages_of(made->bytes);
-
-        if (made->page != states || made->base == NULL) continue;
-        if (made->bytes != range.bytes) break;
-        fake.reserved_bytes -= made->bytes;
-        fake.committed_bytes -= range.bytes
-                              - count_in_state(states, pages, FAKE_PAGE_RESERVED) * fake.page_bytes;
-        (void)munmap(made->raw, made->raw_bytes);
-        (void)munmap(made->page, pages);
-        *made = (struct reservation){ 0 };
-        leave();
-        return;
-    }
-    broken("a release of a part of a reservation");
-}
-
-static bool commit(struct os_range range)
-{
-    uint8_t *states = states_of(range, "a commit outside every reservation");
-    size_t pages = pages_of(range.bytes);
-    size_t added = count_in_state(states, pages, FAKE_PAGE_RESERVED) * fake.page_bytes;
-    int saved_errno = errno;
-
-    if (added > fake.commit_bytes_max || fake.committed_bytes > fake.commit_bytes_max - added)
-        return refuse();
-    if (mprotect(range.base, range.bytes, PROT_READ | PROT_WRITE) != 0) {
-        errno = saved_errno;
-        return refuse();
-    }
-    for (size_t i = 0; i < pages; i++)
-        if (states[i] == FAKE_PAGE_RESERVED) states[i] = FAKE_PAGE_COMMITTED;
-    fake.committed_bytes += added;
-    return true;
+    model_release(range);
+    leave();
 }
 
 bool os_commit(struct os_range range)
@@ -260,18 +108,9 @@ bool os_commit(struct os_range range)
     bool done;
 
     enter();
-    done = admit(FAKE_COMMIT) && commit(range);
+    done = admit(FAKE_COMMIT) && (model_commit(range) || refuse());
     leave();
     return done;
-}
-
-/* Complaints come before the planned failure: asking for the impossible is wrong in every mood. */
-static uint8_t *committed_states(struct os_range range, const char *outside, const char *missing)
-{
-    uint8_t *states = states_of(range, outside);
-
-    if (count_in_state(states, pages_of(range.bytes), FAKE_PAGE_RESERVED) != 0) broken(missing);
-    return states;
 }
 
 bool os_purge(struct os_range range)
@@ -340,14 +179,14 @@ bool os_populate(struct os_range range)
 
 /* ---- os.h: facts ---- */
 
-size_t os_address_space_limit(void) { return fake.limit_bytes; }
+size_t os_address_space_limit(void) { return model.limit_bytes; }
 
 size_t os_address_space_used(void)
 {
     size_t used;
 
     enter();
-    used = fake.other_bytes + fake.reserved_bytes;
+    used = model.other_bytes + model.reserved_bytes;
     leave();
     return used;
 }
@@ -473,8 +312,8 @@ void os_at_exit(void (*last)(void)) { fake.at_exit = last; }
 
 void fake_page_bytes(size_t bytes)
 {
-    if (fake.reservation_count != 0) broken("the page size changes after the start");
-    fake.page_bytes = bytes;
+    if (model.reservation_count != 0) broken("the page size changes after the start");
+    model.page_bytes = bytes;
 }
 
 void fake_cores(unsigned count) { fake.core_count = count; }
@@ -482,12 +321,12 @@ void fake_core_current(unsigned core) { RELAXED_STORE(fake.core_current, core); 
 
 void fake_address_space(size_t limit_bytes, size_t other_bytes)
 {
-    fake.limit_bytes = limit_bytes;
-    fake.other_bytes = other_bytes;
+    model.limit_bytes = limit_bytes;
+    model.other_bytes = other_bytes;
 }
 
-void fake_reserve_bytes_max(size_t bytes) { fake.reserve_bytes_max = bytes; }
-void fake_commit_bytes_max(size_t bytes) { fake.commit_bytes_max = bytes; }
+void fake_reserve_bytes_max(size_t bytes) { model.reserve_bytes_max = bytes; }
+void fake_commit_bytes_max(size_t bytes) { model.commit_bytes_max = bytes; }
 
 void fake_setting(const char *name, const char *value)
 {
@@ -508,8 +347,8 @@ uint64_t fake_calls(enum fake_call kind) { return RELAXED_LOAD(fake.calls[kind])
 uint64_t fake_calls_that_can_fail(void) { return fake.calls_that_can_fail; }
 
 void fake_purge_does(enum fake_purge what) { fake.purge_does = what; }
-size_t fake_reserved_bytes(void) { return fake.reserved_bytes; }
-size_t fake_committed_bytes(void) { return fake.committed_bytes; }
+size_t fake_reserved_bytes(void) { return model.reserved_bytes; }
+size_t fake_committed_bytes(void) { return model.committed_bytes; }
 uint64_t fake_purged_bytes(void) { return fake.purged_bytes; }
 uint64_t fake_moved_bytes(void) { return fake.moved_bytes; }
 

@@ -44,9 +44,9 @@ enum { FAKE_FAILING_COUNT = FAKE_RELEASE };
 
 /* ---- what prairie finds; set before its first call unless it says otherwise ---- */
 
-void fake_page_bytes(size_t bytes);                     /* 4 KiB (the default), 16 or 64 KiB */
-void fake_cores(unsigned count);                        /* 2 */
-void fake_core_current(unsigned core);                  /* 0; at any time */
+void fake_page_bytes(size_t bytes);    /* 4 KiB (the default), 16 or 64 KiB */
+void fake_cores(unsigned count);       /* 2 */
+void fake_core_current(unsigned core); /* 0; at any time */
 /* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the program. */
 void fake_address_space(size_t limit_bytes, size_t other_bytes);
 /* The largest reservation that works, and all that can be committed. At any time. */
@@ -61,7 +61,7 @@ void fake_fail_nth(uint64_t n);
 /* Every call of a kind, or every call that can fail, fails until it is switched off. */
 void fake_fail_kind(enum fake_call kind, bool failing);
 void fake_fail_all(bool failing);
-uint64_t fake_failures(void);                           /* calls refused so far, for whatever reason */
+uint64_t fake_failures(void); /* calls refused so far, for whatever reason */
 
 /* ---- counts ---- */
 
@@ -77,7 +77,7 @@ enum { FAKE_SCRIBBLE = 0xA5 };
 void fake_purge_does(enum fake_purge what);
 size_t fake_reserved_bytes(void);
 size_t fake_committed_bytes(void);
-uint64_t fake_purged_bytes(void);                       /* all successful purges together */
+uint64_t fake_purged_bytes(void); /* all successful purges together */
 uint64_t fake_moved_bytes(void);
 bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 

@@ -31,7 +31,7 @@ static size_t piece_pages_min(void) { return max_size(pages_in(64 * KiB), 1); }
 
 static size_t budget_pages(void)
 {
-    return pages_in(PURGE_KEEP_BYTES) + keeper.used_pages / 64 + purge.bonus_pages;
+    return pages_in(PURGE_KEEP_BYTES) + run_used_pages() / 64 + purge.bonus_pages;
 }
 
 /* Gives one piece back. Takes the run lock and gives it while the kernel works. Returns pages; 0: there is

@@ -12,56 +12,49 @@ void runs_remake(void) { lock_remake(&keeper.lock); }
 
 /* ---- bins ---- */
 
-static unsigned kind_of(uint8_t state) { return state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN; }
+INLINE unsigned kind_of(uint8_t state) { return (unsigned)(state - PAGE_DIRTY); }
 
-static void bin_add(uint32_t page, struct page *record)
+INLINE void bin_add(unsigned kind, uint32_t page, struct page *record)
 {
-    struct run_bins *bins = &keeper.bins[kind_of(record->state)];
+    struct run_bins *bins = &keeper.bins[kind];
     unsigned bin = bin_of(record->run_pages);
     uint32_t head = bins->head[bin];
 
     record->bin.next = head;
     record->bin.previous = 0;
-    if (head != 0) page_record(head)->bin.previous = page;
+    page_record(head)->bin.previous = page;         /* of the unused page 0, when the bin was empty */
     bins->head[bin] = page;
     bins->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
-    keeper.free_pages[kind_of(record->state)] += record->run_pages;
+    keeper.free_pages[kind] += record->run_pages;
 }
 
-static void bin_remove(struct page *record)
+INLINE void bin_remove(unsigned kind, struct page *record)
 {
-    struct run_bins *bins = &keeper.bins[kind_of(record->state)];
-    unsigned bin = bin_of(record->run_pages);
+    struct run_bins *bins = &keeper.bins[kind];
     uint32_t next = record->bin.next, previous = record->bin.previous;
 
-    if (next != 0) page_record(next)->bin.previous = previous;
+    page_record(next)->bin.previous = previous;
     if (previous != 0) {
         page_record(previous)->bin.next = next;
     } else {
+        unsigned bin = bin_of(record->run_pages);
         bins->head[bin] = next;
         if (next == 0) bins->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
     }
-    keeper.free_pages[kind_of(record->state)] -= record->run_pages;
-    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low) keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+    keeper.free_pages[kind] -= record->run_pages;
     record->slab = 0;           /* R3: the links shared this place */
 }
 
 /* ---- boundary tags ---- */
 
-static void tag_run(uint32_t page, size_t pages, enum page_state first, enum page_state last)
+INLINE void tag_run(struct page *record, size_t pages, enum page_state first, enum page_state last)
 {
-    struct page *record = page_record(page);
     struct page *end = record + pages - 1;
 
     end->run_pages = (uint32_t)pages;
     end->state = (uint8_t)last;
     record->run_pages = (uint32_t)pages;
     record->state = (uint8_t)first;
-}
-
-static void tag_used(uint32_t page, size_t pages, enum page_state state)
-{
-    tag_run(page, pages, state, pages == 1 ? state : PAGE_USED);
 }
 
 /* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. */
@@ -72,45 +65,75 @@ static void make_free(uint32_t page, size_t pages, enum page_state state)
 
     if (left->state == state) {
         size_t left_pages = left->run_pages;
-        bin_remove(record - left_pages);
+        bin_remove(kind_of((uint8_t)state), record - left_pages);
         left->state = PAGE_INSIDE;
         record->state = PAGE_INSIDE;
         page -= (uint32_t)left_pages;
         pages += left_pages;
+        record -= left_pages;
     }
     if (right->state == state) {
-        bin_remove(right);
+        bin_remove(kind_of((uint8_t)state), right);
         (right - 1)->state = PAGE_INSIDE;
         pages += right->run_pages;
         right->state = PAGE_INSIDE;
     }
-    tag_run(page, pages, state, state);
-    bin_add(page, page_record(page));
+    tag_run(record, pages, state, state);
+    bin_add(kind_of((uint8_t)state), page, record);
 }
 
 /* ---- the five verbs ---- */
 
-/* Cuts [skip, skip + pages) out of a free run; what is left on either side stays free. */
-static uint32_t split_run(uint32_t page, size_t skip, size_t pages, enum page_state state)
+/* What is left of a free run when its front is taken: the tail takes its place in the bin when it belongs
+ * there as well, which spares the lists. */
+INLINE void keep_tail(unsigned kind, struct page *record, size_t taken, size_t rest)
+{
+    struct page *tail = record + taken;
+    uint32_t page = (uint32_t)(tail - page_map);
+    enum page_state state = (enum page_state)record->state;
+
+    if (bin_of(rest) != bin_of(record->run_pages)) {
+        bin_remove(kind, record);
+        tag_run(tail, rest, state, state);
+        bin_add(kind, page, tail);
+        return;
+    }
+    tail->bin = record->bin;
+    page_record(tail->bin.next)->bin.previous = page;
+    if (tail->bin.previous != 0) page_record(tail->bin.previous)->bin.next = page;
+    else keeper.bins[kind].head[bin_of(rest)] = page;
+    tag_run(tail, rest, state, state);
+    keeper.free_pages[kind] -= taken;
+    record->slab = 0;
+}
+
+/* Takes the front of a free run. */
+static void take_front(uint32_t page, size_t pages, enum page_state state)
 {
     struct page *record = page_record(page);
-    enum page_state free_state = (enum page_state)record->state;
-    size_t rest = record->run_pages - skip - pages;
-    uint32_t taken = page + (uint32_t)skip;
+    unsigned kind = kind_of(record->state);
+    size_t rest = record->run_pages - pages;
 
-    bin_remove(record);
-    tag_used(taken, pages, state);
-    if (skip != 0) {
-        tag_run(page, skip, free_state, free_state);
-        bin_add(page, record);
-    }
-    if (rest != 0) {
-        uint32_t tail = taken + (uint32_t)pages;
-        tag_run(tail, rest, free_state, free_state);
-        bin_add(tail, page_record(tail));
-    }
-    keeper.used_pages += pages;
-    return taken;
+    if (rest == 0) bin_remove(kind, record);
+    else keep_tail(kind, record, pages, rest);
+    tag_run(record, pages, state, pages == 1 ? state : PAGE_USED);
+    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low) keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+}
+
+/* Makes two free runs of one, so that the second begins at page + skip. */
+static uint32_t split_free(uint32_t page, size_t skip)
+{
+    struct page *record = page_record(page);
+    enum page_state state = (enum page_state)record->state;
+    unsigned kind = kind_of(record->state);
+    size_t rest = record->run_pages - skip;
+
+    bin_remove(kind, record);
+    tag_run(record, skip, state, state);
+    bin_add(kind, page, record);
+    tag_run(record + skip, rest, state, state);
+    bin_add(kind, page + (uint32_t)skip, record + skip);
+    return page + (uint32_t)skip;
 }
 
 /* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one free run
@@ -124,12 +147,12 @@ static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state st
         size_t part = min_size(page_record(next)->run_pages, pages - at);
 
         zero &= page_record(next)->state == PAGE_CLEAN;
-        (void)split_run(next, 0, part, PAGE_USED);
+        take_front(next, part, PAGE_USED);
         page_record(next)->state = PAGE_INSIDE;
         page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
         at += part;
     }
-    tag_used(page, pages, state);
+    tag_run(page_record(page), pages, state, pages == 1 ? state : PAGE_USED);
     return zero;
 }
 
@@ -162,27 +185,28 @@ static struct hole grow_tail(size_t pages)
     return span.count != 0 ? hole_before(span.first + span.count) : (struct hole){ 0, 0 };
 }
 
-static bool take_run(struct run *run, size_t align_pages, enum page_state state)
+static bool take_aligned_run(struct run *run, size_t align_pages, enum page_state state)
 {
-    uint32_t page = run_find(run->pages, align_pages);
+    uint32_t page = run_find_aligned(run->pages, align_pages);
     size_t skip;
 
-    if (unlikely(page == 0)) return false;
-    skip = align_pages == 1 ? 0 : pages_to_alignment(page, align_pages);
+    if (page == 0) return false;
+    skip = pages_to_alignment(page, align_pages);
+    if (skip != 0) page = split_free(page, skip);
     run->zero = page_record(page)->state == PAGE_CLEAN;
-    run->page = split_run(page, skip, run->pages, state);
+    run->page = page;
+    take_front(page, run->pages, state);
     return true;
 }
 
-/* From one free run; else, for runs that are worth it, from dirty and clean neighbours together; else
- * the region opens further. */
-static bool take_free(struct run *run, size_t align_pages, enum page_state state)
+/* No one free run is long enough: dirty and clean neighbours together; else the region opens further. */
+static COLD bool take_hole_or_grow(struct run *run, size_t align_pages, enum page_state state)
 {
     struct hole hole;
 
-    if (likely(take_run(run, align_pages, state))) return true;
-    if (align_pages > 1) return grow(run->pages + align_pages - 1).count != 0 && take_run(run, align_pages, state);
-
+    if (align_pages > 1)
+        return take_aligned_run(run, align_pages, state)
+            || (grow(run->pages + align_pages - 1).count != 0 && take_aligned_run(run, align_pages, state));
     hole = run_find_hole(run->pages);
     if (hole.pages < run->pages) hole = grow_tail(run->pages);
     if (hole.pages < run->pages) return false;
@@ -196,27 +220,30 @@ struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
     struct run run = { 0, (uint32_t)pages, false };
 
     check(pages > 0 && is_power_of_two(align_pages));
-    if (pages > plain.page_count_max || align_pages > plain.page_count_max) return run;
+    if (unlikely(pages > plain.page_count_max || align_pages > plain.page_count_max)) return run;
     lock_take(&keeper.lock);
-    if (likely(take_free(&run, align_pages, state))) {
-        keeper.leases++;
-        if (run.zero) keeper.clean_leased += pages;
-        if (state == PAGE_LARGE) {
-            keeper.large_pages += pages;
-            keeper.large_count++;
-        }
+    if (likely(align_pages == 1)) run.page = run_find(pages);
+    if (likely(run.page != 0)) {
+        run.zero = page_record(run.page)->state == PAGE_CLEAN;
+        take_front(run.page, pages, state);
+    } else if (!take_hole_or_grow(&run, align_pages, state)) {
+        lock_give(&keeper.lock);
+        return run;
+    }
+    keeper.leases++;
+    if (run.zero) keeper.clean_leased += pages;
+    if (state == PAGE_LARGE) {
+        keeper.large_pages += pages;
+        keeper.large_count++;
     }
     lock_give(&keeper.lock);
     return run;
 }
 
-static void forget_used(const struct page *record)
+static void forget_large(const struct page *record)
 {
-    keeper.used_pages -= record->run_pages;
-    if (record->state == PAGE_LARGE) {
-        keeper.large_pages -= record->run_pages;
-        keeper.large_count--;
-    }
+    keeper.large_pages -= record->run_pages;
+    keeper.large_count--;
 }
 
 void run_return(uint32_t page)
@@ -225,7 +252,7 @@ void run_return(uint32_t page)
 
     lock_take(&keeper.lock);
     check(record->state == PAGE_USED || record->state == PAGE_LARGE);
-    forget_used(record);
+    if (record->state == PAGE_LARGE) forget_large(record);
     keeper.returns++;
     make_free(page, record->run_pages, PAGE_DIRTY);
     lock_give(&keeper.lock);
@@ -259,9 +286,8 @@ void run_trim(uint32_t page, size_t pages)
     lock_take(&keeper.lock);
     old_pages = record->run_pages;
     check(record->state == PAGE_LARGE && pages > 0 && pages < old_pages);
-    tag_used(page, pages, PAGE_LARGE);
+    tag_run(record, pages, PAGE_LARGE, pages == 1 ? PAGE_LARGE : PAGE_USED);
     keeper.large_pages -= old_pages - pages;
-    keeper.used_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
     lock_give(&keeper.lock);
 }
@@ -285,7 +311,9 @@ struct run run_take_dirty(size_t min_pages, size_t max_pages)
         length = page_record(page)->run_pages;
         if (length < min_pages) return run;
         run.pages = (uint32_t)min_size(length, max_pages);
-        run.page = split_run(page, length - run.pages, run.pages, PAGE_USED);
+        if (run.pages < length) page = split_free(page, length - run.pages);
+        take_front(page, run.pages, PAGE_USED);
+        run.page = page;
         return run;
     }
     return run;
@@ -294,6 +322,5 @@ struct run run_take_dirty(size_t min_pages, size_t max_pages)
 void run_put_free(uint32_t page, enum page_state state)
 {
     check(lock_is_mine(&keeper.lock));
-    forget_used(page_record(page));
     make_free(page, page_record(page)->run_pages, state);
 }

@@ -13,7 +13,7 @@
  *
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
- * K3  pages[used] + pages[dirty] + pages[clean] == all open pages
+ * K3  free_pages counts the pages of the free runs of each kind
  * One lock guards all of it, and the page map. Every function here takes and gives that lock itself
  * unless it says otherwise.
  * SPDX-License-Identifier: MIT
@@ -34,7 +34,6 @@ struct run_bins {
 
 struct run_keeper {
     struct lock lock;
-    size_t used_pages;                      /* under lock */
     size_t free_pages[FREE_KINDS];          /* under lock */
     size_t large_pages;                     /* under lock: of used_pages, those of large blocks */
     size_t large_count;                     /* under lock */
@@ -47,6 +46,13 @@ struct run_keeper {
 struct run { uint32_t page; uint32_t pages; bool zero; };   /* page == 0: no memory */
 
 extern PRIVATE struct run_keeper keeper;
+
+/* Pages that somebody holds. Exact under the lock. */
+INLINE size_t run_used_pages(void)
+{
+    return (RELAXED_LOAD(plain.open_bytes) >> plain.page_shift) - RELAXED_LOAD(keeper.free_pages[FREE_DIRTY])
+         - RELAXED_LOAD(keeper.free_pages[FREE_CLEAN]);
+}
 
 void runs_start(void);
 

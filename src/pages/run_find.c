@@ -5,19 +5,6 @@
 
 enum { PROBES_MAX = 4, ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
 
-/* The lowest-placed of the first few members. */
-static uint32_t low_member(uint32_t head)
-{
-    uint32_t best = head, page = head;
-
-    for (unsigned probe = 1; probe < PROBES_MAX; probe++) {
-        page = page_record(page)->bin.next;
-        if (page == 0) break;
-        if (page < best) best = page;
-    }
-    return best;
-}
-
 /* The shortest that fits among the first few members of a bin that mixes lengths. */
 static uint32_t fitting_member(uint32_t page, size_t pages)
 {
@@ -28,6 +15,7 @@ static uint32_t fitting_member(uint32_t page, size_t pages)
         if (record->run_pages >= pages && record->run_pages < best_pages) {
             best = page;
             best_pages = record->run_pages;
+            if (best_pages == pages) break;
         }
         page = record->bin.next;
     }
@@ -46,18 +34,28 @@ static unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
     return word * 64 + lowest_bit(bits);
 }
 
-static uint32_t find_run(const struct run_bins *bins, size_t pages)
+static uint32_t find_in(const struct run_bins *bins, size_t pages, unsigned fitting)
 {
-    unsigned fitting = bin_fitting(pages);
-    unsigned below = bin_of(pages);
     unsigned bin;
 
-    if (below != fitting) {
-        uint32_t page = fitting_member(bins->head[below], pages);
+    if (pages > BIN_EXACT_COUNT) {
+        uint32_t page = fitting_member(bins->head[bin_of(pages)], pages);
         if (page != 0) return page;
     }
     bin = first_bin_from(bins, fitting);
-    return bin == BIN_COUNT ? 0 : low_member(bins->head[bin]);
+    return bin == BIN_COUNT ? 0 : bins->head[bin];
+}
+
+uint32_t run_find(size_t pages)
+{
+    unsigned fitting = bin_fitting(pages);
+    uint32_t page;
+
+    /* What was returned last is wanted most often: small runs that fit exactly. */
+    page = keeper.bins[FREE_DIRTY].head[fitting];
+    if (likely(page != 0 && pages <= BIN_EXACT_COUNT)) return page;
+    page = find_in(&keeper.bins[FREE_DIRTY], pages, fitting);
+    return page != 0 ? page : find_in(&keeper.bins[FREE_CLEAN], pages, fitting);
 }
 
 size_t pages_to_alignment(uint32_t page, size_t align_pages)
@@ -88,14 +86,11 @@ static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t a
     return 0;
 }
 
-uint32_t run_find(size_t pages, size_t align_pages)
+uint32_t run_find_aligned(size_t pages, size_t align_pages)
 {
-    for (unsigned kind = FREE_DIRTY; kind < FREE_KINDS; kind++) {
-        uint32_t page = align_pages == 1 ? find_run(&keeper.bins[kind], pages)
-                                         : find_aligned(&keeper.bins[kind], pages, align_pages);
-        if (page != 0) return page;
-    }
-    return 0;
+    uint32_t page = find_aligned(&keeper.bins[FREE_DIRTY], pages, align_pages);
+
+    return page != 0 ? page : find_aligned(&keeper.bins[FREE_CLEAN], pages, align_pages);
 }
 
 /* ---- holes ---- */

@@ -36,8 +36,10 @@ INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state =
 
 /* How many pages of a run lie before its first aligned address. */
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
-/* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: none was found. */
-uint32_t run_find(size_t pages, size_t align_pages);
+/* A free run of at least `pages`; dirty ones first. 0: there is none. */
+uint32_t run_find(size_t pages);
+/* The same, with an aligned stretch of `pages` in it. */
+uint32_t run_find_aligned(size_t pages, size_t align_pages);
 /* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was found. */
 struct hole run_find_hole(size_t pages);
 /* The hole that ends before this page, or begins at it, looked at no farther than `enough` pages. */

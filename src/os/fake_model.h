@@ -1,0 +1,181 @@
+/* fake_model.h - what the fake kernel knows about each page of each reservation.
+ *
+ * A reservation has one byte a page in memory of its own, which the real kernel provides as it is
+ * touched, so that a reservation of a TiB costs nothing. Included by fake.c only, which calls
+ * everything here under its mutex. errno is kept.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_OS_FAKE_MODEL_H
+#define PRAIRIE_OS_FAKE_MODEL_H
+
+#include "../base/port.h"
+#include "../base/units.h"
+#include "os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { RESERVATIONS_MAX = 256 };
+
+enum fake_page { FAKE_PAGE_RESERVED, FAKE_PAGE_COMMITTED, FAKE_PAGE_PURGED };
+
+struct reservation {
+    char *base; /* NULL: released */
+    size_t bytes;
+    char *raw; /* the mapping, with what alignment cost */
+    size_t raw_bytes;
+    uint8_t *page; /* enum fake_page of each */
+};
+
+static struct {
+    size_t page_bytes;
+    size_t limit_bytes, other_bytes, reserve_bytes_max, commit_bytes_max;
+    struct reservation reservation[RESERVATIONS_MAX];
+    size_t reservation_count, reserved_bytes, committed_bytes;
+} model = {
+    .page_bytes = 4096,
+    .limit_bytes = SIZE_MAX,
+    .reserve_bytes_max = SIZE_MAX,
+    .commit_bytes_max = SIZE_MAX,
+};
+
+static NORETURN void broken(const char *what)
+{
+    port_write_error("fake kernel: ", 13);
+    port_write_error(what, strlen(what));
+    port_write_error("\n", 1);
+    abort();
+}
+
+static size_t pages_of(size_t bytes) { return bytes / model.page_bytes; }
+
+static void *map_anonymous(size_t bytes, int protection)
+{
+    int saved_errno = errno;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(NULL, bytes, protection, flags, -1, 0);
+
+    errno = saved_errno;
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void give_zeros(char *base, size_t bytes)
+{
+    if (madvise(base, bytes, MADV_DONTNEED) != 0) broken("the real kernel refused a purge");
+}
+
+static struct reservation *slot_for_reservation(void)
+{
+    for (size_t i = 0; i < model.reservation_count; i++)
+        if (model.reservation[i].base == NULL) return &model.reservation[i];
+    if (model.reservation_count == RESERVATIONS_MAX) broken("too many reservations");
+    return &model.reservation[model.reservation_count++];
+}
+
+static bool fits_address_space(size_t bytes)
+{
+    size_t used = model.reserved_bytes + model.other_bytes;
+
+    if (bytes > model.reserve_bytes_max) return false;
+    return model.limit_bytes == SIZE_MAX
+        || (used <= model.limit_bytes && bytes <= model.limit_bytes - used);
+}
+
+/* base == NULL: it does not fit. */
+static struct os_range model_reserve(size_t bytes, size_t align_bytes, int protection)
+{
+    struct os_range none = { NULL, 0 };
+    struct reservation *made;
+    size_t align = max_size(align_bytes, model.page_bytes), raw_bytes;
+
+    if (!is_power_of_two(align_bytes)) broken("a reservation with an odd alignment");
+    if (bytes == 0 || bytes % model.page_bytes != 0) broken("a reservation of no whole pages");
+    if (__builtin_add_overflow(bytes, align, &raw_bytes) || !fits_address_space(bytes)) return none;
+    made = slot_for_reservation();
+    made->raw_bytes = raw_bytes;
+    made->raw = map_anonymous(raw_bytes, protection);
+    if (made->raw == NULL) return none;
+    made->base = (char *)round_up((uintptr_t)made->raw, align);
+    made->bytes = bytes;
+    made->page = map_anonymous(pages_of(bytes), PROT_READ | PROT_WRITE);
+    if (made->page == NULL) broken("no memory for the model");
+    model.reserved_bytes += bytes;
+    return (struct os_range){ made->base, bytes };
+}
+
+/* The states of the pages of a range, which must lie in one reservation. */
+static uint8_t *states_of(struct os_range range, const char *complaint)
+{
+    for (size_t i = 0; i < model.reservation_count; i++) {
+        const struct reservation *made = &model.reservation[i];
+        size_t offset = (uintptr_t)range.base - (uintptr_t)made->base;
+
+        if (made->base == NULL || offset >= made->bytes) continue;
+        if (range.bytes == 0 || range.bytes > made->bytes - offset) break;
+        if (offset % model.page_bytes != 0 || range.bytes % model.page_bytes != 0)
+            broken("a range that is not whole pages");
+        return made->page + pages_of(offset);
+    }
+    broken(complaint);
+}
+
+static size_t count_in_state(const uint8_t *states, size_t pages, enum fake_page state)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < pages; i++) count += states[i] == state;
+    return count;
+}
+
+static void model_release(struct os_range range)
+{
+    uint8_t *states = states_of(range, "a release outside every reservation");
+    size_t pages = pages_of(range.bytes);
+
+    for (size_t i = 0; i < model.reservation_count; i++) {
+        struct reservation *made = &model.reservation[i];
+
+        if (made->page != states || made->bytes != range.bytes) continue;
+        model.reserved_bytes -= range.bytes;
+        model.committed_bytes -=
+            (pages - count_in_state(states, pages, FAKE_PAGE_RESERVED)) * model.page_bytes;
+        (void)munmap(made->raw, made->raw_bytes);
+        (void)munmap(made->page, pages);
+        *made = (struct reservation){ 0 };
+        return;
+    }
+    broken("a release of a part of a reservation");
+}
+
+/* False: more than may be committed. */
+static bool model_commit(struct os_range range)
+{
+    uint8_t *states = states_of(range, "a commit outside every reservation");
+    size_t pages = pages_of(range.bytes);
+    size_t added = count_in_state(states, pages, FAKE_PAGE_RESERVED) * model.page_bytes;
+    int saved_errno = errno;
+
+    if (added > model.commit_bytes_max || model.committed_bytes > model.commit_bytes_max - added)
+        return false;
+    if (mprotect(range.base, range.bytes, PROT_READ | PROT_WRITE) != 0) {
+        errno = saved_errno;
+        return false;
+    }
+    for (size_t i = 0; i < pages; i++)
+        if (states[i] == FAKE_PAGE_RESERVED) states[i] = FAKE_PAGE_COMMITTED;
+    model.committed_bytes += added;
+    return true;
+}
+
+/* Asking for the impossible is wrong in every mood: this comes before any planned failure. */
+static uint8_t *committed_states(struct os_range range, const char *outside, const char *missing)
+{
+    uint8_t *states = states_of(range, outside);
+
+    if (count_in_state(states, pages_of(range.bytes), FAKE_PAGE_RESERVED) != 0) broken(missing);
+    return states;
+}
+
+#endif
