@@ -57,7 +57,18 @@ function(prairie_library suffix folder)
     target_include_directories(${object} PRIVATE
                                ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 
-    add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:${object}>)
+    # What the dynamic loader runs while it relocates; a static program could not (see the file).
+    set(early prairie_early${suffix})
+    add_library(${early} OBJECT ${PROJECT_SOURCE_DIR}/src/os/linux_early.c)
+    target_compile_definitions(${early} PRIVATE ${definitions})
+    target_compile_options(${early} PRIVATE -O2 ${PRAIRIE_COMPILE_OPTIONS})
+    if(arg_SANITIZE STREQUAL "none")
+        set(early_object $<TARGET_OBJECTS:${early}>)
+    else()
+        set(early_object "")
+    endif()
+
+    add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:${object}> ${early_object})
     add_library(prairie_static${suffix} STATIC $<TARGET_OBJECTS:${object}>)
     # nodelete: threads that still run keep our thread-end hook after a dlclose.
     target_link_options(prairie_shared${suffix} PRIVATE ${flags}

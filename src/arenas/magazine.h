@@ -21,19 +21,11 @@ struct magazine {
     void **limit;       /* owner thread */
 };
 
-/* Hides from the compiler that a magazine is the one it just read, so that moving `top` becomes one
- * instruction on memory instead of three that keep the address alive: 2 instructions fewer in malloc
- * and free, the same time (docs/decisions/0002). Costs nothing itself. */
-#define FORGET_ADDRESS_OF(pointer) __asm__("" : "+r"(pointer))
-
 INLINE void *magazine_take(struct magazine *magazine)
 {
     void *block = *magazine->top;
 
-    if (likely(block != NULL)) {
-        FORGET_ADDRESS_OF(magazine);
-        magazine->top--;
-    }
+    if (likely(block != NULL)) magazine->top--;
     return block;
 }
 
@@ -44,8 +36,7 @@ INLINE bool magazine_put(struct magazine *magazine, void *block)
 
     if (unlikely(top == magazine->limit)) return false;
     top[1] = block;
-    FORGET_ADDRESS_OF(magazine);
-    magazine->top++;
+    magazine->top = top + 1;
     return true;
 }
 

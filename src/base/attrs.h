@@ -16,6 +16,8 @@
 #define NORETURN __attribute__((noreturn))
 #define PRINTF_LIKE(format_index, first_index) \
     __attribute__((format(printf, format_index, first_index)))
+/* A function that reads, without their lock, numbers that may be a moment old. */
+#define READS_UNLOCKED __attribute__((no_sanitize_thread, noinline))
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 #define CACHE_ALIGNED __attribute__((aligned(64)))

@@ -32,7 +32,7 @@ struct rack {
 };
 
 struct cache {
-    struct magazine magazine[CLASS_COUNT];      /* first: places are offsets from here */
+    struct magazine magazine[CLASS_COUNT];      /* first: places count words from here */
     void *nothing;                              /* a slot 0 for classes that have no magazine */
     struct arena *arena;                        /* the last one filled from */
     struct cache *next, *previous;              /* under LOCK_THREADS */
@@ -47,9 +47,35 @@ union cache_constant {
     struct cache *just_for_the_type;
 };
 
-INLINE struct magazine *magazine_at(struct cache *cache, unsigned place)
+/* The two hot moves: magazine_take and magazine_put for the magazine at a place. Between its accesses the
+ * compiler is made to forget what the place was, so that each access carries its own address and moving
+ * `top` is one instruction on memory: 3 instructions fewer than keeping the address in a register, in
+ * the same time (docs/decisions/0002). The forgetting itself costs nothing. */
+#define FORGET(value) __asm__("" : "+r"(value))
+
+INLINE void **magazine_word(struct cache *cache, size_t place) { return (void **)cache + place; }
+
+INLINE void *cache_take(struct cache *cache, size_t place)
 {
-    return (struct magazine *)((void **)cache + place);
+    void *block = **(void ***)magazine_word(cache, place);
+
+    if (likely(block != NULL)) {
+        FORGET(place);
+        --*(void ***)magazine_word(cache, place);
+    }
+    return block;
+}
+
+INLINE bool cache_put(struct cache *cache, size_t place, void *block)
+{
+    void **top = *magazine_word(cache, place);
+
+    FORGET(place);
+    if (unlikely(top == *magazine_word(cache, place + 1))) return false;
+    top[1] = block;
+    FORGET(place);
+    ++*(void ***)magazine_word(cache, place);
+    return true;
 }
 
 void cache_init(struct cache *cache);

@@ -8,6 +8,8 @@
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache;             /* under list_lock: caches in use */
 static unsigned in_use;                 /* under list_lock: how many */
+static struct cache *oldest;            /* under list_lock: the first one of all, while its thread lives */
+static uint32_t oldest_thread;          /* under list_lock: that thread */
 static struct cache *waiting;           /* under list_lock: drained ones, linked by next */
 
 void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
@@ -26,6 +28,7 @@ static void list_remove(struct cache *cache)
     if (cache->next != NULL) cache->next->previous = cache->previous;
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
+    if (cache == oldest) oldest = NULL;
     purge_thread_count(--in_use);
 }
 
@@ -59,6 +62,18 @@ static struct cache *take_waiting(void)
     return cache;
 }
 
+/* The loader may have reset the slot of the first thread (os/linux_early.c). */
+static struct cache *find_oldest(void)
+{
+    struct cache *cache = NULL;
+
+    if (RELAXED_LOAD(oldest) == NULL) return NULL;
+    lock_take(&list_lock);
+    if (oldest != NULL && oldest_thread == os_thread_id()) cache = oldest;
+    lock_give(&list_lock);
+    return cache;
+}
+
 static struct cache *make_cache(void)
 {
     struct cache *cache = meta_take(round_up(sizeof *cache, 4 * KiB));
@@ -67,14 +82,19 @@ static struct cache *make_cache(void)
     cache_init(cache);
     lock_take(&list_lock);
     list_add(cache);
+    if (oldest_thread == 0) {
+        RELAXED_STORE(oldest, cache);
+        oldest_thread = os_thread_id();
+    }
     lock_give(&list_lock);
     return cache;
 }
 
 struct cache *thread_attach(void)
 {
-    struct cache *cache = take_waiting();
+    struct cache *cache = find_oldest();
 
+    if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
     thread_cache_set(cache);            /* before the hook, which may allocate */
@@ -116,6 +136,7 @@ void threads_remake(void)
     struct cache *mine = thread_cache();
 
     first_cache = NULL;
+    oldest = NULL;
     in_use = 0;
     if (!cache_is_constant(mine)) list_add(mine);
     lock_remake(&list_lock);

@@ -23,7 +23,7 @@ static void *new_once(struct request request)
 }
 
 /* As the C++ standard says: call the handler and try again, until there is memory or no handler. */
-COLD static void *new_again(struct request request, bool throws)
+COLD static void *new_again(struct request request)
 {
     for (;;) {
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
@@ -34,9 +34,26 @@ COLD static void *new_again(struct request request, bool throws)
         block = new_once(request);
         if (block != NULL) return block;
     }
-    if (!throws) return NULL;
     if (_ZSt17__throw_bad_allocv != NULL) _ZSt17__throw_bad_allocv();
     fatal("operator new: out of memory");
+}
+
+/* A handler may throw, and a nothrow new must then answer NULL. C cannot catch, but the C++ runtime's own
+ * nothrow new can: it is a try block around the throwing one, which is ours. */
+COLD static void *new_again_nothrow(struct request request, const struct nothrow *nothrow)
+{
+    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL) return NULL;
+    if (request.align == 0) {
+        void *(*next)(size_t, const struct nothrow *) =
+            (void *(*)(size_t, const struct nothrow *))os_next_symbol("_ZnwmRKSt9nothrow_t");
+        if (next != NULL) return next(request.size, nothrow);
+    } else {
+        void *(*next)(size_t, size_t, const struct nothrow *) =
+            (void *(*)(size_t, size_t, const struct nothrow *))
+                os_next_symbol("_ZnwmSt11align_val_tRKSt9nothrow_t");
+        if (next != NULL) return next(request.size, request.align, nothrow);
+    }
+    return new_again(request);      /* a static program: its handler must not throw */
 }
 
 /* The usual way did not answer: malloc's other ways, then the standard's. */
@@ -44,7 +61,7 @@ NOINLINE static void *new_missed(size_t size)
 {
     void *block = prairie_malloc(size);
 
-    return likely(block != NULL) ? block : new_again((struct request){ size, 0 }, true);
+    return likely(block != NULL) ? block : new_again((struct request){ size, 0 });
 }
 
 PUBLIC void *_Znwm(size_t size)
@@ -62,23 +79,21 @@ PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
     void *block = prairie_malloc(size);
 
-    (void)nothrow;
-    return likely(block != NULL) ? block : new_again((struct request){ size, 0 }, false);
+    return likely(block != NULL) ? block : new_again_nothrow((struct request){ size, 0 }, nothrow);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 {
     void *block = prairie_aligned_alloc(align, size);
 
-    return likely(block != NULL) ? block : new_again((struct request){ size, align }, true);
+    return likely(block != NULL) ? block : new_again((struct request){ size, align });
 }
 
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow)
 {
     void *block = prairie_aligned_alloc(align, size);
 
-    (void)nothrow;
-    return likely(block != NULL) ? block : new_again((struct request){ size, align }, false);
+    return likely(block != NULL) ? block : new_again_nothrow((struct request){ size, align }, nothrow);
 }
 
 void *_Znam(size_t size) ALIAS_OF(_Znwm);

@@ -9,7 +9,7 @@ PUBLIC void prairie_free(void *block)
     bool stored;
 
     if (CHECKED) misuse_check_free(cache, block);
-    stored = magazine_put(magazine_at(cache, class_map_at(block)), block);
+    stored = cache_put(cache, class_map_at(block), block);
     if (unlikely(!stored)) free_overflow(cache, block);     /* full, or NULL, large, foreign */
 }
 
@@ -24,7 +24,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!magazine_put(magazine_at(cache, place_of_size[size]), block)))
+    if (unlikely(!cache_put(cache, place_of_size[size], block)))
         free_overflow(cache, block);
 }
 

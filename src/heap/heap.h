@@ -19,7 +19,7 @@ struct cache *heap_attach(void);
 /* The whole of the usual way, for sizes up to TABLE_BYTES_MAX. NULL: the magazine is empty. */
 INLINE void *malloc_hit(struct cache *cache, size_t size)
 {
-    return magazine_take(magazine_at(cache, place_of_size[size]));
+    return cache_take(cache, place_of_size[size]);
 }
 
 NOINLINE void *malloc_beyond_table(size_t size);

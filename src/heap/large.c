@@ -17,6 +17,14 @@ static bool is_too_large(size_t size, size_t align)
     return size > limit || align > limit;
 }
 
+/* Clearing costs less than giving back and touching again, up to where the caller may never touch most
+ * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
+static void make_zero(char *block, size_t bytes)
+{
+    if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
+    __builtin_memset(block, 0, bytes);
+}
+
 void *large_take(size_t size, size_t align, bool zero)
 {
     struct run run;
@@ -28,7 +36,7 @@ void *large_take(size_t size, size_t align, bool zero)
     run = run_lease(max_size(pages_for(size), 1), max_size(align >> plain.page_shift, 1), PAGE_LARGE);
     if (unlikely(run.page == 0)) return NULL;
     block = page_address(run.page);
-    if (zero && !run.zero) __builtin_memset(block, 0, (size_t)run.pages << plain.page_shift);
+    if (zero && !run.zero) make_zero(block, (size_t)run.pages << plain.page_shift);
     return block;
 }
 

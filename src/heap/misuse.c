@@ -11,7 +11,7 @@ static uint8_t state_around(uint32_t page)
     return page_record(page)->state;
 }
 
-static bool is_open(uint32_t page)
+static READS_UNLOCKED bool is_open(uint32_t page)
 {
     for (uint32_t i = 0; i < plain.region_count; i++)
         if (page - plain.region[i].first_page < plain.region[i].open_pages) return true;
@@ -52,7 +52,7 @@ void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
 }
 
 /* Reads another thread's slab without its lock: a used block's bit is not changed by others. */
-void misuse_check_free(struct cache *cache, const void *pointer)
+READS_UNLOCKED void misuse_check_free(struct cache *cache, const void *pointer)
 {
     unsigned class_index;
     const struct slab_shape *shape;
@@ -74,7 +74,7 @@ void misuse_check_free(struct cache *cache, const void *pointer)
     index = offset / shape->block_bytes;
     if (index * shape->block_bytes != offset || index >= shape->block_count)
         misuse_abort("free", POINTER_INTERIOR, pointer);
-    if ((RELAXED_LOAD(slab->free[index / 64]) >> (index % 64)) & 1)
+    if ((slab->free[index / 64] >> (index % 64)) & 1)
         misuse_abort("free", POINTER_FREED, pointer);
     if (!cache_is_constant(cache) && cache_holds(cache, class_index, pointer))
         misuse_abort("free", POINTER_FREED, pointer);

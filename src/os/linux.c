@@ -11,6 +11,7 @@
 #include "../base/limits.h"
 #include "../base/port.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -271,7 +272,7 @@ static void make_end_key(void) { end_key_made = pthread_key_create(&end_key, end
 
 bool os_thread_end_hook(void (*hook)(void))
 {
-    end_hook = hook;
+    RELAXED_STORE(end_hook, hook);      /* the same for all threads */
     (void)pthread_once(&end_key_once, make_end_key);
     return end_key_made && pthread_setspecific(end_key, (void *)1) == 0;
 }
@@ -352,6 +353,15 @@ static bool helper_memory_ready(void)
     return true;
 }
 
+#if defined(__SANITIZE_THREAD__)
+/* The sanitizer must know every thread that runs its code. */
+bool os_thread_start(void *(*body)(void *))
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
+}
+#else
 bool os_thread_start(void *(*body)(void *))
 {
     enum { FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
@@ -370,12 +380,23 @@ bool os_thread_start(void *(*body)(void *))
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     return !failed(result);
 }
+#endif
 
 void os_threads_forget(void) { helper_alive = 0; }
 
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     (void)pthread_atfork(before, in_parent, in_child);
+}
+
+#pragma weak dlsym
+
+void (*os_next_symbol(const char *name))(void)
+{
+    union { void *object; void (*function)(void); } symbol = { NULL };
+
+    if (dlsym != NULL) symbol.object = dlsym(RTLD_NEXT, name);
+    return symbol.function;
 }
 
 void os_at_exit(void (*last)(void)) { (void)atexit(last); }

@@ -56,6 +56,9 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
 void os_wake(uint32_t *word);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+/* The function of that name that the program would have without prairie; NULL: none, or a static
+ * program. May allocate: no lock may be held. */
+void (*os_next_symbol(const char *name))(void);
 void os_at_exit(void (*last)(void));
 
 #endif

@@ -54,7 +54,7 @@ struct class_map {
 extern PRIVATE struct class_map class_map;
 extern PRIVATE struct page *page_map;               /* constant after start */
 
-INLINE unsigned class_map_at(const void *address)
+INLINE uint8_t class_map_at(const void *address)
 {
     return class_map.bytes[((uintptr_t)address >> CLASS_MAP_SHIFT) & class_map.mask];
 }

@@ -29,7 +29,7 @@ static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 /* Pieces below this are left alone: the call costs more than the pages. */
 static size_t piece_pages_min(void) { return max_size(pages_in(64 * KiB), 1); }
 
-static size_t budget_pages(void)
+INLINE size_t budget_pages(void)
 {
     return pages_in(PURGE_KEEP_BYTES) + run_used_pages() / 64 + purge.bonus_pages;
 }
@@ -152,12 +152,14 @@ static void want_helper(void)
 
 /* ---- the door ---- */
 
+static READS_UNLOCKED bool is_within_budget(void)
+{
+    return keeper.free_pages[FREE_DIRTY] <= budget_pages() + pages_in(PURGE_KEEP_BYTES) / 2;
+}
+
 void purge_after_return(void)
 {
-    size_t dirty = RELAXED_LOAD(keeper.free_pages[FREE_DIRTY]);
-    size_t slack = pages_in(PURGE_KEEP_BYTES) / 2;
-
-    if (likely(dirty <= budget_pages() + slack)) return;
+    if (likely(is_within_budget())) return;
     if (RELAXED_LOAD(purge.threads) > 1 && option_helper_thread()) want_helper();
     else purge_eagerly();
 }

@@ -14,10 +14,9 @@ void runs_remake(void) { lock_remake(&keeper.lock); }
 
 INLINE unsigned kind_of(uint8_t state) { return (unsigned)(state - PAGE_DIRTY); }
 
-INLINE void bin_add(unsigned kind, uint32_t page, struct page *record)
+INLINE void bin_add_to(unsigned kind, unsigned bin, uint32_t page, struct page *record)
 {
     struct run_bins *bins = &keeper.bins[kind];
-    unsigned bin = bin_of(record->run_pages);
     uint32_t head = bins->head[bin];
 
     record->bin.next = head;
@@ -26,6 +25,11 @@ INLINE void bin_add(unsigned kind, uint32_t page, struct page *record)
     bins->head[bin] = page;
     bins->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
     keeper.free_pages[kind] += record->run_pages;
+}
+
+INLINE void bin_add(unsigned kind, uint32_t page, struct page *record)
+{
+    bin_add_to(kind, bin_of(record->run_pages), page, record);
 }
 
 INLINE void bin_remove(unsigned kind, struct page *record)
@@ -117,7 +121,6 @@ static void take_front(uint32_t page, size_t pages, enum page_state state)
     if (rest == 0) bin_remove(kind, record);
     else keep_tail(kind, record, pages, rest);
     tag_run(record, pages, state, pages == 1 ? state : PAGE_USED);
-    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low) keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
 }
 
 /* Makes two free runs of one, so that the second begins at page + skip. */
@@ -212,49 +215,100 @@ static COLD bool take_hole_or_grow(struct run *run, size_t align_pages, enum pag
     if (hole.pages < run->pages) return false;
     run->page = hole.first;
     run->zero = take_hole(hole.first, 0, run->pages, state);
+    keeper.dirty_low = min_size(keeper.dirty_low, keeper.free_pages[FREE_DIRTY]);
     return true;
 }
 
-struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+INLINE void count_lease(size_t pages, enum page_state state)
 {
-    struct run run = { 0, (uint32_t)pages, false };
-
-    check(pages > 0 && is_power_of_two(align_pages));
-    if (unlikely(pages > plain.page_count_max || align_pages > plain.page_count_max)) return run;
-    lock_take(&keeper.lock);
-    if (likely(align_pages == 1)) run.page = run_find(pages);
-    if (likely(run.page != 0)) {
-        run.zero = page_record(run.page)->state == PAGE_CLEAN;
-        take_front(run.page, pages, state);
-    } else if (!take_hole_or_grow(&run, align_pages, state)) {
-        lock_give(&keeper.lock);
-        return run;
-    }
     keeper.leases++;
-    if (run.zero) keeper.clean_leased += pages;
     if (state == PAGE_LARGE) {
         keeper.large_pages += pages;
         keeper.large_count++;
     }
-    lock_give(&keeper.lock);
-    return run;
 }
 
-static void forget_large(const struct page *record)
+INLINE void note_dirty_low(void)
 {
-    keeper.large_pages -= record->run_pages;
-    keeper.large_count--;
+    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low) keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+}
+
+/* The usual lease: a dirty run of just this length, which was returned a moment ago. */
+INLINE bool take_exact(uint32_t *taken, size_t pages, enum page_state state)
+{
+    struct run_bins *bins = &keeper.bins[FREE_DIRTY];
+    uint32_t page = bins->head[pages - 1];
+    struct page *record = page_record(page);
+    uint32_t next;
+
+    *taken = page;
+    if (unlikely(page == 0)) return false;
+    next = record->bin.next;
+    bins->head[pages - 1] = next;
+    page_record(next)->bin.previous = 0;
+    if (next == 0) bins->bitmap[0] &= ~((uint64_t)1 << (pages - 1));
+    keeper.free_pages[FREE_DIRTY] -= pages;
+    note_dirty_low();
+    (record + pages - 1)->state = PAGE_USED;
+    record->state = (uint8_t)state;
+    record->slab = 0;           /* R3: the links shared this place */
+    return true;
+}
+
+static NOINLINE void lease_other(struct run *run, size_t align_pages, enum page_state state)
+{
+    if (likely(align_pages == 1)) run->page = run_find(run->pages);
+    if (likely(run->page != 0)) {
+        run->zero = page_record(run->page)->state == PAGE_CLEAN;
+        take_front(run->page, run->pages, state);
+        note_dirty_low();
+    } else if (!take_hole_or_grow(run, align_pages, state)) {
+        return;
+    }
+    if (run->zero) keeper.clean_leased += run->pages;
+    count_lease(run->pages, state);
+}
+
+struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+{
+    uint32_t page;
+
+    check(pages > 0 && is_power_of_two(align_pages));
+    lock_take(&keeper.lock);
+    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1) && likely(take_exact(&page, pages, state))) {
+        count_lease(pages, state);
+        lock_give(&keeper.lock);
+        return (struct run){ page, (uint32_t)pages, false };
+    } else {
+        struct run run = { 0, (uint32_t)pages, false };
+        if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
+            lease_other(&run, align_pages, state);
+        lock_give(&keeper.lock);
+        return run;
+    }
 }
 
 void run_return(uint32_t page)
 {
     struct page *record = page_record(page);
+    size_t pages;
 
     lock_take(&keeper.lock);
+    pages = record->run_pages;
     check(record->state == PAGE_USED || record->state == PAGE_LARGE);
-    if (record->state == PAGE_LARGE) forget_large(record);
+    if (record->state == PAGE_LARGE) {
+        keeper.large_pages -= pages;
+        keeper.large_count--;
+    }
     keeper.returns++;
-    make_free(page, record->run_pages, PAGE_DIRTY);
+    if (likely(pages <= BIN_EXACT_COUNT && (record - 1)->state != PAGE_DIRTY
+               && (record + pages)->state != PAGE_DIRTY)) {
+        record->state = PAGE_DIRTY;
+        (record + pages - 1)->state = PAGE_DIRTY;
+        bin_add_to(FREE_DIRTY, (unsigned)pages - 1, page, record);
+    } else {
+        make_free(page, pages, PAGE_DIRTY);
+    }
     lock_give(&keeper.lock);
 }
 

@@ -35,7 +35,7 @@ struct run_bins {
 struct run_keeper {
     struct lock lock;
     size_t free_pages[FREE_KINDS];          /* under lock */
-    size_t large_pages;                     /* under lock: of used_pages, those of large blocks */
+    size_t large_pages;                     /* under lock: those of large blocks */
     size_t large_count;                     /* under lock */
     size_t dirty_low;                       /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;                  /* under lock: pages leased that were clean */
@@ -50,8 +50,8 @@ extern PRIVATE struct run_keeper keeper;
 /* Pages that somebody holds. Exact under the lock. */
 INLINE size_t run_used_pages(void)
 {
-    return (RELAXED_LOAD(plain.open_bytes) >> plain.page_shift) - RELAXED_LOAD(keeper.free_pages[FREE_DIRTY])
-         - RELAXED_LOAD(keeper.free_pages[FREE_CLEAN]);
+    return (plain.open_bytes >> plain.page_shift) - keeper.free_pages[FREE_DIRTY]
+         - keeper.free_pages[FREE_CLEAN];
 }
 
 void runs_start(void);

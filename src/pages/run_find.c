@@ -34,13 +34,13 @@ static unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
     return word * 64 + lowest_bit(bits);
 }
 
-static uint32_t find_in(const struct run_bins *bins, size_t pages, unsigned fitting)
+INLINE uint32_t find_in(const struct run_bins *bins, size_t pages, unsigned below, unsigned fitting)
 {
     unsigned bin;
 
-    if (pages > BIN_EXACT_COUNT) {
-        uint32_t page = fitting_member(bins->head[bin_of(pages)], pages);
-        if (page != 0) return page;
+    if (below != fitting || pages > BIN_EXACT_COUNT) {
+        uint32_t page = bins->head[below];
+        if (page != 0 && (page = fitting_member(page, pages)) != 0) return page;
     }
     bin = first_bin_from(bins, fitting);
     return bin == BIN_COUNT ? 0 : bins->head[bin];
@@ -48,14 +48,11 @@ static uint32_t find_in(const struct run_bins *bins, size_t pages, unsigned fitt
 
 uint32_t run_find(size_t pages)
 {
+    unsigned below = bin_of(pages);
     unsigned fitting = bin_fitting(pages);
-    uint32_t page;
+    uint32_t page = find_in(&keeper.bins[FREE_DIRTY], pages, below, fitting);
 
-    /* What was returned last is wanted most often: small runs that fit exactly. */
-    page = keeper.bins[FREE_DIRTY].head[fitting];
-    if (likely(page != 0 && pages <= BIN_EXACT_COUNT)) return page;
-    page = find_in(&keeper.bins[FREE_DIRTY], pages, fitting);
-    return page != 0 ? page : find_in(&keeper.bins[FREE_CLEAN], pages, fitting);
+    return page != 0 ? page : find_in(&keeper.bins[FREE_CLEAN], pages, below, fitting);
 }
 
 size_t pages_to_alignment(uint32_t page, size_t align_pages)

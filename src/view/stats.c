@@ -14,7 +14,7 @@ static void add_lock(struct prairie_stats *stats, const struct lock *lock)
 }
 
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
-static void add_cache(const struct cache *cache, void *context)
+static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
 {
     struct prairie_stats *stats = context;
 
