@@ -13,7 +13,7 @@ endforeach()
 
 set(PRAIRIE_COMPILE_OPTIONS
     -std=gnu17 -g -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt
-    -fno-semantic-interposition -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
+    -fno-semantic-interposition -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
     ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 
 # Definitions and flags of a choice of options, as two lists in the caller's scope.

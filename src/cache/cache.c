@@ -242,17 +242,6 @@ void cache_drain_all(struct cache *cache)
     cache_init(cache);
 }
 
-bool cache_holds(const struct cache *cache, unsigned class_index, const void *block)
-{
-    const struct rack *rack = &cache->rack[class_index];
-
-    for (unsigned slot = count_of(cache, class_index); slot > 0; slot--)
-        if (rack->loaded[slot] == block) return true;
-    for (unsigned slot = rack->spare_count; slot > 0; slot--)
-        if (rack->spare[slot] == block) return true;
-    return false;
-}
-
 void cache_check(const struct cache *cache)
 {
     require(cache->nothing == NULL);

@@ -85,8 +85,6 @@ bool cache_refill(struct cache *cache, unsigned class_index);
 void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
-/* Is the block in this cache already? For the checking flavours. */
-bool cache_holds(const struct cache *cache, unsigned class_index, const void *block);
 
 void cache_check(const struct cache *cache);
 

@@ -8,7 +8,7 @@ PUBLIC void prairie_free(void *block)
     struct cache *cache = thread_cache();
     bool stored;
 
-    if (CHECKED) misuse_check_free(cache, block);
+    if (CHECKED) misuse_note_free(block);
     stored = cache_put(cache, class_map_at(block), block);
     if (unlikely(!stored)) free_overflow(cache, block);     /* full, or NULL, large, foreign */
 }
@@ -19,6 +19,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
 {
     struct cache *cache;
 
+    if (CHECKED) misuse_check_size(block, size);
     if (CHECKED || unlikely(size > TABLE_BYTES_MAX)) {
         prairie_free(block);
         return;

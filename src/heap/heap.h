@@ -16,10 +16,15 @@ bool heap_start(void);
 /* This thread's cache, or the constant one of a thread past its end. NULL: no memory. */
 struct cache *heap_attach(void);
 
+/* In the checking flavours: a block goes to the program. NULL: none does. Returns its argument. */
+void *misuse_note_take(void *block);
+
 /* The whole of the usual way, for sizes up to TABLE_BYTES_MAX. NULL: the magazine is empty. */
 INLINE void *malloc_hit(struct cache *cache, size_t size)
 {
-    return cache_take(cache, place_of_size[size]);
+    void *block = cache_take(cache, place_of_size[size]);
+
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 NOINLINE void *malloc_beyond_table(size_t size);
@@ -40,8 +45,10 @@ enum pointer_kind { POINTER_FOREIGN, POINTER_SMALL, POINTER_LARGE, POINTER_INTER
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
 /* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
 NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
-/* In the checking flavours: everything that can be known about a pointer that is about to be freed. */
-void misuse_check_free(struct cache *cache, const void *pointer);
+/* In the checking flavours: a pointer comes back, and everything that can be known about it is looked at. */
+void misuse_check(const char *verb, const void *pointer);
+void misuse_note_free(const void *pointer);
+void misuse_check_size(const void *pointer, size_t size);
 
 COLD void *refuse_memory(void);     /* sets ENOMEM, returns NULL */
 

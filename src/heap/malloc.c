@@ -41,14 +41,16 @@ void *class_take(unsigned class_index)
     struct cache *cache = thread_cache();
     void *block = magazine_take(&cache->magazine[class_index]);
 
-    return likely(block != NULL) ? block : class_refill(cache, class_index);
+    if (unlikely(block == NULL)) block = class_refill(cache, class_index);
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 void *malloc_refill(struct cache *cache, size_t size)
 {
     void *block = class_refill(cache, class_of_size(size));
 
-    return likely(block != NULL) ? block : refuse_memory();
+    if (unlikely(block == NULL)) return refuse_memory();
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 void *malloc_beyond_table(size_t size)

@@ -51,31 +51,71 @@ void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
     fatal_address(wording(verb, kind), pointer);
 }
 
-/* Reads another thread's slab without its lock: a used block's bit is not changed by others. */
-READS_UNLOCKED void misuse_check_free(struct cache *cache, const void *pointer)
+/* ---- the checking flavours ---- */
+
+struct held { uint64_t *word; uint64_t bit; };
+
+/* The bit that says whether the program holds a small block; aborts when the pointer is not at a block's
+ * start. */
+static struct held held_bit(const char *verb, const void *pointer, uint32_t page)
 {
-    unsigned class_index;
-    const struct slab_shape *shape;
-    const struct slab *slab;
-    uint32_t page, offset, index;
+    struct slab *slab = slab_record(page_record(page)->slab);
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    uint32_t offset = (uint32_t)((const char *)pointer - slab->base);
+    uint32_t index = offset / shape->block_bytes;
+
+    if (index * shape->block_bytes != offset || index >= slab->block_count)
+        misuse_abort(verb, POINTER_INTERIOR, pointer);
+    return (struct held){ slab_held_word(slab, index), (uint64_t)1 << (index % 64) };
+}
+
+/* Neighbours' bits are written by other threads at the same time. */
+void *misuse_note_take(void *block)
+{
+    uint32_t page = 0;
+    struct held held;
+
+    if (block == NULL || pointer_kind(block, &page) != POINTER_SMALL) return block;
+    held = held_bit("free", block, page);
+    if (__atomic_fetch_or(held.word, held.bit, __ATOMIC_RELAXED) & held.bit)
+        fatal_address("broken invariant: a block was handed out twice", block);
+    return block;
+}
+
+void misuse_check(const char *verb, const void *pointer)
+{
+    uint32_t page;
+    enum pointer_kind kind;
+    struct held held;
 
     if (pointer == NULL) return;
-    switch (pointer_kind(pointer, &page)) {
-    case POINTER_SMALL: break;
-    case POINTER_LARGE: return;
-    case POINTER_FOREIGN: misuse_abort("free", POINTER_FOREIGN, pointer);
-    case POINTER_INTERIOR: misuse_abort("free", POINTER_INTERIOR, pointer);
-    case POINTER_FREED: misuse_abort("free", POINTER_FREED, pointer);
-    }
-    class_index = class_of_place(page_record(page)->class_at);
-    shape = &slab_shape[class_index];
-    slab = slab_record(page_record(page)->slab);
-    offset = (uint32_t)((const char *)pointer - slab->base);
-    index = offset / shape->block_bytes;
-    if (index * shape->block_bytes != offset || index >= shape->block_count)
-        misuse_abort("free", POINTER_INTERIOR, pointer);
-    if ((slab->free[index / 64] >> (index % 64)) & 1)
+    kind = pointer_kind(pointer, &page);
+    if (kind == POINTER_LARGE) return;
+    if (kind != POINTER_SMALL) misuse_abort(verb, kind, pointer);
+    held = held_bit(verb, pointer, page);
+    if (!(__atomic_load_n(held.word, __ATOMIC_RELAXED) & held.bit))
+        misuse_abort(verb, POINTER_FREED, pointer);
+}
+
+void misuse_note_free(const void *pointer)
+{
+    uint32_t page;
+    struct held held;
+
+    misuse_check("free", pointer);
+    if (pointer == NULL || pointer_kind(pointer, &page) != POINTER_SMALL) return;
+    held = held_bit("free", pointer, page);
+    if (!(__atomic_fetch_and(held.word, ~held.bit, __ATOMIC_RELAXED) & held.bit))
         misuse_abort("free", POINTER_FREED, pointer);
-    if (!cache_is_constant(cache) && cache_holds(cache, class_index, pointer))
-        misuse_abort("free", POINTER_FREED, pointer);
+}
+
+void misuse_check_size(const void *pointer, size_t size)
+{
+    size_t usable, wanted;
+
+    if (pointer == NULL) return;
+    misuse_check("free", pointer);
+    usable = prairie_usable_size(pointer);
+    wanted = size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)] : pages_for(size) << plain.page_shift;
+    if (usable != wanted) fatal_address("wrong size in sized delete", pointer);
 }

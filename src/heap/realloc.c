@@ -38,6 +38,7 @@ PUBLIC void *prairie_realloc(void *block, size_t size)
 {
     unsigned class_index;
 
+    if (CHECKED) misuse_check("realloc", block);
     if (unlikely(block == NULL)) return prairie_malloc(size);
     if (unlikely(size == 0)) {
         prairie_free(block);
@@ -62,6 +63,7 @@ PUBLIC size_t prairie_usable_size(const void *block)
     enum pointer_kind kind;
     uint32_t page;
 
+    if (CHECKED) misuse_check("malloc_usable_size", block);
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);

@@ -32,7 +32,7 @@ void slabs_start(void)
         words = ((size_t)shape->block_count + 63) / 64;
         shape->word_count = (uint16_t)words;
         shape->record_bytes =
-            (uint16_t)round_up(sizeof(struct slab) + words * sizeof(uint64_t), META_UNIT_BYTES);
+            (uint16_t)round_up(sizeof(struct slab) + words * sizeof(uint64_t) * (CHECKED ? 2 : 1), META_UNIT_BYTES);
     }
 }
 

@@ -11,6 +11,8 @@
  * S2  no bit at or above block_count is set
  * S3  the slab is on its arena's partial list exactly while free_count > 0
  * S4  no word below hint has a bit set
+ * In the checking flavours a second bitmap follows the first: the blocks that the program holds, written by
+ * the doors (heap/misuse.c), so that a wrong free is known at once.
  * A slab knows the number of its arena but nothing about arenas; all of it is guarded by that arena's
  * lock. page, base, class_index, arena and block_count are constant while the slab is open.
  * SPDX-License-Identifier: MIT
@@ -60,6 +62,12 @@ void slab_close(struct slab *slab);
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
 
 void slab_check(const struct slab *slab);
+
+/* The word of the checking flavours' second bitmap that holds this block's bit. */
+INLINE uint64_t *slab_held_word(struct slab *slab, unsigned index)
+{
+    return &slab->free[slab_shape[slab->class_index].word_count + index / 64];
+}
 
 INLINE uint32_t slab_number(const struct slab *slab) { return meta_number(slab); }
 INLINE struct slab *slab_record(uint32_t number) { return (struct slab *)meta_record(number); }
