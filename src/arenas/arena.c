@@ -101,9 +101,9 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 
 /* ---- drain ---- */
 
-static NORETURN COLD void drained_misuse(enum slab_put result, const void *block)
+static NORETURN COLD void drained_misuse(enum slab_fault fault, const void *block)
 {
-    fatal_address(result == SLAB_PUT_TWICE ? "double free" : "free of an interior pointer", block);
+    fatal_address(fault == SLAB_FAULT_TWICE ? "double free" : "free of an interior pointer", block);
 }
 
 static void close_slab(struct shelf *shelf, struct slab *slab)
@@ -124,7 +124,6 @@ static void after_put(struct shelf *shelf, struct slab *slab)
 
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count)
 {
-    const struct slab_shape *shape = &slab_shape[class_index];
     struct shelf *shelf = &arena->shelf[class_index];
     unsigned others = 0, at = 0;
 
@@ -132,7 +131,8 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
     shelf->drains++;
     while (at < count) {
         struct slab *slab = slab_of(blocks[at], class_index);
-        unsigned before = at;
+        enum slab_fault fault;
+        unsigned put;
 
         if (unlikely(slab == NULL)) {
             if (blocks[at] != NULL) fatal_address("double free", blocks[at]);
@@ -143,13 +143,10 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
             blocks[others++] = blocks[at++];
             continue;
         }
-        /* Neighbours in one slab need no new look-up. */
-        do {
-            enum slab_put result = slab_put(slab, shape, blocks[at]);
-            if (unlikely(result != SLAB_PUT)) drained_misuse(result, blocks[at]);
-            at++;
-        } while (at < count && (size_t)((char *)blocks[at] - slab->base) < shape->bytes);
-        shelf->slab_free_blocks += at - before;
+        put = slab_put(slab, blocks + at, count - at, &fault);
+        at += put;
+        if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(fault, blocks[at]);
+        shelf->slab_free_blocks += put;
         after_put(shelf, slab);
     }
     return others;

@@ -3,11 +3,12 @@
  */
 #include "arena.h"
 
-/* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. */
+/* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. Small blocks, of which
+ * a burst has many, get more room than large ones, which a fill costs little for. */
 static unsigned full_max(unsigned class_index)
 {
     size_t bytes = (size_t)magazine_capacity(class_index) * class_bytes[class_index];
-    size_t by_bytes = DEPOT_BYTES_MAX / bytes;
+    size_t by_bytes = (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX) / bytes;
 
     if (by_bytes < 1) return 1;
     return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;

@@ -17,6 +17,7 @@
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u
 #define MAGAZINE_BYTES_MAX (1 * KiB)
+#define DEPOT_BYTES_TINY (2 * KiB)
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
 #define SLAB_BYTES_MIN (4 * KiB)
@@ -33,8 +34,9 @@
 #else
 #define MAGAZINE_BLOCKS_MAX 127u         /* with its empty bottom slot exactly 1 KiB of pointers */
 #define MAGAZINE_BYTES_MAX (16 * KiB)    /* of blocks in one magazine */
-#define DEPOT_BYTES_MAX (256 * KiB)      /* of blocks in one class of one depot */
-#define DEPOT_MAGAZINES_MAX 32u
+#define DEPOT_BYTES_TINY (512 * KiB)     /* of blocks in one class of one depot, up to 128 bytes a block */
+#define DEPOT_BYTES_MAX (128 * KiB)      /* of larger blocks */
+#define DEPOT_MAGAZINES_MAX 128u
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
 #define REGION_BYTES_FIRST (1 * TiB)     /* the largest reservation to try */

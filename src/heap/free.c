@@ -49,19 +49,26 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
     if (!magazine_put(&cache->magazine[class_index], block)) cache_overflow(cache, class_index, block);
 }
 
+/* Neither NULL nor a block of a class in the class map. Where address space is too narrow for that map, small
+ * blocks come here too. */
+static NOINLINE void free_by_page(struct cache *cache, void *block)
+{
+    uint32_t page = page_at(block);
+    enum pointer_kind kind;
+
+    if (likely(page != 0 && page_is_open(page)) && page_record(page)->class_at != 0) {
+        put_small(cache, class_of_place(page_record(page)->class_at), block);
+        return;
+    }
+    kind = pointer_kind(block, &page);
+    if (unlikely(kind != POINTER_LARGE)) misuse_abort("free", kind, block);
+    large_put(block, page);
+}
+
 void free_overflow(struct cache *cache, void *block)
 {
     unsigned class_index = class_of_place(class_map_at(block));
-    enum pointer_kind kind;
-    uint32_t page;
 
-    if (likely(class_index != 0)) {
-        put_small(cache, class_index, block);
-        return;
-    }
-    if (block == NULL) return;
-    kind = pointer_kind(block, &page);
-    if (likely(kind == POINTER_LARGE)) large_put(block, page);
-    else if (kind == POINTER_SMALL) put_small(cache, class_of_place(page_record(page)->class_at), block);
-    else misuse_abort("free", kind, block);
+    if (likely(class_index != 0)) put_small(cache, class_index, block);
+    else if (block != NULL) free_by_page(cache, block);
 }

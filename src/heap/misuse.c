@@ -11,20 +11,13 @@ static uint8_t state_around(uint32_t page)
     return page_record(page)->state;
 }
 
-static READS_UNLOCKED bool is_open(uint32_t page)
-{
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        if (page - plain.region[i].first_page < plain.region[i].open_pages) return true;
-    return false;
-}
-
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 {
     const struct page *record;
     uint8_t state;
 
     *page = page_at(pointer);
-    if (*page == 0 || !is_open(*page)) return POINTER_FOREIGN;
+    if (*page == 0 || !page_is_open(*page)) return POINTER_FOREIGN;
     record = page_record(*page);
     if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->class_at != 0) return POINTER_SMALL;

@@ -308,6 +308,12 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
 
 void os_at_exit(void (*last)(void)) { fake.at_exit = last; }
 
+void (*os_next_symbol(const char *name))(void)
+{
+    (void)name;
+    return NULL;
+}
+
 /* ---- the controls ---- */
 
 void fake_page_bytes(size_t bytes)

@@ -64,7 +64,7 @@ bool plain_start(void)
         for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
             plain.region_bytes_next = bytes;
             if (reserve_all(layout_for(PLAIN_BYTES_PER_REGION * bytes, bytes))) {
-                class_map_start(bytes < REGION_BYTES_FIRST);
+                class_map_start(false);
                 return true;
             }
         }
@@ -158,7 +158,7 @@ struct page_span plain_grow(size_t pages)
             return (struct page_span){ 0, 0 };
     }
     span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
-    region->open_pages += (uint32_t)step;
+    RELAXED_STORE(region->open_pages, region->open_pages + (uint32_t)step);
     plain.open_bytes += step << plain.page_shift;
     return span;
 }

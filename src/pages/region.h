@@ -71,6 +71,16 @@ INLINE uint32_t page_at(const void *address)
     return 0;
 }
 
+/* Has the page been opened? Its record can be read only then. */
+INLINE bool page_is_open(uint32_t page)
+{
+    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (page - plain.region[i].first_page < RELAXED_LOAD(plain.region[i].open_pages)) return true;
+    return false;
+}
+
 /* `page` is a page of some region. */
 INLINE char *page_address(uint32_t page)
 {

@@ -28,6 +28,7 @@ void slabs_start(void)
         shape->bytes = (uint32_t)bytes;
         shape->block_bytes = (uint16_t)block_bytes;
         shape->block_count = (uint16_t)(bytes / block_bytes);
+        shape->span_bytes = (uint32_t)(bytes / block_bytes * block_bytes);
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + block_bytes - 1) / block_bytes);
         words = ((size_t)shape->block_count + 63) / 64;
         shape->word_count = (uint16_t)words;
@@ -90,53 +91,82 @@ void slab_close(struct slab *slab)
     run_return(page);
 }
 
-/* All 64 blocks of a word: no bits to search, and the compiler may store several at a time. */
+/* All 64 blocks of a word: no bits to search, and several stores at a time. */
 static void **take_whole_word(void **end, char *first, size_t block_bytes)
 {
-    for (unsigned i = 0; i < 64; i++) *--end = first + i * block_bytes;
+    for (unsigned i = 0; i < 64; i += 4) {
+        end[-1] = first;
+        end[-2] = first + block_bytes;
+        end[-3] = first + 2 * block_bytes;
+        end[-4] = first + 3 * block_bytes;
+        first += 4 * block_bytes;
+        end -= 4;
+    }
     return end;
-}
-
-static void **take_bits(void **end, char *first, size_t block_bytes, uint64_t bits)
-{
-    for (; bits != 0; bits &= bits - 1) *--end = first + lowest_bit(bits) * block_bytes;
-    return end;
-}
-
-/* The `count` lowest set bits of a word that has more. */
-static uint64_t lowest_bits(uint64_t bits, unsigned count)
-{
-    uint64_t rest = bits;
-
-    while (count-- > 0) rest &= rest - 1;
-    return bits & ~rest;
 }
 
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
 {
     size_t block_bytes = slab_shape[slab->class_index].block_bytes;
     unsigned target = wanted < slab->free_count ? wanted : slab->free_count;
-    unsigned left = target;
+    void **last = end - target;
     unsigned word = slab->hint;
 
-    while (left > 0) {
+    while (end != last) {
         uint64_t bits = slab->free[word];
         char *first = slab->base + (size_t)word * 64 * block_bytes;
-        unsigned count = bit_count(bits);
 
-        if (count > left) {
-            bits = lowest_bits(bits, left);
-            count = left;
+        if (bits == ~(uint64_t)0 && end - last >= 64) {
+            end = take_whole_word(end, first, block_bytes);
+            bits = 0;
+        } else {
+            for (; bits != 0 && end != last; bits &= bits - 1)
+                *--end = first + lowest_bit(bits) * block_bytes;
         }
-        end = count == 64 ? take_whole_word(end, first, block_bytes)
-                          : take_bits(end, first, block_bytes, bits);
-        slab->free[word] &= ~bits;
-        left -= count;
-        if (slab->free[word] == 0) word++;
+        slab->free[word] = bits;
+        word += bits == 0;
     }
     slab->hint = (uint16_t)word;
     slab->free_count = (uint16_t)(slab->free_count - target);
     return target;
+}
+
+/* One multiplication tells where a block lies and whether one begins there: the low half of offset times
+ * reciprocal is below the reciprocal exactly for multiples of the block size, for all offsets in a slab. */
+unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    const uintptr_t base = (uintptr_t)slab->base, span_bytes = shape->span_bytes;
+    const uint32_t reciprocal = shape->reciprocal;
+    uint64_t *const words = slab->free;
+    uint32_t lowest = slab->hint;
+    unsigned put = 0;
+
+    *fault = SLAB_FAULT_NONE;
+    if (unlikely((uintptr_t)blocks[0] - base >= span_bytes)) *fault = SLAB_FAULT_INTERIOR;
+    for (; put < count; put++) {
+        uintptr_t offset = (uintptr_t)blocks[put] - base;
+        uint64_t product = offset * reciprocal;
+        uint32_t word = (uint32_t)(product >> 38);
+        uint64_t bits, bit;
+
+        if (offset >= span_bytes) break;
+        if (unlikely((uint32_t)product >= reciprocal)) {
+            *fault = SLAB_FAULT_INTERIOR;
+            break;
+        }
+        bits = words[word];
+        bit = (uint64_t)1 << (product >> 32) % 64;
+        if (unlikely(bits & bit)) {
+            *fault = SLAB_FAULT_TWICE;
+            break;
+        }
+        words[word] = bits | bit;
+        lowest = word < lowest ? word : lowest;
+    }
+    slab->hint = (uint16_t)lowest;
+    slab->free_count = (uint16_t)(slab->free_count + put);
+    return put;
 }
 
 void slab_check(const struct slab *slab)

@@ -41,6 +41,7 @@ struct slab {
 /* What the slabs of a class look like; depends on the page size. */
 struct slab_shape {
     uint32_t bytes;             /* of the run */
+    uint32_t span_bytes;        /* of the blocks in it */
     uint32_t reciprocal;        /* 2^32 / block size, rounded up: divides offsets exactly */
     uint16_t block_bytes;
     uint16_t block_count;
@@ -82,24 +83,10 @@ INLINE struct slab *slab_of(const void *block, unsigned class_index)
     return slab_record(page_record(page)->slab);
 }
 
-enum slab_put { SLAB_PUT, SLAB_PUT_INTERIOR, SLAB_PUT_TWICE };
+enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE };
 
-/* Marks a block free. The block lies in the slab; anything but SLAB_PUT changes nothing. */
-INLINE enum slab_put slab_put(struct slab *slab, const struct slab_shape *shape, const void *block)
-{
-    uint32_t offset = (uint32_t)((const char *)block - slab->base);
-    uint32_t index = (uint32_t)(((uint64_t)offset * shape->reciprocal) >> 32);
-    uint64_t bit = (uint64_t)1 << (index % 64);
-    unsigned word = index / 64;
-    uint64_t bits = slab->free[word];
-
-    if (unlikely(index * shape->block_bytes != offset || index >= slab->block_count))
-        return SLAB_PUT_INTERIOR;
-    if (unlikely(bits & bit)) return SLAB_PUT_TWICE;
-    slab->free[word] = bits | bit;
-    slab->free_count++;
-    if (word < slab->hint) slab->hint = (uint16_t)word;
-    return SLAB_PUT;
-}
+/* Marks blocks free, from blocks[0], which lies in this slab, to the first that does not. Returns how many.
+ * *fault: the one after them lies in the slab too, but is not a block or is free already. */
+unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault);
 
 #endif
