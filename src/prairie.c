@@ -35,6 +35,7 @@
 #include "arenas/arena_check.c"
 #include "arenas/choose.c"
 #include "arenas/depot.c"
+#include "arenas/tidy.c"
 #include "cache/cache.c"
 #include "cache/thread.c"
 #include "heap/malloc.c"

@@ -69,6 +69,7 @@ static struct slab *open_slab(struct arena *arena, unsigned class_index)
     struct slab *slab = slab_open(class_index, (uint16_t)arena->index);
 
     if (slab == NULL) return NULL;
+    depots_open();
     shelf->slab_count++;
     shelf->slab_free_blocks += slab->free_count;
     list_slab(shelf, slab);

@@ -8,6 +8,7 @@
  *
  * D1  full_count and empty_count are the lengths of the lists
  * D2  a full magazine holds magazine_capacity(class) blocks, all of its class
+ * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * SPDX-License-Identifier: MIT
  */
@@ -20,8 +21,11 @@
 struct depot {
     void **full;                /* D1 */
     void **empty;               /* D1 */
+    void **opened;              /* a magazine that small ones are filled from; NULL: none */
     uint32_t full_count;
+    uint32_t full_low;          /* the fewest full ones since the helper last looked */
     uint32_t empty_count;
+    uint32_t opened_count;      /* D3 */
 };
 
 struct shelf {                  /* what an arena has of one class */
@@ -69,6 +73,10 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Swaps a full one for an empty one. NULL: the depot has enough, or there is no memory. */
 void **depot_take_empty(struct arena *arena, unsigned class_index, void **full);
 
+/* For magazines that are not of full size: up to `wanted` blocks out of a full one, into slots[1..]. Returns
+ * how many. */
+unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
+
 /* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory. */
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
 /* Takes back those of the blocks that are this arena's, and moves the others to the front.
@@ -88,9 +96,15 @@ void arenas_check(void);
 /* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is in no
  * such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
+/* Full magazines are drained rather than kept, until some arena opens a slab. */
+void depots_close(void);
+void depots_open(void);
 /* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
 void arenas_clear(void);
 void arenas_close_empty(void);
+/* Drains half of the magazines that nobody took out of the depots since the last call, and drops the slabs
+ * that are empty then. True: there were some. */
+bool arenas_drain_unneeded(void);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);
 

@@ -31,6 +31,9 @@ static void check_depot(const struct depot *depot, unsigned class_index)
         for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
             require(magazine[slot] == NULL || slab_of(magazine[slot], class_index) != NULL);    /* D2 */
     for (void **magazine = depot->empty; magazine != NULL; magazine = magazine[0]) empty++;
+    require((depot->opened != NULL) == (depot->opened_count > 0));                       /* D3 */
+    for (unsigned slot = 1; slot <= depot->opened_count; slot++)
+        require(depot->opened[slot] == NULL || slab_of(depot->opened[slot], class_index) != NULL);
     require(full == depot->full_count && empty == depot->empty_count);                   /* D1 */
 }
 

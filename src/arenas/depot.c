@@ -14,6 +14,11 @@ static unsigned full_max(unsigned class_index)
     return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;
 }
 
+static bool closed;                 /* atomic */
+
+void depots_close(void) { RELAXED_STORE(closed, true); }
+void depots_open(void) { if (unlikely(RELAXED_LOAD(closed))) RELAXED_STORE(closed, false); }
+
 static void **pop_magazine(void ***list, uint32_t *count)
 {
     void **magazine = *list;
@@ -32,17 +37,46 @@ static void push_magazine(void ***list, uint32_t *count, void **magazine)
     ++*count;
 }
 
+static void **take_full(struct depot *depot)
+{
+    void **full = pop_magazine(&depot->full, &depot->full_count);
+
+    if (depot->full_count < depot->full_low) depot->full_low = depot->full_count;
+    return full;
+}
+
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 {
     struct depot *depot = &arena->shelf[class_index].depot;
     void **full;
 
     check(lock_is_mine(&arena->lock));
-    full = pop_magazine(&depot->full, &depot->full_count);
+    full = take_full(depot);
     if (full == NULL) return NULL;
     push_magazine(&depot->empty, &depot->empty_count, empty);
     arena->trades++;
     return full;
+}
+
+unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    unsigned count;
+
+    check(lock_is_mine(&arena->lock));
+    if (depot->opened == NULL) {
+        depot->opened = take_full(depot);
+        if (depot->opened == NULL) return 0;
+        depot->opened_count = magazine_capacity(class_index);
+    }
+    count = wanted < depot->opened_count ? wanted : depot->opened_count;
+    depot->opened_count -= count;
+    __builtin_memcpy(slots + 1, depot->opened + 1 + depot->opened_count, count * sizeof *slots);
+    if (depot->opened_count == 0) {
+        push_magazine(&depot->empty, &depot->empty_count, depot->opened);
+        depot->opened = NULL;
+    }
+    return count;
 }
 
 void **depot_take_empty(struct arena *arena, unsigned class_index, void **full)
@@ -51,7 +85,7 @@ void **depot_take_empty(struct arena *arena, unsigned class_index, void **full)
     void **empty;
 
     check(lock_is_mine(&arena->lock));
-    if (depot->full_count >= full_max(class_index)) return NULL;
+    if (RELAXED_LOAD(closed) || depot->full_count >= full_max(class_index)) return NULL;
     empty = pop_magazine(&depot->empty, &depot->empty_count);
     if (empty == NULL) empty = meta_take(magazine_bytes(magazine_capacity(class_index)));
     if (empty == NULL) return NULL;
@@ -65,8 +99,19 @@ static void clear_depot(struct arena *arena, unsigned class_index)
 {
     struct depot *depot = &arena->shelf[class_index].depot;
     unsigned capacity = magazine_capacity(class_index);
-    void **full, **empty;
+    void **full, **empty, **opened;
+    unsigned opened_count;
 
+    lock_take(&arena->lock);
+    opened = depot->opened;
+    opened_count = depot->opened_count;
+    depot->opened = NULL;
+    depot->opened_count = 0;
+    lock_give(&arena->lock);
+    if (opened != NULL) {
+        arenas_drain(class_index, opened + 1, opened_count);
+        meta_give(opened, magazine_bytes(capacity));
+    }
     do {
         lock_take(&arena->lock);
         full = pop_magazine(&depot->full, &depot->full_count);
@@ -90,4 +135,45 @@ void arenas_clear(void)
             clear_depot(arena, class_index);
     }
     arenas_close_empty();
+}
+
+/* One magazine at a time, as above. */
+static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    unsigned capacity = magazine_capacity(class_index);
+    unsigned unneeded, drained;
+
+    lock_take(&arena->lock);
+    unneeded = (depot->full_low + 1) / 2;
+    lock_give(&arena->lock);
+    for (drained = 0; drained < unneeded; drained++) {
+        void **full;
+
+        lock_take(&arena->lock);
+        full = pop_magazine(&depot->full, &depot->full_count);
+        lock_give(&arena->lock);
+        if (full == NULL) break;
+        arenas_drain(class_index, full + 1, capacity);
+        meta_give(full, magazine_bytes(capacity));
+    }
+    lock_take(&arena->lock);
+    depot->full_low = depot->full_count;
+    lock_give(&arena->lock);
+    return drained;
+}
+
+bool arenas_drain_unneeded(void)
+{
+    unsigned drained = 0;
+
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        if (arena == NULL) continue;
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+            drained += drain_unneeded(arena, class_index);
+    }
+    if (drained > 0) arenas_close_empty();
+    return drained > 0;
 }

@@ -17,7 +17,7 @@
 enum lock_rank {
     LOCK_START,    /* the first call of the process */
     LOCK_THREADS,  /* the list of thread caches */
-    LOCK_PURGER,   /* the helper thread's life */
+    LOCK_TIDY,     /* the helper thread's life */
     LOCK_MAKING,   /* the making of arenas */
     LOCK_ARENA,    /* one per arena: its slabs and its depot */
     LOCK_RUNS,     /* the keeper of page runs, and the page map */

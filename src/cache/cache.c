@@ -3,7 +3,7 @@
  */
 #include "cache.h"
 
-#include "../pages/purge.h"
+#include "../arenas/tidy.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
 _Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "places count words");
@@ -137,6 +137,10 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
             load_magazine(cache, class_index, full, rack->capacity);
             return true;
         }
+    } else {
+        count = depot_take_some(arena, class_index, rack->loaded, rack->capacity);
+        load_magazine(cache, class_index, rack->loaded, count);
+        if (count > 0) return true;
     }
     count = arena_fill(arena, class_index, rack->loaded, rack->capacity);
     load_magazine(cache, class_index, rack->loaded, count);
@@ -221,7 +225,7 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
         }
     }
     (void)magazine_put(&cache->magazine[class_index], block);
-    purge_after_return();
+    if (unlikely(tidy_after_return())) cache_drain_all(cache);
 }
 
 /* ---- the end ---- */

@@ -3,7 +3,7 @@
  */
 #include "thread.h"
 
-#include "../pages/purge.h"
+#include "../arenas/tidy.h"
 
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache;             /* under list_lock: caches in use */
@@ -20,7 +20,7 @@ static void list_add(struct cache *cache)
     cache->previous = NULL;
     if (first_cache != NULL) first_cache->previous = cache;
     first_cache = cache;
-    purge_thread_count(++in_use);
+    tidy_thread_count(++in_use);
 }
 
 static void list_remove(struct cache *cache)
@@ -29,7 +29,7 @@ static void list_remove(struct cache *cache)
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
     if (cache == oldest) oldest = NULL;
-    purge_thread_count(--in_use);
+    tidy_thread_count(--in_use);
 }
 
 /* The blocks go back; the empty cache waits for the next thread. */
@@ -45,6 +45,7 @@ static void thread_end(void)
     cache->next = waiting;
     waiting = cache;
     lock_give(&list_lock);
+    (void)tidy_after_return();
 }
 
 static struct cache *take_waiting(void)

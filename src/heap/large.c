@@ -6,7 +6,7 @@
  */
 #include "heap.h"
 
-#include "../pages/purge.h"
+#include "../arenas/tidy.h"
 
 size_t large_bytes(uint32_t page) { return (size_t)page_record(page)->run_pages << plain.page_shift; }
 
@@ -44,7 +44,7 @@ void large_put(void *block, uint32_t page)
 {
     (void)block;
     run_return(page);
-    purge_after_return();
+    if (unlikely(tidy_after_return())) thread_flush();
 }
 
 /* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE. */
@@ -78,7 +78,7 @@ void *large_resize(void *block, uint32_t page, size_t size)
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
         run_trim(page, new_pages);
-        purge_after_return();
+        if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
     if (run_extend(page, new_pages, &zero)) return block;

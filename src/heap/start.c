@@ -3,6 +3,7 @@
  */
 #include "heap.h"
 
+#include "../arenas/tidy.h"
 #include "../pages/purge.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static void after_fork_in_child(void)
     meta_remake();
     runs_remake();
     arenas_remake();
-    purge_remake();
+    tidy_remake();
     threads_remake();
     lock_remake(&start_lock);
 }
@@ -28,7 +29,7 @@ void heap_lock_all(void)
 {
     lock_take(&start_lock);
     threads_lock();
-    purge_lock();
+    tidy_lock();
     arenas_lock();
     lock_take(&keeper.lock);
     lock_take(&meta.lock);
@@ -39,7 +40,7 @@ void heap_unlock_all(void)
     lock_give(&meta.lock);
     lock_give(&keeper.lock);
     arenas_unlock();
-    purge_unlock();
+    tidy_unlock();
     threads_unlock();
     lock_give(&start_lock);
 }
@@ -56,7 +57,7 @@ static bool start_once(void)
     slabs_start();
     arenas_start(cores);
     threads_start();
-    purge_start();
+    tidy_start();
     __atomic_store_n(&started, true, __ATOMIC_RELEASE);
     return true;
 }

@@ -26,6 +26,7 @@ static struct {
     bool failing[FAKE_FAILING_COUNT];
     uint64_t failures, calls_that_can_fail;
     uint64_t calls[FAKE_CALL_COUNT];
+    void (*on_call)(enum fake_call kind);
 
     uint64_t purged_bytes, moved_bytes;
     enum fake_purge purge_does;
@@ -50,6 +51,7 @@ static void leave(void) { (void)pthread_mutex_unlock(&fake.mutex); }
 static void count_call(enum fake_call kind)
 {
     (void)__atomic_add_fetch(&fake.calls[kind], 1, __ATOMIC_RELAXED);
+    if (fake.on_call != NULL) fake.on_call(kind);
 }
 
 static bool refuse(void)
@@ -351,6 +353,7 @@ void fake_fail_all(bool failing)
 uint64_t fake_failures(void) { return fake.failures; }
 uint64_t fake_calls(enum fake_call kind) { return RELAXED_LOAD(fake.calls[kind]); }
 uint64_t fake_calls_that_can_fail(void) { return fake.calls_that_can_fail; }
+void fake_on_call(void (*hook)(enum fake_call kind)) { fake.on_call = hook; }
 
 void fake_purge_does(enum fake_purge what) { fake.purge_does = what; }
 size_t fake_reserved_bytes(void) { return model.reserved_bytes; }

@@ -67,6 +67,8 @@ uint64_t fake_failures(void); /* calls refused so far, for whatever reason */
 
 uint64_t fake_calls(enum fake_call kind);
 uint64_t fake_calls_that_can_fail(void);
+/* Called at the start of every call that is counted, by the caller's thread; it may only look. */
+void fake_on_call(void (*hook)(enum fake_call kind));
 
 /* ---- memory ---- */
 

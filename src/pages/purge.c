@@ -1,33 +1,24 @@
-/* purge.c - the budget, the eager way and the helper's way.
+/* purge.c - the budget, and the pieces in which pages go back.
  * SPDX-License-Identifier: MIT
  */
 #include "purge.h"
 
-#include "../base/options.h"
-
-enum { LOOK_MS = 500, REGRET_MS = 2000, QUIET_LOOKS_MAX = 20, REGRETS_NEEDED = 2 };
+enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
 
 struct purge_stats purge_stats;
 
 static struct {
-    struct lock lock;               /* the helper's life */
-    bool helper_runs;               /* under lock */
-    uint32_t threads;               /* atomic; threads with caches */
     size_t bonus_pages;             /* under the run lock: what regrets added to the budget */
-    size_t last_pages;              /* under the run lock: given back by the last eager purge */
+    size_t last_pages;              /* under the run lock: given back lately, beyond the budget */
     uint64_t last_ms;               /* under the run lock: when */
     uint64_t last_clean_leased;     /* under the run lock: keeper.clean_leased then */
     unsigned regrets_running;       /* under the run lock */
 } purge;
 
-void purge_start(void) { lock_init(&purge.lock, LOCK_PURGER); }
-
-void purge_thread_count(unsigned count) { RELAXED_STORE(purge.threads, count); }
-
 static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 
-/* Pieces below this are left alone: the call costs more than the pages. */
-static size_t piece_pages_min(void) { return max_size(pages_in(64 * KiB), 1); }
+/* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
+static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
 INLINE size_t budget_pages(void)
 {
@@ -56,7 +47,7 @@ static size_t purge_piece(size_t pages_min, size_t pages_max)
     return gone ? run.pages : 0;
 }
 
-static size_t purge_pages(size_t wanted, size_t piece_min)
+static size_t purge_pieces(size_t wanted, size_t piece_min)
 {
     size_t piece_max = max_size(pages_in(32 * MiB), 1);
     size_t purged = 0;
@@ -69,9 +60,14 @@ static size_t purge_pages(size_t wanted, size_t piece_min)
     return purged;
 }
 
-size_t purge_all(void) { return purge_pages(SIZE_MAX, 1) << plain.page_shift; }
+static size_t purge_pages(size_t wanted)
+{
+    size_t purged = purge_pieces(wanted, long_piece_pages());
 
-/* ---- one thread: at once, unless it was regretted ---- */
+    return purged < wanted ? purged + purge_pieces(wanted - purged, 1) : purged;
+}
+
+size_t purge_all(void) { return purge_pages(SIZE_MAX) << plain.page_shift; }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in again
  * soon? Under the run lock. */
@@ -91,7 +87,7 @@ static void learn(uint64_t now)
     }
 }
 
-static void purge_eagerly(void)
+void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
     size_t excess, budget, purged;
@@ -103,7 +99,7 @@ static void purge_eagerly(void)
     lock_give(&keeper.lock);
     if (excess == 0) return;
 
-    purged = purge_pages(excess, piece_pages_min());
+    purged = purge_pages(excess);
 
     lock_take(&keeper.lock);
     if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
@@ -112,64 +108,27 @@ static void purge_eagerly(void)
     lock_give(&keeper.lock);
 }
 
-/* ---- threads: later, by a helper ---- */
-
-static void *helper_body(void *unused)
+void purge_watch_unneeded(void)
 {
-    static const uint32_t never;
-    unsigned quiet_looks = 0;
-
-    (void)unused;
-    while (quiet_looks < QUIET_LOOKS_MAX) {
-        size_t unneeded;
-
-        os_sleep(&never, 0, LOOK_MS);
-        lock_take(&keeper.lock);
-        unneeded = keeper.dirty_low;
-        keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
-        lock_give(&keeper.lock);
-        if (unneeded >= piece_pages_min() && purge_pages((unneeded + 1) / 2, piece_pages_min()) > 0)
-            quiet_looks = 0;
-        else
-            quiet_looks++;
-    }
-    lock_take(&purge.lock);
-    purge.helper_runs = false;
-    lock_give(&purge.lock);
-    return NULL;
+    lock_take(&keeper.lock);
+    keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+    lock_give(&keeper.lock);
 }
 
-static void want_helper(void)
+size_t purge_unneeded(void)
 {
-    if (RELAXED_LOAD(purge.helper_runs)) return;
-    if (!lock_try(&purge.lock)) return;     /* somebody else is at it */
-    if (!purge.helper_runs) {
-        keeper.dirty_low = 0;
-        purge.helper_runs = os_thread_start(helper_body);
-    }
-    lock_give(&purge.lock);
+    size_t unneeded;
+
+    lock_take(&keeper.lock);
+    unneeded = keeper.dirty_low;
+    lock_give(&keeper.lock);
+    if (unneeded >= long_piece_pages()) unneeded = purge_pages((unneeded + 1) / 2);
+    else unneeded = 0;
+    purge_watch_unneeded();
+    return unneeded;
 }
 
-/* ---- the door ---- */
-
-static READS_UNLOCKED bool is_within_budget(void)
+READS_UNLOCKED bool purge_is_within_budget(void)
 {
     return keeper.free_pages[FREE_DIRTY] <= budget_pages() + pages_in(PURGE_KEEP_BYTES) / 2;
-}
-
-void purge_after_return(void)
-{
-    if (likely(is_within_budget())) return;
-    if (RELAXED_LOAD(purge.threads) > 1 && option_helper_thread()) want_helper();
-    else purge_eagerly();
-}
-
-void purge_lock(void) { lock_take(&purge.lock); }
-void purge_unlock(void) { lock_give(&purge.lock); }
-
-void purge_remake(void)
-{
-    purge.helper_runs = false;
-    os_threads_forget();
-    lock_remake(&purge.lock);
 }

@@ -39,7 +39,8 @@ static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, un
 
     stats->allocated += (slab_blocks - shelf->slab_free_blocks) * block_bytes;
     stats->active += shelf->slab_count * slab_shape[class_index].bytes;
-    stats->cached += (size_t)shelf->depot.full_count * magazine_capacity(class_index) * block_bytes;
+    stats->cached += ((size_t)shelf->depot.full_count * magazine_capacity(class_index)
+                      + shelf->depot.opened_count) * block_bytes;
     stats->slab_fills += shelf->fills;
     stats->slab_drains += shelf->drains;
 }

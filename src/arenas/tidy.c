@@ -1,0 +1,98 @@
+/* tidy.c - the eager way, and the helper.
+ * SPDX-License-Identifier: MIT
+ */
+#include "tidy.h"
+
+#include "../base/options.h"
+#include "../pages/purge.h"
+
+enum { LOOK_MS = 500, QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
+
+static struct {
+    struct lock lock;               /* the helper's life */
+    bool helper_runs;               /* under lock */
+    uint32_t threads;               /* atomic: threads with caches */
+    size_t peak_pages;              /* one thread: the most pages in use since the depots were emptied */
+} tidy;
+
+void tidy_start(void) { lock_init(&tidy.lock, LOCK_TIDY); }
+
+void tidy_thread_count(unsigned count) { RELAXED_STORE(tidy.threads, count); }
+
+/* ---- one thread: at once ---- */
+
+static READS_UNLOCKED bool has_shrunk(void)
+{
+    size_t used = run_used_pages();
+
+    if (used > tidy.peak_pages) tidy.peak_pages = used;
+    if (used > tidy.peak_pages / SHRUNK_TO) return false;
+    tidy.peak_pages = used;
+    return true;
+}
+
+static bool tidy_at_once(void)
+{
+    bool shrunk = has_shrunk();
+
+    if (shrunk) {
+        depots_close();
+        arenas_clear();
+    }
+    purge_beyond_budget();
+    return shrunk;
+}
+
+/* ---- threads: later, by a helper ---- */
+
+static void *helper_body(void *unused)
+{
+    static const uint32_t never;
+    unsigned quiet_looks = 0;
+
+    (void)unused;
+    purge_watch_unneeded();
+    while (quiet_looks < QUIET_LOOKS_MAX) {
+        bool busy;
+
+        os_sleep(&never, 0, LOOK_MS);
+        busy = arenas_drain_unneeded();
+        busy |= purge_unneeded() > 0;
+        quiet_looks = busy ? 0 : quiet_looks + 1;
+    }
+    lock_take(&tidy.lock);
+    tidy.helper_runs = false;
+    lock_give(&tidy.lock);
+    return NULL;
+}
+
+static void want_helper(void)
+{
+    if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_RELAXED)) return;
+    if (!lock_try(&tidy.lock)) return;      /* somebody else is at it */
+    if (!tidy.helper_runs) {
+        bool started = os_thread_start(helper_body);
+        __atomic_store_n(&tidy.helper_runs, started, __ATOMIC_RELAXED);
+    }
+    lock_give(&tidy.lock);
+}
+
+/* ---- the door ---- */
+
+bool tidy_after_return(void)
+{
+    if (likely(purge_is_within_budget())) return false;
+    if (RELAXED_LOAD(tidy.threads) <= 1 || !option_helper_thread()) return tidy_at_once();
+    want_helper();
+    return false;
+}
+
+void tidy_lock(void) { lock_take(&tidy.lock); }
+void tidy_unlock(void) { lock_give(&tidy.lock); }
+
+void tidy_remake(void)
+{
+    tidy.helper_runs = false;
+    os_threads_forget();
+    lock_remake(&tidy.lock);
+}

@@ -1,0 +1,31 @@
+/* tidy.h - who gives memory back, and when.
+ *
+ * A program with one thread has nobody who could do it later: what goes beyond the purge budget goes
+ * back at once; and each time the program has shrunk to a half, depots and magazines are emptied and the
+ * depots stay closed until it grows again: a few cached blocks hold many slabs open.
+ *
+ * A program with threads gets a helper that looks twice a second: full magazines that nobody took from
+ * the depots since its last look go back into their slabs, then half of the dirty pages that nobody
+ * needed go back to the kernel. It ends when there is nothing left to do.
+ *
+ * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the kernel.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_ARENAS_TIDY_H
+#define PRAIRIE_ARENAS_TIDY_H
+
+#include "arena.h"
+
+void tidy_start(void);
+/* How many threads have caches; decides who tidies. */
+void tidy_thread_count(unsigned count);
+/* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and the
+ * caller, who is its only thread, should empty its magazines. */
+bool tidy_after_return(void);
+
+/* For fork. In the child the helper is gone. */
+void tidy_lock(void);
+void tidy_unlock(void);
+void tidy_remake(void);
+
+#endif
