@@ -102,8 +102,10 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 
 /* ---- drain ---- */
 
-static NORETURN COLD void drained_misuse(enum slab_fault fault, const void *block)
+/* The lock is given first: the program may have a handler for SIGABRT that allocates. */
+static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fault, const void *block)
 {
+    lock_give(&arena->lock);
     fatal_address(fault == SLAB_FAULT_TWICE ? "double free" : "free of an interior pointer", block);
 }
 
@@ -136,7 +138,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         unsigned put;
 
         if (unlikely(slab == NULL)) {
-            if (blocks[at] != NULL) fatal_address("double free", blocks[at]);
+            if (blocks[at] != NULL) drained_misuse(arena, SLAB_FAULT_TWICE, blocks[at]);
             at++;                                                                        /* M3 */
             continue;
         }
@@ -146,7 +148,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         }
         put = slab_put(slab, blocks + at, count - at, &fault);
         at += put;
-        if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(fault, blocks[at]);
+        if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(arena, fault, blocks[at]);
         shelf->slab_free_blocks += put;
         after_put(shelf, slab);
     }

@@ -19,7 +19,8 @@
 #include "magazine.h"
 
 struct depot {
-    void **full;                /* D1 */
+    void **full;                /* D1: the oldest first */
+    void **full_last;           /* D1: the youngest; meaningless while there are none */
     void **empty;               /* D1 */
     void **opened;              /* a magazine that small ones are filled from; NULL: none */
     uint32_t full_count;
@@ -70,8 +71,9 @@ struct arena *arena_choose(struct arena *last, const void *user);
 
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
-/* Swaps a full one for an empty one. NULL: the depot has enough, or there is no memory. */
-void **depot_take_empty(struct arena *arena, unsigned class_index, void **full);
+/* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no memory for an
+ * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. */
+void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
 
 /* For magazines that are not of full size: up to `wanted` blocks out of a full one, into slots[1..]. Returns
  * how many. */

@@ -37,6 +37,15 @@ static void push_magazine(void ***list, uint32_t *count, void **magazine)
     ++*count;
 }
 
+static void append_full(struct depot *depot, void **magazine)
+{
+    magazine[0] = NULL;
+    if (depot->full == NULL) depot->full = magazine;
+    else depot->full_last[0] = magazine;
+    depot->full_last = magazine;
+    depot->full_count++;
+}
+
 static void **take_full(struct depot *depot)
 {
     void **full = pop_magazine(&depot->full, &depot->full_count);
@@ -79,19 +88,26 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
     return count;
 }
 
-void **depot_take_empty(struct arena *arena, unsigned class_index, void **full)
+/* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was freed
+ * twice is found when its slab gets it back. */
+void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain)
 {
     struct depot *depot = &arena->shelf[class_index].depot;
-    void **empty;
+    void **given = NULL;
 
     check(lock_is_mine(&arena->lock));
-    if (RELAXED_LOAD(closed) || depot->full_count >= full_max(class_index)) return NULL;
-    empty = pop_magazine(&depot->empty, &depot->empty_count);
-    if (empty == NULL) empty = meta_take(magazine_bytes(magazine_capacity(class_index)));
-    if (empty == NULL) return NULL;
-    push_magazine(&depot->full, &depot->full_count, full);
+    *drain = true;
+    if (RELAXED_LOAD(closed)) return full;
+    if (depot->full_count < full_max(class_index)) {
+        given = pop_magazine(&depot->empty, &depot->empty_count);
+        if (given == NULL) given = meta_take(magazine_bytes(magazine_capacity(class_index)));
+    }
+    *drain = given == NULL;
+    if (given == NULL) given = pop_magazine(&depot->full, &depot->full_count);
+    if (given == NULL) return full;
+    append_full(depot, full);
     arena->trades++;
-    return empty;
+    return given;
 }
 
 /* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at once. */

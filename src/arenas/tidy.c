@@ -66,15 +66,17 @@ static void *helper_body(void *unused)
     return NULL;
 }
 
-static void want_helper(void)
+/* False: the kernel allows no helper. */
+static bool want_helper(void)
 {
-    if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_RELAXED)) return;
-    if (!lock_try(&tidy.lock)) return;      /* somebody else is at it */
-    if (!tidy.helper_runs) {
-        bool started = os_thread_start(helper_body);
-        __atomic_store_n(&tidy.helper_runs, started, __ATOMIC_RELAXED);
-    }
+    bool runs;
+
+    if (RELAXED_LOAD(tidy.helper_runs)) return true;
+    if (!lock_try(&tidy.lock)) return true;     /* somebody else is at it */
+    runs = tidy.helper_runs || os_thread_start(helper_body);
+    RELAXED_STORE(tidy.helper_runs, runs);
     lock_give(&tidy.lock);
+    return runs;
 }
 
 /* ---- the door ---- */
@@ -82,9 +84,8 @@ static void want_helper(void)
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
-    if (RELAXED_LOAD(tidy.threads) <= 1 || !option_helper_thread()) return tidy_at_once();
-    want_helper();
-    return false;
+    if (RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread() && want_helper()) return false;
+    return tidy_at_once();
 }
 
 void tidy_lock(void) { lock_take(&tidy.lock); }

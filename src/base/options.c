@@ -71,7 +71,7 @@ static void parse_pair(struct text pair)
         key = (struct text){ pair.start, (size_t)(colon - pair.start) };
         value = (struct text){ colon + 1, pair.length - key.length - 1 };
         for (unsigned i = 0; i < OPTION_COUNT; i++) {
-            uint64_t number;
+            uint64_t number = 0;
             if (!equals(key, option_rows[i].name)) continue;
             if (!parse_value(&option_rows[i], value, &number)) break;
             option_values[i] = number;

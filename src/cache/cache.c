@@ -135,12 +135,12 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
         void **full = depot_take_full(arena, class_index, rack->loaded);
         if (full != NULL) {
             load_magazine(cache, class_index, full, rack->capacity);
-            return true;
+            if (drop_nothings(cache, class_index)) return true;     /* else it is empty, and ours to fill */
         }
     } else {
         count = depot_take_some(arena, class_index, rack->loaded, rack->capacity);
         load_magazine(cache, class_index, rack->loaded, count);
-        if (count > 0) return true;
+        if (drop_nothings(cache, class_index)) return true;
     }
     count = arena_fill(arena, class_index, rack->loaded, rack->capacity);
     load_magazine(cache, class_index, rack->loaded, count);
@@ -183,29 +183,24 @@ static void drain_half(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, rack->loaded, count - half);
 }
 
-/* The spare magazine, which is full, goes home to the arena of its blocks: whole into the depot, or
- * block by block into the slabs. */
+/* The spare magazine, which is full, goes home to the arena of its blocks: into the depot, which gives an
+ * empty one, or a full one to drain into the slabs. */
 static void empty_spare(struct cache *cache, unsigned class_index)
 {
     struct rack *rack = &cache->rack[class_index];
-    void **full = rack->spare;
-    struct arena *home = arena_of_block(class_index, full[1]);
-    unsigned others = rack->capacity;
+    struct arena *home = arena_of_block(class_index, rack->spare[1]);
+    unsigned left = rack->capacity;
 
     rack->spare_count = 0;
     if (likely(home != NULL)) {
-        void **empty;
+        bool drain;
 
         lock_take(&home->lock);
-        empty = depot_take_empty(home, class_index, full);
-        if (empty == NULL) others = arena_drain(home, class_index, full + 1, others);
+        rack->spare = depot_trade_full(home, class_index, rack->spare, &drain);
+        left = drain ? arena_drain(home, class_index, rack->spare + 1, left) : 0;
         lock_give(&home->lock);
-        if (empty != NULL) {
-            rack->spare = empty;
-            return;
-        }
     }
-    arenas_drain(class_index, full + 1, others);
+    arenas_drain(class_index, rack->spare + 1, left);
 }
 
 void cache_overflow(struct cache *cache, unsigned class_index, void *block)

@@ -115,6 +115,19 @@ bool os_commit(struct os_range range)
     return done;
 }
 
+bool os_close(struct os_range range)
+{
+    bool done;
+
+    enter();
+    (void)committed_states(range, "a close outside every reservation",
+                           "a close of memory that is not committed");
+    done = admit(FAKE_CLOSE);
+    if (done) model_close(range);
+    leave();
+    return done;
+}
+
 bool os_purge(struct os_range range)
 {
     uint8_t *states;

@@ -5,9 +5,10 @@
  * until it is moved, the helper thread runs when the test runs it, and every page has a state:
  *
  *      reserved  --commit-->  committed  --purge-->  purged        (committed still, with zeros)
+ *          <---------close---------+------------------+
  *
  * A call that no kernel would survive for long aborts with one line "fake kernel: ...": a commit, purge
- * or move outside a reservation, a purge or move of memory that is not committed, a release of part
+ * or move outside a reservation, a close, purge or move of memory that is not committed, a release of part
  * of a reservation, a range that is not whole pages. Touching what is not committed is a real fault.
  *
  * The state belongs to the process and there is no way back: each test runs in a process of its own.
@@ -24,6 +25,7 @@ enum fake_call {
     FAKE_RESERVE,
     FAKE_RESERVE_READABLE,
     FAKE_COMMIT,
+    FAKE_CLOSE,
     FAKE_PURGE,
     FAKE_MOVE,
     FAKE_POPULATE,

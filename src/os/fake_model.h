@@ -169,6 +169,17 @@ static bool model_commit(struct os_range range)
     return true;
 }
 
+static void model_close(struct os_range range)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+    if (mmap(range.base, range.bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        broken("the real kernel refused a close");
+    memset(states_of(range, "a close outside every reservation"), FAKE_PAGE_RESERVED,
+           pages_of(range.bytes));
+    model.committed_bytes -= range.bytes;
+}
+
 /* Asking for the impossible is wrong in every mood: this comes before any planned failure. */
 static uint8_t *committed_states(struct os_range range, const char *outside, const char *missing)
 {

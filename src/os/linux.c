@@ -122,6 +122,14 @@ bool os_commit(struct os_range range)
                           PROT_READ | PROT_WRITE, 0, 0, 0));
 }
 
+/* A new closed mapping over the old one: mprotect would leave the pages counted. */
+bool os_close(struct os_range range)
+{
+    long at = kernel(SYS_mmap, (long)range.base, (long)range.bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return !failed(at);
+}
+
 /* The kernel may be short of what it needs for a moment; a bounded number of tries, never a loop. */
 static bool advise(struct os_range range, int advice)
 {

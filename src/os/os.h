@@ -24,6 +24,8 @@ struct os_range os_reserve_readable(size_t bytes);
 void os_release(struct os_range range);
 /* Makes part of a reservation usable. False: no memory, and the range is as before. */
 bool os_commit(struct os_range range);
+/* Undoes a commit: the contents and the right to use them go back. False: nothing happened. */
+bool os_close(struct os_range range);
 /* Gives the pages back to the kernel; they read as zero when next touched. False: nothing happened,
  * and the old contents are still there. */
 bool os_purge(struct os_range range);

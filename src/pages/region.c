@@ -23,7 +23,7 @@ struct layout { size_t meta_bytes, map_bytes, region_bytes; };
 /* Records take at most a 32nd of what they describe; the map has 16 bytes a page. */
 static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
 {
-    size_t map_records = (plain_bytes >> plain.page_shift) + 2 * REGION_COUNT_MAX;
+    size_t map_records = (plain_bytes >> plain.page_shift) + 2 * (size_t)REGION_COUNT_MAX;
 
     return (struct layout){
         .meta_bytes = whole_pages(max_size(plain_bytes / 32, 512 * KiB)),
@@ -54,26 +54,35 @@ static bool reserve_all(struct layout layout)
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
 
+/* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is about
+ * what blocks can use, and regions come in pieces of a sixteenth. */
+static bool start_narrow(size_t limit)
+{
+    size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
+
+    plain.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
+    class_map_start(true);
+    return reserve_all(layout_for(min_size(limit, PLAIN_BYTES_PER_REGION * REGION_BYTES_FIRST),
+                                  plain.region_bytes_next));
+}
+
 bool plain_start(void)
 {
     size_t limit = os_address_space_limit();
-    bool narrow = limit < 4 * REGION_BYTES_FIRST;
+    struct layout widest;
 
     plain.page_shift = log2_of(os_page_bytes());
-    if (!narrow) {
-        for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
-            plain.region_bytes_next = bytes;
-            if (reserve_all(layout_for(PLAIN_BYTES_PER_REGION * bytes, bytes))) {
-                class_map_start(false);
-                return true;
-            }
+    widest = layout_for(PLAIN_BYTES_PER_REGION * REGION_BYTES_FIRST, REGION_BYTES_FIRST);
+    if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes) return start_narrow(limit);
+
+    for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
+        plain.region_bytes_next = bytes;
+        if (reserve_all(layout_for(PLAIN_BYTES_PER_REGION * bytes, bytes))) {
+            class_map_start(false);
+            return true;
         }
-        return false;
     }
-    /* Half of the limit is the most that blocks can use; an eighth of that at a time. */
-    plain.region_bytes_next = round_up(min_size(max_size(limit / 16, 1 * MiB), 1 * GiB), 1 * MiB);
-    class_map_start(true);
-    return reserve_all(layout_for(min_size(limit, REGION_BYTES_FIRST), plain.region_bytes_next));
+    return false;
 }
 
 /* The page map, the class map, then the pages themselves: whatever fails leaves the region as it was. */
@@ -120,7 +129,7 @@ static struct region *add_region(size_t pages)
     struct os_range range;
 
     if (plain.region_count == REGION_COUNT_MAX) return NULL;
-    for (;; bytes = max_size(bytes / 2, pages << plain.page_shift)) {
+    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << plain.page_shift)) {
         if ((size_t)first_page + (bytes >> plain.page_shift) + 1 <= plain.page_count_max) {
             range = os_reserve(bytes, 64 * KiB);
             if (range.base != NULL) break;
@@ -161,4 +170,15 @@ struct page_span plain_grow(size_t pages)
     RELAXED_STORE(region->open_pages, region->open_pages + (uint32_t)step);
     plain.open_bytes += step << plain.page_shift;
     return span;
+}
+
+size_t plain_close_tail(uint32_t first, size_t pages)
+{
+    struct region *region = &plain.region[plain.region_count - 1];
+    size_t bytes = pages << plain.page_shift;
+
+    if (!os_close((struct os_range){ page_address(first), bytes })) return 0;
+    RELAXED_STORE(region->open_pages, region->open_pages - (uint32_t)pages);
+    plain.open_bytes -= bytes;
+    return bytes;
 }

@@ -50,6 +50,10 @@ INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> pla
 
 INLINE bool plain_newest_is_open(void) { return plain.region[plain.region_count - 1].open_pages != 0; }
 
+/* Gives the last open pages of the newest region back, with the right to use them. Returns bytes; 0: the
+ * kernel would not. Under the run lock; the pages are nobody's. */
+size_t plain_close_tail(uint32_t first, size_t pages);
+
 /* The page after the last open one of the newest region. Under the run lock. */
 INLINE uint32_t plain_open_end(void)
 {

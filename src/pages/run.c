@@ -149,7 +149,8 @@ static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state st
         uint32_t next = page + (uint32_t)at;
         size_t part = min_size(page_record(next)->run_pages, pages - at);
 
-        zero &= page_record(next)->state == PAGE_CLEAN;
+        if (page_record(next)->state == PAGE_CLEAN) keeper.clean_leased += part;
+        else zero = false;
         take_front(next, part, PAGE_USED);
         page_record(next)->state = PAGE_INSIDE;
         page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
@@ -197,6 +198,7 @@ static bool take_aligned_run(struct run *run, size_t align_pages, enum page_stat
     skip = pages_to_alignment(page, align_pages);
     if (skip != 0) page = split_free(page, skip);
     run->zero = page_record(page)->state == PAGE_CLEAN;
+    if (run->zero) keeper.clean_leased += run->pages;
     run->page = page;
     take_front(page, run->pages, state);
     return true;
@@ -260,12 +262,12 @@ static NOINLINE void lease_other(struct run *run, size_t align_pages, enum page_
     if (likely(align_pages == 1)) run->page = run_find(run->pages);
     if (likely(run->page != 0)) {
         run->zero = page_record(run->page)->state == PAGE_CLEAN;
+        if (run->zero) keeper.clean_leased += run->pages;
         take_front(run->page, run->pages, state);
         note_dirty_low();
     } else if (!take_hole_or_grow(run, align_pages, state)) {
         return;
     }
-    if (run->zero) keeper.clean_leased += run->pages;
     count_lease(run->pages, state);
 }
 
@@ -377,4 +379,29 @@ void run_put_free(uint32_t page, enum page_state state)
 {
     check(lock_is_mine(&keeper.lock));
     make_free(page, page_record(page)->run_pages, state);
+}
+
+/* ---- giving up the end of the region ---- */
+
+bool runs_close_tail(void)
+{
+    struct hole tail = { 0, 0 };
+    size_t closed = 0;
+
+    lock_take(&keeper.lock);
+    if (plain_newest_is_open()) tail = hole_before(plain_open_end());
+    if (tail.pages > 0) closed = plain_close_tail(tail.first, tail.pages);
+    if (closed != 0) {
+        for (size_t at = 0; at < tail.pages;) {
+            struct page *record = page_record(tail.first + (uint32_t)at);
+            size_t pages = record->run_pages;
+
+            bin_remove(kind_of(record->state), record);
+            (record + pages - 1)->state = PAGE_INSIDE;
+            record->state = PAGE_INSIDE;
+            at += pages;
+        }
+    }
+    lock_give(&keeper.lock);
+    return closed != 0;
 }

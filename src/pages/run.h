@@ -9,7 +9,7 @@
  *
  * Exact sizes come first, so that small runs fit without a search. For larger ones the first set bit at
  * or above a size finds a bin whose every member fits; a few probes in the bin below look for one that
- * fits better. Dirty before clean, low addresses before high ones among the few that are compared.
+ * fits better. Dirty before clean; what was returned last before what was returned long ago.
  *
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
@@ -73,6 +73,9 @@ struct run run_take_dirty(size_t min_pages, size_t max_pages);
 /* Under the lock: puts such a run back, as clean or as dirty. */
 void run_put_free(uint32_t page, enum page_state state);
 
+/* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
+ * elsewhere. True: there were some. */
+bool runs_close_tail(void);
 /* For fork: in the child, where the lock was taken before. */
 void runs_remake(void);
 

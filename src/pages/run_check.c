@@ -5,14 +5,18 @@
 
 struct totals { size_t used, free[FREE_KINDS], large, large_count, free_runs; };
 
-static void check_inside(const struct page *record)
+/* All pages of a slab say what its first page says, and no other page says anything. The links of a free
+ * run share the place of its first page's slab. */
+static void check_pages(const struct page *record)
 {
-    bool slab = record->slab != 0 && record->state == PAGE_USED;
+    uint32_t slab = is_free_state(record->state) ? 0 : record->slab;
 
-    for (size_t i = 1; i + 1 < record->run_pages; i++) {
-        require(record[i].state == PAGE_INSIDE);                                         /* R1 */
+    require(record->class_at == 0 || record->state == PAGE_USED);                        /* R3 */
+    require((record->class_at != 0) == (slab != 0));                                     /* R3 */
+    for (size_t i = 1; i < record->run_pages; i++) {
+        require(record[i].state == PAGE_INSIDE || i + 1 == record->run_pages);           /* R1 */
         require(record[i].class_at == record->class_at);                                 /* R3 */
-        require(!slab || record[i].slab == record->slab);                                /* R3 */
+        require(record[i].slab == slab);                                                 /* R3 */
     }
 }
 
@@ -23,11 +27,10 @@ static void check_run(const struct page *record, struct totals *totals)
 
     require(record->run_pages > 0 && last->run_pages == record->run_pages);              /* R1 */
     require(state == PAGE_USED || state == PAGE_LARGE || is_free_state(state));          /* R1 */
-    check_inside(record);
+    check_pages(record);
     if (is_free_state(state)) {
         require(last->state == state);                                                   /* R1 */
         require((last + 1)->state != state);                                             /* R2 */
-        require(record->class_at == 0);                                                  /* R3 */
         totals->free[state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN] += record->run_pages;
         totals->free_runs++;
         return;
@@ -50,7 +53,7 @@ static size_t check_bin(unsigned kind, unsigned bin)
     for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
         require(page_record(page)->state == (kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN));    /* K2 */
         require(page_record(page)->bin.previous == previous);                            /* K2 */
-        require(bin >= BIN_EXACT_COUNT || page_record(page)->run_pages == bin + 1);      /* K2 */
+        require(bin_of(page_record(page)->run_pages) == bin);                            /* K2 */
         previous = page;
         members++;
     }

@@ -64,6 +64,8 @@ struct slab *slab_open(unsigned class_index, uint16_t arena)
     struct slab *slab = meta_take(shape->record_bytes);
     struct run run;
 
+    /* Under a limit on data the free pages of the region may be what keeps records from growing. */
+    if (unlikely(slab == NULL) && runs_close_tail()) slab = meta_take(shape->record_bytes);
     if (slab == NULL) return NULL;
     run = run_lease(shape->bytes >> plain.page_shift, 1, PAGE_USED);
     if (run.page == 0) {
