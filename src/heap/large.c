@@ -47,10 +47,11 @@ void large_put(void *block, uint32_t page)
     if (unlikely(tidy_after_return())) thread_flush();
 }
 
-/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE. */
+/* Moves pages rather than bytes when there are enough of them. Not under a limit of address space: the
+ * kernel takes the destination away before it finds that it may not map anything there. */
 static void move_contents(void *to, void *from, size_t bytes)
 {
-    if (bytes >= REMAP_BYTES_MIN
+    if (bytes >= REMAP_BYTES_MIN && os_address_space_limit() == SIZE_MAX
         && os_move((struct os_range){ from, bytes }, (struct os_range){ to, bytes }))
         return;
     __builtin_memcpy(to, from, bytes);

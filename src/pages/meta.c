@@ -35,6 +35,17 @@ static bool open_down_to(char *wanted)
     return true;
 }
 
+bool meta_open_ahead(size_t bytes)
+{
+    char *wanted = meta.zone_end - min_size(round_up(bytes, os_page_bytes()), (size_t)(meta.zone_end - meta.zone_base));
+    bool open;
+
+    lock_take(&meta.lock);
+    open = wanted >= meta.open_base || open_down_to(wanted);
+    lock_give(&meta.lock);
+    return open;
+}
+
 static void *cut_record(size_t bytes)
 {
     char *record = meta.next - bytes;

@@ -39,6 +39,9 @@ void meta_start(struct os_range zone);
  * a page when `bytes` is a multiple of the page size. NULL: no memory. */
 void *meta_take(size_t bytes);
 void meta_give(void *record, size_t bytes);
+/* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for blocks
+ * has run out. False: no memory. */
+bool meta_open_ahead(size_t bytes);
 /* For fork: in the child, where the lock was taken before. */
 void meta_remake(void);
 

@@ -20,13 +20,17 @@ static size_t whole_pages(size_t bytes) { return round_up(bytes, max_size(os_pag
 
 struct layout { size_t meta_bytes, map_bytes, region_bytes; };
 
-/* Records take at most a 32nd of what they describe; the map has 16 bytes a page. */
+/* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it: more than
+ * all but the smallest blocks need. The checking flavours know twice as much of each slab. */
+enum { META_SHARE = CHECKED ? 32 : 64 };
+
+/* The map has 16 bytes a page. */
 static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
 {
     size_t map_records = (plain_bytes >> plain.page_shift) + 2 * (size_t)REGION_COUNT_MAX;
 
     return (struct layout){
-        .meta_bytes = whole_pages(max_size(plain_bytes / 32, 512 * KiB)),
+        .meta_bytes = whole_pages(max_size(plain_bytes / (META_SHARE / 2), 512 * KiB)),
         .map_bytes = whole_pages(map_records * sizeof(struct page)),
         .region_bytes = whole_pages(region_bytes),
     };
@@ -98,7 +102,7 @@ static bool open_pages(struct region *region, size_t pages)
         if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
         map_open_end += map_bytes;
     }
-    if (!class_map_open(base, bytes)) return false;
+    if (!class_map_open(base, bytes) || !meta_open_ahead((plain.open_bytes + bytes) / META_SHARE)) return false;
     return os_commit((struct os_range){ base, bytes });
 }
 
