@@ -28,44 +28,54 @@ void cache_init(struct cache *cache)
     }
 }
 
+/* Slot 0 of the loaded magazine. C1 */
+static void **loaded_of(const struct cache *cache, unsigned class_index)
+{
+    return cache->magazine[class_index].limit - cache->rack[class_index].capacity;
+}
+
 static unsigned count_of(const struct cache *cache, unsigned class_index)
 {
-    const struct rack *rack = &cache->rack[class_index];
-
-    return rack->loaded == NULL ? 0 : (unsigned)(cache->magazine[class_index].top - rack->loaded);
+    return (unsigned)(cache->magazine[class_index].top - loaded_of(cache, class_index));
 }
 
 static void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
 {
-    struct rack *rack = &cache->rack[class_index];
-
-    rack->loaded = slots;
-    cache->magazine[class_index] = (struct magazine){ slots + count, slots + rack->capacity };
+    cache->magazine[class_index] =
+        (struct magazine){ slots + count, slots + cache->rack[class_index].capacity };
 }
 
 /* ---- growth ---- */
 
+static void **first_slots_of(struct cache *cache, unsigned class_index)
+{
+    unsigned beyond = class_index > CLASS_OF_1024 ? class_index - CLASS_OF_1024 : 0;
+
+    return cache->first_slots + (class_index - beyond) * (FIRST_CAPACITY + 1)
+         + (beyond > 0 ? FIRST_CAPACITY + 1 + (beyond - 1) * (FIRST_CAPACITY_BEYOND_1024 + 1) : 0);
+}
+
 static void use_first(struct cache *cache, unsigned class_index)
 {
-    unsigned capacity = magazine_capacity(class_index);
+    unsigned full = magazine_capacity(class_index);
+    unsigned first = class_index > CLASS_OF_1024 ? FIRST_CAPACITY_BEYOND_1024 : FIRST_CAPACITY;
+    void **slots = first_slots_of(cache, class_index);
 
-    cache->rack[class_index].capacity = (uint16_t)(capacity < FIRST_CAPACITY ? capacity : FIRST_CAPACITY);
-    cache->first_slots[class_index][0] = NULL;      /* M1 */
-    load_magazine(cache, class_index, cache->first_slots[class_index], 0);
+    cache->rack[class_index].capacity = (uint16_t)(full < first ? full : first);
+    slots[0] = NULL;            /* M1 */
+    load_magazine(cache, class_index, slots, 0);
 }
 
 /* Magazines in place are never traded, even when their class needs no larger ones. */
-static bool is_full_size(const struct cache *cache, unsigned class_index)
+static bool is_full_size(struct cache *cache, unsigned class_index)
 {
-    const struct rack *rack = &cache->rack[class_index];
-
-    return rack->capacity == magazine_capacity(class_index)
-        && rack->loaded != cache->first_slots[class_index];
+    return cache->rack[class_index].capacity == magazine_capacity(class_index)
+        && loaded_of(cache, class_index) != first_slots_of(cache, class_index);
 }
 
 static void give_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned capacity)
 {
-    if (slots != NULL && slots != cache->first_slots[class_index])
+    if (slots != first_slots_of(cache, class_index))
         meta_give(slots, magazine_bytes(capacity));
 }
 
@@ -74,7 +84,7 @@ static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity
 {
     struct rack *rack = &cache->rack[class_index];
     unsigned count = count_of(cache, class_index), old_capacity = rack->capacity;
-    void **old = rack->loaded;
+    void **old = loaded_of(cache, class_index);
     void **slots = meta_take(magazine_bytes(capacity));
 
     if (slots == NULL) return;
@@ -109,7 +119,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
     unsigned count = rack->spare_count;
 
     rack->spare_count = (uint16_t)count_of(cache, class_index);
-    rack->spare = rack->loaded;
+    rack->spare = loaded_of(cache, class_index);
     load_magazine(cache, class_index, slots, count);
 }
 
@@ -119,7 +129,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
 static bool drop_nothings(struct cache *cache, unsigned class_index)
 {
     struct magazine *magazine = &cache->magazine[class_index];
-    void **bottom = cache->rack[class_index].loaded;
+    void **bottom = loaded_of(cache, class_index);
 
     while (magazine->top != bottom && *magazine->top == NULL) magazine->top--;
     return magazine->top != bottom;
@@ -128,22 +138,24 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
 /* From the arena: a full magazine that is ready, else blocks from slabs. */
 static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    unsigned capacity = cache->rack[class_index].capacity;
+    void **slots = loaded_of(cache, class_index);
     unsigned count;
 
     if (is_full_size(cache, class_index)) {
-        void **full = depot_take_full(arena, class_index, rack->loaded);
+        void **full = depot_take_full(arena, class_index, slots);
         if (full != NULL) {
-            load_magazine(cache, class_index, full, rack->capacity);
-            if (drop_nothings(cache, class_index)) return true;     /* else it is empty, and ours to fill */
+            load_magazine(cache, class_index, full, capacity);
+            if (drop_nothings(cache, class_index)) return true;
+            slots = full;       /* it is empty, and ours to fill */
         }
     } else {
-        count = depot_take_some(arena, class_index, rack->loaded, rack->capacity);
-        load_magazine(cache, class_index, rack->loaded, count);
+        count = depot_take_some(arena, class_index, slots, capacity);
+        load_magazine(cache, class_index, slots, count);
         if (drop_nothings(cache, class_index)) return true;
     }
-    count = arena_fill(arena, class_index, rack->loaded, rack->capacity);
-    load_magazine(cache, class_index, rack->loaded, count);
+    count = arena_fill(arena, class_index, slots, capacity);
+    load_magazine(cache, class_index, slots, count);
     return count > 0;
 }
 
@@ -154,7 +166,7 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     bool filled;
 
     cache->refills++;
-    if (rack->loaded == NULL) use_first(cache, class_index);
+    if (rack->capacity == 0) use_first(cache, class_index);
     if (drop_nothings(cache, class_index)) return true;
     if (rack->spare_count > 0) {
         swap_magazines(cache, class_index);
@@ -174,13 +186,13 @@ bool cache_refill(struct cache *cache, unsigned class_index)
 /* The older half goes; what was freed last is likely to be warm and is wanted first. */
 static void drain_half(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    void **slots = loaded_of(cache, class_index);
     unsigned count = count_of(cache, class_index);
     unsigned half = (count + 1) / 2;
 
-    arenas_drain(class_index, rack->loaded + 1, half);
-    __builtin_memmove(rack->loaded + 1, rack->loaded + 1 + half, (count - half) * sizeof(void *));
-    load_magazine(cache, class_index, rack->loaded, count - half);
+    arenas_drain(class_index, slots + 1, half);
+    __builtin_memmove(slots + 1, slots + 1 + half, (count - half) * sizeof(void *));
+    load_magazine(cache, class_index, slots, count - half);
 }
 
 /* The spare magazine, which is full, goes home to the arena of its blocks: into the depot, which gives an
@@ -208,7 +220,7 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     struct rack *rack = &cache->rack[class_index];
 
     cache->overflows++;
-    if (rack->loaded == NULL) use_first(cache, class_index);
+    if (rack->capacity == 0) use_first(cache, class_index);
     else grow_if_pressed(cache, class_index);
 
     if (count_of(cache, class_index) == rack->capacity) {
@@ -230,31 +242,31 @@ void cache_drain_all(struct cache *cache)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct rack *rack = &cache->rack[class_index];
 
-        if (rack->loaded == NULL) continue;
-        arenas_drain(class_index, rack->loaded + 1, count_of(cache, class_index));
+        if (rack->capacity == 0) continue;
+        arenas_drain(class_index, loaded_of(cache, class_index) + 1, count_of(cache, class_index));
         if (rack->spare != NULL) {
             arenas_drain(class_index, rack->spare + 1, rack->spare_count);
             meta_give(rack->spare, magazine_bytes(rack->capacity));
         }
-        give_magazine(cache, class_index, rack->loaded, rack->capacity);
+        give_magazine(cache, class_index, loaded_of(cache, class_index), rack->capacity);
     }
     cache_init(cache);
 }
 
-void cache_check(const struct cache *cache)
+void cache_check(struct cache *cache)
 {
     require(cache->nothing == NULL);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct rack *rack = &cache->rack[class_index];
         const struct magazine *magazine = &cache->magazine[class_index];
+        void **loaded = loaded_of(cache, class_index);
 
-        if (rack->loaded == NULL) {
+        if (rack->capacity == 0) {
             require(magazine->top == &cache->nothing && magazine->limit == magazine->top);       /* C1 */
             continue;
         }
-        require(rack->loaded[0] == NULL);                                                /* M1 */
-        require(magazine->limit == rack->loaded + rack->capacity);                       /* C1 */
-        require(magazine->top >= rack->loaded && magazine->top <= magazine->limit);      /* M2 */
+        require(loaded[0] == NULL);                                                      /* M1 */
+        require(magazine->top >= loaded && magazine->top <= magazine->limit);            /* C1, M2 */
         require(rack->spare == NULL || is_full_size(cache, class_index));                /* C2 */
         require(rack->spare != NULL || rack->spare_count == 0);
     }

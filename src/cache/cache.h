@@ -2,14 +2,16 @@
  *
  * A cache is one page of metadata:
  *
- *      magazine[37]        top and limit of the loaded magazine of each class: all that the hot path reads
- *      rack[37]            where the magazines are, and the second one
- *      first_slots[37]     the first magazine of each class, 7 blocks, so that a small thread needs nothing else
+ *      magazine[53]        top and limit of the loaded magazine of each class: all that the hot path reads
+ *      rack[53]            the second magazine, and how large both are
+ *      first_slots         the first magazine of each class, in place, so that a small thread needs nothing
+ *                          else: 7 blocks up to 1 KiB, 2 blocks beyond
  *
  * A class starts with its first magazine, grows to a middle one and then to a pair of full-size ones,
  * as its traffic asks; only full-size ones are traded at depots.
  *
- * C1  magazine[c].limit == rack[c].loaded + rack[c].capacity, or both at nothing when the class is unused
+ * C1  the loaded magazine's slot 0 is magazine[c].limit - rack[c].capacity; a class that is unused has
+ *     capacity 0 and the slot `nothing`
  * C2  rack[c].spare is NULL unless capacity is magazine_capacity(c)
  * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
  * SPDX-License-Identifier: MIT
@@ -20,13 +22,14 @@
 #include "../arenas/arena.h"
 #include "../os/thread_slot.h"
 
-enum { FIRST_CAPACITY = 7, MIDDLE_CAPACITY = 31 };
+enum { FIRST_CAPACITY = 7, FIRST_CAPACITY_BEYOND_1024 = 2, MIDDLE_CAPACITY = 31 };
+enum { FIRST_SLOTS = (FIRST_CAPACITY + 1) * (CLASS_OF_1024 + 1)
+                   + (FIRST_CAPACITY_BEYOND_1024 + 1) * (CLASS_COUNT - CLASS_OF_1024 - 1) };
 
 struct rack {
-    void **loaded;              /* slot 0 of the magazine in use; NULL: the class is unused */
     void **spare;               /* C2 */
     uint16_t spare_count;
-    uint16_t capacity;          /* of loaded, and of spare */
+    uint16_t capacity;          /* of the loaded one, and of spare; C1 */
     uint16_t pressure;          /* refills and overflows at this capacity */
     uint16_t unused;
 };
@@ -38,7 +41,7 @@ struct cache {
     struct cache *next, *previous;              /* under LOCK_THREADS */
     uint64_t refills, overflows;                /* statistics */
     struct rack rack[CLASS_COUNT];
-    void *first_slots[CLASS_COUNT][FIRST_CAPACITY + 1];
+    void *first_slots[FIRST_SLOTS];
 };
 
 /* What a thread's slot points at before its first call and after its end: no blocks, no room. */
@@ -86,6 +89,6 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
 
-void cache_check(const struct cache *cache);
+void cache_check(struct cache *cache);
 
 #endif

@@ -93,15 +93,10 @@ struct cache *heap_attach(void)
     return cache;
 }
 
-static void check_one_cache(const struct cache *cache, void *mine)
-{
-    if (cache == mine) cache_check(cache);      /* others are being changed by their owners */
-}
-
 void heap_check_all(void)
 {
     if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
-    threads_visit(check_one_cache, thread_cache());
+    if (!cache_is_constant(thread_cache())) cache_check(thread_cache());    /* others are their owners' */
     heap_lock_all();
     arenas_check();
     run_check_all();

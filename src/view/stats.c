@@ -22,12 +22,12 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
     stats->refills += RELAXED_LOAD(cache->refills);
     stats->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        void **loaded = RELAXED_LOAD(cache->rack[class_index].loaded);
         void **top = RELAXED_LOAD(cache->magazine[class_index].top);
+        void **limit = RELAXED_LOAD(cache->magazine[class_index].limit);
+        size_t capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
         size_t blocks = RELAXED_LOAD(cache->rack[class_index].spare_count);
 
-        if (loaded != NULL && top >= loaded && top <= loaded + magazine_capacity(class_index))
-            blocks += (size_t)(top - loaded);
+        if (top <= limit && (size_t)(limit - top) <= capacity) blocks += capacity - (size_t)(limit - top);
         stats->cached += blocks * class_bytes[class_index];
     }
 }
