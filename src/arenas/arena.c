@@ -63,20 +63,23 @@ static void unlist_slab(struct shelf *shelf, struct slab *slab)
 
 /* ---- fill ---- */
 
-static struct slab *open_slab(struct arena *arena, unsigned class_index)
+static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct shelf *shelf = &arena->shelf[class_index];
-    struct slab *slab = slab_open(class_index, (uint16_t)arena->index);
+    struct slab *slab;
 
-    if (slab == NULL) return NULL;
+    if (!may_grow && run_lease_would_grow(slab_shape[class_index].bytes >> plain.page_shift)) return false;
+    slab = slab_open(class_index, (uint16_t)arena->index);
+    if (slab == NULL) return false;
     depots_open();
     shelf->slab_count++;
     shelf->slab_free_blocks += slab->free_count;
     list_slab(shelf, slab);
-    return slab;
+    return true;
 }
 
-unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
+unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
+                    bool may_grow)
 {
     struct shelf *shelf = &arena->shelf[class_index];
     void **end = slots + wanted + 1;
@@ -88,7 +91,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         struct slab *slab;
         unsigned got;
 
-        if (shelf->partial == 0 && (left < wanted || open_slab(arena, class_index) == NULL)) break;
+        if (shelf->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow))) break;
         slab = slab_record(shelf->partial);
         got = slab_fill(slab, end, left);
         end -= got;

@@ -79,8 +79,10 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
  * how many. */
 unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
 
-/* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory. */
-unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
+/* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory, or none
+ * without opening more of the region, when that is not allowed. */
+unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
+                    bool may_grow);
 /* Takes back those of the blocks that are this arena's, and moves the others to the front.
  * Returns how many others. */
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);

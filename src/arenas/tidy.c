@@ -12,6 +12,7 @@ static struct {
     struct lock lock;               /* the helper's life */
     bool helper_runs;               /* under lock */
     uint32_t threads;               /* atomic: threads with caches */
+    size_t looked_bytes;            /* atomic: the open region when reclaiming was last thought of */
     size_t peak_pages;              /* one thread: the most pages in use since the depots were emptied */
 } tidy;
 
@@ -77,6 +78,40 @@ static bool want_helper(void)
     RELAXED_STORE(tidy.helper_runs, runs);
     lock_give(&tidy.lock);
     return runs;
+}
+
+/* ---- before growth ---- */
+
+/* Free memory in slabs that are in use, as of a moment ago. */
+static READS_UNLOCKED size_t slab_free_bytes(void)
+{
+    size_t bytes = 0;
+
+    for (unsigned index = 0; index < arena_limit; index++) {
+        const struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
+            bytes += arena->shelf[class_index].slab_free_blocks * class_bytes[class_index];
+    }
+    return bytes;
+}
+
+/* The region has grown by an eighth since the last look. */
+READS_UNLOCKED bool tidy_could_reclaim(void)
+{
+    return plain.open_bytes >= tidy.looked_bytes + tidy.looked_bytes / 8 + RECLAIM_BYTES_MIN;
+}
+
+bool tidy_reclaim(void)
+{
+    size_t free_bytes;
+
+    if (!tidy_could_reclaim()) return false;
+    RELAXED_STORE(tidy.looked_bytes, plain.open_bytes);
+    free_bytes = slab_free_bytes();
+    if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < plain.open_bytes / 8) return false;
+    arenas_clear();
+    return true;
 }
 
 /* ---- the door ---- */

@@ -23,6 +23,12 @@ void tidy_thread_count(unsigned count);
  * caller, who is its only thread, should empty its magazines. */
 bool tidy_after_return(void);
 
+/* Before the region opens further: cached blocks, scattered over slabs that are otherwise free, may hold more
+ * memory than is wanted. Could emptying the depots be worth it, as of a moment ago? */
+bool tidy_could_reclaim(void);
+/* Empties them when it is. True: the caller should empty its own magazines too. Called without a lock. */
+bool tidy_reclaim(void);
+
 /* For fork. In the child the helper is gone. */
 void tidy_lock(void);
 void tidy_unlock(void);

@@ -30,6 +30,7 @@
 #define PURGE_KEEP_BYTES (64 * KiB)
 #define REMAP_BYTES_MIN (64 * KiB)
 #define CLEAR_BYTES_MAX (128 * KiB)
+#define RECLAIM_BYTES_MIN (128 * KiB)
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u         /* with its empty bottom slot exactly 1 KiB of pointers */
@@ -47,6 +48,7 @@
 #define PURGE_KEEP_BYTES (1 * MiB)
 #define REMAP_BYTES_MIN (1 * MiB)
 #define CLEAR_BYTES_MAX (32 * MiB)       /* calloc clears stale pages up to here, beyond it purges them */
+#define RECLAIM_BYTES_MIN (1 * MiB)      /* free memory in slabs worth emptying caches for */
 #define AUDIT_PERIOD 4096u
 #endif
 

@@ -136,7 +136,7 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
 }
 
 /* From the arena: a full magazine that is ready, else blocks from slabs. */
-static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index)
+static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
 {
     unsigned capacity = cache->rack[class_index].capacity;
     void **slots = loaded_of(cache, class_index);
@@ -154,16 +154,26 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
         load_magazine(cache, class_index, slots, count);
         if (drop_nothings(cache, class_index)) return true;
     }
-    count = arena_fill(arena, class_index, slots, capacity);
+    count = arena_fill(arena, class_index, slots, capacity, may_grow);
     load_magazine(cache, class_index, slots, count);
     return count > 0;
+}
+
+static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
+{
+    struct arena *arena = arena_choose(cache->arena, cache);
+    bool filled;
+
+    if (arena == NULL) return false;
+    cache->arena = arena;
+    filled = refill_from(arena, cache, class_index, may_grow);
+    lock_give(&arena->lock);
+    return filled;
 }
 
 bool cache_refill(struct cache *cache, unsigned class_index)
 {
     struct rack *rack = &cache->rack[class_index];
-    struct arena *arena;
-    bool filled;
 
     cache->refills++;
     if (rack->capacity == 0) use_first(cache, class_index);
@@ -173,12 +183,10 @@ bool cache_refill(struct cache *cache, unsigned class_index)
         if (drop_nothings(cache, class_index)) return true;
     }
     grow_if_pressed(cache, class_index);
-    arena = arena_choose(cache->arena, cache);
-    if (arena == NULL) return false;
-    cache->arena = arena;
-    filled = refill_from(arena, cache, class_index);
-    lock_give(&arena->lock);
-    return filled;
+    if (refill_once(cache, class_index, !tidy_could_reclaim())) return true;
+    if (tidy_reclaim()) cache_drain_all(cache);
+    if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+    return refill_once(cache, class_index, true);
 }
 
 /* ---- full ---- */

@@ -118,7 +118,7 @@ void *stray_take(unsigned class_index)
     void *slots[2] = { NULL, NULL };
 
     if (arena == NULL) return NULL;
-    (void)arena_fill(arena, class_index, slots, 1);
+    (void)arena_fill(arena, class_index, slots, 1, true);
     lock_give(&arena->lock);
     return slots[1];
 }

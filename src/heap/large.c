@@ -27,16 +27,20 @@ static void make_zero(char *block, size_t bytes)
 
 void *large_take(size_t size, size_t align, bool zero)
 {
+    size_t pages, align_pages;
     struct run run;
     char *block;
 
     if (unlikely(cache_is_constant(thread_cache())) && heap_attach() == NULL) return NULL;
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
-    run = run_lease(max_size(pages_for(size), 1), max_size(align >> plain.page_shift, 1), PAGE_LARGE);
+    pages = max_size(pages_for(size), 1);
+    align_pages = max_size(align >> plain.page_shift, 1);
+    if (unlikely(run_lease_would_grow(pages)) && tidy_reclaim()) thread_flush();
+    run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) return NULL;
     block = page_address(run.page);
-    if (zero && !run.zero) make_zero(block, (size_t)run.pages << plain.page_shift);
+    if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
     return block;
 }
 

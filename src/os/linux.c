@@ -273,7 +273,7 @@ static void (*end_hook)(void);
 static void end_key_destructor(void *unused)
 {
     (void)unused;
-    end_hook();
+    RELAXED_LOAD(end_hook)();
 }
 
 static void make_end_key(void) { end_key_made = pthread_key_create(&end_key, end_key_destructor) == 0; }

@@ -61,6 +61,8 @@ void runs_start(void);
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state);
 /* Gives a used run back; merges it with free neighbours. */
 void run_return(uint32_t page);
+/* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
+bool run_lease_would_grow(size_t pages);
 /* Grows a large run in place to `pages` by taking from a free right neighbour. `zero` tells whether the
  * added part reads as zero. False: there is no room, nothing happened. */
 bool run_extend(uint32_t page, size_t pages, bool *zero);

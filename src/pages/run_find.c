@@ -90,6 +90,14 @@ uint32_t run_find_aligned(size_t pages, size_t align_pages)
     return page != 0 ? page : find_aligned(&keeper.bins[FREE_CLEAN], pages, align_pages);
 }
 
+READS_UNLOCKED bool run_lease_would_grow(size_t pages)
+{
+    unsigned fitting = bin_fitting(pages);
+
+    return first_bin_from(&keeper.bins[FREE_DIRTY], fitting) == BIN_COUNT
+        && first_bin_from(&keeper.bins[FREE_CLEAN], fitting) == BIN_COUNT;
+}
+
 /* ---- holes ---- */
 
 struct hole hole_after(uint32_t page, size_t enough)
