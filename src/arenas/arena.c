@@ -210,24 +210,10 @@ void arenas_close_empty(void)
     }
 }
 
-/* The lock of `making` keeps the set of arenas as it is meanwhile. */
-void arenas_lock(void)
+/* The lock of `making` comes first: it keeps the set of arenas as it is meanwhile. */
+void arenas_each_lock(void (*visit)(struct lock *lock))
 {
-    lock_take(&making);
+    visit(&making);
     for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
-        if (arenas[index] != NULL) lock_take(&arenas[index]->lock);
-}
-
-void arenas_unlock(void)
-{
-    for (unsigned index = ARENA_COUNT_MAX; index-- > 0;)
-        if (arenas[index] != NULL) lock_give(&arenas[index]->lock);
-    lock_give(&making);
-}
-
-void arenas_remake(void)
-{
-    for (unsigned index = ARENA_COUNT_MAX; index-- > 0;)
-        if (arenas[index] != NULL) lock_remake(&arenas[index]->lock);
-    lock_remake(&making);
+        if (arenas[index] != NULL) visit(&arenas[index]->lock);
 }

@@ -89,9 +89,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
 void arena_check(const struct arena *arena);
 
 /* For fork and for walks: every arena's lock, in the order of their numbers. */
-void arenas_lock(void);
-void arenas_unlock(void);
-void arenas_remake(void);
+void arenas_each_lock(void (*visit)(struct lock *lock));
 /* Under those locks. */
 void arenas_check(void);
 

@@ -29,6 +29,8 @@ static struct arena *take_arena(struct arena *arena, const void *user)
 
 struct arena *arena_choose(struct arena *last, const void *user)
 {
+    struct arena *hop;
+
     if (likely(last != NULL) && likely(lock_try(&last->lock))) {
         last->last_user = user;
         return last;
@@ -39,5 +41,6 @@ struct arena *arena_choose(struct arena *last, const void *user)
         return take_arena(placed, user);
     }
     RELAXED_STORE(arena_choices.hops, RELAXED_LOAD(arena_choices.hops) + 1);
-    return take_arena(arena_at(os_core_current() % arena_limit), user);
+    hop = arena_at(os_core_current() % arena_limit);
+    return take_arena(hop != NULL ? hop : last, user);
 }

@@ -123,6 +123,7 @@ static void clear_depot(struct arena *arena, unsigned class_index)
     opened_count = depot->opened_count;
     depot->opened = NULL;
     depot->opened_count = 0;
+    depot->full_low = 0;
     lock_give(&arena->lock);
     if (opened != NULL) {
         arenas_drain(class_index, opened + 1, opened_count);

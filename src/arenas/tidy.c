@@ -123,12 +123,10 @@ bool tidy_after_return(void)
     return tidy_at_once();
 }
 
-void tidy_lock(void) { lock_take(&tidy.lock); }
-void tidy_unlock(void) { lock_give(&tidy.lock); }
+void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }
 
-void tidy_remake(void)
+void tidy_forget_helper(void)
 {
     tidy.helper_runs = false;
     os_threads_forget();
-    lock_remake(&tidy.lock);
 }

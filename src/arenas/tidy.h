@@ -29,9 +29,9 @@ bool tidy_could_reclaim(void);
 /* Empties them when it is. True: the caller should empty its own magazines too. Called without a lock. */
 bool tidy_reclaim(void);
 
-/* For fork. In the child the helper is gone. */
-void tidy_lock(void);
-void tidy_unlock(void);
-void tidy_remake(void);
+/* For fork and for walks. */
+void tidy_each_lock(void (*visit)(struct lock *lock));
+/* In the child of a fork: the helper is not there. */
+void tidy_forget_helper(void);
 
 #endif

@@ -6,6 +6,12 @@
 #include "port.h"
 
 static unsigned spin_pauses = 64;    /* constant after start-up */
+static uintptr_t forking_thread;     /* atomic: its mark; compared by all with their own */
+
+static bool forking_thread_is_me(void)
+{
+    return RELAXED_LOAD(forking_thread) == port_thread_mark();
+}
 
 void lock_set_spin(unsigned pauses) { spin_pauses = pauses; }
 
@@ -14,14 +20,9 @@ void lock_init(struct lock *lock, enum lock_rank rank)
     *lock = (struct lock){ .state = LOCK_FREE, .rank = (uint32_t)rank };
 }
 
-void lock_remake(struct lock *lock)
-{
-    lock_witness_give(lock);
-    __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELAXED);
-}
-
 static bool spin_and_try(struct lock *lock)
 {
+    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FORKING) return false;
     for (unsigned pause = 0; pause < spin_pauses; pause++) {
         if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FREE) {
             uint32_t expected = LOCK_FREE;
@@ -34,18 +35,34 @@ static bool spin_and_try(struct lock *lock)
     return false;
 }
 
+/* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot know
+ * whether others still sleep. False: it is ours already, because we are forking. */
+static bool sleep_and_take(struct lock *lock, bool *slept)
+{
+    for (;;) {
+        uint32_t state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
+
+        if (state == LOCK_FORKING) {
+            if (forking_thread_is_me()) return false;
+        } else if (state != LOCK_HELD_WITH_SLEEPERS) {
+            if (!__atomic_compare_exchange_n(&lock->state, &state, LOCK_HELD_WITH_SLEEPERS, false,
+                                             __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                continue;
+            if (state == LOCK_FREE) return true;
+            state = LOCK_HELD_WITH_SLEEPERS;
+        }
+        port_wait(&lock->state, state);
+        *slept = true;
+    }
+}
+
 void lock_take_contended(struct lock *lock)
 {
     bool slept = false;
 
-    if (!spin_and_try(lock)) {
-        /* From here on the lock is taken in the state that says "wake somebody", because we cannot
-         * know whether others still sleep. */
-        while (__atomic_exchange_n(&lock->state, LOCK_HELD_WITH_SLEEPERS, __ATOMIC_ACQUIRE)
-               != LOCK_FREE) {
-            port_wait(&lock->state, LOCK_HELD_WITH_SLEEPERS);
-            slept = true;
-        }
+    if (!spin_and_try(lock) && !sleep_and_take(lock, &slept)) {
+        lock_witness_pass(lock);
+        return;
     }
     lock->taken++;
     lock->contended++;
@@ -53,7 +70,40 @@ void lock_take_contended(struct lock *lock)
     lock_witness_take(lock);
 }
 
-void lock_wake(struct lock *lock) { port_wake(&lock->state); }
+void lock_give_contended(struct lock *lock)
+{
+    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FORKING) return;
+    __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE);
+    port_wake(&lock->state, 1);
+}
+
+/* ---- fork ---- */
+
+void lock_fork_begins(void) { RELAXED_STORE(forking_thread, port_thread_mark()); }
+void lock_fork_ends(void) { RELAXED_STORE(forking_thread, (uintptr_t)0); }
+
+void lock_take_for_fork(struct lock *lock)
+{
+    lock_take(lock);
+    /* Those who sleep for HELD_WITH_SLEEPERS stay asleep, and are woken with the others at the end. */
+    __atomic_store_n(&lock->state, LOCK_FORKING, __ATOMIC_RELAXED);
+}
+
+/* A lock that was made meanwhile, by another handler of the fork, is not marked. */
+void lock_give_after_fork(struct lock *lock)
+{
+    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) != LOCK_FORKING) return;
+    lock_witness_give(lock);
+    __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE);
+    port_wake(&lock->state, INT32_MAX);
+}
+
+void lock_remake(struct lock *lock)
+{
+    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) != LOCK_FORKING) return;
+    lock_witness_give(lock);
+    __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELAXED);
+}
 
 #if defined(PRAIRIE_CHECK) && PRAIRIE_CHECK >= 1
 
@@ -71,9 +121,17 @@ static __thread struct witness witness __attribute__((tls_model("initial-exec"))
 
 void lock_witness_take(const struct lock *lock)
 {
-    for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT; rank++)
+    for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !forking_thread_is_me(); rank++)
         require(witness.rank_count[rank] == 0);
-    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0);
+    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0 || forking_thread_is_me());
+    witness.rank_count[lock->rank]++;
+    if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
+    witness.held_count++;
+}
+
+/* Held once more by the thread that forks, out of order; given like any other. */
+void lock_witness_pass(const struct lock *lock)
+{
     witness.rank_count[lock->rank]++;
     if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
     witness.held_count++;

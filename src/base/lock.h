@@ -4,6 +4,9 @@
  * compare-and-swap and giving it one exchange; only a lock with sleepers costs a system call.
  * A contended taker spins for a short while first, unless the process has one core.
  *
+ * A fork takes all locks and marks them: the forking thread passes through marked locks, because other
+ * handlers of the same fork may allocate; all others wait.
+ *
  * The ranks below are the order: a thread may take a lock only when every lock it holds has a lower
  * rank (equal for arenas, which fork takes by index). The check flavours abort when it is broken.
  * SPDX-License-Identifier: MIT
@@ -25,7 +28,7 @@ enum lock_rank {
     LOCK_RANK_COUNT
 };
 
-enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS };
+enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING };
 
 struct lock {
     uint32_t state;         /* atomic; partner of itself */
@@ -37,19 +40,26 @@ struct lock {
 
 void lock_init(struct lock *lock, enum lock_rank rank);
 NOINLINE void lock_take_contended(struct lock *lock);
-NOINLINE void lock_wake(struct lock *lock);
-/* For the child of a fork, whose one thread held the lock when it forked: nobody sleeps on it here. */
+NOINLINE void lock_give_contended(struct lock *lock);
+/* The three of a fork: take and mark; give in the parent; make free in the child, where nobody sleeps. */
+void lock_take_for_fork(struct lock *lock);
+void lock_give_after_fork(struct lock *lock);
 void lock_remake(struct lock *lock);
+/* Called when all are taken, and before the first is given or remade, by the thread that forks. */
+void lock_fork_begins(void);
+void lock_fork_ends(void);
 /* How many pauses a taker spins before it sleeps; 0 with one core. */
 void lock_set_spin(unsigned pauses);
 
 #if defined(PRAIRIE_CHECK) && PRAIRIE_CHECK >= 1
 void lock_witness_take(const struct lock *lock);
 void lock_witness_give(const struct lock *lock);
+void lock_witness_pass(const struct lock *lock);
 bool lock_is_mine(const struct lock *lock);
 #else
 INLINE void lock_witness_take(const struct lock *lock) { (void)lock; }
 INLINE void lock_witness_give(const struct lock *lock) { (void)lock; }
+INLINE void lock_witness_pass(const struct lock *lock) { (void)lock; }
 INLINE bool lock_is_mine(const struct lock *lock) { (void)lock; return true; }
 #endif
 
@@ -72,10 +82,12 @@ INLINE void lock_take(struct lock *lock)
 
 INLINE void lock_give(struct lock *lock)
 {
+    uint32_t expected = LOCK_HELD;
+
     lock_witness_give(lock);
-    if (unlikely(__atomic_exchange_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE)
-                 == LOCK_HELD_WITH_SLEEPERS))
-        lock_wake(lock);
+    if (unlikely(!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_FREE, false,
+                                              __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+        lock_give_contended(lock);
 }
 
 #endif

@@ -11,8 +11,10 @@
 
 /* Sleeps while *word == expected; may return early. Partner of port_wake. */
 void port_wait(const uint32_t *word, uint32_t expected);
-/* Wakes one sleeper on word. */
-void port_wake(uint32_t *word);
+/* Wakes up to `count` sleepers on word. */
+void port_wake(uint32_t *word, int count);
+/* What no other living thread has, and what a forking thread keeps in the child; not 0. */
+uintptr_t port_thread_mark(void);
 /* Writes to the standard error; keeps errno, ignores failure. */
 void port_write_error(const char *text, size_t length_bytes);
 /* Ends the process with SIGABRT. */

@@ -127,12 +127,11 @@ void stray_put(unsigned class_index, void *block) { arenas_drain(class_index, &b
 
 /* ---- fork and visits ---- */
 
-void threads_lock(void) { lock_take(&list_lock); }
-void threads_unlock(void) { lock_give(&list_lock); }
+void threads_each_lock(void (*visit)(struct lock *lock)) { visit(&list_lock); }
 
 /* The blocks in the other threads' magazines are lost to the child: their owners may have been in the
  * middle of a push when the memory was copied. */
-void threads_remake(void)
+void threads_forget_others(void)
 {
     struct cache *mine = thread_cache();
 
@@ -140,7 +139,6 @@ void threads_remake(void)
     oldest = NULL;
     in_use = 0;
     if (!cache_is_constant(mine)) list_add(mine);
-    lock_remake(&list_lock);
 }
 
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)

@@ -30,11 +30,10 @@ void stray_put(unsigned class_index, void *block);
 /* Gives back what the calling thread's magazines hold. */
 void thread_flush(void);
 
-/* For fork: locks the list; gives it back in the parent; in the child, where the other threads are gone,
- * forgets their caches. */
-void threads_lock(void);
-void threads_unlock(void);
-void threads_remake(void);
+/* For fork and for walks. */
+void threads_each_lock(void (*visit)(struct lock *lock));
+/* In the child of a fork, where the other threads are not. */
+void threads_forget_others(void);
 
 /* Calls `visit` for each cache, under the list's lock. Owners may be changing them. */
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);

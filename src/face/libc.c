@@ -36,10 +36,15 @@ void *__libc_valloc(size_t size) ALIAS_OF(prairie_valloc);
 void *__libc_pvalloc(size_t size) ALIAS_OF(prairie_pvalloc);
 int __posix_memalign(void **block, size_t align, size_t size) ALIAS_OF(prairie_posix_memalign);
 
-/* Before main, when the environment is there: the options, and what they ask for. */
-__attribute__((constructor)) static void read_options(void)
+/* Before main, when the environment is there: the options, what they ask for, and our place among the
+ * program's fork handlers. */
+__attribute__((constructor)) static void prepare_process(void)
 {
     options_parse(os_setting("PRAIRIE_CONF"));
     if (option_arenas() != 0) arena_limit = option_arenas();
-    if (option_stats_print()) os_at_exit(prairie_stats_print);
+    if (option_stats_print()) {
+        os_keep_error_output();
+        os_at_exit(prairie_stats_print);
+    }
+    (void)heap_attach();            /* registers for fork before main does */
 }

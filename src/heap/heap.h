@@ -52,8 +52,6 @@ void misuse_check_size(const void *pointer, size_t size);
 
 COLD void *refuse_memory(void);     /* sets ENOMEM, returns NULL */
 
-void heap_lock_all(void);
-void heap_unlock_all(void);
 /* Walks everything that prairie knows; aborts on a broken invariant. */
 void heap_check_all(void);
 /* In the audit flavour, now and then. */

@@ -12,37 +12,38 @@ static struct lock start_lock = { .state = LOCK_FREE, .rank = LOCK_START };
 static bool started;                /* written under start_lock; published with release */
 static bool hooked;                 /* fork handlers are in place */
 
-static void before_fork(void) { heap_lock_all(); }
-static void after_fork_in_parent(void) { heap_unlock_all(); }
+/* Every lock of the process, in the order of ranks. */
+static void each_lock(void (*visit)(struct lock *lock))
+{
+    visit(&start_lock);
+    threads_each_lock(visit);
+    tidy_each_lock(visit);
+    arenas_each_lock(visit);
+    visit(&keeper.lock);
+    visit(&meta.lock);
+}
+
+static void take_lock(struct lock *lock) { lock_take(lock); }
+static void give_lock(struct lock *lock) { lock_give(lock); }
+
+static void before_fork(void)
+{
+    each_lock(lock_take_for_fork);
+    lock_fork_begins();
+}
+
+static void after_fork_in_parent(void)
+{
+    lock_fork_ends();
+    each_lock(lock_give_after_fork);
+}
 
 static void after_fork_in_child(void)
 {
-    meta_remake();
-    runs_remake();
-    arenas_remake();
-    tidy_remake();
-    threads_remake();
-    lock_remake(&start_lock);
-}
-
-void heap_lock_all(void)
-{
-    lock_take(&start_lock);
-    threads_lock();
-    tidy_lock();
-    arenas_lock();
-    lock_take(&keeper.lock);
-    lock_take(&meta.lock);
-}
-
-void heap_unlock_all(void)
-{
-    lock_give(&meta.lock);
-    lock_give(&keeper.lock);
-    arenas_unlock();
-    tidy_unlock();
-    threads_unlock();
-    lock_give(&start_lock);
+    lock_fork_ends();
+    threads_forget_others();
+    tidy_forget_helper();
+    each_lock(lock_remake);
 }
 
 static bool start_once(void)
@@ -97,10 +98,10 @@ void heap_check_all(void)
 {
     if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
     if (!cache_is_constant(thread_cache())) cache_check(thread_cache());    /* others are their owners' */
-    heap_lock_all();
+    each_lock(take_lock);
     arenas_check();
     run_check_all();
-    heap_unlock_all();
+    each_lock(give_lock);
 }
 
 void heap_audit(void)

@@ -96,6 +96,13 @@ static void unmap_pages(char *base, size_t bytes)
     if (bytes != 0) (void)kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0);
 }
 
+/* A debugger that writes a core file takes every readable byte of a reservation, and all of a closed one,
+ * for contents: a terabyte. */
+static void leave_out_of_dumps(struct os_range range)
+{
+    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DONTDUMP, 0, 0, 0);
+}
+
 struct os_range os_reserve(size_t bytes, size_t align_bytes)
 {
     size_t slack = align_bytes > os_page_bytes() ? align_bytes : 0;
@@ -104,7 +111,9 @@ struct os_range os_reserve(size_t bytes, size_t align_bytes)
 
     if (bytes + slack < bytes) return (struct os_range){ NULL, 0 };
     raw = map_pages(bytes + slack, PROT_NONE);
-    if (raw.base == NULL || slack == 0) return raw;
+    if (raw.base == NULL) return raw;
+    leave_out_of_dumps(raw);
+    if (slack == 0) return raw;
 
     base = (char *)round_up((uintptr_t)raw.base, align_bytes);
     unmap_pages(raw.base, (size_t)(base - raw.base));
@@ -112,14 +121,22 @@ struct os_range os_reserve(size_t bytes, size_t align_bytes)
     return (struct os_range){ base, bytes };
 }
 
-struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }
+struct os_range os_reserve_readable(size_t bytes)
+{
+    struct os_range range = map_pages(bytes, PROT_READ);
+
+    if (range.base != NULL) leave_out_of_dumps(range);
+    return range;
+}
 
 void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
 
 bool os_commit(struct os_range range)
 {
-    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes,
-                          PROT_READ | PROT_WRITE, 0, 0, 0));
+    if (failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE, 0, 0, 0)))
+        return false;
+    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DODUMP, 0, 0, 0);
+    return true;
 }
 
 /* A new closed mapping over the old one: mprotect would leave the pages counted. */
@@ -127,7 +144,9 @@ bool os_close(struct os_range range)
 {
     long at = kernel(SYS_mmap, (long)range.base, (long)range.bytes, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return !failed(at);
+    if (failed(at)) return false;
+    leave_out_of_dumps(range);
+    return true;
 }
 
 /* The kernel may be short of what it needs for a moment; a bounded number of tries, never a loop. */
@@ -241,11 +260,25 @@ void port_wait(const uint32_t *word, uint32_t expected)
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, 0, 0, 0);
 }
 
-void port_wake(uint32_t *word) { (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
+void port_wake(uint32_t *word, int count)
+{
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, count, 0, 0, 0);
+}
+
+uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
+
+static int error_file = STDERR_FILENO;
+
+void os_keep_error_output(void)
+{
+    long copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
+
+    if (!failed(copy)) error_file = (int)copy;
+}
 
 void port_write_error(const char *text, size_t length_bytes)
 {
-    (void)kernel(SYS_write, STDERR_FILENO, (long)text, (long)length_bytes, 0, 0, 0);
+    (void)kernel(SYS_write, error_file, (long)text, (long)length_bytes, 0, 0, 0);
 }
 
 void port_abort(void) { abort(); }
@@ -258,7 +291,7 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span, 0, 0);
 }
 
-void os_wake(uint32_t *word) { port_wake(word); }
+void os_wake(uint32_t *word) { port_wake(word, 1); }
 
 /* ---- threads ---- */
 

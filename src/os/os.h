@@ -61,6 +61,8 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
 /* The function of that name that the program would have without prairie; NULL: none, or a static
  * program. May allocate: no lock may be held. */
 void (*os_next_symbol(const char *name))(void);
+/* Messages go to what is the standard error now, even after the program closes it. */
+void os_keep_error_output(void);
 void os_at_exit(void (*last)(void));
 
 #endif

@@ -16,8 +16,6 @@ void meta_start(struct os_range zone)
     meta.next = meta.zone_end;
 }
 
-void meta_remake(void) { lock_remake(&meta.lock); }
-
 static bool open_down_to(char *wanted)
 {
     size_t missing = (size_t)(meta.open_base - wanted);

@@ -42,8 +42,6 @@ void meta_give(void *record, size_t bytes);
 /* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for blocks
  * has run out. False: no memory. */
 bool meta_open_ahead(size_t bytes);
-/* For fork: in the child, where the lock was taken before. */
-void meta_remake(void);
 
 INLINE uint32_t meta_number(const void *record)
 {

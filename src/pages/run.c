@@ -8,7 +8,6 @@
 struct run_keeper keeper;
 
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
-void runs_remake(void) { lock_remake(&keeper.lock); }
 
 /* ---- bins ---- */
 

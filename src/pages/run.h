@@ -78,9 +78,6 @@ void run_put_free(uint32_t page, enum page_state state);
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
  * elsewhere. True: there were some. */
 bool runs_close_tail(void);
-/* For fork: in the child, where the lock was taken before. */
-void runs_remake(void);
-
 /* Under the lock: walks every page of every region; aborts on a broken invariant. */
 void run_check_all(void);
 
