@@ -7,7 +7,8 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/bench
 mkdir -p "$build"
-if ! { cmake -S "$root/bench" -B "$build" && cmake --build "$build" --target "$@"; } >"$build/log" 2>&1; then
+if ! { cmake -S "$root/bench" -B "$build" &&
+       cmake --build "$build" --target "$@"; } >"$build/log" 2>&1; then
     cat "$build/log" >&2
     exit 1
 fi

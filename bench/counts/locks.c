@@ -1,8 +1,8 @@
-/* locks.c - a scripted run under a preloaded prairie that tells how many locks a malloc with its free takes.
+/* locks.c - scripted runs under a preloaded prairie: how many locks a malloc with its free takes.
  * SPDX-License-Identifier: MIT
  *
- * Each script first runs once to reach a steady state, then again between two readings of the library's
- * statistics. One line of JSON for each script. */
+ * Each script first runs once to reach a steady state, then again between two readings of the
+ * library's statistics. One line of JSON for each script. */
 #define _GNU_SOURCE
 #include <prairie/prairie.h>
 

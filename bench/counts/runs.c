@@ -1,16 +1,16 @@
 /* runs.c - marks leases and returns of page runs while more and more free runs lie about.
  * SPDX-License-Identifier: MIT
  *
- * Contains the whole library without its libc names and asks its page floor directly, so that nothing
- * but the keeper of runs is counted. Between the free runs lie used ones, which keep them apart. No page
- * is touched, so a million free runs need address space but little memory. */
+ * Contains the whole library without its libc names and asks its page floor directly, so that
+ * nothing but the keeper of runs is counted. Between the free runs lie used ones, which keep them
+ * apart. No page is touched, so a million free runs need address space but little memory. */
 #include "../../src/prairie.c"
 
 #include "mark.h"
 
 #include <stdio.h>
 
-enum { SAMPLES = 5, FREE_RUNS_MAX = 1000000 };
+enum { SAMPLES = 5, FREE_RUNS_MAX = 1000000, SPARE_PAGES = 4096 };
 
 static const uint32_t free_run_counts[] = { 10, 100, 1000, 10000, 100000, 1000000 };
 /* One page of 4 KiB to 1 GiB. */
@@ -43,8 +43,8 @@ static struct run need(struct run run)
     return run;
 }
 
-/* Adds free runs from..to-1. All are leased first and returned afterwards, so that they do not serve
- * each other's leases. */
+/* Adds free runs from..to-1. All are leased first and returned afterwards, so that they do not
+ * serve each other's leases. */
 static void make_free_runs(uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
@@ -60,7 +60,8 @@ static void count_size(uint32_t free_runs, size_t pages)
     void (*volatile give_back)(uint32_t) = run_return;
     char name[64];
 
-    run_return(need(run_lease(pages, 1, PAGE_LARGE)).page); /* opens what is missing */
+    /* Opens enough that no counted lease has to ask the kernel for more. */
+    run_return(need(run_lease(pages + SPARE_PAGES, 1, PAGE_LARGE)).page);
     for (unsigned i = 0; i < SAMPLES; i++) {
         snprintf(name, sizeof name, "lease %u %zu", free_runs, pages);
         mark_next_call(name, (const void *)lease);

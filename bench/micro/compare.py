@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""compare.py - runs the allocator patterns under several allocators, interleaved, and prints a table.
+"""compare.py - runs the allocator patterns under several allocators, interleaved, as a table.
 
-Every pattern runs under every allocator in a process of its own, so that peak memory and faults belong to it. A pass
-runs each pair once, in shuffled order; passes are repeated. A figure counts only when the process itself reported
-that the expected object owned malloc. The table goes to stdout as Markdown, every raw result to a JSON file.
+Every pattern runs under every allocator in a process of its own, so that peak memory and faults
+belong to it. A pass runs each pair once, in shuffled order; passes are repeated. A figure counts
+only when the process itself reported that the expected object owned malloc. The table goes to
+stdout as Markdown, every raw result to a JSON file.
 SPDX-License-Identifier: MIT
 """
 
@@ -129,7 +130,8 @@ def run_all(program, patterns, allocators, options):
         for done, (pattern, allocator) in enumerate(jobs):
             if sys.stderr.isatty():
                 print(
-                    f"\rpass {number + 1}/{options.passes}: {done}/{len(jobs)} {pattern:20} {allocator.name:10}",
+                    f"\rpass {number + 1}/{options.passes}: {done}/{len(jobs)} "
+                    f"{pattern:20} {allocator.name:10}",
                     end="",
                     file=sys.stderr,
                     flush=True,
@@ -170,12 +172,14 @@ def format_ns(value):
 
 
 def ratio_cell(ours, theirs):
-    """Median against median; '≈' when the middle halves of the passes overlap, so that nothing is claimed."""
+    """Median against median, '≈' when the middle halves of the passes overlap: no claim then."""
     if ours is None or theirs is None or not ours.good or not theirs.good:
         return "–"
     overlap = ours.low <= theirs.high and theirs.low <= ours.high
-    text = f"{'≈ ' if overlap else ''}{ours.median / theirs.median:.2f} / {ours.minimum / theirs.minimum:.2f}"
-    return text if overlap or ours.median > theirs.median else f"**{text}**"
+    text = f"{ours.median / theirs.median:.2f} / {ours.minimum / theirs.minimum:.2f}"
+    if overlap:
+        return "≈ " + text
+    return text if ours.median > theirs.median else f"**{text}**"
 
 
 def print_table(title, patterns, names, cell, extra_columns=()):
@@ -288,7 +292,8 @@ def main():
     allocators, absent = find_allocators(wanted, options.extra)
 
     print(
-        f"{len(patterns)} patterns, {options.passes} passes of {options.rounds} rounds, order seed {options.seed}, "
+        f"{len(patterns)} patterns, {options.passes} passes of {options.rounds} rounds, "
+        f"order seed {options.seed}, "
         f"{os.cpu_count()} cores, kernel {platform.release()}\n"
     )
     for allocator in allocators:

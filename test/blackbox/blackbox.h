@@ -1,9 +1,10 @@
-/* blackbox.h - what every test of a whole process shares: who serves malloc, memory held, time and chance. */
+/* blackbox.h - what every test of a whole process shares: who serves malloc, memory held, time
+ * and chance. */
 /* SPDX-License-Identifier: MIT */
 /*
  * A black-box test is an ordinary program, built against the C library, that runs with a flavour's
- * libprairie.so preloaded (or linked in). It knows nothing of prairie's inside. So that no test passes
- * because the library was not there, main calls require_prairie() first.
+ * libprairie.so preloaded (or linked in). It knows nothing of prairie's inside. So that no test
+ * passes because the library was not there, main calls require_prairie() first.
  *
  * Environment: PRAIRIE_TEST_ANY=1 lets another allocator serve (to check the test itself),
  * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run.
@@ -29,66 +30,69 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A function that every test has and not every test needs. */
+#define SHARED static __attribute__((unused))
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 extern const char *prairie_version(void) __attribute__((weak));
+extern void prairie_check_all(void) __attribute__((weak));
 
 /* ctest reads this exit code as "skipped"; the reason is on the last line of output. */
 enum { EXIT_SKIPPED = 77 };
 
-/* Ends the test as failed, without stdio's buffers and without allocating. */
-__attribute__((format(printf, 1, 2), noreturn, unused)) static void
-give_up(const char *format, ...)
+/* Ends the test as failed, past stdio's buffers and without allocating. */
+SHARED __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...)
 {
-    char text[512];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text - 1, format, arguments);
+    vdprintf(2, format, arguments);
     va_end(arguments);
-    if (length < 0) length = 0;
-    if ((size_t)length > sizeof text - 2) length = (int)sizeof text - 2;
-    text[length] = '\n';
-    ssize_t written = write(2, text, (size_t)length + 1);
-    (void)written;
+    dprintf(2, "\n");
     _exit(1);
 }
 
 #define must(condition) \
-    ((condition) ? (void)0 : give_up("%s:%d: not true: %s (errno %d)", __FILE__, __LINE__, #condition, errno))
+    ((condition)        \
+         ? (void)0      \
+         : give_up("%s:%d: not true: %s (errno %d)", __FILE__, __LINE__, #condition, errno))
 
-__attribute__((format(printf, 1, 2), noreturn, unused)) static void
-skip_test(const char *format, ...)
+SHARED __attribute__((format(printf, 1, 2), noreturn)) void skip_test(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    printf("skipped: ");
-    vprintf(format, arguments);
-    printf("\n");
+    dprintf(1, "skipped: ");
+    vdprintf(1, format, arguments);
     va_end(arguments);
-    fflush(stdout);
+    dprintf(1, "\n");
     _exit(EXIT_SKIPPED);
 }
 
-__attribute__((unused)) static bool any_allocator_will_do(void)
+SHARED bool any_allocator_will_do(void)
 {
     const char *any = getenv("PRAIRIE_TEST_ANY");
     return any != NULL && any[0] == '1';
 }
 
+#ifndef PRAIRIE_INSIDE
 /* True when the code at `address` lies in libprairie.so. */
-__attribute__((unused)) static bool lies_in_prairie(const void *address)
+SHARED bool lies_in_prairie(const void *address)
 {
     Dl_info info;
     return address != NULL && dladdr(address, &info) != 0 && info.dli_fname != NULL
         && strstr(info.dli_fname, "libprairie") != NULL;
 }
+#endif
 
-/* Fails the test unless prairie answers malloc and free in this process. A program that holds prairie
- * itself (statically linked, PRAIRIE_INSIDE defined) proves it by the version symbol instead. */
-__attribute__((unused)) static void require_prairie(void)
+/* Fails the test unless prairie answers malloc and free in this process. A program that holds
+ * prairie itself (statically linked, PRAIRIE_INSIDE defined) proves it by the version symbol
+ * instead. */
+SHARED void require_prairie(void)
 {
+    /* Lines that were printed must not be lost when give_up ends the process. */
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (any_allocator_will_do()) return;
 #ifdef PRAIRIE_INSIDE
     if (prairie_version == NULL) give_up("prairie is not linked into this program");
@@ -98,20 +102,31 @@ __attribute__((unused)) static void require_prairie(void)
 #endif
 }
 
-__attribute__((unused)) static long environment_number(const char *name, long otherwise)
+/* Has prairie walk its own records, where it offers that; it aborts when one of them is broken. */
+SHARED void walk_heap(void)
+{
+#ifdef PRAIRIE_INSIDE
+    if (prairie_check_all != NULL) prairie_check_all();
+#else
+    void (*walk)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "prairie_check_all");
+    if (walk != NULL) walk();
+#endif
+}
+
+SHARED long environment_number(const char *name, long otherwise)
 {
     const char *text = getenv(name);
     return text != NULL && text[0] != '\0' ? strtol(text, NULL, 0) : otherwise;
 }
 
 /* An iteration count, scaled by PRAIRIE_TEST_PERCENT; at least 1. */
-__attribute__((unused)) static long scaled(long count)
+SHARED long scaled(long count)
 {
     long result = count * environment_number("PRAIRIE_TEST_PERCENT", 100) / 100;
     return result > 0 ? result : 1;
 }
 
-__attribute__((unused)) static uint64_t seed_of_run(void)
+SHARED uint64_t seed_of_run(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -122,7 +137,7 @@ __attribute__((unused)) static uint64_t seed_of_run(void)
 }
 
 /* splitmix64: the next number of the sequence that `state` stands in. */
-__attribute__((unused)) static uint64_t random_next(uint64_t *state)
+SHARED uint64_t random_next(uint64_t *state)
 {
     uint64_t word = *state += UINT64_C(0x9e3779b97f4a7c15);
     word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -131,26 +146,26 @@ __attribute__((unused)) static uint64_t random_next(uint64_t *state)
 }
 
 /* A number in [low, high]. */
-__attribute__((unused)) static size_t random_between(uint64_t *state, size_t low, size_t high)
+SHARED size_t random_between(uint64_t *state, size_t low, size_t high)
 {
     return low + (size_t)(random_next(state) % (high - low + 1));
 }
 
-__attribute__((unused)) static double now_ms(void)
+SHARED double now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-__attribute__((unused)) static void sleep_ms(long ms)
+SHARED void sleep_ms(long ms)
 {
-    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+    struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
     while (nanosleep(&left, &left) != 0) {}
 }
 
 /* KiB that the process maps (column 0) or holds resident (column 1), from /proc/self/statm. */
-__attribute__((unused)) static long statm_kb(int column)
+SHARED long statm_kb(int column)
 {
     char text[128];
     int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -165,16 +180,16 @@ __attribute__((unused)) static long statm_kb(int column)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-__attribute__((unused)) static long resident_kb(void) { return statm_kb(1); }
+SHARED long resident_kb(void) { return statm_kb(1); }
 
 /* Fills a block so that every byte depends on `key` and its place. */
-__attribute__((unused)) static void stamp(void *block, size_t bytes, uint64_t key)
+SHARED void stamp(void *block, size_t bytes, uint64_t key)
 {
     unsigned char *byte = (unsigned char *)block;
     for (size_t i = 0; i < bytes; i++) byte[i] = (unsigned char)(key * 31 + i * 7 + (i >> 8));
 }
 
-__attribute__((unused)) static bool stamp_holds(const void *block, size_t bytes, uint64_t key)
+SHARED bool stamp_holds(const void *block, size_t bytes, uint64_t key)
 {
     const unsigned char *byte = (const unsigned char *)block;
     for (size_t i = 0; i < bytes; i++)

@@ -1,4 +1,5 @@
-/* align_test.c - every alignment from 1 to 2^63, the ones that are none, and sizes up to the end of memory. */
+/* align_test.c - every alignment from 1 to 2^63, the ones that are none, and sizes up to the
+ * end of memory. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
@@ -11,7 +12,8 @@ struct aligner {
     size_t align_bytes_min;
 };
 
-/* All answer like posix_memalign: 0 or an error number, and check how errno is treated on the way. */
+/* All answer like posix_memalign: 0 or an error number, and check how errno is treated on the
+ * way. */
 static int answer(void **block)
 {
     int error = errno;
@@ -43,13 +45,14 @@ static int take_posix_memalign(void **block, size_t align_bytes, size_t bytes)
 }
 
 static const struct aligner aligners[] = {
-    {"aligned_alloc", take_aligned_alloc, 1},
-    {"memalign", take_memalign, 1},
-    {"posix_memalign", take_posix_memalign, sizeof(void *)},
+    { "aligned_alloc", take_aligned_alloc, 1 },
+    { "memalign", take_memalign, 1 },
+    { "posix_memalign", take_posix_memalign, sizeof(void *) },
 };
 enum { ALIGNER_COUNT = sizeof aligners / sizeof aligners[0] };
 
-/* One request, answered within the time that any request may take; blocks are checked and given back. */
+/* One request, answered within the time that any request may take; blocks are checked and given
+ * back. */
 static int ask(const struct aligner *aligner, size_t align_bytes, size_t bytes)
 {
     double best_ms = 1e9;
@@ -68,7 +71,8 @@ static int ask(const struct aligner *aligner, size_t align_bytes, size_t bytes)
         touch_ends(block, bytes);
         call.free(block);
     }
-    if (best_ms > ABSURD_MS_MAX) print_message("align %zu size %zu: %.1f ms\n", align_bytes, bytes, best_ms);
+    if (best_ms > ABSURD_MS_MAX)
+        print_message("align %zu size %zu: %.1f ms\n", align_bytes, bytes, best_ms);
     assert_true(best_ms <= ABSURD_MS_MAX);
     return error;
 }
@@ -81,9 +85,11 @@ static void power_of_two(const struct check *check)
     int error = ask(aligner, align, check->bytes);
 
     if (align < aligner->align_bytes_min) assert_int_equal(error, EINVAL);
-    else if (check->bytes >= PTRDIFF_MAX || check->bytes > SIZE_MAX - align) assert_int_equal(error, ENOMEM);
+    else if (check->bytes >= PTRDIFF_MAX || check->bytes > SIZE_MAX - align)
+        assert_int_equal(error, ENOMEM);
     else if (align >= (size_t)1 << 48) assert_int_equal(error, ENOMEM);
-    else if (align <= ALIGN_BYTES_SURE && check->bytes <= SIZE_BYTES_SURE) assert_int_equal(error, 0);
+    else if (align <= ALIGN_BYTES_SURE && check->bytes <= SIZE_BYTES_SURE)
+        assert_int_equal(error, 0);
     else assert_true(error == 0 || error == ENOMEM);
 }
 
@@ -134,29 +140,65 @@ static void add_powers_of_two(size_t aligner)
     for (unsigned shift = 0; shift <= 63; shift++) {
         size_t align = (size_t)1 << shift;
         size_t sizes[] = {
-            0, 1, align / 2 + 1, align, align + 1, 100, 4096, 14336, 14337, MIB,
-            (size_t)PTRDIFF_MAX - align + 1, PTRDIFF_MAX, SIZE_MAX / 2 + 2, SIZE_MAX - align - 4096,
-            SIZE_MAX - align, SIZE_MAX - align + 1, SIZE_MAX - align + 2, SIZE_MAX - align / 2, SIZE_MAX - 4096,
-            SIZE_MAX - 1, SIZE_MAX,
+            0,
+            1,
+            align / 2 + 1,
+            align,
+            align + 1,
+            100,
+            4096,
+            14336,
+            14337,
+            MIB,
+            (size_t)PTRDIFF_MAX - align + 1,
+            PTRDIFF_MAX,
+            SIZE_MAX / 2 + 2,
+            SIZE_MAX - align - 4096,
+            SIZE_MAX - align,
+            SIZE_MAX - align + 1,
+            SIZE_MAX - align + 2,
+            SIZE_MAX - align / 2,
+            SIZE_MAX - 4096,
+            SIZE_MAX - 1,
+            SIZE_MAX,
         };
-        struct sizes distinct = {.count = 0};
+        struct sizes distinct = { .count = 0 };
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) sizes_add(&distinct, sizes[s]);
         for (size_t s = 0; s < distinct.count; s++)
-            check_add((struct check){.run = power_of_two, .other = aligner, .align_bytes = align,
-                                     .bytes = distinct.bytes[s]},
+            check_add((struct check){ .run = power_of_two,
+                                      .other = aligner,
+                                      .align_bytes = align,
+                                      .bytes = distinct.bytes[s] },
                       "%s(2^%u, %zu)", aligners[aligner].name, shift, distinct.bytes[s]);
     }
 }
 
 static void add_no_powers_of_two(size_t aligner)
 {
-    static const size_t aligns[] = {0, 3, 5, 6, 7, 12, 24, 48, 96, 1000, 4095, 4097, 6144, (size_t)3 << 20,
-                                    ((size_t)1 << 63) + 1, SIZE_MAX - 1, SIZE_MAX};
-    static const size_t sizes[] = {0, 1, 64, 5000, 100000};
+    static const size_t aligns[] = { 0,
+                                     3,
+                                     5,
+                                     6,
+                                     7,
+                                     12,
+                                     24,
+                                     48,
+                                     96,
+                                     1000,
+                                     4095,
+                                     4097,
+                                     6144,
+                                     (size_t)3 << 20,
+                                     ((size_t)1 << 63) + 1,
+                                     SIZE_MAX - 1,
+                                     SIZE_MAX };
+    static const size_t sizes[] = { 0, 1, 64, 5000, 100000 };
     for (size_t a = 0; a < sizeof aligns / sizeof aligns[0]; a++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-            check_add((struct check){.run = no_power_of_two, .other = aligner, .align_bytes = aligns[a],
-                                     .bytes = sizes[s]},
+            check_add((struct check){ .run = no_power_of_two,
+                                      .other = aligner,
+                                      .align_bytes = aligns[a],
+                                      .bytes = sizes[s] },
                       "%s(%zu, %zu) is no alignment", aligners[aligner].name, aligns[a], sizes[s]);
 }
 
@@ -182,13 +224,13 @@ int main(void)
         add_no_powers_of_two(aligner);
     }
     for (size_t align = 8; align <= MIB; align *= 2) {
-        check_add((struct check){.run = crowd, .align_bytes = align, .bytes = align},
+        check_add((struct check){ .run = crowd, .align_bytes = align, .bytes = align },
                   "24 blocks aligned to %zu, about as large", align);
-        check_add((struct check){.run = crowd, .align_bytes = align, .bytes = 200},
+        check_add((struct check){ .run = crowd, .align_bytes = align, .bytes = 200 },
                   "24 small blocks aligned to %zu", align);
     }
     for (size_t bytes = 0; bytes < 1024; bytes += 64)
-        check_add((struct check){.run = natural, .bytes = bytes},
+        check_add((struct check){ .run = natural, .bytes = bytes },
                   "malloc of %zu to %zu bytes is aligned for its size", bytes, bytes + 63);
     return checks_run("contract align");
 }

@@ -54,14 +54,15 @@ static void zero_over_dirt(const struct check *check)
 /* Dirt left by blocks of other sizes: pages change their class on the way. */
 static void zero_over_other_sizes(const struct check *check)
 {
-    static const size_t others[] = {24, 200, 3000, 14336, 40000, 300000, 2 * MIB};
+    static const size_t others[] = { 24, 200, 3000, 14336, 40000, 300000, 2 * MIB };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         dirty(others[i], blocks_of(others[i]));
         expect_zero(check->bytes, blocks_of(check->bytes) / 4 + 1);
     }
 }
 
-/* After memory was given to the kernel and taken again, what is known about zero pages must still be true. */
+/* After memory was given to the kernel and taken again, what is known about zero pages must
+ * still be true. */
 static void zero_after_trim(const struct check *check)
 {
     int (*trim)(size_t) = (int (*)(size_t))dlsym(RTLD_DEFAULT, "malloc_trim");
@@ -136,11 +137,13 @@ int main(void)
     uint64_t seed = seed_of_run();
     checks_begin();
     struct sizes sizes = sizes_of_classes();
-    static const size_t more[] = {0, 1, 7, 33, 1000, 14335, 14337, 16384, 16385, 65536, 100000, MIB, MIB + 1,
-                                  2 * MIB - 1, 4 * MIB, 8 * MIB + 4097};
+    static const size_t more[] = { 0,       1,           7,       33,
+                                   1000,    14335,       14337,   16384,
+                                   16385,   65536,       100000,  MIB,
+                                   MIB + 1, 2 * MIB - 1, 4 * MIB, 8 * MIB + 4097 };
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) sizes_add(&sizes, more[i]);
     for (size_t i = 0; i < sizes.count; i++) {
-        struct check check = {.bytes = sizes.bytes[i]};
+        struct check check = { .bytes = sizes.bytes[i] };
         check.run = zero_over_dirt;
         check_add(check, "calloc of %zu over its own dirt", check.bytes);
         check.run = zero_over_other_sizes;
@@ -151,11 +154,12 @@ int main(void)
         if (check.bytes > 0) check_add(check, "calloc of %zu after realloc", check.bytes);
     }
     for (size_t align = 32; align <= 256 * KIB; align *= 8)
-        check_add((struct check){.run = zero_over_aligned, .align_bytes = align, .bytes = align * 2},
-                  "calloc over dirt of blocks aligned to %zu", align);
-    static const size_t crowds[] = {300, 20000, 200000};
+        check_add(
+            (struct check){ .run = zero_over_aligned, .align_bytes = align, .bytes = align * 2 },
+            "calloc over dirt of blocks aligned to %zu", align);
+    static const size_t crowds[] = { 300, 20000, 200000 };
     for (size_t i = 0; i < 3; i++)
-        check_add((struct check){.run = zero_in_a_crowd, .bytes = crowds[i], .other = seed + i},
+        check_add((struct check){ .run = zero_in_a_crowd, .bytes = crowds[i], .other = seed + i },
                   "calloc in a crowd of up to %zu bytes", crowds[i]);
     return checks_run("contract calloc");
 }

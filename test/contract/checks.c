@@ -60,7 +60,7 @@ void check_add(struct check check, const char *format, ...)
     struct check *row = malloc(sizeof *row);
     must(row != NULL);
     *row = check;
-    table[table_count++] = (struct CMUnitTest){row->name, run_row, NULL, NULL, row};
+    table[table_count++] = (struct CMUnitTest){ row->name, run_row, NULL, NULL, row };
 }
 
 int checks_run(const char *group)
@@ -85,7 +85,8 @@ static void *take_memalign_8192(size_t bytes) { return call.memalign(8192, bytes
 static void *take_valloc(size_t bytes) { return call.valloc(bytes); }
 static void *take_pvalloc(size_t bytes) { return call.pvalloc(bytes); }
 
-/* posix_memalign answers with a code; the doors answer with errno. That it leaves errno alone is a check. */
+/* posix_memalign answers with a code; the doors answer with errno. That it leaves errno alone
+ * is a check. */
 static void *take_posix_memalign(size_t align_bytes, size_t bytes)
 {
     void *block = &call;
@@ -101,20 +102,20 @@ static void *take_posix_memalign_8(size_t bytes) { return take_posix_memalign(8,
 static void *take_posix_memalign_1024(size_t bytes) { return take_posix_memalign(1024, bytes); }
 
 const struct door doors[] = {
-    {"malloc", take_malloc, 1, false},
-    {"calloc(1, n)", take_calloc_of_one, 1, true},
-    {"calloc(n, 1)", take_calloc_of_bytes, 1, true},
-    {"realloc(NULL, n)", take_realloc, 1, false},
-    {"reallocarray(NULL, 1, n)", take_reallocarray_of_one, 1, false},
-    {"reallocarray(NULL, n, 1)", take_reallocarray_of_bytes, 1, false},
-    {"aligned_alloc(16, n)", take_aligned_alloc_16, 16, false},
-    {"aligned_alloc(64, n)", take_aligned_alloc_64, 64, false},
-    {"posix_memalign(8, n)", take_posix_memalign_8, 8, false},
-    {"posix_memalign(1024, n)", take_posix_memalign_1024, 1024, false},
-    {"memalign(256, n)", take_memalign_256, 256, false},
-    {"memalign(8192, n)", take_memalign_8192, 8192, false},
-    {"valloc", take_valloc, 4096, false},
-    {"pvalloc", take_pvalloc, 4096, false},
+    { "malloc", take_malloc, 1, false },
+    { "calloc(1, n)", take_calloc_of_one, 1, true },
+    { "calloc(n, 1)", take_calloc_of_bytes, 1, true },
+    { "realloc(NULL, n)", take_realloc, 1, false },
+    { "reallocarray(NULL, 1, n)", take_reallocarray_of_one, 1, false },
+    { "reallocarray(NULL, n, 1)", take_reallocarray_of_bytes, 1, false },
+    { "aligned_alloc(16, n)", take_aligned_alloc_16, 16, false },
+    { "aligned_alloc(64, n)", take_aligned_alloc_64, 64, false },
+    { "posix_memalign(8, n)", take_posix_memalign_8, 8, false },
+    { "posix_memalign(1024, n)", take_posix_memalign_1024, 1024, false },
+    { "memalign(256, n)", take_memalign_256, 256, false },
+    { "memalign(8192, n)", take_memalign_8192, 8192, false },
+    { "valloc", take_valloc, 4096, false },
+    { "pvalloc", take_pvalloc, 4096, false },
 };
 const size_t door_count = sizeof doors / sizeof doors[0];
 
@@ -149,12 +150,12 @@ static void give_reallocarray_to_zero(void *block, size_t align_bytes, size_t by
 }
 
 const struct exit_door exit_doors[] = {
-    {"free", "free", give_free},
-    {"cfree", "cfree", give_cfree},
-    {"free_sized", "free_sized", give_free_sized},
-    {"free_aligned_sized", "free_aligned_sized", give_free_aligned_sized},
-    {"realloc(p, 0)", "realloc", give_realloc_to_zero},
-    {"reallocarray(p, 0, n)", "reallocarray", give_reallocarray_to_zero},
+    { "free", "free", give_free },
+    { "cfree", "cfree", give_cfree },
+    { "free_sized", "free_sized", give_free_sized },
+    { "free_aligned_sized", "free_aligned_sized", give_free_aligned_sized },
+    { "realloc(p, 0)", "realloc", give_realloc_to_zero },
+    { "reallocarray(p, 0, n)", "reallocarray", give_reallocarray_to_zero },
 };
 const size_t exit_door_count = sizeof exit_doors / sizeof exit_doors[0];
 
@@ -181,7 +182,7 @@ static void add_around(struct sizes *sizes, size_t bytes, size_t distance)
 
 struct sizes sizes_of_classes(void)
 {
-    struct sizes sizes = {.count = 0};
+    struct sizes sizes = { .count = 0 };
     sizes_add(&sizes, 8);
     for (size_t bytes = 16; bytes <= 128; bytes += 16) sizes_add(&sizes, bytes);
     for (size_t base = 128; base < 14 * KIB; base *= 2)
@@ -207,7 +208,7 @@ struct sizes sizes_at_limits(void)
 
 struct sizes sizes_doubtful(void)
 {
-    struct sizes sizes = {.count = 0};
+    struct sizes sizes = { .count = 0 };
     for (unsigned shift = 27; shift <= 47; shift++) {
         add_around(&sizes, (size_t)1 << shift, 1);
         add_around(&sizes, (size_t)1 << shift, 64);
@@ -217,7 +218,7 @@ struct sizes sizes_doubtful(void)
 
 struct sizes sizes_absurd(uint64_t seed)
 {
-    struct sizes sizes = {.count = 0};
+    struct sizes sizes = { .count = 0 };
     for (unsigned shift = 49; shift <= 63; shift++) add_around(&sizes, (size_t)1 << shift, 1);
     add_around(&sizes, PTRDIFF_MAX, 1);
     for (size_t k = 0; k <= 20; k++) sizes_add(&sizes, SIZE_MAX - k);

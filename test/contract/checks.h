@@ -1,9 +1,10 @@
 /* checks.h - a growing table of named checks, the doors they go through, and the sizes they try. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Each program of this folder fills the table with check_add and ends with checks_run, which hands every
- * row to cmocka as a test of its own name. All calls go through pointers found with dlsym, so that the
- * compiler can neither remove nor foresee a call, and symbols the C library lacks can be tried too.
+ * Each program of this folder fills the table with check_add and ends with checks_run, which hands
+ * every row to cmocka as a test of its own name. All calls go through pointers found with dlsym,
+ * so that the compiler can neither remove nor foresee a call, and symbols the C library lacks can
+ * be tried too.
  */
 #ifndef PRAIRIE_TEST_CHECKS_H
 #define PRAIRIE_TEST_CHECKS_H
@@ -30,7 +31,7 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 struct door {
     const char *name;
     void *(*take)(size_t bytes);
-    size_t align_bytes;        /* promised for every size */
+    size_t align_bytes; /* promised for every size */
     bool is_zeroed;
 };
 
@@ -92,8 +93,7 @@ struct sizes sizes_absurd(uint64_t seed);
 
 /* Fetches the functions and proves who serves them. Call first. */
 void checks_begin(void);
-__attribute__((format(printf, 2, 3)))
-void check_add(struct check check, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void check_add(struct check check, const char *format, ...);
 /* Runs the table; the exit code for main. */
 int checks_run(const char *group);
 

@@ -80,22 +80,32 @@ int main(void)
 {
     checks_begin();
     static const size_t sizes[] = {
-        4 * GIB - 4096, 4 * GIB - 1, 4 * GIB, 4 * GIB + 1, 4 * GIB + 8, 4 * GIB + 24, 4 * GIB + 4096, 4 * GIB + 14336,
-        5 * GIB, 6 * GIB + 12345, 8 * GIB,
+        4 * GIB - 4096, 4 * GIB - 1,     4 * GIB, 4 * GIB + 1,     4 * GIB + 8, 4 * GIB + 24,
+        4 * GIB + 4096, 4 * GIB + 14336, 5 * GIB, 6 * GIB + 12345, 8 * GIB,
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        check_add((struct check){.run = beyond_4_gib, .bytes = sizes[i]}, "malloc(%zu)", sizes[i]);
-        check_add((struct check){.run = calloc_beyond_4_gib, .bytes = sizes[i]}, "calloc(%zu, 16)", sizes[i] / 16);
+        check_add((struct check){ .run = beyond_4_gib, .bytes = sizes[i] }, "malloc(%zu)",
+                  sizes[i]);
+        check_add((struct check){ .run = calloc_beyond_4_gib, .bytes = sizes[i] },
+                  "calloc(%zu, 16)", sizes[i] / 16);
     }
     static const size_t moves[][2] = {
-        {GIB, 5 * GIB}, {5 * GIB, GIB}, {4 * GIB, 4 * GIB + 1}, {4 * GIB + 4096, 4096}, {5 * GIB, 5 * GIB + 4096},
-        {4 * GIB + 64, 6 * GIB},
+        { GIB, 5 * GIB },
+        { 5 * GIB, GIB },
+        { 4 * GIB, 4 * GIB + 1 },
+        { 4 * GIB + 4096, 4096 },
+        { 5 * GIB, 5 * GIB + 4096 },
+        { 4 * GIB + 64, 6 * GIB },
     };
     for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
-        check_add((struct check){.run = realloc_across_4_gib, .bytes = moves[i][0], .other = moves[i][1]},
+        check_add((struct check){ .run = realloc_across_4_gib,
+                                  .bytes = moves[i][0],
+                                  .other = moves[i][1] },
                   "realloc from %zu to %zu", moves[i][0], moves[i][1]);
     for (size_t align = 64; align <= GIB; align *= 256)
-        check_add((struct check){.run = aligned_beyond_4_gib, .align_bytes = align, .bytes = 4 * GIB + align},
+        check_add((struct check){ .run = aligned_beyond_4_gib,
+                                  .align_bytes = align,
+                                  .bytes = 4 * GIB + align },
                   "aligned_alloc(%zu, %zu)", align, 4 * GIB + align);
     return checks_run("contract huge");
 }

@@ -8,7 +8,8 @@
 using std::align_val_t;
 using std::nothrow;
 
-namespace {
+namespace
+{
 
 /* The eight ways to ask. Those that throw on refusal are marked. */
 struct NewForm {
@@ -19,20 +20,22 @@ struct NewForm {
 };
 
 const NewForm new_forms[] = {
-    {"new(n)", "_Znwm", [](size_t n, size_t) { return operator new(n); }, false, false, true},
-    {"new[](n)", "_Znam", [](size_t n, size_t) { return operator new[](n); }, true, false, true},
-    {"new(n, nothrow)", "_ZnwmRKSt9nothrow_t",
-     [](size_t n, size_t) { return operator new(n, nothrow); }, false, false, false},
-    {"new[](n, nothrow)", "_ZnamRKSt9nothrow_t",
-     [](size_t n, size_t) { return operator new[](n, nothrow); }, true, false, false},
-    {"new(n, a)", "_ZnwmSt11align_val_t",
-     [](size_t n, size_t a) { return operator new(n, align_val_t(a)); }, false, true, true},
-    {"new[](n, a)", "_ZnamSt11align_val_t",
-     [](size_t n, size_t a) { return operator new[](n, align_val_t(a)); }, true, true, true},
-    {"new(n, a, nothrow)", "_ZnwmSt11align_val_tRKSt9nothrow_t",
-     [](size_t n, size_t a) { return operator new(n, align_val_t(a), nothrow); }, false, true, false},
-    {"new[](n, a, nothrow)", "_ZnamSt11align_val_tRKSt9nothrow_t",
-     [](size_t n, size_t a) { return operator new[](n, align_val_t(a), nothrow); }, true, true, false},
+    { "new(n)", "_Znwm", [](size_t n, size_t) { return operator new(n); }, false, false, true },
+    { "new[](n)", "_Znam", [](size_t n, size_t) { return operator new[](n); }, true, false, true },
+    { "new(n, nothrow)", "_ZnwmRKSt9nothrow_t",
+      [](size_t n, size_t) { return operator new(n, nothrow); }, false, false, false },
+    { "new[](n, nothrow)", "_ZnamRKSt9nothrow_t",
+      [](size_t n, size_t) { return operator new[](n, nothrow); }, true, false, false },
+    { "new(n, a)", "_ZnwmSt11align_val_t",
+      [](size_t n, size_t a) { return operator new(n, align_val_t(a)); }, false, true, true },
+    { "new[](n, a)", "_ZnamSt11align_val_t",
+      [](size_t n, size_t a) { return operator new[](n, align_val_t(a)); }, true, true, true },
+    { "new(n, a, nothrow)", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+      [](size_t n, size_t a) { return operator new(n, align_val_t(a), nothrow); }, false, true,
+      false },
+    { "new[](n, a, nothrow)", "_ZnamSt11align_val_tRKSt9nothrow_t",
+      [](size_t n, size_t a) { return operator new[](n, align_val_t(a), nothrow); }, true, true,
+      false },
 };
 constexpr size_t new_form_count = sizeof new_forms / sizeof new_forms[0];
 
@@ -45,34 +48,43 @@ struct DeleteForm {
 };
 
 const DeleteForm delete_forms[] = {
-    {"delete(p)", "_ZdlPv", [](void *p, size_t, size_t) { operator delete(p); }, false, false},
-    {"delete[](p)", "_ZdaPv", [](void *p, size_t, size_t) { operator delete[](p); }, true, false},
-    {"delete(p, nothrow)", "_ZdlPvRKSt9nothrow_t",
-     [](void *p, size_t, size_t) { operator delete(p, nothrow); }, false, false},
-    {"delete[](p, nothrow)", "_ZdaPvRKSt9nothrow_t",
-     [](void *p, size_t, size_t) { operator delete[](p, nothrow); }, true, false},
-    {"delete(p, n)", "_ZdlPvm", [](void *p, size_t n, size_t) { operator delete(p, n); }, false, false},
-    {"delete[](p, n)", "_ZdaPvm", [](void *p, size_t n, size_t) { operator delete[](p, n); }, true, false},
-    {"delete(p, a)", "_ZdlPvSt11align_val_t",
-     [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a)); }, false, true},
-    {"delete[](p, a)", "_ZdaPvSt11align_val_t",
-     [](void *p, size_t, size_t a) { operator delete[](p, align_val_t(a)); }, true, true},
-    {"delete(p, a, nothrow)", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-     [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a), nothrow); }, false, true},
-    {"delete[](p, a, nothrow)", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-     [](void *p, size_t, size_t a) { operator delete[](p, align_val_t(a), nothrow); }, true, true},
-    {"delete(p, n, a)", "_ZdlPvmSt11align_val_t",
-     [](void *p, size_t n, size_t a) { operator delete(p, n, align_val_t(a)); }, false, true},
-    {"delete[](p, n, a)", "_ZdaPvmSt11align_val_t",
-     [](void *p, size_t n, size_t a) { operator delete[](p, n, align_val_t(a)); }, true, true},
+    { "delete(p)", "_ZdlPv", [](void *p, size_t, size_t) { operator delete(p); }, false, false },
+    { "delete[](p)", "_ZdaPv", [](void *p, size_t, size_t) { operator delete[](p); }, true, false },
+    { "delete(p, nothrow)", "_ZdlPvRKSt9nothrow_t",
+      [](void *p, size_t, size_t) { operator delete(p, nothrow); }, false, false },
+    { "delete[](p, nothrow)", "_ZdaPvRKSt9nothrow_t",
+      [](void *p, size_t, size_t) { operator delete[](p, nothrow); }, true, false },
+    { "delete(p, n)", "_ZdlPvm", [](void *p, size_t n, size_t) { operator delete(p, n); }, false,
+      false },
+    { "delete[](p, n)", "_ZdaPvm", [](void *p, size_t n, size_t) { operator delete[](p, n); }, true,
+      false },
+    { "delete(p, a)", "_ZdlPvSt11align_val_t",
+      [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a)); }, false, true },
+    { "delete[](p, a)", "_ZdaPvSt11align_val_t",
+      [](void *p, size_t, size_t a) { operator delete[](p, align_val_t(a)); }, true, true },
+    { "delete(p, a, nothrow)", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+      [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a), nothrow); }, false, true },
+    { "delete[](p, a, nothrow)", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+      [](void *p, size_t, size_t a) { operator delete[](p, align_val_t(a), nothrow); }, true,
+      true },
+    { "delete(p, n, a)", "_ZdlPvmSt11align_val_t",
+      [](void *p, size_t n, size_t a) { operator delete(p, n, align_val_t(a)); }, false, true },
+    { "delete[](p, n, a)", "_ZdaPvmSt11align_val_t",
+      [](void *p, size_t n, size_t a) { operator delete[](p, n, align_val_t(a)); }, true, true },
 };
 constexpr size_t delete_form_count = sizeof delete_forms / sizeof delete_forms[0];
 
-const NewForm &new_form(const struct check *check) { return new_forms[check->other % new_form_count]; }
-const DeleteForm &delete_form(const struct check *check) { return delete_forms[check->other / new_form_count]; }
+const NewForm &new_form(const struct check *check)
+{
+    return new_forms[check->other % new_form_count];
+}
+const DeleteForm &delete_form(const struct check *check)
+{
+    return delete_forms[check->other / new_form_count];
+}
 
-struct check row(void (*run)(const struct check *), size_t new_index, size_t delete_index, size_t bytes,
-                 size_t align_bytes)
+struct check row(void (*run)(const struct check *), size_t new_index, size_t delete_index,
+                 size_t bytes, size_t align_bytes)
 {
     struct check check = {};
     check.run = run;
@@ -124,7 +136,8 @@ void handler_throws()
     throw std::bad_alloc();
 }
 
-/* Refused with an exception or a null pointer, after the new-handler was asked as often as it liked. */
+/* Refused with an exception or a null pointer, after the new-handler was asked as often as it
+ * liked. */
 bool refuses(const NewForm &form, size_t bytes, size_t align_bytes)
 {
     try {
@@ -154,10 +167,14 @@ void asks_handler(const struct check *check)
     std::set_new_handler(nullptr);
     assert_true(refused);
     assert_int_equal(handler_calls, 3);
+}
 
+/* A handler may throw: the forms that do not throw turn that into a null pointer. */
+void survives_handler(const struct check *check)
+{
     handler_calls = 0;
     std::set_new_handler(handler_throws);
-    refused = refuses(new_form(check), check->bytes, check->align_bytes);
+    bool refused = refuses(new_form(check), check->bytes, check->align_bytes);
     std::set_new_handler(nullptr);
     assert_true(refused);
     assert_int_equal(handler_calls, 1);
@@ -165,7 +182,8 @@ void asks_handler(const struct check *check)
 
 void belongs_to_prairie(const struct check *check)
 {
-    const char *symbol = check->align_bytes == 0 ? new_form(check).symbol : delete_form(check).symbol;
+    const char *symbol =
+        check->align_bytes == 0 ? new_form(check).symbol : delete_form(check).symbol;
     void *address = dlsym(RTLD_DEFAULT, symbol);
     assert_non_null(address);
     assert_true(lies_in_prairie(address) || any_allocator_will_do());
@@ -179,8 +197,11 @@ void meets_malloc(const struct check *check)
     call.free(block);
 }
 
-/* Expressions as a compiler writes them, with types that are large, over-aligned or have cookies. */
-struct alignas(256) Wide { char bytes[700]; };
+/* Expressions as a compiler writes them, with types that are large, over-aligned or have
+ * cookies. */
+struct alignas(256) Wide {
+    char bytes[700];
+};
 struct Counted {
     static int alive;
     long payload[3];
@@ -206,35 +227,48 @@ void expressions(const struct check *)
 
 void add_pairs(size_t n, size_t d)
 {
-    static const size_t sizes[] = {0, 1, 8, 15, 16, 17, 24, 64, 100, 129, 1000, 4096, 8192, 14335, 14336, 14337, 20000,
-                                   65536, 1000000};
+    static const size_t sizes[] = { 0,     1,     8,     15,    16,     17,   24,
+                                    64,    100,   129,   1000,  4096,   8192, 14335,
+                                    14336, 14337, 20000, 65536, 1000000 };
     bool is_aligned = new_forms[n].is_aligned;
     for (size_t bytes : sizes) {
         for (size_t align = is_aligned ? 1 : 16; align <= (is_aligned ? 65536 : 16); align *= 16) {
             struct check check = row(round_trip, n, d, bytes, align);
-            if (is_aligned) check_add(check, "%s then %s: %zu bytes, aligned to %zu", new_forms[n].name,
-                                      delete_forms[d].name, bytes, align);
-            else check_add(check, "%s then %s: %zu bytes", new_forms[n].name, delete_forms[d].name, bytes);
+            if (is_aligned)
+                check_add(check, "%s then %s: %zu bytes, aligned to %zu", new_forms[n].name,
+                          delete_forms[d].name, bytes, align);
+            else
+                check_add(check, "%s then %s: %zu bytes", new_forms[n].name, delete_forms[d].name,
+                          bytes);
         }
     }
 }
 
 void add_refusals(size_t n)
 {
-    static const size_t sizes[] = {(size_t)PTRDIFF_MAX - 1, PTRDIFF_MAX, (size_t)PTRDIFF_MAX + 1, SIZE_MAX - 65536,
-                                   SIZE_MAX - 4096, SIZE_MAX - 64, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX};
+    static const size_t sizes[] = {
+        (size_t)PTRDIFF_MAX - 1, PTRDIFF_MAX,     (size_t)PTRDIFF_MAX + 1,
+        SIZE_MAX - 65536,        SIZE_MAX - 4096, SIZE_MAX - 64,
+        SIZE_MAX - 15,           SIZE_MAX - 1,    SIZE_MAX
+    };
     for (size_t bytes : sizes)
-        for (size_t align = 16; align <= (new_forms[n].is_aligned ? (size_t)1 << 31 : 16); align <<= 15)
-            check_add(row(absurd, n, 0, bytes, align), "%s refuses %zu bytes aligned to %zu", new_forms[n].name,
-                      bytes, align);
-    check_add(row(asks_handler, n, 0, SIZE_MAX / 2 + 1, 64), "%s asks the new-handler", new_forms[n].name);
-    check_add(row(asks_handler, n, 0, SIZE_MAX - 8, 64), "%s asks the new-handler near the end", new_forms[n].name);
+        for (size_t align = 16; align <= (new_forms[n].is_aligned ? (size_t)1 << 31 : 16);
+             align <<= 15)
+            check_add(row(absurd, n, 0, bytes, align), "%s refuses %zu bytes aligned to %zu",
+                      new_forms[n].name, bytes, align);
+    check_add(row(asks_handler, n, 0, SIZE_MAX / 2 + 1, 64), "%s asks the new-handler",
+              new_forms[n].name);
+    check_add(row(survives_handler, n, 0, SIZE_MAX / 2 + 1, 64), "%s has a new-handler that throws",
+              new_forms[n].name);
+    check_add(row(asks_handler, n, 0, SIZE_MAX - 8, 64), "%s asks the new-handler near the end",
+              new_forms[n].name);
     check_add(row(belongs_to_prairie, n, 0, 0, 0), "%s is prairie's", new_forms[n].name);
-    for (size_t bytes : {1, 50, 5000, 50000})
-        check_add(row(meets_malloc, n, 0, bytes, 128), "%s of %zu bytes, then free", new_forms[n].name, bytes);
+    for (size_t bytes : { 1, 50, 5000, 50000 })
+        check_add(row(meets_malloc, n, 0, bytes, 128), "%s of %zu bytes, then free",
+                  new_forms[n].name, bytes);
 }
 
-}  // namespace
+} // namespace
 
 int main()
 {
@@ -242,13 +276,15 @@ int main()
     for (size_t n = 0; n < new_form_count; n++) {
         add_refusals(n);
         for (size_t d = 0; d < delete_form_count; d++)
-            if (new_forms[n].is_array == delete_forms[d].is_array && new_forms[n].is_aligned == delete_forms[d].is_aligned)
+            if (new_forms[n].is_array == delete_forms[d].is_array
+                && new_forms[n].is_aligned == delete_forms[d].is_aligned)
                 add_pairs(n, d);
     }
     for (size_t d = 0; d < delete_form_count; d++) {
         check_add(row(belongs_to_prairie, 0, d, 0, 1), "%s is prairie's", delete_forms[d].name);
-        for (size_t bytes : {0, 1, 100, 14336, 100000})
-            check_add(row(null_is_given_back, 0, d, bytes, 64), "%s takes null for %zu bytes", delete_forms[d].name, bytes);
+        for (size_t bytes : { 0, 1, 100, 14336, 100000 })
+            check_add(row(null_is_given_back, 0, d, bytes, 64), "%s takes null for %zu bytes",
+                      delete_forms[d].name, bytes);
     }
     check_add(row(expressions, 0, 0, 0, 0), "new and delete expressions");
     return checks_run("contract new");

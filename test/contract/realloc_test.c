@@ -1,15 +1,18 @@
-/* realloc_test.c - contents survive every change of size, in both directions, aligned blocks included. */
+/* realloc_test.c - contents survive every change of size, in both directions, aligned blocks
+ * included. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
-/* Sizes on both sides of the small/large limit and well into the sizes that are moved by mapping. */
+/* Sizes on both sides of the small/large limit and well into the sizes that are moved by
+ * mapping. */
 static struct sizes ends;
 
 static void collect_ends(void)
 {
     static const size_t large[] = {
-        14 * KIB + 1, 16 * KIB, 20 * KIB - 1, 32 * KIB, 64 * KIB + 1, 100000, 128 * KIB, 200000, 256 * KIB - 1,
-        512 * KIB, MIB, MIB + 1, 2 * MIB, 3 * MIB + 12345, 8 * MIB,
+        14 * KIB + 1, 16 * KIB,  20 * KIB - 1, 32 * KIB,        64 * KIB + 1,
+        100000,       128 * KIB, 200000,       256 * KIB - 1,   512 * KIB,
+        MIB,          MIB + 1,   2 * MIB,      3 * MIB + 12345, 8 * MIB,
     };
     ends = sizes_of_classes();
     sizes_add(&ends, 1);
@@ -20,7 +23,8 @@ static void collect_ends(void)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Long contents are compared in full only where they are cheap, else at both ends and in the middle. */
+/* Long contents are compared in full only where they are cheap, else at both ends and in the
+ * middle. */
 static void mark(unsigned char *block, size_t bytes, uint64_t key)
 {
     if (bytes <= 64 * KIB) {
@@ -69,10 +73,11 @@ static void to_every_size(const struct check *check)
     }
 }
 
-/* Blocks from the aligning functions are ordinary blocks to realloc; the new one need not be aligned. */
+/* Blocks from the aligning functions are ordinary blocks to realloc; the new one need not be
+ * aligned. */
 static void from_aligned(const struct check *check)
 {
-    static const size_t changes[] = {1, 40, 500, 4096, 14336, 20000, 70000, 300000, 2 * MIB};
+    static const size_t changes[] = { 1, 40, 500, 4096, 14336, 20000, 70000, 300000, 2 * MIB };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         unsigned char *block = call.aligned_alloc(check->align_bytes, check->bytes);
         assert_non_null(block);
@@ -98,7 +103,8 @@ static void grows_by_steps(const struct check *check)
         size_t grown = check->other == 0 ? bytes * 2 : bytes + bytes / check->other + 1;
         block = call.realloc(block, grown);
         assert_non_null(block);
-        for (size_t at = 0; at < bytes; at += bytes / 16 + 1) assert_int_equal(block[at], (unsigned char)(at * 3));
+        for (size_t at = 0; at < bytes; at += bytes / 16 + 1)
+            assert_int_equal(block[at], (unsigned char)(at * 3));
         for (size_t at = 0; at < grown; at++) block[at] = (unsigned char)(at * 3);
         bytes = grown;
     }
@@ -107,22 +113,25 @@ static void grows_by_steps(const struct check *check)
         if (bytes == 2) bytes = 1;
         block = call.realloc(block, bytes);
         assert_non_null(block);
-        for (size_t at = 0; at < bytes; at += bytes / 64 + 1) assert_int_equal(block[at], (unsigned char)(at * 3));
+        for (size_t at = 0; at < bytes; at += bytes / 64 + 1)
+            assert_int_equal(block[at], (unsigned char)(at * 3));
     }
     call.free(block);
 }
 
-/* Several buffers growing in turn cannot grow in place for ever: neighbours have to be respected. */
+/* Several buffers growing in turn cannot grow in place for ever: neighbours have to be
+ * respected. */
 static void grow_in_turn(const struct check *check)
 {
     enum { COUNT = 6 };
-    unsigned char *block[COUNT] = {NULL};
+    unsigned char *block[COUNT] = { NULL };
     for (size_t bytes = check->bytes; bytes <= check->other; bytes += bytes / 2) {
         for (size_t i = 0; i < COUNT; i++) {
             size_t before = bytes == check->bytes ? 0 : (bytes * 2 + 2) / 3;
             block[i] = call.realloc(block[i], bytes);
             assert_non_null(block[i]);
-            for (size_t at = 0; at + 2 < before; at += 509) assert_int_equal(block[i][at], (unsigned char)(at + i));
+            for (size_t at = 0; at + 2 < before; at += 509)
+                assert_int_equal(block[i][at], (unsigned char)(at + i));
             for (size_t at = 0; at < bytes; at++) block[i][at] = (unsigned char)(at + i);
         }
     }
@@ -196,27 +205,33 @@ int main(void)
     checks_begin();
     collect_ends();
     for (size_t i = 0; i < ends.count; i++) {
-        check_add((struct check){.run = to_every_size, .bytes = ends.bytes[i]},
+        check_add((struct check){ .run = to_every_size, .bytes = ends.bytes[i] },
                   "realloc from %zu to every size and back", ends.bytes[i]);
-        check_add((struct check){.run = to_same_size, .bytes = ends.bytes[i]},
+        check_add((struct check){ .run = to_same_size, .bytes = ends.bytes[i] },
                   "realloc from %zu to the same", ends.bytes[i]);
-        check_add((struct check){.run = to_usable_size, .bytes = ends.bytes[i]},
+        check_add((struct check){ .run = to_usable_size, .bytes = ends.bytes[i] },
                   "realloc from %zu to its usable size", ends.bytes[i]);
     }
-    static const size_t bytes[] = {1, 24, 100, 1000, 5000, 14336, 14337, 60000, 400000};
+    static const size_t bytes[] = { 1, 24, 100, 1000, 5000, 14336, 14337, 60000, 400000 };
     for (size_t align = 8; align <= MIB; align *= 2)
         for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++)
-            check_add((struct check){.run = from_aligned, .align_bytes = align, .bytes = bytes[i]},
-                      "realloc of aligned_alloc(%zu, %zu)", align, bytes[i]);
+            check_add(
+                (struct check){ .run = from_aligned, .align_bytes = align, .bytes = bytes[i] },
+                "realloc of aligned_alloc(%zu, %zu)", align, bytes[i]);
     for (size_t divisor = 0; divisor <= 8; divisor += 2)
-        check_add((struct check){.run = grows_by_steps, .other = divisor, .bytes = 6 * MIB},
+        check_add((struct check){ .run = grows_by_steps, .other = divisor, .bytes = 6 * MIB },
                   "realloc in steps of 1/%zu up to 6 MiB and down again", divisor);
-    check_add((struct check){.run = grow_in_turn, .bytes = 64, .other = 100000}, "small buffers grow in turn");
-    check_add((struct check){.run = grow_in_turn, .bytes = 20000, .other = 4 * MIB}, "large buffers grow in turn");
-    static const size_t freed[] = {16, 1000, 14336, 14337, 100000, MIB};
+    check_add((struct check){ .run = grow_in_turn, .bytes = 64, .other = 100000 },
+              "small buffers grow in turn");
+    check_add((struct check){ .run = grow_in_turn, .bytes = 20000, .other = 4 * MIB },
+              "large buffers grow in turn");
+    static const size_t freed[] = { 16, 1000, 14336, 14337, 100000, MIB };
     for (size_t i = 0; i < sizeof freed / sizeof freed[0]; i++)
-        check_add((struct check){.run = to_zero, .bytes = freed[i]}, "realloc(%zu bytes, 0) frees", freed[i]);
-    check_add((struct check){.run = shrinking_releases, .bytes = MIB}, "shrinking 1 MiB to 100 bytes gives back");
-    check_add((struct check){.run = shrinking_releases, .bytes = 100000}, "shrinking 100 kB to 100 bytes gives back");
+        check_add((struct check){ .run = to_zero, .bytes = freed[i] },
+                  "realloc(%zu bytes, 0) frees", freed[i]);
+    check_add((struct check){ .run = shrinking_releases, .bytes = MIB },
+              "shrinking 1 MiB to 100 bytes gives back");
+    check_add((struct check){ .run = shrinking_releases, .bytes = 100000 },
+              "shrinking 100 kB to 100 bytes gives back");
     return checks_run("contract realloc");
 }

@@ -1,27 +1,31 @@
-/* refuse_test.c - absurd requests: NULL and ENOMEM, at once, and the old block of a realloc stays whole. */
+/* refuse_test.c - absurd requests: NULL and ENOMEM, at once, and the old block of a realloc
+ * stays whole. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
 static double spent_since(double start_ms) { return now_ms() - start_ms; }
 
 /* Runs `request` three times; the quickest has to be quick. */
-#define REFUSED_AT_ONCE(request)                                           \
-    do {                                                                   \
-        double best_ms = 1e9;                                              \
-        for (int round = 0; round < 3; round++) {                          \
-            errno = SENTINEL;                                              \
-            double start_ms = now_ms();                                    \
-            void *refused = (request);                                     \
-            int error = errno;                                             \
-            double spent_ms = spent_since(start_ms);                       \
-            if (spent_ms < best_ms) best_ms = spent_ms;                    \
-            errno = error;                                                 \
-            expect_refused(refused);                                       \
-        }                                                                  \
-        assert_true(best_ms <= ABSURD_MS_MAX);                             \
+#define REFUSED_AT_ONCE(request)                        \
+    do {                                                \
+        double best_ms = 1e9;                           \
+        for (int round = 0; round < 3; round++) {       \
+            errno = SENTINEL;                           \
+            double start_ms = now_ms();                 \
+            void *refused = (request);                  \
+            int error = errno;                          \
+            double spent_ms = spent_since(start_ms);    \
+            if (spent_ms < best_ms) best_ms = spent_ms; \
+            errno = error;                              \
+            expect_refused(refused);                    \
+        }                                               \
+        assert_true(best_ms <= ABSURD_MS_MAX);          \
     } while (0)
 
-static void door_refuses(const struct check *check) { REFUSED_AT_ONCE(check->door->take(check->bytes)); }
+static void door_refuses(const struct check *check)
+{
+    REFUSED_AT_ONCE(check->door->take(check->bytes));
+}
 
 /* `align_bytes` is the size of the old block here; its contents must survive the refusal. */
 static void realloc_refuses(const struct check *check)
@@ -73,26 +77,26 @@ static void refusals_cost_nothing(const struct check *check)
 
 /* Products that wrap around, among them some that wrap to something small. */
 static const size_t products[][2] = {
-    {SIZE_MAX, 2},
-    {SIZE_MAX, SIZE_MAX},
-    {SIZE_MAX / 2 + 1, 2},
-    {SIZE_MAX / 2 + 2, 2},
-    {SIZE_MAX / 4 + 1, 4},
-    {(size_t)1 << 32, (size_t)1 << 32},
-    {((size_t)1 << 32) + 1, (size_t)1 << 32},
-    {((size_t)1 << 33) + 1, (size_t)1 << 31},
-    {((size_t)1 << 63) + 1, 16},
-    {((size_t)1 << 60) + 1, 16},
-    {((size_t)1 << 60) + 1, 48},
-    {SIZE_MAX / 3 + 1, 3},
-    {SIZE_MAX / 3, 3},
-    {SIZE_MAX / 16, 16},
-    {SIZE_MAX / 1000 + 1, 1000},
-    {PTRDIFF_MAX, 2},
-    {(size_t)1 << 62, 2},
-    {(size_t)1 << 31, (size_t)1 << 32},
-    {SIZE_MAX - 15, 1},
-    {65537, SIZE_MAX / 65536},
+    { SIZE_MAX, 2 },
+    { SIZE_MAX, SIZE_MAX },
+    { SIZE_MAX / 2 + 1, 2 },
+    { SIZE_MAX / 2 + 2, 2 },
+    { SIZE_MAX / 4 + 1, 4 },
+    { (size_t)1 << 32, (size_t)1 << 32 },
+    { ((size_t)1 << 32) + 1, (size_t)1 << 32 },
+    { ((size_t)1 << 33) + 1, (size_t)1 << 31 },
+    { ((size_t)1 << 63) + 1, 16 },
+    { ((size_t)1 << 60) + 1, 16 },
+    { ((size_t)1 << 60) + 1, 48 },
+    { SIZE_MAX / 3 + 1, 3 },
+    { SIZE_MAX / 3, 3 },
+    { SIZE_MAX / 16, 16 },
+    { SIZE_MAX / 1000 + 1, 1000 },
+    { PTRDIFF_MAX, 2 },
+    { (size_t)1 << 62, 2 },
+    { (size_t)1 << 31, (size_t)1 << 32 },
+    { SIZE_MAX - 15, 1 },
+    { 65537, SIZE_MAX / 65536 },
 };
 
 int main(void)
@@ -102,18 +106,21 @@ int main(void)
     struct sizes absurd = sizes_absurd(seed);
     for (size_t d = 0; d < door_count; d++) {
         for (size_t s = 0; s < absurd.count; s++)
-            check_add((struct check){.run = door_refuses, .door = &doors[d], .bytes = absurd.bytes[s]},
-                      "%s refuses %zu", doors[d].name, absurd.bytes[s]);
-        check_add((struct check){.run = refusals_cost_nothing, .door = &doors[d]},
+            check_add(
+                (struct check){ .run = door_refuses, .door = &doors[d], .bytes = absurd.bytes[s] },
+                "%s refuses %zu", doors[d].name, absurd.bytes[s]);
+        check_add((struct check){ .run = refusals_cost_nothing, .door = &doors[d] },
                   "refusals of %s cost nothing", doors[d].name);
     }
-    static const size_t old[] = {1, 24, 1000, 14336, 14337, 100000, 3 * MIB};
+    static const size_t old[] = { 1, 24, 1000, 14336, 14337, 100000, 3 * MIB };
     for (size_t o = 0; o < sizeof old / sizeof old[0]; o++)
         for (size_t s = 0; s < absurd.count; s++)
-            check_add((struct check){.run = realloc_refuses, .align_bytes = old[o], .bytes = absurd.bytes[s]},
+            check_add((struct check){ .run = realloc_refuses,
+                                      .align_bytes = old[o],
+                                      .bytes = absurd.bytes[s] },
                       "realloc from %zu to %zu keeps the block", old[o], absurd.bytes[s]);
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-        struct check check = {.bytes = products[i][0], .other = products[i][1]};
+        struct check check = { .bytes = products[i][0], .other = products[i][1] };
         check.run = calloc_overflows;
         check_add(check, "calloc of %zu times %zu", check.bytes, check.other);
         check.run = reallocarray_overflows;

@@ -1,64 +1,77 @@
-/* symbols_test.c - every name of the malloc family is prairie's, and every block it gives is free's to take. */
+/* symbols_test.c - every name of the malloc family is prairie's, and every block it gives is
+ * free's to take. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
 /* Names that a program or library may call. `takes` says how the sweep can call it for a block. */
-enum shape { SIZE, COUNT_SIZE, OLD_SIZE, OLD_COUNT_SIZE, ALIGN_SIZE, OUT_ALIGN_SIZE, GIVE, GIVE_SIZE, GIVE_ALIGN_SIZE, OTHER };
+enum shape {
+    SIZE,
+    COUNT_SIZE,
+    OLD_SIZE,
+    OLD_COUNT_SIZE,
+    ALIGN_SIZE,
+    OUT_ALIGN_SIZE,
+    GIVE,
+    GIVE_SIZE,
+    GIVE_ALIGN_SIZE,
+    OTHER
+};
 
 struct name {
     const char *symbol;
     enum shape shape;
-    bool is_optional;           /* an alias: if it is exported it has to work */
+    bool is_optional; /* an alias: if it is exported it has to work */
 };
 
 static const struct name names[] = {
-    {"malloc", SIZE, false},
-    {"calloc", COUNT_SIZE, false},
-    {"realloc", OLD_SIZE, false},
-    {"reallocarray", OLD_COUNT_SIZE, false},
-    {"aligned_alloc", ALIGN_SIZE, false},
-    {"memalign", ALIGN_SIZE, false},
-    {"posix_memalign", OUT_ALIGN_SIZE, false},
-    {"valloc", SIZE, false},
-    {"pvalloc", SIZE, false},
-    {"free", GIVE, false},
-    {"cfree", GIVE, false},
-    {"free_sized", GIVE_SIZE, false},
-    {"free_aligned_sized", GIVE_ALIGN_SIZE, false},
-    {"malloc_usable_size", OTHER, false},
-    {"malloc_trim", OTHER, false},
-    {"malloc_stats", OTHER, false},
-    {"malloc_info", OTHER, false},
-    {"mallinfo", OTHER, false},
-    {"mallinfo2", OTHER, false},
-    {"mallopt", OTHER, false},
-    {"_Znwm", SIZE, false},
-    {"_Znam", SIZE, false},
-    {"_ZdlPv", GIVE, false},
-    {"_ZdaPv", GIVE, false},
-    {"_ZdlPvm", GIVE_SIZE, false},
-    {"_ZdaPvm", GIVE_SIZE, false},
-    {"prairie_malloc", SIZE, false},
-    {"prairie_calloc", COUNT_SIZE, false},
-    {"prairie_realloc", OLD_SIZE, false},
-    {"prairie_free", GIVE, false},
-    {"prairie_aligned_alloc", ALIGN_SIZE, false},
-    {"prairie_memalign", ALIGN_SIZE, false},
-    {"prairie_posix_memalign", OUT_ALIGN_SIZE, false},
-    {"prairie_free_sized", GIVE_SIZE, false},
-    {"prairie_usable_size", OTHER, false},
-    {"prairie_version", OTHER, false},
-    {"__libc_malloc", SIZE, true},
-    {"__libc_calloc", COUNT_SIZE, true},
-    {"__libc_realloc", OLD_SIZE, true},
-    {"__libc_free", GIVE, true},
-    {"__libc_memalign", ALIGN_SIZE, true},
-    {"__libc_valloc", SIZE, true},
-    {"__libc_pvalloc", SIZE, true},
+    { "malloc", SIZE, false },
+    { "calloc", COUNT_SIZE, false },
+    { "realloc", OLD_SIZE, false },
+    { "reallocarray", OLD_COUNT_SIZE, false },
+    { "aligned_alloc", ALIGN_SIZE, false },
+    { "memalign", ALIGN_SIZE, false },
+    { "posix_memalign", OUT_ALIGN_SIZE, false },
+    { "valloc", SIZE, false },
+    { "pvalloc", SIZE, false },
+    { "free", GIVE, false },
+    { "cfree", GIVE, false },
+    { "free_sized", GIVE_SIZE, false },
+    { "free_aligned_sized", GIVE_ALIGN_SIZE, false },
+    { "malloc_usable_size", OTHER, false },
+    { "malloc_trim", OTHER, false },
+    { "malloc_stats", OTHER, false },
+    { "malloc_info", OTHER, false },
+    { "mallinfo", OTHER, false },
+    { "mallinfo2", OTHER, false },
+    { "mallopt", OTHER, false },
+    { "_Znwm", SIZE, false },
+    { "_Znam", SIZE, false },
+    { "_ZdlPv", GIVE, false },
+    { "_ZdaPv", GIVE, false },
+    { "_ZdlPvm", GIVE_SIZE, false },
+    { "_ZdaPvm", GIVE_SIZE, false },
+    { "prairie_malloc", SIZE, false },
+    { "prairie_calloc", COUNT_SIZE, false },
+    { "prairie_realloc", OLD_SIZE, false },
+    { "prairie_free", GIVE, false },
+    { "prairie_aligned_alloc", ALIGN_SIZE, false },
+    { "prairie_memalign", ALIGN_SIZE, false },
+    { "prairie_posix_memalign", OUT_ALIGN_SIZE, false },
+    { "prairie_free_sized", GIVE_SIZE, false },
+    { "prairie_usable_size", OTHER, false },
+    { "prairie_version", OTHER, false },
+    { "__libc_malloc", SIZE, true },
+    { "__libc_calloc", COUNT_SIZE, true },
+    { "__libc_realloc", OLD_SIZE, true },
+    { "__libc_free", GIVE, true },
+    { "__libc_memalign", ALIGN_SIZE, true },
+    { "__libc_valloc", SIZE, true },
+    { "__libc_pvalloc", SIZE, true },
 };
 enum { NAME_COUNT = sizeof names / sizeof names[0] };
 
-/* The C library keeps its own __libc_ names in a shared build; those are not prairie's to answer for. */
+/* The C library keeps its own __libc_ names in a shared build; those are not prairie's to
+ * answer for. */
 static bool is_here(const struct name *name)
 {
     void *address = dlsym(RTLD_DEFAULT, name->symbol);
@@ -104,7 +117,7 @@ static void round_trip(const struct check *check)
 {
     const struct name *in = &names[check->other];
     const struct name *out = &names[check->align_bytes];
-    static const size_t sizes[] = {0, 1, 24, 64, 700, 4096, 14336, 14337, 70000, 1 << 21};
+    static const size_t sizes[] = { 0, 1, 24, 64, 700, 4096, 14336, 14337, 70000, 1 << 21 };
     if (!is_here(in) || !is_here(out)) skip();
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         errno = SENTINEL;
@@ -127,7 +140,8 @@ static bool belong_together(const struct name *in, const struct name *out)
     bool is_aligned = in->shape == ALIGN_SIZE || in->shape == OUT_ALIGN_SIZE;
     if (out->shape == GIVE_ALIGN_SIZE) return is_aligned;
     if (out->shape == GIVE_SIZE)
-        return !is_aligned && strstr(in->symbol, "valloc") == NULL && strstr(in->symbol, "lloc") != NULL;
+        return !is_aligned && strstr(in->symbol, "valloc") == NULL
+            && strstr(in->symbol, "lloc") != NULL;
     return true;
 }
 
@@ -136,10 +150,11 @@ int main(void)
     checks_begin();
     for (size_t i = 0; i < NAME_COUNT; i++) {
         if (!names[i].is_optional)
-            check_add((struct check){.run = belongs_to_prairie, .other = i}, "%s is prairie's", names[i].symbol);
+            check_add((struct check){ .run = belongs_to_prairie, .other = i }, "%s is prairie's",
+                      names[i].symbol);
         for (size_t o = 0; takes(names[i].shape) && o < NAME_COUNT; o++)
             if (gives(names[o].shape) && belong_together(&names[i], &names[o]))
-                check_add((struct check){.run = round_trip, .other = i, .align_bytes = o},
+                check_add((struct check){ .run = round_trip, .other = i, .align_bytes = o },
                           "%s, then %s", names[i].symbol, names[o].symbol);
     }
     return checks_run("contract symbols");

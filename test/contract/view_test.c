@@ -1,4 +1,5 @@
-/* view_test.c - mallinfo, mallinfo2, malloc_info, malloc_stats, malloc_trim, mallopt: true numbers, not zeros. */
+/* view_test.c - mallinfo, mallinfo2, malloc_info, malloc_stats, malloc_trim, mallopt: true
+ * numbers, not zeros. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
@@ -41,7 +42,10 @@ static void give_chain(struct link *first)
     }
 }
 
-static bool about(double value, double expected) { return value > expected * 0.85 && value < expected * 1.3; }
+static bool about(double value, double expected)
+{
+    return value > expected * 0.85 && value < expected * 1.3;
+}
 
 static double used_mib(void)
 {
@@ -49,7 +53,8 @@ static double used_mib(void)
     return ((double)numbers.uordblks + (double)numbers.hblkhd) / MIB;
 }
 
-/* uordblks (with hblkhd, where a library counts mapped blocks apart) moves by what is taken and given. */
+/* uordblks (with hblkhd, where a library counts mapped blocks apart) moves by what is taken and
+ * given. */
 static void used_bytes_follow(const struct check *check)
 {
     give_chain(take_chain(4 * MIB, check->bytes));
@@ -100,7 +105,8 @@ static void old_mallinfo_agrees(const struct check *check)
     struct mallinfo narrow = info();
     give_chain(chain);
     assert_true(narrow.uordblks >= 0 && wide.uordblks < INT32_MAX);
-    assert_true(about((double)narrow.uordblks + narrow.hblkhd, (double)(wide.uordblks + wide.hblkhd)));
+    assert_true(
+        about((double)narrow.uordblks + narrow.hblkhd, (double)(wide.uordblks + wide.hblkhd)));
     assert_true((double)narrow.uordblks + narrow.hblkhd > 29.0 * MIB);
 }
 
@@ -115,7 +121,8 @@ static void counts_large_blocks(const struct check *check)
     assert_true(used_mib() - before < 1);
 }
 
-/* trim answers 1 exactly when memory went back, and afterwards the burst is gone from the process. */
+/* trim answers 1 exactly when memory went back, and afterwards the burst is gone from the
+ * process. */
 static void trim_releases(const struct check *check)
 {
     trim(0);
@@ -128,15 +135,16 @@ static void trim_releases(const struct check *check)
     int answer = trim(0);
     long after_kb = resident_kb();
     give_chain(keep);
-    print_message("idle %ld, peak %ld, freed %ld, trimmed %ld KiB, answer %d\n", idle_kb, peak_kb, before_kb,
-                  after_kb, answer);
+    print_message("idle %ld, peak %ld, freed %ld, trimmed %ld KiB, answer %d\n", idle_kb, peak_kb,
+                  before_kb, after_kb, answer);
     assert_true(peak_kb - idle_kb > BURST_MIB * KIB * 5 / 4);
     if (before_kb - after_kb > KIB) assert_int_equal(answer, 1);
     assert_true(answer == 0 || answer == 1);
     assert_true(after_kb - idle_kb < BURST_MIB / 2 * KIB * 5 / 4 + 4 * KIB);
 }
 
-/* Small enough a fall that no purge budget gives it back by itself: trim has something to do and says so. */
+/* Small enough a fall that no purge budget gives it back by itself: trim has something to do
+ * and says so. */
 static void trim_says_yes(const struct check *check)
 {
     struct link *keep = take_chain((size_t)BURST_MIB * MIB, check->bytes);
@@ -191,12 +199,14 @@ static bool is_well_formed(const char *text, const char *root)
         at = end + 1;
         if (declares) continue;
         if (closes) {
-            if (depth == 0 || strlen(open[depth - 1]) != length || strncmp(open[depth - 1], name, length) != 0)
+            if (depth == 0 || strlen(open[depth - 1]) != length
+                || strncmp(open[depth - 1], name, length) != 0)
                 return false;
             depth--;
             continue;
         }
-        if (depth == 0 && (had_root || strlen(root) != length || strncmp(name, root, length) != 0)) return false;
+        if (depth == 0 && (had_root || strlen(root) != length || strncmp(name, root, length) != 0))
+            return false;
         had_root = true;
         if (is_empty) continue;
         if (depth == 32) return false;
@@ -271,18 +281,28 @@ static void stats_are_printed(const struct check *check)
 
 static void add_options(void)
 {
-    static const struct { const char *name; int option, value; } known[] = {
-        {"M_TRIM_THRESHOLD", M_TRIM_THRESHOLD, 1 << 20}, {"M_TOP_PAD", M_TOP_PAD, 1 << 16},
-        {"M_MMAP_THRESHOLD", M_MMAP_THRESHOLD, 1 << 18}, {"M_MMAP_MAX", M_MMAP_MAX, 1000},
-        {"M_ARENA_MAX", M_ARENA_MAX, 4},                 {"M_ARENA_TEST", M_ARENA_TEST, 2},
-        {"M_PERTURB", M_PERTURB, 0},                     {"M_MXFAST", M_MXFAST, 64},
+    static const struct {
+        const char *name;
+        int option, value;
+    } known[] = {
+        { "M_TRIM_THRESHOLD", M_TRIM_THRESHOLD, 1 << 20 },
+        { "M_TOP_PAD", M_TOP_PAD, 1 << 16 },
+        { "M_MMAP_THRESHOLD", M_MMAP_THRESHOLD, 1 << 18 },
+        { "M_MMAP_MAX", M_MMAP_MAX, 1000 },
+        { "M_ARENA_MAX", M_ARENA_MAX, 4 },
+        { "M_ARENA_TEST", M_ARENA_TEST, 2 },
+        { "M_PERTURB", M_PERTURB, 0 },
+        { "M_MXFAST", M_MXFAST, 64 },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        check_add((struct check){.run = option_known, .bytes = (size_t)known[i].option, .other = (size_t)known[i].value},
+        check_add((struct check){ .run = option_known,
+                                  .bytes = (size_t)known[i].option,
+                                  .other = (size_t)known[i].value },
                   "mallopt knows %s", known[i].name);
-    static const int unknown[] = {-1000, 1000, 12345, INT32_MAX, INT32_MIN};
+    static const int unknown[] = { -1000, 1000, 12345, INT32_MAX, INT32_MIN };
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
-        check_add((struct check){.run = option_unknown, .bytes = (size_t)unknown[i]}, "mallopt(%d) is unknown", unknown[i]);
+        check_add((struct check){ .run = option_unknown, .bytes = (size_t)unknown[i] },
+                  "mallopt(%d) is unknown", unknown[i]);
 }
 
 int main(void)
@@ -296,19 +316,20 @@ int main(void)
     FETCH(set_option, "mallopt");
     must(info2 != NULL && info != NULL && print_info != NULL && print_stats != NULL);
     must(trim != NULL && set_option != NULL);
-    if (!any_allocator_will_do()) must(lies_in_prairie((void *)info2) && lies_in_prairie((void *)info)
-        && lies_in_prairie((void *)print_info) && lies_in_prairie((void *)print_stats)
-        && lies_in_prairie((void *)trim) && lies_in_prairie((void *)set_option));
+    if (!any_allocator_will_do())
+        must(lies_in_prairie((void *)info2) && lies_in_prairie((void *)info)
+             && lies_in_prairie((void *)print_info) && lies_in_prairie((void *)print_stats)
+             && lies_in_prairie((void *)trim) && lies_in_prairie((void *)set_option));
 
-    static const size_t sizes[] = {64, 1000, 14336};
+    static const size_t sizes[] = { 64, 1000, 14336 };
     for (size_t i = 0; i < 3; i++) {
-        struct check check = {.bytes = sizes[i]};
+        struct check check = { .bytes = sizes[i] };
         check.run = small_bytes_are_uordblks;
         check_add(check, "100 MiB in blocks of %zu are in uordblks", sizes[i]);
     }
-    static const size_t mixed[] = {64, 1000, 14336, 14337, 40000, MIB};
+    static const size_t mixed[] = { 64, 1000, 14336, 14337, 40000, MIB };
     for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
-        struct check check = {.bytes = mixed[i]};
+        struct check check = { .bytes = mixed[i] };
         check.run = used_bytes_follow;
         check_add(check, "used bytes follow 100 MiB in blocks of %zu", mixed[i]);
         check.run = trim_releases;
@@ -316,17 +337,24 @@ int main(void)
         check.run = old_mallinfo_agrees;
         check_add(check, "mallinfo agrees with mallinfo2 about blocks of %zu", mixed[i]);
     }
-    check_add((struct check){.run = trim_says_yes, .bytes = 256}, "malloc_trim says yes for small blocks");
-    check_add((struct check){.run = trim_says_yes, .bytes = 50000}, "malloc_trim says yes for large blocks");
-    check_add((struct check){.run = free_bytes_are_counted}, "free bytes are counted or gone");
+    check_add((struct check){ .run = trim_says_yes, .bytes = 256 },
+              "malloc_trim says yes for small blocks");
+    check_add((struct check){ .run = trim_says_yes, .bytes = 50000 },
+              "malloc_trim says yes for large blocks");
+    check_add((struct check){ .run = free_bytes_are_counted }, "free bytes are counted or gone");
     for (size_t mib = 2; mib <= 512; mib *= 4)
-        check_add((struct check){.run = counts_large_blocks, .bytes = mib * MIB}, "one block of %zu MiB is counted", mib);
-    check_add((struct check){.run = parser_sees_faults}, "the XML checker sees faults");
-    check_add((struct check){.run = info_is_xml, .bytes = 300}, "malloc_info of a small heap is XML");
-    check_add((struct check){.run = info_is_xml, .bytes = 40 * MIB}, "malloc_info of a large heap is XML");
-    check_add((struct check){.run = info_refuses_options, .bytes = 1}, "malloc_info(1) is refused");
-    check_add((struct check){.run = info_refuses_options, .bytes = 255}, "malloc_info(255) is refused");
-    check_add((struct check){.run = stats_are_printed}, "malloc_stats prints");
+        check_add((struct check){ .run = counts_large_blocks, .bytes = mib * MIB },
+                  "one block of %zu MiB is counted", mib);
+    check_add((struct check){ .run = parser_sees_faults }, "the XML checker sees faults");
+    check_add((struct check){ .run = info_is_xml, .bytes = 300 },
+              "malloc_info of a small heap is XML");
+    check_add((struct check){ .run = info_is_xml, .bytes = 40 * MIB },
+              "malloc_info of a large heap is XML");
+    check_add((struct check){ .run = info_refuses_options, .bytes = 1 },
+              "malloc_info(1) is refused");
+    check_add((struct check){ .run = info_refuses_options, .bytes = 255 },
+              "malloc_info(255) is refused");
+    check_add((struct check){ .run = stats_are_printed }, "malloc_stats prints");
     add_options();
     return checks_run("contract view");
 }

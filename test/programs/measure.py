@@ -65,14 +65,14 @@ def launcher(work):
         try:
             subprocess.run([*compiler, "-std=gnu17", "-O2", "-o", program, source], check=True)
         except FileNotFoundError as error:
-            raise Trouble(f"no C compiler ('{compiler[0]}'): dev/setup build installs one") from error
+            raise Trouble(f"no C compiler '{compiler[0]}': dev/setup build installs one") from error
         except subprocess.CalledProcessError as error:
             raise Trouble(f"{source.name} does not compile") from error
     return program
 
 
 def preloadable(library):
-    """The library's path in a form LD_PRELOAD can hold: it splits at spaces and colons, and expands $."""
+    """The library's path as LD_PRELOAD can hold it, which splits at " " and ":" and expands "$"."""
     path = Path(library).resolve()
     if not path.is_file():
         raise Trouble(f"{library}: no such library; `make` builds it")
@@ -122,12 +122,12 @@ def ended_from(words):
 
 def start(program, command, *, library, env, cwd, stdout, stderr, stdin=subprocess.DEVNULL,
           settings=None):
-    """Starts `command` by the built launcher `program`. `library` None means the C library's malloc;
-    `settings` are variables for the command alone."""
+    """Starts `command` by the built launcher `program`. `library` None means the C library's
+    malloc; `settings` are variables for the command alone."""
     report, write_end = os.pipe()
     settings = dict(settings or {}, **({"LD_PRELOAD": library} if library else {}))
-    words = [program, str(write_end), *(f"{name}={value}" for name, value in settings.items()), "--",
-             *map(str, command)]
+    variables = [f"{name}={value}" for name, value in settings.items()]
+    words = [program, str(write_end), *variables, "--", *map(str, command)]
     try:
         process = subprocess.Popen(words, stdin=stdin, stdout=stdout, stderr=stderr, env=env,
                                    cwd=cwd, pass_fds=[write_end], start_new_session=True)

@@ -8,8 +8,9 @@ examples:
   test/programs/programs.py --list
 
 A program passes when all facts about its output (checksums of files, results of single tests,
-answers) are the same, nothing fails, and the loader's report proves that the library answered malloc.
-Time is cpu time of all its processes; peak is the largest process. Ratios are to the C library's.
+answers) are the same, nothing fails, and the loader's report proves that the library answered
+malloc. Time is cpu time of all its processes; peak is the largest process. Ratios are to the C
+library's.
 """
 # SPDX-License-Identifier: MIT
 
@@ -82,7 +83,7 @@ class Result:
     def __init__(self, case):
         self.case, self.verdict, self.lines = case, "FAIL", []
         self.uses = {C_LIBRARY: [], PRAIRIE: []}
-        self.facts, self.proof = 0, ""
+        self.facts = 0
 
     def median(self, side, field):
         return statistics.median(getattr(use, field) for use in self.uses[side])
@@ -106,15 +107,16 @@ def ratio(old, new):
 
 
 def report(results, house):
-    size = "quick" if house.quick else "full"
-    print(f"\n{size} programs, {house.library} against the C library's malloc; cpu in s, peak in MiB\n")
+    print(f"\n{house.size} programs, {house.library} against the C library's malloc; "
+          "cpu in s, peak in MiB\n")
     head = ["program", "result", "facts", "C cpu", "cpu", "ratio", "C peak", "peak", "ratio  "]
     for line in table.lay_out([head] + [result.row() for result in results], left=(0, 1)):
         print(line)
     print()
     worse = [result.case.name for result in results if result.row()[-1].endswith("!")]
     if worse:
-        print(f"! peak memory is more than {PEAK_RATIO_MARKED:.2f} times the C library's: {', '.join(worse)}")
+        print(f"! peak memory is more than {PEAK_RATIO_MARKED:.2f} times the C library's: "
+              + ", ".join(worse))
     counts = {word: sum(result.verdict == word for result in results)
               for word in ("PASS", "FAIL", "skipped")}
     print(", ".join(f"{count} {word}" for word, count in counts.items() if count))
@@ -124,6 +126,7 @@ class House:
     """Where cases are played: the library, the launcher, the folders."""
 
     def __init__(self, options):
+        self.size = "quick" if options.quick else "full"
         self.quick, self.keep, self.timeout_s = options.quick, options.keep, options.timeout
         self.library = measure.preloadable(options.library)
         self.work = options.work.resolve()
@@ -132,7 +135,7 @@ class House:
 
     def try_case(self, case):
         result = Result(case)
-        folder = self.work / "runs" / f"{case.name}-{'quick' if self.quick else 'full'}-{self.label}"
+        folder = self.work / "runs" / f"{case.name}-{self.size}-{self.label}"
         try:
             case.require_installed()
             inputs = self.inputs_of(case)
@@ -153,7 +156,7 @@ class House:
 
     def inputs_of(self, case):
         """The folder of a case's input, made when the files that shape it have changed."""
-        inputs = self.work / "inputs" / f"{case.name}-{'quick' if self.quick else 'full'}"
+        inputs = self.work / "inputs" / f"{case.name}-{self.size}"
         shape = hashlib.sha256()
         module = sys.modules[type(case).__module__]
         for path in (module.__file__, *(case.here / name for name in case.sources)):
@@ -169,17 +172,20 @@ class House:
         return inputs
 
     def play_all(self, case, inputs, folder, result):
-        self.prove(case, inputs, folder / "proof", result)
+        self.prove(case, inputs, folder / "proof")
         facts = {}
         for index, side in enumerate(ORDER[self.quick]):
-            played = self.play(case, inputs, folder / f"{index}-{side.replace(' ', '-')}", side)
+            # Always the same folder: its name is in what programs write.
+            played = self.play(case, inputs, folder / "play", side)
             result.uses[side].append(played.use)
             result.facts = len(played.facts)
             facts.setdefault(side, played.facts)
             if played.facts != facts[side]:
                 raise Failure(f"two runs with the same malloc differ ({side}):\n"
                               + differences(facts[side], played.facts))
-            if not self.keep:
+            if self.keep:
+                played.folder.rename(folder / f"{index}-{side.replace(' ', '-')}")
+            else:
                 shutil.rmtree(played.folder)
         if facts[PRAIRIE] != facts[C_LIBRARY]:
             raise Failure("the output differs from that with the C library's malloc:\n"
@@ -202,16 +208,25 @@ class House:
             raise Failure("the program's output gave no fact to compare")
         return stage
 
-    def prove(self, case, inputs, folder, result):
+    def prove(self, case, inputs, folder):
         """Asks the loader who answers malloc in the program's processes."""
         stage = Stage(launcher=self.launcher, library=self.library, inputs=inputs, folder=folder,
                       quick=True, timeout_s=self.timeout_s)
         look_ups = folder / "tmp"
-        stage.run(case.proof_command(inputs), settings=proof.settings(look_ups))
+        try:
+            running = stage.start(case.proof_command(inputs),
+                                  settings={**proof.settings(look_ups), **proof.STATISTICS})
+            stage.finish(running)
+        except Failure as failure:
+            raise Failure(f"in the short run for the proof: {failure}\n"
+                          f"last command: {stage.last_command}") from failure
         found = proof.read(look_ups, self.library)
-        result.proof = found.text()
         if not found.holds():
             raise Failure(f"{self.library} does not serve {case.name}: {found.text()}")
+        counted = proof.statistics(running.err.read_text(encoding="utf-8", errors="replace"))
+        if counted and counted[1]["refills"] < case.refills_min:
+            raise Failure(f"prairie serves next to nothing of {case.name}: "
+                          f"{counted[1]['refills']} refills, expected {case.refills_min}")
 
 
 def differences(expected, found, limit=8):
@@ -230,3 +245,5 @@ if __name__ == "__main__":
     except Trouble as trouble:
         print(f"programs.py: {trouble}", file=sys.stderr)
         sys.exit(trouble.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -75,11 +75,29 @@ def count_process(proof, look_ups, library):
             proof.elsewhere[f"{Path(asker).name}: {name} by {Path(answerer).name}"] += 1
 
 
-# A line of prairie's statistics, which each process prints to standard error at its end.
-ALLOCATIONS = re.compile(r"^prairie: .*?(\d[\d,]*) allocations", re.MULTILINE)
+
+# What a process prints of prairie's statistics at its end, when PRAIRIE_CONF asks for it.
+TITLE = re.compile(r"^prairie: statistics of (prairie \S+)", re.MULTILINE)
+STATISTICS = {"PRAIRIE_CONF": "stats_print:true"}
+COUNT = re.compile(r"^prairie: +(refills|run leases) +(\d+)", re.MULTILINE)
+FEW_REFILLS = 50
 
 
-def allocations(text):
-    """The sum of the allocations that processes reported in `text`; None when there is no report."""
-    found = ALLOCATIONS.findall(text)
-    return sum(int(number.replace(",", "")) for number in found) if found else None
+def statistics(text):
+    """Name and version, and the sums over the processes that printed statistics into `text`; or None."""
+    titles = TITLE.findall(text)
+    sums = Counter()
+    for name, number in COUNT.findall(text):
+        sums[name] += int(number)
+    return (titles[0], sums) if titles else None
+
+
+def statistics_text(text):
+    """A sentence about the statistics that processes printed into `text`; None without any."""
+    found = statistics(text)
+    if found is None:
+        return None
+    name, sums = found
+    few = "; so few that its figures say little" if sums["refills"] < FEW_REFILLS else ""
+    return (f"{name} counts {sums['refills']:,} refills of thread caches and "
+            f"{sums['run leases']:,} runs of pages{few}")

@@ -18,8 +18,8 @@ class Failure(Exception):
 class Stage:
     """What a case gets to play on.
 
-    `facts` is what must be the same under every allocator: label → value. Commands run in `folder`,
-    which is empty at the start; `inputs` is read-only and shared by all plays.
+    `facts` is what must be the same under every allocator: label → value. Commands run in
+    `folder`, which is empty at the start; `inputs` is read-only and shared by all plays.
     """
 
     def __init__(self, *, launcher, library, inputs, folder, quick, timeout_s):
@@ -27,7 +27,6 @@ class Stage:
         self.folder, self.quick, self.timeout_s = folder, quick, timeout_s
         self.facts = {}
         self.use = Use(0.0, 0.0, 0, 0)
-
         self.last_command = ""   # as a shell would take it, for the report of a failure
         self._count = 0
         for name in ("home", "tmp", "out"):
@@ -68,7 +67,7 @@ class Stage:
         return self.finish(self.start(command, **places), exit_codes)
 
     def tool(self, command, *, stdin=None, folder=None):
-        """Runs a helper with the C library's malloc, outside the figures. Gives its output's file."""
+        """Runs a tool with the C library's malloc, outside the figures. Gives its output's file."""
         self._count += 1
         out = self.folder / "out" / f"{self._count}.tool"
         with open(stdin or "/dev/null", "rb") as stdin_file, open(out, "wb") as stdout_file:
@@ -94,7 +93,7 @@ class Stage:
             raise Failure(text)
 
     def _shell_line(self, command, settings, stdin, folder):
-        preload = {"LD_PRELOAD": self.library} if self.library else {}
-        words = [f"{name}={shlex.quote(str(value))}" for name, value in {**settings, **preload}.items()]
+        variables = {**settings, **({"LD_PRELOAD": self.library} if self.library else {})}
+        words = [f"{name}={shlex.quote(str(value))}" for name, value in variables.items()]
         words += [shlex.quote(str(word)) for word in command]
         return f"cd {folder} && {' '.join(words)} < {stdin or '/dev/null'}"

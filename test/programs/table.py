@@ -3,14 +3,15 @@
 
 
 def lay_out(rows, left=(0,)):
-    """Lines of a table. The first row is its head; columns in `left` are flush left, others right."""
+    """Lines of a table. The first row is its head; columns in `left` are flush left."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [cell.ljust(width) if column in left else cell.rjust(width)
                  for column, (cell, width) in enumerate(zip(row, widths))]
         lines.append("  ".join(cells).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
+    rules = ["-" * width if name.strip() else " " * width for name, width in zip(rows[0], widths)]
+    lines.insert(1, "  ".join(rules).rstrip())
     return lines
 
 

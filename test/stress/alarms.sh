@@ -1,5 +1,5 @@
 #!/bin/sh
-# alarms.sh - every kind of damage that the stress test claims to see is done on purpose, and must be seen.
+# alarms.sh - every damage that the stress test claims to see is done on purpose, and must be seen.
 # SPDX-License-Identifier: MIT
 set -u
 stress=${1:-$PRAIRIE_TEST_BIN/stress}
@@ -7,7 +7,8 @@ failed=0
 
 # kind of sabotage, words of the message that must name it
 expect_alarm() {
-    said=$(LD_PRELOAD=${PRAIRIE_LIBRARY:-} "$stress" --seconds 20 --seed 3 --sabotage "$1" 2>&1 >/dev/null)
+    said=$(LD_PRELOAD=${PRAIRIE_LIBRARY:-} "$stress" --seconds 20 --seed 3 --sabotage "$1" \
+           2>&1 >/dev/null)
     status=$?
     if [ $status -eq 1 ] && printf '%s' "$said" | grep -q "VIOLATION: .*$2"; then
         echo "seen: $1"

@@ -77,7 +77,7 @@ static void allocate(struct lane *lane)
     block.requested_bytes = random_size(lane);
     if (way->never_zero_bytes && block.requested_bytes == 0) block.requested_bytes = 1;
     if (way->kind & (KIND_C_ALIGNED | KIND_CXX_ALIGNED))
-        block.align_bytes = way->page_aligned ? page_bytes() : random_align(lane);
+        block.align_bytes = way->page_aligned ? system_page_bytes() : random_align(lane);
     if (no_room(lane, block.requested_bytes + block.align_bytes)) return;
 
     whereabouts.action = way->name;

@@ -30,7 +30,7 @@ size_t random_log_bytes(uint64_t *state, size_t least, size_t most)
     return bytes < least ? least : bytes > most ? most : bytes;
 }
 
-size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+size_t system_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 /* Most requests of programs are small; the rare large ones are most of the bytes. */
 static size_t mixed_size(uint64_t *random)

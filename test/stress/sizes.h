@@ -11,7 +11,7 @@ uint32_t random_below(uint64_t *state, uint32_t bound);
 /* Log-uniform in least..most: every doubling is equally likely; least > 0. */
 size_t random_log_bytes(uint64_t *state, size_t least, size_t most);
 
-size_t page_bytes(void);
+size_t system_page_bytes(void);
 
 /* A request by the size habit of the lane's phase: 0 to 16 MB. */
 size_t random_size(struct lane *lane);

@@ -55,8 +55,6 @@ static void *take_posix_memalign(size_t bytes, size_t align_bytes)
 
 static void give_free(const struct block *block) { free(block->base); }
 
-#ifdef SUBJECT_HAS_LIBC_FACE
-
 static void *take_reallocarray(size_t bytes, size_t align_bytes)
 {
     (void)align_bytes;
@@ -81,9 +79,15 @@ static void *take_new(size_t bytes, size_t align_bytes)
     return _Znwm(bytes);
 }
 
+static void *take_new_nothrow(size_t bytes, size_t align_bytes)
+{
+    (void)align_bytes;
+    return _ZnwmRKSt9nothrow_t(bytes, &(char){ 0 });
+}
+
 static void *take_new_aligned(size_t bytes, size_t align_bytes)
 {
-    return _ZnwmSt11align_val_t(bytes, align_bytes);
+    return _ZnwmSt11align_val_tRKSt9nothrow_t(bytes, align_bytes, &(char){ 0 });
 }
 
 static void give_free_sized(const struct block *block)
@@ -110,15 +114,6 @@ static void give_delete_sized_aligned(const struct block *block)
     _ZdlPvmSt11align_val_t(block->base, block->requested_bytes, block->align_bytes);
 }
 
-#else
-
-static void give_free_sized(const struct block *block)
-{
-    prairie_free_sized(block->base, block->requested_bytes);
-}
-
-#endif
-
 static struct way_in ways_in[] = {
     { "malloc", 44, KIND_C, .take = take_malloc },
     { "calloc", 8, KIND_C, .zeroed = true, .take = take_calloc },
@@ -127,26 +122,23 @@ static struct way_in ways_in[] = {
     { "aligned_alloc", 5, KIND_C_ALIGNED, .take = take_aligned_alloc },
     { "memalign", 3, KIND_C_ALIGNED, .take = take_memalign },
     { "posix_memalign", 5, KIND_C_ALIGNED, .take = take_posix_memalign },
-#ifdef SUBJECT_HAS_LIBC_FACE
     { "reallocarray of NULL", 4, KIND_C, .take = take_reallocarray },
     { "valloc", 1, KIND_C_ALIGNED, .page_aligned = true, .take = take_valloc },
     { "pvalloc", 1, KIND_C_ALIGNED, .page_aligned = true, .never_zero_bytes = true,
       .take = take_pvalloc },
-    { "operator new", 8, KIND_CXX, .take = take_new },
-    { "operator new, aligned", 4, KIND_CXX_ALIGNED, .take = take_new_aligned },
-#endif
+    { "operator new", 5, KIND_CXX, .take = take_new },
+    { "operator new, nothrow", 4, KIND_CXX, .take = take_new_nothrow },
+    { "operator new, aligned, nothrow", 4, KIND_CXX_ALIGNED, .take = take_new_aligned },
 };
 
 static struct way_out ways_out[] = {
     { "free", 20, KIND_C | KIND_C_ALIGNED, give_free },
     { "free_sized", 10, KIND_C, give_free_sized },
-#ifdef SUBJECT_HAS_LIBC_FACE
     { "free_aligned_sized", 10, KIND_C_ALIGNED, give_free_aligned_sized },
     { "cfree", 1, KIND_C, give_cfree },
     { "operator delete", 5, KIND_CXX, give_delete },
     { "sized operator delete", 5, KIND_CXX, give_delete_sized },
     { "sized operator delete, aligned", 5, KIND_CXX_ALIGNED, give_delete_sized_aligned },
-#endif
 };
 
 enum {
@@ -154,8 +146,7 @@ enum {
     WAYS_OUT = sizeof ways_out / sizeof *ways_out,
 };
 
-#ifdef SUBJECT_HAS_LIBC_FACE
-
+/* The ways that take or give so are never chosen. */
 static void leave_out(const void *take_or_give)
 {
     for (unsigned i = 0; i < WAYS_IN; i++)
@@ -164,23 +155,26 @@ static void leave_out(const void *take_or_give)
         if ((const void *)ways_out[i].give == take_or_give) ways_out[i].weight = 0;
 }
 
-void ways_start(void)
+static void leave_out_absent(const void *symbol, const void *take_or_give)
 {
-    if (free_sized == NULL) leave_out((const void *)give_free_sized);
-    if (free_aligned_sized == NULL) leave_out((const void *)give_free_aligned_sized);
-    if (cfree == NULL) leave_out((const void *)give_cfree);
-    if (valloc == NULL) leave_out((const void *)take_valloc);
-    if (pvalloc == NULL) leave_out((const void *)take_pvalloc);
-    if (_Znwm == NULL || _ZdlPv == NULL || _ZdlPvm == NULL) leave_out((const void *)take_new);
-    if (_ZnwmSt11align_val_t == NULL || _ZdlPvmSt11align_val_t == NULL)
-        leave_out((const void *)take_new_aligned);
+    if (symbol == NULL) leave_out(take_or_give);
 }
 
-#else
+void ways_start(bool refusals_allowed)
+{
+    leave_out_absent((const void *)free_sized, (const void *)give_free_sized);
+    leave_out_absent((const void *)free_aligned_sized, (const void *)give_free_aligned_sized);
+    leave_out_absent((const void *)cfree, (const void *)give_cfree);
+    leave_out_absent((const void *)valloc, (const void *)take_valloc);
+    leave_out_absent((const void *)pvalloc, (const void *)take_pvalloc);
 
-void ways_start(void) {}
-
-#endif
+    /* An operator new needs its operators delete, or its blocks could not be given back. */
+    const void *deletes = _ZdlPv != NULL && _ZdlPvm != NULL ? (const void *)_Znwm : NULL;
+    leave_out_absent(deletes, (const void *)take_new);
+    leave_out_absent(deletes, (const void *)take_new_nothrow);
+    leave_out_absent((const void *)_ZdlPvmSt11align_val_t, (const void *)take_new_aligned);
+    if (refusals_allowed) leave_out((const void *)take_new); /* it throws, or aborts */
+}
 
 const struct way_in *choose_way_in(uint64_t random)
 {

@@ -30,8 +30,8 @@ struct way_out {
     void (*give)(const struct block *block);
 };
 
-/* Leaves out what the subject lacks. Call once before the choices. */
-void ways_start(void);
+/* Leaves out what the subject lacks and, where refusals are allowed, what cannot answer NULL. */
+void ways_start(bool refusals_allowed);
 const struct way_in *choose_way_in(uint64_t random);
 const struct way_out *choose_way_out(uint64_t random, unsigned kind);
 

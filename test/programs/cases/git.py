@@ -29,10 +29,11 @@ class Git(Case):
             for number in range(file_count):
                 if version and source.random() > 0.12:
                     continue
-                path = inputs / f"v{version}" / f"d{number % 37}" / f"e{number % 11}" / f"f{number}.txt"
+                path = inputs / f"v{version}/d{number % 37}/e{number % 11}/f{number}.txt"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 keep = random.Random(number)   # most lines of a file are the same in each version
-                lines = [" ".join(keep.choices(vocabulary, k=9)) for _ in range(keep.randint(3, 120))]
+                lines = [" ".join(keep.choices(vocabulary, k=9))
+                         for _ in range(keep.randint(3, 120))]
                 for _ in range(version):
                     lines[source.randrange(len(lines))] = f"version {version} {source.random()}"
                 path.write_text("\n".join(lines) + "\n", encoding="ascii")

@@ -1,4 +1,4 @@
-"""ghostscript: a long document in PostScript, made into pixels, text and PDF, and the PDF into pixels."""
+"""ghostscript: a long document in PostScript made into pixels, text and PDF, and that into inks."""
 # SPDX-License-Identifier: MIT
 
 from cases.case import Case

@@ -36,8 +36,8 @@ class Redis(Case):
         return c_library()
 
     def prepare(self, inputs, quick, work):
-        """Commands as redis-cli --pipe takes them, of every type of value, and a name for the server:
-        its program is in the package of tools, which starts no service."""
+        """Commands as redis-cli --pipe takes them, of every type of value, and a name for the
+        server: its program is in the package of tools, which starts no service."""
         source = random.Random(14)
         vocabulary = text.words(source)
         with open(inputs / "commands", "wb") as file:
@@ -170,8 +170,8 @@ class Server:
         info = dict(line.split(":", 1) for line in self.ask("INFO").splitlines() if ":" in line)
         maps = Path(f"/proc/{info['process_id']}/maps").read_text(encoding="utf-8")
         library = self.on.library
-        self.on.require(any(line.endswith(str(Path(library).resolve())) for line in maps.splitlines()),
-                        f"{library} is not mapped in redis-server")
+        mapped = any(line.endswith(str(Path(library).resolve())) for line in maps.splitlines())
+        self.on.require(mapped, f"{library} is not mapped in redis-server")
         if "jemalloc" in Path(library).name:
             return
         used, by_jemalloc = int(info["used_memory"]), int(info["allocator_allocated"])

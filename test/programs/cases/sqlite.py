@@ -30,4 +30,4 @@ class Sqlite(Case):
         on.require(measure.digest(second) == measure.digest(dump), "a dump does not load as it was")
 
     def proof_command(self, inputs):
-        return ["sqlite3", ":memory:", "create table t(a); insert into t values (1); select * from t"]
+        return ["sqlite3", ":memory:", "create table t(a); insert into t values (1)"]

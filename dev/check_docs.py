@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# check_docs.py - fails when the documents and the sources say different things.
+# SPDX-License-Identifier: MIT
+"""Usage: check_docs.py [ROOT]
+
+D1  docs/errors.md has a heading for each message in src/, and no heading for any other
+D2  docs/options.md is what dev/make_options.py makes of the table in src/base/options.c
+D3  a link to a file of the project leads to one, and a link to a heading leads to one
+D4  the page of a floor names the numbered invariants of the floor's headers, and no others
+D5  a path of the project in a code span exists, and a `make` command in one is a target
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ERRORS = Path("docs/errors.md")
+TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+MESSAGE_CALL = re.compile(r"\b(fatal|fatal_address)\s*\(")
+INVARIANT = re.compile(r"^ \* ([A-Z]\d+)\s\s", re.M)
+NAMED_INVARIANT = re.compile(r"^\| ([A-Z]\d+) \|", re.M)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
+PROJECT_PATH = re.compile(r"^(?:src|include|test|bench|dev|docs|cmake|lab|\.ci)/[\w./-]*$")
+MAKE = re.compile(r"^make ([a-z]+)\b")
+
+
+def blank_comments(text):
+    return COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+
+
+def sources(root):
+    """The library's own files; the fake kernel of the unit tests speaks to their authors only."""
+    for path in sorted((root / "src").rglob("*.[ch]")):
+        if not path.name.startswith("fake"):
+            yield path, blank_comments(path.read_text())
+
+
+def arguments(code, start):
+    """The text between the bracket that opens at `start` and its partner."""
+    depth = 0
+    for at in range(start, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if depth == 0:
+            return code[start + 1:at]
+    return code[start + 1:]
+
+
+def body_of(code, function):
+    """The body of a function defined in this file, or nothing."""
+    found = re.search(rf"\b{function}\([^;{{]*\)\s*\{{(.*?)^\}}", code, re.S | re.M)
+    return found.group(1) if found else ""
+
+
+def said_by(code, given):
+    """Strings that a call's arguments can stand for: its own, or those of a function called there."""
+    texts = [text for text in TEXT.findall(given) if " " in text.strip()]
+    for name in re.findall(r"\b(\w+)\s*\(", given):
+        texts += [text for text in TEXT.findall(body_of(code, name)) if " " in text]
+    return texts
+
+
+def messages(root):
+    """Yields (file, heading) of what src/ can say; heading None: it cannot be told what is said."""
+    for path, code in sources(root):
+        if path.name.startswith("fatal."):
+            continue
+        for call in MESSAGE_CALL.finditer(code):
+            texts = said_by(code, arguments(code, call.end() - 1))
+            end = ": ADDRESS" if call.group(1) == "fatal_address" else ""
+            if not texts:
+                yield path, None
+            for text in texts:
+                # The only message that ends in pieces of source code is that of require().
+                family = text in ("broken invariant: ", " at ")
+                yield path, "prairie: " + ("broken invariant: CONDITION at FILE:LINE" if family
+                                           else text + end)
+        for text in TEXT.findall(code):
+            if text.startswith("prairie: ") and text.strip() != "prairie:":
+                yield path, text
+
+
+def check_errors(root):
+    page = (root / ERRORS).read_text()
+    headings = [line[3:].strip().strip("`") for line in page.splitlines() if line.startswith("## ")]
+    headings = [heading for heading in headings if heading.startswith("prairie: ")]
+    used = set()
+    for path, message in messages(root):
+        where = path.relative_to(root)
+        if message is None:
+            yield where, "D1: a call of fatal whose words cannot be read here"
+            continue
+        # Messages that are put together piece by piece are known by how they begin.
+        match = [heading for heading in headings if heading == message
+                 or (message.endswith(" ") and heading.startswith(message))]
+        used.update(match)
+        if not match:
+            yield where, f"D1: {ERRORS} has no heading '{message}'"
+    for heading in headings:
+        if heading not in used:
+            yield ERRORS, f"D1: nothing in src/ says '{heading}'"
+
+
+def check_options(root):
+    done = subprocess.run([root / "dev" / "make_options.py", "--check"], capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        yield Path("docs/options.md"), "D2: " + (done.stdout + done.stderr).strip()
+
+
+def documents(root):
+    for path in [*root.glob("*.md"), *sorted((root / "docs").rglob("*.md")),
+                 *sorted((root / "test").rglob("*.md")), *sorted((root / "bench").rglob("*.md"))]:
+        yield path, path.read_text()
+
+
+def anchors(text):
+    """The names under which a page's headings can be linked to."""
+    for line in CODE_BLOCK.sub("", text).splitlines():
+        if line.startswith("#"):
+            words = line.lstrip("#").strip().lower()
+            yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def check_links(root):
+    for path, text in documents(root):
+        for link in LINK.findall(CODE_BLOCK.sub("", text)):
+            if re.match(r"[a-z]+:", link):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            if not target.exists():
+                yield path.relative_to(root), f"D3: {link} leads nowhere"
+            elif anchor and anchor not in anchors(target.read_text()):
+                yield path.relative_to(root), f"D3: {link} has no such heading"
+
+
+def check_invariants(root):
+    for page in sorted((root / "docs" / "floors").glob("*.md")):
+        folder = root / "src" / page.stem
+        if not folder.is_dir():
+            yield page.relative_to(root), "D4: there is no such floor"
+            continue
+        stated = {number for header in folder.glob("*.h")
+                  for number in INVARIANT.findall(header.read_text())}
+        named = set(NAMED_INVARIANT.findall(page.read_text()))
+        for number in sorted(stated ^ named):
+            side = "does not name" if number in stated else "names, and no header states,"
+            yield page.relative_to(root), f"D4: {side} {number}"
+    for folder in sorted({path.parent for path in (root / "src").glob("*/*.[ch]")}):
+        if not (root / "docs" / "floors" / f"{folder.name}.md").is_file():
+            yield Path("docs/floors"), f"D4: the floor {folder.name} has no page"
+
+
+def check_spans(root):
+    targets = set(re.findall(r"^([a-z]+):", (root / "Makefile").read_text(), re.M))
+    for path, text in documents(root):
+        for span in re.findall(r"`([^`\n]+)`", CODE_BLOCK.sub("", text)):
+            command = MAKE.match(span)
+            if PROJECT_PATH.match(span) and not (root / span).exists():
+                yield path.relative_to(root), f"D5: {span} does not exist"
+            elif command and command.group(1) not in targets:
+                yield path.relative_to(root), f"D5: the Makefile has no '{command.group(1)}'"
+
+
+def main():
+    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith("-")):
+        print(__doc__)
+        return 2
+    root = Path(sys.argv[1] if len(sys.argv) == 2 else Path(__file__).parent.parent).resolve()
+    problems = 0
+    for check in (check_errors, check_options, check_links, check_invariants, check_spans):
+        for where, problem in check(root):
+            print(f"{where}: {problem}")
+            problems += 1
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

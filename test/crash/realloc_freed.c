@@ -1,0 +1,16 @@
+/* expect: abort "prairie: realloc of a freed pointer" flavours: checking
+ * arguments: 24 1000 14336 */
+/* realloc_freed.c - a small block is resized after it was freed. */
+/* SPDX-License-Identifier: MIT */
+#include "crash.h"
+
+int main(int argc, char **argv)
+{
+    require_prairie();
+    size_t bytes = number_argument(argc, argv);
+    void *block = malloc(bytes);
+    free(block);
+    void *moved = realloc(hidden(block), 2 * bytes);
+    must(moved != NULL);
+    missed();
+}

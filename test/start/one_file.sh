@@ -1,0 +1,23 @@
+#!/bin/sh
+# one_file.sh - compiles prairie as one file, with no options but -O2, and links programs with it.
+# SPDX-License-Identifier: MIT
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+cc=${CC:-cc}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"$cc" -O2 -c "$root/src/prairie.c" -o "$scratch/prairie.o"
+link() {
+    "$cc" -O2 -I"$root/include" -DPRAIRIE_INSIDE "$here/linked.c" "$@" -lpthread
+}
+link "$scratch/prairie.o" -o "$scratch/dynamic"
+"$scratch/dynamic"
+link "$scratch/prairie.o" -static -o "$scratch/static"
+"$scratch/static"
+# Another place to start from must not matter.
+(cd / && "$cc" -O2 -c "$root/src/prairie.c" -o "$scratch/again.o")
+# Sources and object handed over at once, as in a small project's own Makefile.
+link "$root/src/prairie.c" -o "$scratch/at_once"
+"$scratch/at_once"

@@ -1,0 +1,56 @@
+/* many_threads.c - two hundred threads hold 100 KB each: what a thread costs, in use and idle. */
+/* SPDX-License-Identifier: MIT */
+#include "../blackbox/use.h"
+
+enum { THREADS = 200, BLOCKS = 200, BLOCK_BYTES = 512, PER_THREAD_KB_MAX = 150 };
+
+static pthread_barrier_t used, go_on, idle, finish;
+
+static void *live(void *argument)
+{
+    uint64_t state = (uint64_t)(uintptr_t)argument;
+    void *block[BLOCKS];
+    size_t total = 0;
+    for (int i = 0; i < BLOCKS; i++) {
+        /* Mixed sizes around the mean, so that many classes are touched. */
+        size_t bytes = i % 2 == 0 ? random_between(&state, 16, 2 * BLOCK_BYTES - 16)
+                                  : 2 * BLOCK_BYTES - total % 997;
+        if (total + bytes > BLOCKS * BLOCK_BYTES) bytes = 16;
+        block[i] = malloc(bytes);
+        must(block[i] != NULL);
+        memset(block[i], 1, bytes);
+        total += bytes;
+    }
+    pthread_barrier_wait(&used);
+    pthread_barrier_wait(&go_on);
+    for (int i = 0; i < BLOCKS; i++) free(block[i]);
+    pthread_barrier_wait(&idle);
+    pthread_barrier_wait(&finish);
+    return NULL;
+}
+
+int main(void)
+{
+    require_prairie();
+    pthread_t thread[THREADS];
+    pthread_barrier_t *barrier[] = { &used, &go_on, &idle, &finish };
+    for (int i = 0; i < 4; i++) must(pthread_barrier_init(barrier[i], NULL, THREADS + 1) == 0);
+    use_heap_once(1);
+    long before_kb = resident_kb();
+    for (size_t i = 0; i < THREADS; i++)
+        must(pthread_create(&thread[i], NULL, live, (void *)(i + 1)) == 0);
+    pthread_barrier_wait(&used);
+    long used_kb = (resident_kb() - before_kb) / THREADS;
+    pthread_barrier_wait(&go_on);
+    pthread_barrier_wait(&idle);
+    long idle_kb = (resident_kb() - before_kb) / THREADS;
+    pthread_barrier_wait(&finish);
+    for (int i = 0; i < THREADS; i++) must(pthread_join(thread[i], NULL) == 0);
+    printf("many_threads: %d threads of 100 KB: %ld KiB each in use, %ld KiB each after free, "
+           "stacks included\n",
+           THREADS, used_kb, idle_kb);
+    must(used_kb >= 90 && used_kb <= PER_THREAD_KB_MAX);
+    must(idle_kb <= PER_THREAD_KB_MAX);
+    walk_heap();
+    return 0;
+}

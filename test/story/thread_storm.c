@@ -1,0 +1,58 @@
+/* thread_storm.c - thousands of threads are born, allocate and die; the process does not grow. */
+/* SPDX-License-Identifier: MIT */
+#include "../blackbox/use.h"
+
+enum { AT_ONCE = 8, DRIFT_KB_MAX = 8 * 1024 };
+
+/* Half of what a thread takes is freed by another: the blocks hang here from one thread to the
+ * next. */
+static void *left_behind[AT_ONCE][64];
+
+static void *live(void *argument)
+{
+    size_t self = (size_t)argument;
+    void *block[64];
+    for (size_t i = 0; i < 64; i++) {
+        block[i] = malloc(16 + i * 97);
+        must(block[i] != NULL);
+        memset(block[i], 1, 16 + i * 97);
+    }
+    for (size_t i = 0; i < 64; i++) {
+        free(left_behind[self][i]);
+        left_behind[self][i] = NULL;
+        if (i % 2 == 0) free(block[i]);
+        else left_behind[self][i] = block[i];
+    }
+    char *large = malloc(100000);
+    must(large != NULL);
+    memset(large, 1, 100000);
+    free(large);
+    return NULL;
+}
+
+static void generation(void)
+{
+    pthread_t thread[AT_ONCE];
+    for (size_t i = 0; i < AT_ONCE; i++)
+        must(pthread_create(&thread[i], NULL, live, (void *)i) == 0);
+    for (size_t i = 0; i < AT_ONCE; i++) must(pthread_join(thread[i], NULL) == 0);
+}
+
+int main(void)
+{
+    require_prairie();
+    long generations = scaled(6000) / AT_ONCE + 1;
+    for (long i = 0; i < 30; i++) generation();
+    long before_kb = resident_kb();
+    double start_ms = now_ms();
+    for (long i = 0; i < generations; i++) generation();
+    long drift_kb = resident_kb() - before_kb;
+    double per_thread_us = (now_ms() - start_ms) * 1000 / (double)(generations * AT_ONCE);
+    for (int t = 0; t < AT_ONCE; t++)
+        for (int i = 0; i < 64; i++) free(left_behind[t][i]);
+    walk_heap();
+    printf("thread_storm: %ld threads, %.1f us each, drift %ld KiB of %d\n", generations * AT_ONCE,
+           per_thread_us, drift_kb, DRIFT_KB_MAX);
+    must(drift_kb <= DRIFT_KB_MAX);
+    return 0;
+}

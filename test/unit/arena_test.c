@@ -1,0 +1,362 @@
+/* arena_test.c - blocks between slabs and magazines, whose arena they belong to, and the walk's A1. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shelves.h"
+
+enum { MANY = 6000 };
+
+static unsigned small_class(void) { return class_of_size(64); }
+
+/* ---- the making of arenas ---- */
+
+static void an_arena_is_made_once(void **state)
+{
+    (void)state;
+    start_arenas(3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_ptr_equal(arena_at(i), arenas[i]);
+        assert_int_equal(arenas[i]->index, i);
+        for (unsigned j = 0; j < i; j++) assert_ptr_not_equal(arenas[i], arenas[j]);
+    }
+    assert_null(arenas[3]);
+    check_arenas();
+}
+
+static void no_more_arenas_than_there_is_room_for(void **state)
+{
+    (void)state;
+    arenas_start(100000);
+    assert_int_equal(arena_limit, ARENA_COUNT_MAX);
+}
+
+static void refused_memory_makes_no_arena(void **state)
+{
+    (void)state;
+    start_pages();
+    slabs_start();
+    arenas_start(2);
+    fake_fail_all(true);
+    assert_null(arena_at(0));
+    assert_null(arena_at(0));
+    fake_fail_all(false);
+    assert_non_null(arena_at(0));
+    check_arenas();
+}
+
+/* ---- fill ---- */
+
+static void a_fill_hands_out_ascending_addresses(void **state)
+{
+    void *slots[SLOTS_MAX];
+    unsigned got;
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        got = fill(0, class_index, slots, 100);
+        assert_int_equal(got, min_size(100, slab_shape[class_index].block_count));
+        for (unsigned i = got; i > 1; i--)      /* the top is handed out first */
+            assert_ptr_equal(slots[i - 1], (char *)slots[i] + class_bytes[class_index]);
+        for (unsigned i = 1; i <= got; i++)
+            assert_ptr_equal(slab_of(slots[i], class_index)->arena, 0);
+    }
+}
+
+/* What partial slabs have is enough: a slab is opened only when they have nothing. */
+static void partial_slabs_are_used_up_first(void **state)
+{
+    static void *slots[MANY];
+    const struct shelf *shelf;
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(1);
+    shelf = &arenas[0]->shelf[small_class()];
+    in_slab = slab_shape[small_class()].block_count;
+    assert_int_equal(fill(0, small_class(), slots, in_slab - 3), in_slab - 3);
+    assert_int_equal(shelf->slab_count, 1);
+    assert_int_equal(shelf->slab_free_blocks, 3);
+    assert_int_equal(fill(0, small_class(), slots, 10), 3);
+    assert_int_equal(shelf->slab_count, 1);
+    assert_int_equal(shelf->partial, 0);
+    assert_int_equal(fill(0, small_class(), slots, 10), 10);
+    assert_int_equal(shelf->slab_count, 2);
+    assert_int_equal(shelf->fills, 3);
+}
+
+static void refused_memory_fills_nothing(void **state)
+{
+    void *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(1);
+    fake_fail_all(true);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        while (fill(0, class_index, slots, 50) != 0) {}
+    assert_true(fake_failures() > 0);
+    fake_fail_all(false);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_true(fill(0, class_index, slots, 50) > 0);
+}
+
+/* ---- drain ---- */
+
+static void drained_blocks_can_be_filled_again(void **state)
+{
+    static void *slots[MANY + 1];
+    size_t open;
+
+    (void)state;
+    start_arenas(1);
+    fill_all(0, small_class(), slots, MANY);
+    open = plain.open_bytes;
+    assert_int_equal(drain(0, small_class(), slots + 1, MANY), 0);
+    assert_int_equal(arenas[0]->shelf[small_class()].drains, 1);
+    fill_all(0, small_class(), slots, MANY);
+    assert_int_equal(plain.open_bytes, open);
+}
+
+/* Slabs without used blocks go back, but for one: the next fill would have to open it again. */
+static void empty_slabs_are_closed_but_for_the_last(void **state)
+{
+    static void *slots[MANY + 1];
+    const struct shelf *shelf;
+
+    (void)state;
+    start_arenas(1);
+    shelf = &arenas[0]->shelf[small_class()];
+    fill_all(0, small_class(), slots, MANY);
+    assert_true(shelf->slab_count > 5);
+    assert_int_equal(drain(0, small_class(), slots + 1, MANY), 0);
+    assert_int_equal(shelf->slab_count, 1);
+    assert_int_equal(shelf->slab_free_blocks, slab_shape[small_class()].block_count);
+    arenas_close_empty();
+    check_arenas();
+    assert_int_equal(shelf->slab_count, 0);
+    assert_int_equal(run_used_pages(), 0);
+}
+
+static void each_arena_takes_its_own(void **state)
+{
+    void *slots[3][5], *mixed[16];
+
+    (void)state;
+    start_arenas(3);
+    for (unsigned i = 0; i < 3; i++) fill_all(i, small_class(), slots[i], 4);
+    for (unsigned i = 0; i < 12; i++) mixed[i] = slots[i % 3][1 + i / 3];
+    mixed[12] = mixed[13] = NULL;                       /* M3 */
+    for (unsigned i = 0; i < 12; i++)
+        assert_ptr_equal(arena_of_block(small_class(), mixed[i]), arenas[i % 3]);
+    assert_null(arena_of_block(small_class(), NULL));
+
+    assert_int_equal(drain(1, small_class(), mixed, 14), 8);
+    for (unsigned i = 0; i < 8; i++)                    /* the others, in their old order */
+        assert_ptr_equal(mixed[i], slots[i % 2 ? 2 : 0][1 + i / 2]);
+    assert_int_equal(drain(1, small_class(), mixed, 8), 8);
+    assert_int_equal(drain(2, small_class(), mixed, 8), 4);
+    assert_int_equal(drain(0, small_class(), mixed, 4), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(arenas[i]->shelf[small_class()].slab_free_blocks,
+                         slab_shape[small_class()].block_count);
+}
+
+static void all_arenas_drain_at_once(void **state)
+{
+    void *slots[3][41], *mixed[130] = { NULL };
+    unsigned count = 0;
+
+    (void)state;
+    start_arenas(3);
+    for (unsigned i = 0; i < 3; i++) fill_all(i, small_class(), slots[i], 40);
+    for (unsigned i = 1; i <= 40; i++)
+        for (unsigned j = 0; j < 3; j++) mixed[count++] = slots[(i + j) % 3][i];
+    mixed[count++] = NULL;
+    arenas_drain(small_class(), mixed, count);
+    check_arenas();
+    arenas_close_empty();
+    assert_int_equal(run_used_pages(), 0);
+    arenas_drain(small_class(), mixed, 0);
+}
+
+/* ---- misuse that is found when draining ---- */
+
+static void *slots_of_misuse[5];
+
+static void prepare_misuse(void)
+{
+    start_arenas(2);
+    fill_all(0, small_class(), slots_of_misuse, 4);
+}
+
+static void drain_twice(void)
+{
+    arenas_drain(small_class(), slots_of_misuse + 1, 2);
+    arenas_drain(small_class(), slots_of_misuse + 1, 1);
+}
+
+static void drain_twice_at_once(void)
+{
+    slots_of_misuse[2] = slots_of_misuse[1];
+    arenas_drain(small_class(), slots_of_misuse + 1, 2);
+}
+
+static void drain_the_inside(void)
+{
+    slots_of_misuse[1] = (char *)slots_of_misuse[1] + 8;
+    arenas_drain(small_class(), slots_of_misuse + 1, 2);
+}
+
+static void drain_what_is_closed(void)
+{
+    arenas_drain(small_class(), slots_of_misuse + 1, 4);
+    arenas_close_empty();
+    arenas_drain(small_class(), slots_of_misuse + 1, 1);
+}
+
+static void misuse_is_told_with_its_address(void **state)
+{
+    char line[100];
+
+    (void)state;
+    prepare_misuse();
+    snprintf(line, sizeof line, "prairie: double free: 0x%llx\n",
+             (unsigned long long)(uintptr_t)slots_of_misuse[1]);
+    expect_abort(drain_twice, line);
+    expect_abort(drain_twice_at_once, line);
+    expect_abort(drain_what_is_closed, line);
+    snprintf(line, sizeof line, "prairie: free of an interior pointer: 0x%llx\n",
+             (unsigned long long)(uintptr_t)slots_of_misuse[1] + 8);
+    expect_abort(drain_the_inside, line);
+}
+
+/* ---- the walk ---- */
+
+static struct shelf *shelf_of_harm;
+
+static struct slab *first_partial(void) { return slab_record(shelf_of_harm->partial); }
+
+static void leave_it_alone(void) {}
+static void a1_of_another_arena(void) { first_partial()->arena = 1; }
+static void a1_of_another_class(void)
+{
+    first_partial()->class_index = (uint8_t)(small_class() + 1);
+}
+static void a1_a_link_back(void) { first_partial()->previous = first_partial()->next; }
+static void a_slab_too_many_counted(void) { shelf_of_harm->partial_count++; }
+static void a_free_block_too_many_counted(void) { shelf_of_harm->slab_free_blocks++; }
+static void fewer_slabs_than_listed(void) { shelf_of_harm->slab_count = 1; }
+static void a_slab_dropped_from_the_list(void) { shelf_of_harm->partial = first_partial()->next; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    break_it();
+    check_arenas();
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        a1_of_another_arena, a1_of_another_class, a1_a_link_back, a_slab_too_many_counted,
+        a_free_block_too_many_counted, fewer_slabs_than_listed, a_slab_dropped_from_the_list,
+    };
+    static void *slots[MANY + 1];
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(2);
+    shelf_of_harm = &arenas[0]->shelf[small_class()];
+    in_slab = slab_shape[small_class()].block_count;
+    fill_all(0, small_class(), slots, 3 * in_slab);     /* three full slabs, then a block of each back */
+    for (unsigned i = 0; i < 3; i++) (void)drain(0, small_class(), slots + 1 + i * in_slab, 1);
+    assert_int_equal(shelf_of_harm->partial_count, 3);
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+static void fill_unlocked(void)
+{
+    void *slots[2];
+    (void)arena_fill(arenas[0], 1, slots, 1);
+}
+static void drain_unlocked(void) { (void)arena_drain(arenas[0], 1, NULL, 0); }
+static void walk_unlocked(void) { arena_check(arenas[0]); }
+
+static void calls_without_the_lock_abort(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    expect_abort(fill_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(drain_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(walk_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+}
+
+static void fork_takes_and_remakes_all_locks(void **state)
+{
+    (void)state;
+    start_arenas(5);
+    arenas_lock();
+    for (unsigned i = 0; i < 5; i++) assert_true(lock_is_mine(&arenas[i]->lock));
+    arenas_unlock();
+    for (unsigned i = 0; i < 5; i++) assert_false(lock_is_mine(&arenas[i]->lock));
+    arenas_lock();
+    arenas_remake();
+    for (unsigned i = 0; i < 5; i++) assert_true(lock_try(&arenas[i]->lock));
+    for (unsigned i = 0; i < 5; i++) lock_give(&arenas[i]->lock);
+    check_arenas();
+}
+
+/* ---- random fills and drains ---- */
+
+static void random_blocks_of_several_arenas(void **state)
+{
+    static struct { void *block; unsigned class_index; } held[2000];
+    unsigned count = 0;
+
+    (void)state;
+    start_arenas(3);
+    for (unsigned step = 0; step < 3000; step++) {
+        void *slots[SLOTS_MAX];
+        unsigned class_index = (unsigned)(1 + random_below(CLASS_COUNT - 1)), got = 0;
+
+        if (random_below(20) == 0) fake_fail_nth(1);
+        if (count < 1800 && random_below(2) == 0) {
+            got = fill((unsigned)random_below(3), class_index, slots, (unsigned)(1 + random_below(60)));
+            for (unsigned i = 1; i <= got; i++, count++) {
+                held[count].block = slots[i];
+                held[count].class_index = class_index;
+                memset(slots[i], (int)class_index, class_bytes[class_index]);
+            }
+        } else if (count > 0) {
+            class_index = held[random_below(count)].class_index;
+            for (unsigned i = count; i-- > 0 && got < 60;) {
+                if (held[i].class_index != class_index || random_below(2) == 0) continue;
+                assert_true(all_bytes_are(held[i].block, (unsigned char)class_index, class_bytes[class_index]));
+                slots[got++] = held[i].block;
+                held[i] = held[--count];
+            }
+            arenas_drain(class_index, slots, got);
+            check_arenas();
+        }
+        fake_fail_nth(0);
+    }
+    while (count-- > 0) arenas_drain(held[count].class_index, &held[count].block, 1);
+    arenas_close_empty();
+    check_arenas();
+    assert_int_equal(run_used_pages(), 0);
+}
+
+UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),
+          UNIT_TEST(refused_memory_makes_no_arena), UNIT_TEST(a_fill_hands_out_ascending_addresses),
+          UNIT_TEST(partial_slabs_are_used_up_first), UNIT_TEST(refused_memory_fills_nothing),
+          UNIT_TEST(drained_blocks_can_be_filled_again),
+          UNIT_TEST(empty_slabs_are_closed_but_for_the_last), UNIT_TEST(each_arena_takes_its_own),
+          UNIT_TEST(all_arenas_drain_at_once), UNIT_TEST(misuse_is_told_with_its_address),
+          UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort),
+          UNIT_TEST(fork_takes_and_remakes_all_locks), UNIT_TEST(random_blocks_of_several_arenas))

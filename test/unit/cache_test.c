@@ -1,0 +1,397 @@
+/* cache_test.c - a thread's magazines: growing, swapping, trading, NULLs among the blocks, C1 and C2. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shelves.h"
+
+static struct cache *make_test_cache(void)
+{
+    struct cache *cache = meta_take(round_up(sizeof(struct cache), 4 * KiB));
+
+    assert_non_null(cache);
+    cache_init(cache);
+    return cache;
+}
+
+static void check_all(struct cache *cache)
+{
+    cache_check(cache);
+    check_arenas();
+}
+
+static void *take(struct cache *cache, unsigned class_index)
+{
+    void *block = magazine_take(&cache->magazine[class_index]);
+
+    if (block != NULL) return block;
+    return cache_refill(cache, class_index) ? magazine_take(&cache->magazine[class_index]) : NULL;
+}
+
+static void put(struct cache *cache, unsigned class_index, void *block)
+{
+    if (!magazine_put(&cache->magazine[class_index], block))
+        cache_overflow(cache, class_index, block);
+}
+
+/* Bursts of takes and puts, until the class has both its full-size magazines. */
+static void press(struct cache *cache, unsigned class_index)
+{
+    unsigned burst = 5 * magazine_capacity(class_index);
+    void **blocks = calloc(burst, sizeof *blocks);
+
+    for (unsigned round = 0; round < 60; round++) {
+        for (unsigned i = 0; i < burst; i++) {
+            blocks[i] = take(cache, class_index);
+            assert_non_null(blocks[i]);
+        }
+        for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
+    }
+    assert_true(is_full_size(cache, class_index));
+    assert_non_null(cache->rack[class_index].spare);
+    free(blocks);
+}
+
+/* ---- empty ones ---- */
+
+static void a_new_cache_has_no_blocks_and_no_room(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    check_all(cache);
+    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
+        assert_null(magazine_take(&cache->magazine[class_index]));
+        assert_false(magazine_put(&cache->magazine[class_index], cache));
+    }
+    check_all(cache);
+}
+
+static void the_constant_caches_never_change(void **state)
+{
+    struct cache *constant[] = { (struct cache *)(uintptr_t)&cache_empty,
+                                 (struct cache *)(uintptr_t)&cache_gone };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(constant); i++) {
+        for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
+            assert_null(cache_take(constant[i], place_of_class(class_index)));
+            assert_false(cache_put(constant[i], place_of_class(class_index), &constant));
+        }
+    }
+    assert_true(cache_is_constant(constant[0]) && !cache_is_gone(constant[0]));
+    assert_true(cache_is_constant(constant[1]) && cache_is_gone(constant[1]));
+}
+
+/* Class 0 is what NULL, large and foreign pointers have: it is always full and always empty. */
+static void class_0_takes_and_gives_nothing(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, 3);
+    assert_null(cache_take(cache, place_of_class(0)));
+    assert_false(cache_put(cache, place_of_class(0), cache));
+}
+
+/* ---- growth ---- */
+
+static void a_class_starts_small_and_grows_with_its_traffic(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct rack *rack = &cache->rack[class_index];
+        unsigned full = magazine_capacity(class_index), before = 0;
+        void *blocks[600];
+
+        for (unsigned round = 0; round < 80; round++) {
+            unsigned burst = 2 * full + 2;
+            blocks[0] = take(cache, class_index);
+            if (round == 0) assert_in_range(rack->capacity, 1, FIRST_CAPACITY);
+            for (unsigned i = 1; i < burst; i++) blocks[i] = take(cache, class_index);
+            for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
+            assert_true(rack->capacity >= before && rack->capacity <= full);
+            before = rack->capacity;
+            cache_check(cache);
+        }
+        assert_int_equal(rack->capacity, full);
+        assert_non_null(rack->spare);
+    }
+    check_all(cache);
+}
+
+/* A little traffic needs no metadata beyond the cache itself. */
+static void few_blocks_need_no_magazine(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        put(cache, class_index, take(cache, class_index));
+        assert_ptr_equal(loaded_of(cache, class_index), first_slots_of(cache, class_index));
+    }
+    check_all(cache);
+}
+
+/* ---- the order of sources ---- */
+
+static void a_burst_that_fits_two_magazines_needs_no_lock(void **state)
+{
+    struct cache *cache;
+    unsigned class_index = class_of_size(48), capacity;
+    void *blocks[SLOTS_MAX];
+    uint64_t taken;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, class_index);
+    capacity = magazine_capacity(class_index);
+    for (unsigned i = 0; i < capacity / 2; i++) blocks[i] = take(cache, class_index);
+    for (unsigned i = 0; i < capacity / 2; i++) put(cache, class_index, blocks[i]);
+    taken = arenas[0]->lock.taken;
+    for (unsigned round = 0; round < 100; round++) {
+        for (unsigned i = 0; i < capacity; i++) blocks[i] = take(cache, class_index);
+        for (unsigned i = 0; i < capacity; i++) put(cache, class_index, blocks[i]);
+    }
+    assert_int_equal(arenas[0]->lock.taken, taken);
+    check_all(cache);
+}
+
+/* A steady stream from one cache to another trades whole magazines: few locks for many blocks. */
+static void a_stream_between_caches_trades_magazines(void **state)
+{
+    struct cache *maker, *eater;
+    unsigned class_index = class_of_size(64), capacity = magazine_capacity(class_of_size(64));
+    uint64_t taken, drains;
+    enum { BLOCKS = 20000 };
+
+    (void)state;
+    start_arenas(2);
+    maker = make_test_cache();
+    eater = make_test_cache();
+    maker->arena = arenas[0];
+    eater->arena = arenas[1];
+    press(maker, class_index);
+    press(eater, class_index);
+    taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
+    drains = arenas[0]->shelf[class_index].drains;
+    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
+    assert_true(taken <= BLOCKS / capacity * 3 + 10);
+    assert_true(arenas[0]->trades >= BLOCKS / capacity);
+    assert_true(arenas[0]->shelf[class_index].drains - drains <= 10);    /* home, to where they are taken */
+    check_all(maker);
+    check_all(eater);
+}
+
+/* ---- M3: NULLs among the blocks ---- */
+
+static void nothings_are_dropped_wherever_they_lie(void **state)
+{
+    struct cache *cache;
+    unsigned class_index = class_of_size(32), capacity = magazine_capacity(class_of_size(32));
+    void *blocks[2000];
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, class_index);
+    for (unsigned round = 0; round < 200; round++) {
+        unsigned burst = (unsigned)(1 + random_below(4 * capacity));
+        for (unsigned i = 0; i < burst; i++) {
+            blocks[i] = take(cache, class_index);
+            assert_non_null(blocks[i]);
+        }
+        for (unsigned i = 0; i < burst; i++) {
+            put(cache, class_index, blocks[i]);
+            while (random_below(3) == 0) put(cache, class_index, NULL);
+        }
+        cache_check(cache);
+    }
+    check_all(cache);
+    cache_drain_all(cache);
+    arenas_clear();
+    check_all(cache);
+    assert_int_equal(run_used_pages(), 0);
+}
+
+/* Whole magazines of nothing, in the cache and in the depot. */
+static void magazines_of_nothing_are_dropped(void **state)
+{
+    struct cache *cache;
+    unsigned class_index = class_of_size(32), capacity = magazine_capacity(class_of_size(32));
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, class_index);
+    for (unsigned i = 0; i < 10 * capacity; i++) put(cache, class_index, NULL);
+    check_all(cache);
+    for (unsigned i = 0; i < 10 * capacity; i++) assert_non_null(take(cache, class_index));
+    check_all(cache);
+}
+
+/* A block below, nothing on top of it: what a depot gives is looked at before it is handed out. */
+static void nothings_in_a_traded_magazine_are_dropped(void **state)
+{
+    struct cache *cache;
+    unsigned class_index = class_of_size(32), capacity = magazine_capacity(class_of_size(32));
+    void **full;
+    bool drain;
+
+    (void)state;
+    for (int small = 0; small <= 1; small++) {
+        if (!small) start_arenas(1);
+        cache = make_test_cache();
+        if (!small) press(cache, class_index);
+        full = meta_take(magazine_bytes(capacity));
+        for (unsigned i = 1; i < capacity; i++) full[i] = take(cache, class_index);
+        cache_drain_all(cache);
+        arenas_clear();
+        lock_take(&arenas[0]->lock);
+        depots_open();
+        (void)depot_trade_full(arenas[0], class_index, full, &drain);
+        lock_give(&arenas[0]->lock);
+        assert_false(drain);
+        if (!small) {                       /* a full-size magazine that is empty, and no spare */
+            cache->rack[class_index].capacity = (uint16_t)capacity;
+            load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
+        }
+        assert_non_null(take(cache, class_index));
+        check_all(cache);
+    }
+}
+
+/* ---- refusals ---- */
+
+static void refused_memory_refills_nothing(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    fake_fail_all(true);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        while (take(cache, class_index) != NULL) {}
+    check_all(cache);
+    fake_fail_all(false);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_non_null(take(cache, class_index));
+    check_all(cache);
+}
+
+/* Blocks can always come back, whatever the kernel says. */
+static void putting_needs_no_memory(void **state)
+{
+    enum { BLOCKS = 3000 };
+    static void *blocks[BLOCKS];
+    struct cache *cache;
+    unsigned class_index = class_of_size(100);
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = take(cache, class_index);
+    fake_fail_all(true);
+    while (meta_take(META_UNIT_BYTES) != NULL) {}
+    for (unsigned i = 0; i < BLOCKS; i++) put(cache, class_index, blocks[i]);
+    check_all(cache);
+    for (unsigned i = 0; i < BLOCKS / 2; i++) assert_non_null(take(cache, class_index));
+    check_all(cache);
+}
+
+/* ---- the end ---- */
+
+static void draining_gives_everything_back(void **state)
+{
+    struct cache *cache;
+    size_t used;
+
+    (void)state;
+    start_arenas(2);
+    cache = make_test_cache();
+    used = meta.used_bytes;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) press(cache, class_index);
+    cache_drain_all(cache);
+    check_all(cache);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_int_equal(cache->rack[class_index].capacity, 0);
+    arenas_clear();
+    check_all(cache);
+    assert_int_equal(meta.used_bytes, used);
+    assert_int_equal(run_used_pages(), 0);
+}
+
+/* ---- the walk ---- */
+
+static struct cache *victim;
+enum { VICTIM_CLASS = 4 };
+
+static void leave_it_alone(void) {}
+static void c1_a_limit_too_high(void) { victim->magazine[VICTIM_CLASS].limit++; }
+static void c1_an_unused_class_with_room(void) { victim->magazine[9].limit++; }
+static void c1_an_unused_class_with_blocks(void) { victim->magazine[9].top++; }
+static void c2_a_spare_beside_a_small_one(void) { victim->rack[7].spare = victim->rack[VICTIM_CLASS].spare; }
+static void a_count_without_a_spare(void) { victim->rack[7].spare_count = 1; }
+static void m1_something_in_slot_0(void) { loaded_of(victim, VICTIM_CLASS)[0] = victim; }
+static void m2_top_above_the_limit(void)
+{
+    victim->magazine[VICTIM_CLASS].top = victim->magazine[VICTIM_CLASS].limit + 1;
+}
+static void m2_top_below_slot_0(void)
+{
+    victim->magazine[VICTIM_CLASS].top = loaded_of(victim, VICTIM_CLASS) - 1;
+}
+static void something_in_nothing(void) { victim->nothing = victim; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    break_it();
+    cache_check(victim);
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        c1_a_limit_too_high, c1_an_unused_class_with_room, c1_an_unused_class_with_blocks,
+        c2_a_spare_beside_a_small_one, a_count_without_a_spare, m1_something_in_slot_0,
+        m2_top_above_the_limit, m2_top_below_slot_0, something_in_nothing,
+    };
+
+    (void)state;
+    start_arenas(1);
+    victim = make_test_cache();
+    press(victim, VICTIM_CLASS);
+    put(victim, 7, take(victim, 7));
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+UNIT_MAIN(UNIT_TEST(a_new_cache_has_no_blocks_and_no_room),
+          UNIT_TEST(the_constant_caches_never_change), UNIT_TEST(class_0_takes_and_gives_nothing),
+          UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
+          UNIT_TEST(few_blocks_need_no_magazine),
+          UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
+          UNIT_TEST(a_stream_between_caches_trades_magazines),
+          UNIT_TEST(nothings_are_dropped_wherever_they_lie),
+          UNIT_TEST(magazines_of_nothing_are_dropped),
+          UNIT_TEST(nothings_in_a_traded_magazine_are_dropped),
+          UNIT_TEST(refused_memory_refills_nothing), UNIT_TEST(putting_needs_no_memory),
+          UNIT_TEST(draining_gives_everything_back), UNIT_TEST(broken_invariants_are_found))

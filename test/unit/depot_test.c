@@ -1,0 +1,362 @@
+/* depot_test.c - full magazines for empty ones: what a depot keeps, what it refuses, D1 to D3. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shelves.h"
+
+static unsigned test_class(void) { return class_of_size(32); }
+static unsigned capacity(void) { return magazine_capacity(test_class()); }
+static struct depot *depot_of(unsigned arena) { return &arenas[arena]->shelf[test_class()].depot; }
+
+static void **empty_magazine(void)
+{
+    void **magazine = meta_take(magazine_bytes(capacity()));
+
+    assert_non_null(magazine);
+    return magazine;
+}
+
+/* A full magazine of blocks of one arena. */
+static void **full_magazine(unsigned arena)
+{
+    void **magazine = empty_magazine();
+
+    fill_all(arena, test_class(), magazine, capacity());
+    return magazine;
+}
+
+static void **to_drain;         /* what the last trade gave instead of an empty one */
+
+/* Trades a full magazine for an empty one; NULL: for a full one, which is in to_drain. */
+static void **bring(unsigned arena, void **full)
+{
+    void **given;
+    bool drain;
+
+    lock_take(&arenas[arena]->lock);
+    given = depot_trade_full(arenas[arena], test_class(), full, &drain);
+    lock_give(&arenas[arena]->lock);
+    check_arenas();
+    assert_non_null(given);
+    to_drain = drain ? given : NULL;
+    return drain ? NULL : given;
+}
+
+static void **fetch(unsigned arena, void **empty)
+{
+    void **full;
+
+    lock_take(&arenas[arena]->lock);
+    full = depot_take_full(arenas[arena], test_class(), empty);
+    lock_give(&arenas[arena]->lock);
+    check_arenas();
+    return full;
+}
+
+static unsigned fetch_some(unsigned arena, void **slots, unsigned wanted)
+{
+    unsigned got;
+
+    lock_take(&arenas[arena]->lock);
+    got = depot_take_some(arenas[arena], test_class(), slots, wanted);
+    lock_give(&arenas[arena]->lock);
+    check_arenas();
+    return got;
+}
+
+static void drain_magazine(void **magazine)
+{
+    arenas_drain(test_class(), magazine + 1, capacity());
+    meta_give(magazine, magazine_bytes(capacity()));
+}
+
+/* ---- capacities ---- */
+
+static void magazines_are_bounded_in_blocks_and_bytes(void **state)
+{
+    (void)state;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        unsigned blocks = magazine_capacity(class_index);
+        assert_in_range(blocks, 2, MAGAZINE_BLOCKS_MAX);
+        assert_true(blocks == 2 || blocks * class_bytes[class_index] <= MAGAZINE_BYTES_MAX);
+        assert_true(magazine_bytes(blocks) <= META_RECORD_BYTES_MAX);
+        if (class_index > 1) assert_true(blocks <= magazine_capacity(class_index - 1));
+    }
+}
+
+/* ---- trading ---- */
+
+static void an_empty_depot_has_nothing(void **state)
+{
+    void **mine;
+
+    (void)state;
+    start_arenas(1);
+    mine = empty_magazine();
+    assert_null(fetch(0, mine));
+    assert_int_equal(depot_of(0)->empty_count, 0);      /* and takes nothing */
+    assert_int_equal(arenas[0]->trades, 0);
+}
+
+static void what_is_brought_can_be_fetched(void **state)
+{
+    void **full, **empty, **again, *copy[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(1);
+    full = full_magazine(0);
+    memcpy(copy, full, magazine_bytes(capacity()));
+    empty = bring(0, full);
+    assert_non_null(empty);
+    assert_ptr_not_equal(empty, full);
+    assert_int_equal(depot_of(0)->full_count, 1);
+    assert_null(empty[0]);                              /* M1 */
+    again = fetch(0, empty);
+    assert_ptr_equal(again, full);
+    assert_null(again[0]);                              /* M1 */
+    assert_memory_equal(again + 1, copy + 1, capacity() * sizeof(void *));
+    assert_int_equal(depot_of(0)->full_count, 0);
+    assert_int_equal(depot_of(0)->empty_count, 1);
+    assert_ptr_equal(bring(0, again), empty);           /* traded, not made anew */
+    assert_int_equal(arenas[0]->trades, 3);
+}
+
+/* A rich depot gives its oldest full magazine for the new one. */
+static void a_depot_is_bounded(void **state)
+{
+    void **oldest = NULL, **full;
+    unsigned count = 0;
+
+    (void)state;
+    start_arenas(1);
+    for (;;) {
+        full = full_magazine(0);
+        if (oldest == NULL) oldest = full;
+        if (bring(0, full) == NULL) break;
+        count++;
+    }
+    assert_int_equal(depot_of(0)->full_count, count);
+    assert_in_range(count, 1, DEPOT_MAGAZINES_MAX);
+    assert_ptr_equal(to_drain, oldest);
+    drain_magazine(to_drain);
+    check_arenas();
+    assert_non_null(fetch(0, empty_magazine()));
+    assert_non_null(bring(0, full_magazine(0)));
+}
+
+static void no_memory_for_an_empty_one_gives_a_full_one(void **state)
+{
+    void **full, **younger;
+
+    (void)state;
+    start_arenas(1);
+    full = full_magazine(0);
+    younger = full_magazine(0);
+    while (meta_take(64) != NULL && meta.next > meta.open_base) {}
+    fake_fail_all(true);
+    while (meta_take(magazine_bytes(capacity())) != NULL) {}
+    assert_null(bring(0, full));
+    assert_ptr_equal(to_drain, full);               /* there was none but this */
+    assert_int_equal(depot_of(0)->full_count, 0);
+    fake_fail_all(false);
+    assert_non_null(bring(0, full));
+    fake_fail_all(true);
+    while (meta_take(magazine_bytes(capacity())) != NULL) {}
+    assert_null(bring(0, younger));
+    assert_ptr_equal(to_drain, full);
+    assert_int_equal(depot_of(0)->full_count, 1);
+}
+
+static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
+{
+    void **full, *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(2);
+    full = full_magazine(0);
+    depots_close();
+    assert_null(bring(0, full));
+    assert_ptr_equal(to_drain, full);
+    assert_int_equal(depot_of(0)->full_count, 0);
+    fill_all(1, test_class() + 1, slots, 1);            /* any arena, any class */
+    assert_non_null(bring(0, full));
+}
+
+/* ---- small magazines ---- */
+
+static void small_magazines_are_filled_from_an_opened_one(void **state)
+{
+    void *slots[SLOTS_MAX], *seen[SLOTS_MAX];
+    unsigned got = 0, part = capacity() > 5 ? 5 : 2;
+    void **full;
+
+    (void)state;
+    start_arenas(1);
+    assert_int_equal(fetch_some(0, slots, part), 0);
+    full = full_magazine(0);
+    memcpy(seen, full, magazine_bytes(capacity()));
+    (void)bring(0, full);
+    while (got < capacity()) {
+        unsigned more = fetch_some(0, slots, part);
+        assert_int_equal(more, min_size(part, capacity() - got));
+        /* The upper end first, in the order it had. */
+        assert_memory_equal(slots + 1, seen + 1 + capacity() - got - more, more * sizeof(void *));
+        got += more;
+        assert_int_equal(depot_of(0)->opened_count, capacity() - got);
+    }
+    assert_null(depot_of(0)->opened);
+    assert_int_equal(depot_of(0)->empty_count, 1);
+    assert_int_equal(fetch_some(0, slots, part), 0);
+}
+
+/* ---- clearing ---- */
+
+/* Magazines of one depot may hold blocks of any arena. */
+static void **mixed_magazine(void)
+{
+    void **magazine = empty_magazine(), *slots[2];
+
+    for (unsigned i = 1; i <= capacity(); i++) {
+        fill_all(i % 3, test_class(), slots, 1);
+        magazine[i] = slots[1];
+    }
+    return magazine;
+}
+
+static void clearing_gives_everything_back(void **state)
+{
+    void *slots[SLOTS_MAX];
+    size_t used;
+
+    (void)state;
+    start_arenas(3);
+    used = meta.used_bytes;
+    for (unsigned i = 0; i < 3; i++) {
+        (void)meta_give(bring(i, mixed_magazine()), magazine_bytes(capacity()));
+        (void)bring(i, full_magazine(i));               /* leaves an empty one with us */
+    }
+    (void)fetch_some(1, slots, 2);
+    arenas_drain(test_class(), slots + 1, 2);
+    check_arenas();
+    arenas_clear();
+    check_arenas();
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(depot_of(i)->full_count + depot_of(i)->empty_count, 0);
+        assert_null(depot_of(i)->opened);
+        assert_int_equal(arenas[i]->shelf[test_class()].slab_count, 0);
+    }
+    assert_int_equal(run_used_pages(), 0);
+    /* All records are back but those of the three empty ones that we hold. */
+    assert_int_equal(meta.used_bytes - used,
+                     3 * round_up(magazine_bytes(capacity()), META_UNIT_BYTES));
+}
+
+/* Half of what nobody fetched goes at each look; what was fetched meanwhile was needed. */
+static void unneeded_magazines_are_drained_by_halves(void **state)
+{
+    unsigned count = 0, before;
+    void **full, **empty;
+
+    (void)state;
+    start_arenas(1);
+    while (bring(0, full_magazine(0)) != NULL) count++;
+    drain_magazine(to_drain);
+    assert_true(count > 0);
+    (void)arenas_drain_unneeded();                      /* learns how many there are */
+    before = depot_of(0)->full_count;
+    empty = empty_magazine();
+    for (unsigned i = 0; i < before; i++) {
+        full = fetch(0, empty);
+        empty = bring(0, full);
+        assert_non_null(empty);
+    }
+    if (before == 1) assert_false(arenas_drain_unneeded());
+    for (unsigned look = 0; look < 10; look++) {
+        bool some = arenas_drain_unneeded();
+        check_arenas();
+        assert_int_equal(some, depot_of(0)->full_count < before);
+        before = depot_of(0)->full_count;
+    }
+    assert_int_equal(depot_of(0)->full_count, 0);
+    assert_int_equal(arenas[0]->shelf[test_class()].slab_count, 0);
+}
+
+/* ---- the walk ---- */
+
+static void leave_it_alone(void) {}
+static void d1_a_full_one_too_many(void) { depot_of(0)->full_count++; }
+static void d1_an_empty_one_too_few(void) { depot_of(0)->empty_count--; }
+static void d1_a_full_one_lost(void) { depot_of(0)->full = depot_of(0)->full[0]; }
+static void d2_a_block_of_another_class(void)
+{
+    void *slots[2];
+    fill_all(0, test_class() + 1, slots, 1);
+    depot_of(0)->full[1] = slots[1];
+}
+static void d2_a_foreign_block(void) { depot_of(0)->full[2] = &arenas; }
+static void d3_an_opened_count_without_one(void) { depot_of(1)->opened_count = 1; }
+static void d3_an_opened_one_without_a_count(void) { depot_of(0)->opened_count = 0; }
+static void d3_a_foreign_block_opened(void) { depot_of(0)->opened[1] = &arenas; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    break_it();
+    arenas_lock();
+    arenas_check();
+    arenas_unlock();
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        d1_a_full_one_too_many, d1_an_empty_one_too_few, d1_a_full_one_lost,
+        d2_a_block_of_another_class, d2_a_foreign_block, d3_an_opened_count_without_one,
+        d3_an_opened_one_without_a_count, d3_a_foreign_block_opened,
+    };
+    void *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(2);
+    /* An opened one with blocks left, a full one, and an empty one. */
+    assert_non_null(bring(0, full_magazine(0)));
+    assert_int_equal(fetch_some(0, slots, 1), 1);
+    assert_non_null(bring(0, full_magazine(0)));
+    assert_non_null(bring(0, full_magazine(0)));
+    assert_non_null(fetch(0, empty_magazine()));
+    assert_int_equal(depot_of(0)->full_count, 1);
+    assert_int_equal(depot_of(0)->empty_count, 1);
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+static void trade_unlocked(void) { (void)depot_take_full(arenas[0], 1, NULL); }
+static void bring_unlocked(void)
+{
+    bool drain;
+    (void)depot_trade_full(arenas[0], 1, NULL, &drain);
+}
+static void some_unlocked(void) { (void)depot_take_some(arenas[0], 1, NULL, 1); }
+
+static void calls_without_the_lock_abort(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    expect_abort(trade_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(bring_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(some_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+}
+
+UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes), UNIT_TEST(an_empty_depot_has_nothing),
+          UNIT_TEST(what_is_brought_can_be_fetched), UNIT_TEST(a_depot_is_bounded),
+          UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
+          UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
+          UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
+          UNIT_TEST(clearing_gives_everything_back),
+          UNIT_TEST(unneeded_magazines_are_drained_by_halves),
+          UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))

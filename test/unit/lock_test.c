@@ -1,0 +1,217 @@
+/* lock_test.c - locks: exclusion, sleeping, what they count, and the order that the witness enforces. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <sched.h>
+
+static struct lock lock, other;
+
+static void a_free_lock_is_taken_once(void **state)
+{
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    assert_true(lock_try(&lock));
+    assert_true(lock_is_mine(&lock));
+    assert_false(lock_try(&lock));
+    lock_give(&lock);
+    assert_false(lock_is_mine(&lock));
+    lock_take(&lock);
+    lock_give(&lock);
+    assert_int_equal(lock.taken, 2);
+    assert_int_equal(lock.contended, 0);
+    assert_int_equal(lock.waits, 0);
+    assert_int_equal(fake_calls(FAKE_WAIT) + fake_calls(FAKE_WAKE), 0);
+}
+
+static void *take_and_give(void *unused)
+{
+    (void)unused;
+    lock_take(&lock);
+    lock_give(&lock);
+    return NULL;
+}
+
+/* A sleeper is counted as contended and as waiting, and costs one wake-up. */
+static void a_taker_sleeps_until_the_holder_gives(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(0);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) == 0) sched_yield();
+    assert_int_equal(lock.taken, 1);
+    assert_int_equal(RELAXED_LOAD(lock.state), LOCK_HELD_WITH_SLEEPERS);
+    lock_give(&lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(lock.taken, 2);
+    assert_int_equal(lock.contended, 1);
+    assert_int_equal(lock.waits, 1);
+    assert_true(fake_calls(FAKE_WAKE) >= 1);
+    assert_int_equal(lock.state, LOCK_FREE);
+}
+
+/* With enough patience a taker gets the lock without a system call. */
+static void a_spinning_taker_needs_no_kernel(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(~0u);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    usleep(20 * 1000);
+    lock_give(&lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(lock.taken, 2);
+    assert_int_equal(lock.waits, 0);
+    assert_int_equal(fake_calls(FAKE_WAIT), 0);
+}
+
+enum { THREADS = 4, ROUNDS = 20000 };
+
+static uint64_t volatile shared_count;
+
+static void *count_under_lock(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        lock_take(&lock);
+        shared_count = shared_count + 1;
+        if (i % 64 == 0) sched_yield();     /* while holding it, so that the others meet it held */
+        lock_give(&lock);
+    }
+    return NULL;
+}
+
+static void threads_exclude_each_other(void **state)
+{
+    pthread_t thread[THREADS];
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, count_under_lock, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(shared_count, THREADS * ROUNDS);
+    assert_int_equal(lock.taken, THREADS * ROUNDS);
+    assert_true(lock.contended > 0 && lock.contended <= lock.taken);
+    assert_true(lock.waits <= lock.contended);
+    assert_int_equal(lock.state, LOCK_FREE);
+}
+
+static void a_remade_lock_is_free(void **state)
+{
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_take(&lock);
+    RELAXED_STORE(lock.state, LOCK_HELD_WITH_SLEEPERS);     /* sleepers that the child has not got */
+    lock_remake(&lock);
+    assert_false(lock_is_mine(&lock));
+    assert_true(lock_try(&lock));
+    lock_give(&lock);
+    assert_int_equal(fake_calls(FAKE_WAKE), 0);
+}
+
+/* ---- the order ---- */
+
+static void take_upwards(void)
+{
+    struct lock held[LOCK_RANK_COUNT];
+
+    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++) {
+        lock_init(&held[rank], (enum lock_rank)rank);
+        lock_take(&held[rank]);
+    }
+    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++) lock_give(&held[rank]);
+}
+
+static enum lock_rank first_rank, second_rank;
+
+static void take_two(void)
+{
+    lock_init(&lock, first_rank);
+    lock_init(&other, second_rank);
+    lock_take(&lock);
+    lock_take(&other);
+    lock_give(&other);
+    lock_give(&lock);
+}
+
+static void ranks_are_taken_upwards_only(void **state)
+{
+    (void)state;
+    expect_survival(take_upwards);
+    for (unsigned first = 0; first < LOCK_RANK_COUNT; first++) {
+        for (unsigned second = 0; second < LOCK_RANK_COUNT; second++) {
+            first_rank = (enum lock_rank)first;
+            second_rank = (enum lock_rank)second;
+            if (second > first || (first == second && first == LOCK_ARENA))
+                expect_survival(take_two);
+            else expect_abort(take_two, "prairie: broken invariant: ");
+        }
+    }
+}
+
+static void *take_the_other(void *unused)
+{
+    (void)unused;
+    lock_take(&other);
+    lock_give(&other);
+    return NULL;
+}
+
+static void each_thread_has_its_own_order(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_init(&other, LOCK_START);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread, NULL, take_the_other, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    lock_give(&lock);
+}
+
+static void give_what_is_not_held(void)
+{
+    lock_init(&lock, LOCK_RUNS);
+    lock_give(&lock);
+}
+
+static void giving_what_is_not_held_aborts(void **state)
+{
+    (void)state;
+    expect_abort(give_what_is_not_held,
+                 "prairie: broken invariant: witness.rank_count[lock->rank] > 0");
+}
+
+/* Fork takes every arena's lock at once; the witness loses none of them. */
+static void many_arena_locks_at_once(void **state)
+{
+    static struct lock many[ARENA_COUNT_MAX];
+
+    (void)state;
+    for (unsigned i = 0; i < ARENA_COUNT_MAX; i++) {
+        lock_init(&many[i], LOCK_ARENA);
+        lock_take(&many[i]);
+    }
+    assert_true(lock_is_mine(&many[0]));
+    assert_true(lock_is_mine(&many[ARENA_COUNT_MAX - 1]));
+    for (unsigned i = 0; i < ARENA_COUNT_MAX; i++) lock_give(&many[i]);
+    assert_false(lock_is_mine(&many[0]));
+    assert_false(lock_is_mine(&many[ARENA_COUNT_MAX - 1]));
+    expect_survival(take_upwards);
+}
+
+UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
+          UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(threads_exclude_each_other),
+          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(ranks_are_taken_upwards_only),
+          UNIT_TEST(each_thread_has_its_own_order), UNIT_TEST(giving_what_is_not_held_aborts),
+          UNIT_TEST(many_arena_locks_at_once))

@@ -1,0 +1,196 @@
+/* page_map_test.c - the class map: zero for strangers, the class for slabs, whatever memory it has got. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+static void start_map(void)
+{
+    plain.page_shift = log2_of(os_page_bytes());
+    class_map_start(false);
+    assert_true(class_map.mask != 0);
+}
+
+/* Addresses are all that the map wants; nothing need be there. */
+static char *place(uintptr_t address) { return (char *)address; }
+
+static void expect_class(const char *base, size_t bytes, unsigned class_at)
+{
+    for (size_t at = 0; at < bytes; at += 512) assert_int_equal(class_map_at(base + at), class_at);
+    assert_int_equal(class_map_at(base + bytes - 1), class_at);
+}
+
+static void strangers_have_no_class(void **state)
+{
+    static char data;
+    static const uintptr_t addresses[] = { 0, 1, 4096, 0x10000, 0x7fffffffffff, 0x800000000000,
+                                           UINTPTR_MAX, (uintptr_t)1 << 63 };
+
+    (void)state;
+    for (int started = 0; started <= 1; started++) {
+        for (unsigned i = 0; i < ARRAY_COUNT(addresses); i++)
+            assert_int_equal(class_map_at(place(addresses[i])), 0);
+        assert_int_equal(class_map_at(&data), 0);
+        assert_int_equal(class_map_at(&addresses), 0);
+        assert_int_equal(class_map_at((void *)(uintptr_t)&strangers_have_no_class), 0);
+        if (!started) start_map();
+    }
+}
+
+static void reading_it_commits_nothing(void **state)
+{
+    (void)state;
+    start_map();
+    for (uintptr_t at = 0; at < (uintptr_t)1 << 47; at += (uintptr_t)1 << 37)
+        assert_int_equal(class_map_at(place(at)), 0);
+    assert_int_equal(fake_committed_bytes(), 0);
+    assert_int_equal(fake_reserved_bytes(), class_map_reserved_bytes());
+}
+
+static void a_set_range_has_its_class_and_its_neighbours_none(void **state)
+{
+    char *base = place(0x7f0000100000);
+
+    (void)state;
+    start_map();
+    assert_true(class_map_open(base, MiB));
+    class_map_set(base + 64 * KiB, 16 * KiB, 10);
+    class_map_set(base + 80 * KiB, 4 * KiB, 72);
+    expect_class(base, 64 * KiB, 0);
+    expect_class(base + 64 * KiB, 16 * KiB, 10);
+    expect_class(base + 80 * KiB, 4 * KiB, 72);
+    expect_class(base + 84 * KiB, MiB - 84 * KiB, 0);
+    class_map_set(base + 64 * KiB, 16 * KiB, 0);
+    expect_class(base, 80 * KiB, 0);
+    expect_class(base + 80 * KiB, 4 * KiB, 72);
+}
+
+/* The map has a byte for 4 KiB whatever a page is. */
+static void larger_pages_fill_more_bytes(void **state)
+{
+    char *base = place(0x7f0000100000);
+
+    (void)state;
+    fake_page_bytes(64 * KiB);
+    start_map();
+    assert_true(class_map_open(base, MiB));
+    class_map_set(base + 64 * KiB, 64 * KiB, 4);
+    expect_class(base, 64 * KiB, 0);
+    expect_class(base + 64 * KiB, 64 * KiB, 4);
+    expect_class(base + 128 * KiB, 64 * KiB, 0);
+}
+
+static void opening_again_costs_nothing(void **state)
+{
+    char *base = place(0x7f0000000000);
+
+    (void)state;
+    start_map();
+    assert_true(class_map_open(base, MiB));
+    assert_int_equal(fake_calls(FAKE_COMMIT), 1);
+    assert_true(class_map_open(base, MiB));
+    assert_true(class_map_open(base + 4096, 4096));
+    assert_int_equal(fake_calls(FAKE_COMMIT), 1);
+}
+
+/* The open stretch follows a growing region: each byte is committed once. */
+static void the_open_part_grows_with_the_region(void **state)
+{
+    char *base = place(0x7f0000123000);
+
+    (void)state;
+    start_map();
+    for (size_t bytes = MiB; bytes < GiB; bytes += bytes / 3 / 4096 * 4096) {
+        assert_true(class_map_open(base, bytes));
+        class_map_set(base, bytes, 9);
+        expect_class(base + bytes - 4096, 4096, 9);
+    }
+    assert_true(fake_committed_bytes() <= GiB / 4096 + 2 * META_OPEN_BYTES);
+}
+
+/* Regions may lie anywhere, and the kernel tends to place later ones lower. */
+static void far_regions_open_their_own(void **state)
+{
+    char *base[] = { place(0x7f0000000000), place(0x100000000000), place(0x7effff000000),
+                     place(0x10000000), place(0x7f0010000000) };
+
+    (void)state;
+    start_map();
+    for (unsigned round = 1; round <= 30; round++) {
+        for (unsigned i = 0; i < ARRAY_COUNT(base); i++) {
+            size_t offset = (round - 1) * 256 * KiB;
+            assert_true(class_map_open(base[i] + offset, 256 * KiB));
+            class_map_set(base[i] + offset, 256 * KiB, (uint8_t)(i + 1));
+        }
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(base); i++)
+        expect_class(base[i], 30 * 256 * KiB, i + 1);
+}
+
+static void refused_memory_opens_nothing(void **state)
+{
+    char *base = place(0x7f0000000000);
+
+    (void)state;
+    start_map();
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_false(class_map_open(base, MiB));
+    assert_false(class_map_open(base, MiB));
+    assert_int_equal(fake_committed_bytes(), 0);
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_true(class_map_open(base, MiB));
+    class_map_set(base, MiB, 3);
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_true(class_map_open(base, MiB));
+    assert_false(class_map_open(base + GiB, MiB));
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_true(class_map_open(base + GiB, MiB));
+    class_map_set(base + GiB, MiB, 4);
+    expect_class(base, MiB, 3);
+    expect_class(base + GiB, MiB, 4);
+}
+
+/* Addresses beyond the map are never mistaken for those that share its low bits. */
+static void beyond_the_map_nothing_opens(void **state)
+{
+    (void)state;
+    start_map();
+    assert_false(class_map_open(place((class_map.mask + 1) << CLASS_MAP_SHIFT), MiB));
+    assert_false(class_map_open(place(((class_map.mask + 1) << CLASS_MAP_SHIFT) - MiB), 2 * MiB));
+}
+
+static void check_map_is_off(void)
+{
+    char *base = place(0x7f0000000000);
+
+    assert_int_equal(class_map.mask, 0);
+    assert_int_equal(class_map_reserved_bytes(), 0);
+    assert_true(class_map_open(base, MiB));
+    class_map_set(base, MiB, 5);
+    expect_class(base, MiB, 0);
+    assert_int_equal(fake_committed_bytes(), 0);
+}
+
+static void narrow_address_space_goes_without(void **state)
+{
+    (void)state;
+    class_map_start(true);
+    check_map_is_off();
+    assert_int_equal(fake_reserved_bytes(), 0);
+}
+
+static void a_refused_reservation_goes_without(void **state)
+{
+    (void)state;
+    fake_fail_kind(FAKE_RESERVE_READABLE, true);
+    class_map_start(false);
+    assert_int_equal(fake_failures(), 1);
+    check_map_is_off();
+}
+
+UNIT_MAIN(UNIT_TEST(strangers_have_no_class), UNIT_TEST(reading_it_commits_nothing),
+          UNIT_TEST(a_set_range_has_its_class_and_its_neighbours_none),
+          UNIT_TEST(larger_pages_fill_more_bytes), UNIT_TEST(opening_again_costs_nothing),
+          UNIT_TEST(the_open_part_grows_with_the_region), UNIT_TEST(far_regions_open_their_own),
+          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_nothing_opens),
+          UNIT_TEST(narrow_address_space_goes_without), UNIT_TEST(a_refused_reservation_goes_without))

@@ -1,0 +1,76 @@
+/* pages.h - what the tests of page runs share. */
+/* SPDX-License-Identifier: MIT */
+#ifndef PRAIRIE_TEST_PAGES_H
+#define PRAIRIE_TEST_PAGES_H
+
+#include "unit.h"
+
+static void start_pages(void)
+{
+    runs_start();
+    assert_true(plain_start());
+}
+
+static void check_runs(void)
+{
+    lock_take(&keeper.lock);
+    run_check_all();
+    lock_give(&keeper.lock);
+}
+
+static uint32_t lease(size_t pages)
+{
+    struct run run = run_lease(pages, 1, PAGE_LARGE);
+
+    assert_int_not_equal(run.page, 0);
+    assert_int_equal(run.pages, pages);
+    assert_int_equal(page_record(run.page)->run_pages, pages);
+    check_runs();
+    return run.page;
+}
+
+static void give_back(uint32_t page)
+{
+    run_return(page);
+    check_runs();
+}
+
+static size_t bytes_of(size_t pages) { return pages << plain.page_shift; }
+
+static void stain(uint32_t page, size_t pages, unsigned char value)
+{
+    memset(page_address(page), value, bytes_of(pages));
+}
+
+/* The run that starts at this page is `pages` long and in this state. */
+static void expect_run(uint32_t page, size_t pages, enum page_state state)
+{
+    assert_int_equal(page_record(page)->state, state);
+    assert_int_equal(page_record(page)->run_pages, pages);
+}
+
+static void tag_as(uint32_t page, size_t pages, enum page_state state)
+{
+    struct page *first = page_record(page), *last = first + pages - 1;
+
+    last->run_pages = first->run_pages = (uint32_t)pages;
+    last->state = PAGE_USED;
+    first->state = (uint8_t)state;
+}
+
+/* The first page of a large run with used pages on both sides, so that a test knows its neighbours. */
+static uint32_t fenced(size_t pages)
+{
+    uint32_t page = lease(pages + 2);
+
+    lock_take(&keeper.lock);
+    tag_as(page, 1, PAGE_USED);
+    tag_as(page + 1, pages, PAGE_LARGE);
+    tag_as(page + 1 + (uint32_t)pages, 1, PAGE_USED);
+    keeper.large_pages -= 2;
+    lock_give(&keeper.lock);
+    check_runs();
+    return page + 1;
+}
+
+#endif

@@ -1,0 +1,295 @@
+/* purge_test.c - when free pages go back to the kernel, how many, and what happens when it refuses. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+static size_t dirty_pages(void) { return keeper.free_pages[FREE_DIRTY]; }
+static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
+
+/* As many pages as make purging worth while, many times over. */
+static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
+
+static void return_and_look(uint32_t page)
+{
+    run_return(page);
+    if (!purge_is_within_budget()) purge_beyond_budget();
+    check_runs();
+}
+
+/* Leases, writes and returns so many pages in one run. */
+static void breathe(size_t pages)
+{
+    uint32_t page = lease(pages);
+
+    stain(page, pages, 1);
+    return_and_look(page);
+}
+
+/* ---- one thread: the budget ---- */
+
+static void what_the_budget_keeps_stays(void **state)
+{
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 50; i++) breathe(pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+}
+
+static void what_exceeds_the_budget_goes_at_once(void **state)
+{
+    size_t pages;
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    pages = burst_pages();
+    breathe(pages);
+    assert_true(fake_calls(FAKE_PURGE) > 0);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(purge_stats.purged_pages, pages - dirty_pages());
+    assert_int_equal(purge_stats.calls, fake_calls(FAKE_PURGE));
+    assert_int_equal(fake_purged_bytes(), bytes_of(purge_stats.purged_pages));
+    page = lease(pages - dirty_pages());                 /* the whole clean run */
+    assert_true(all_bytes_are(page_address(page), 0, bytes_of(pages - dirty_pages())));
+}
+
+/* What is in use entitles to a share of it: a 64th may lie free beside it. */
+static void the_budget_grows_with_what_is_used(void **state)
+{
+    size_t pages;
+
+    (void)state;
+    start_pages();
+    pages = burst_pages();
+    (void)lease(pages * 4);
+    breathe(pages);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES) + pages * 4 / 64);
+}
+
+/* ---- one thread: regrets ---- */
+
+/* A program that frees everything and wants it back at once pays for two breaths. */
+static void a_program_that_breathes_pays_twice(void **state)
+{
+    uint64_t purged;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 3; i++) {
+        breathe(burst_pages());
+        fake_clock_ms(100);
+    }
+    purged = fake_purged_bytes();
+    assert_true(purged > 0);
+    assert_true(purge_stats.regrets >= 2);
+    for (unsigned i = 0; i < 20; i++) {
+        breathe(burst_pages());
+        fake_clock_ms(100);
+    }
+    assert_int_equal(fake_purged_bytes(), purged);
+}
+
+/* Many middle-sized blocks breathe as one large one does. */
+static void many_blocks_that_breathe_pay_twice(void **state)
+{
+    enum { BLOCKS = 64 };
+    uint32_t page[BLOCKS];
+    uint64_t purged = 0;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 20; i++) {
+        for (unsigned j = 0; j < BLOCKS; j++) page[j] = lease(burst_pages() / BLOCKS);
+        for (unsigned j = 0; j < BLOCKS; j++) return_and_look(page[j]);
+        fake_clock_ms(100);
+        if (i == 3) purged = fake_purged_bytes();
+    }
+    assert_true(purged > 0);
+    assert_int_equal(fake_purged_bytes(), purged);
+}
+
+/* Breaths that lie far apart are not regretted: in between the memory belongs to others. */
+static void slow_breaths_are_not_regretted(void **state)
+{
+    uint64_t purged;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 10; i++) {
+        purged = fake_purged_bytes();
+        breathe(burst_pages());
+        fake_clock_ms(3000);
+        assert_true(fake_purged_bytes() > purged);
+    }
+    assert_int_equal(purge_stats.regrets, 0);
+}
+
+/* What regrets added to the budget is forgotten again. */
+static void a_larger_budget_does_not_last(void **state)
+{
+    size_t kept;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 6; i++) {
+        breathe(burst_pages());
+        fake_clock_ms(100);
+    }
+    kept = dirty_pages();
+    assert_true(kept > burst_pages() / 2);
+    for (unsigned i = 0; i < 40; i++) {
+        fake_clock_ms(10000);
+        breathe(burst_pages() + pages_of_bytes(4 * PURGE_KEEP_BYTES));
+    }
+    assert_true(dirty_pages() < kept / 4);
+}
+
+/* ---- refusals and pieces ---- */
+
+static void a_refused_purge_keeps_the_pages_dirty(void **state)
+{
+    uint32_t page;
+    size_t pages;
+
+    (void)state;
+    start_pages();
+    pages = burst_pages();
+    fake_fail_kind(FAKE_PURGE, true);
+    breathe(pages);
+    assert_int_equal(dirty_pages(), pages);
+    assert_int_equal(purge_stats.purged_pages, 0);
+    assert_true(fake_calls(FAKE_PURGE) <= 2);           /* no hammering */
+    assert_int_equal(purge_all(), 0);
+    page = lease(pages);
+    assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
+    fake_fail_kind(FAKE_PURGE, false);
+    return_and_look(page);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+}
+
+/* A call costs more than a small piece is worth: long pieces go first, short ones if those do not do. */
+static void short_pieces_go_last(void **state)
+{
+    enum { SHORT_RUNS = 20 };
+    size_t piece, budget, kept;
+    uint32_t page[SHORT_RUNS];
+
+    (void)state;
+    start_pages();
+    piece = pages_of_bytes(64 * KiB) - 1;
+    budget = pages_of_bytes(PURGE_KEEP_BYTES);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
+    kept = SHORT_RUNS * piece;
+    return_and_look(fenced(burst_pages()));
+    assert_int_equal(dirty_pages(), budget);
+    for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
+        expect_run(page[i], piece, PAGE_DIRTY);
+    kept = dirty_pages();
+    assert_int_equal(purge_all(), bytes_of(kept));      /* somebody asks for all */
+    assert_int_equal(dirty_pages(), 0);
+    assert_int_equal(purge_all(), 0);
+    check_runs();
+}
+
+/* All that is free lies in short pieces: still no more is kept than the budget allows. */
+static void short_pieces_go_when_there_are_no_others(void **state)
+{
+    enum { SHORT_RUNS = 2000 };
+    static uint32_t page[SHORT_RUNS];
+    size_t budget, piece;
+
+    (void)state;
+    start_pages();
+    piece = pages_of_bytes(64 * KiB) / 2;
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) {
+        run_return(page[i]);
+        if (!purge_is_within_budget()) purge_beyond_budget();
+        budget = pages_of_bytes(PURGE_KEEP_BYTES) * 3 / 2 + run_used_pages() / 64;
+        assert_true(dirty_pages() <= budget);
+    }
+    check_runs();
+    assert_true(fake_calls(FAKE_PURGE) > 0);
+}
+
+static void look_for_locks(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE) require(!lock_is_mine(&keeper.lock));
+}
+
+static void large_purges_go_in_parts_without_the_lock(void **state)
+{
+    (void)state;
+    start_pages();
+    fake_on_call(look_for_locks);
+    breathe(pages_of_bytes(200 * MiB));
+    assert_true(fake_calls(FAKE_PURGE) >= 200 / 32);
+    assert_int_equal(dirty_pages(),
+                     pages_of_bytes(PURGE_KEEP_BYTES));
+}
+
+/* ---- what nobody needed ---- */
+
+static void half_of_what_nobody_needed_goes(void **state)
+{
+    size_t dirty;
+
+    (void)state;
+    start_pages();
+    run_return(lease(burst_pages()));
+    dirty = dirty_pages();
+    purge_watch_unneeded();
+    for (unsigned look = 0; look < 20; look++) {
+        size_t gone = purge_unneeded(), half = (dirty + 1) / 2;
+        if (dirty < pages_of_bytes(64 * KiB)) assert_int_equal(gone, 0);
+        else assert_in_range(gone, half, max_size(half, pages_of_bytes(64 * KiB)));
+        dirty -= gone;
+        assert_int_equal(dirty_pages(), dirty);
+        check_runs();
+    }
+    assert_true(dirty < pages_of_bytes(64 * KiB));
+}
+
+/* Pages that were leased since the last look were needed, and stay when they come back. */
+static void what_was_needed_meanwhile_stays(void **state)
+{
+    size_t part, dirty;
+
+    (void)state;
+    start_pages();
+    run_return(lease(burst_pages()));
+    part = burst_pages() / 4;
+    purge_watch_unneeded();
+    run_return(lease(burst_pages()));
+    assert_int_equal(purge_unneeded(), 0);
+    run_return(lease(3 * part));
+    assert_int_equal(purge_unneeded(), (part + 1) / 2);
+    dirty = dirty_pages();
+    assert_int_equal(purge_unneeded(), (dirty + 1) / 2);
+    check_runs();
+}
+
+static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
+{
+    (void)state;
+    start_pages();
+    run_return(lease(burst_pages()));
+    purge_watch_unneeded();
+    fake_fail_kind(FAKE_PURGE, true);
+    assert_int_equal(purge_unneeded(), 0);
+    assert_int_equal(dirty_pages(), burst_pages());
+    check_runs();
+}
+
+UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_budget_goes_at_once),
+          UNIT_TEST(the_budget_grows_with_what_is_used),
+          UNIT_TEST(a_program_that_breathes_pays_twice), UNIT_TEST(many_blocks_that_breathe_pay_twice),
+          UNIT_TEST(slow_breaths_are_not_regretted), UNIT_TEST(a_larger_budget_does_not_last),
+          UNIT_TEST(a_refused_purge_keeps_the_pages_dirty), UNIT_TEST(short_pieces_go_last),
+          UNIT_TEST(short_pieces_go_when_there_are_no_others),
+          UNIT_TEST(large_purges_go_in_parts_without_the_lock),
+          UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_was_needed_meanwhile_stays),
+          UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))

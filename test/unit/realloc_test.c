@@ -1,0 +1,245 @@
+/* realloc_test.c - contents through every change of size, in place where that is promised. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+static void write_pattern(unsigned char *block, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++) block[i] = (unsigned char)(i * 7 + i / 251 + seed);
+}
+
+static void check_pattern(const unsigned char *block, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(block[i], (unsigned char)(i * 7 + i / 251 + seed));
+}
+
+static const size_t sizes[] = { 1, 8, 9, 16, 17, 100, 128, 129, 1000, 1024, 1025, 4096, 8192, 14336, 14337,
+                                16384, 16385, 40000, 65536, 131072, 200000, 1 << 20, (1 << 20) + 1 };
+
+/* ---- contents ---- */
+
+static void every_pair_of_sizes_keeps_the_contents(void **state)
+{
+    (void)state;
+    for (unsigned from = 0; from < ARRAY_COUNT(sizes); from++) {
+        for (unsigned to = 0; to < ARRAY_COUNT(sizes); to++) {
+            unsigned char *block = prairie_malloc(sizes[from]), *moved;
+            write_pattern(block, sizes[from], from);
+            moved = prairie_realloc(block, sizes[to]);
+            assert_non_null(moved);
+            assert_true(prairie_usable_size(moved) >= sizes[to]);
+            check_pattern(moved, min_size(sizes[from], sizes[to]), from);
+            memset(moved, 3, prairie_usable_size(moved));
+            prairie_free(moved);
+        }
+        prairie_check_all();
+    }
+}
+
+static void aligned_blocks_keep_their_contents(void **state)
+{
+    (void)state;
+    for (size_t align = 8; align <= 2 * MiB; align *= 4) {
+        for (unsigned to = 0; to < ARRAY_COUNT(sizes); to += 3) {
+            unsigned char *block = prairie_aligned_alloc(align, 3000);
+            assert_true(is_aligned((uintptr_t)block, align));
+            write_pattern(block, 3000, 1);
+            block = prairie_realloc(block, sizes[to]);
+            check_pattern(block, min_size(3000, sizes[to]), 1);
+            prairie_free(block);
+        }
+    }
+    prairie_check_all();
+}
+
+/* ---- the doors ---- */
+
+static void null_and_zero(void **state)
+{
+    void *block = prairie_realloc(NULL, 100);
+
+    (void)state;
+    assert_non_null(block);
+    assert_int_equal(prairie_usable_size(NULL), 0);
+    errno = 4711;
+    assert_null(prairie_realloc(block, 0));             /* freed, as the GNU C library does */
+    assert_int_equal(errno, 4711);
+    block = prairie_realloc(NULL, 0);
+    assert_non_null(block);
+    prairie_free(block);
+    block = prairie_malloc(100000);
+    assert_null(prairie_realloc(block, 0));
+    block = prairie_reallocarray(NULL, 10, 10);
+    assert_true(prairie_usable_size(block) >= 100);
+    assert_null(prairie_reallocarray(block, 0, 10));
+    prairie_check_all();
+}
+
+static void a_refused_realloc_keeps_the_block(void **state)
+{
+    static const size_t absurd[] = { SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX, (size_t)1 << 60 };
+
+    (void)state;
+    for (unsigned from = 0; from < ARRAY_COUNT(sizes); from++) {
+        unsigned char *block = prairie_malloc(sizes[from]);
+        write_pattern(block, sizes[from], from);
+        for (unsigned i = 0; i < ARRAY_COUNT(absurd); i++) {
+            errno = 0;
+            assert_null(prairie_realloc(block, absurd[i]));
+            assert_int_equal(errno, ENOMEM);
+            errno = 0;
+            assert_null(prairie_reallocarray(block, absurd[i], 2));
+            assert_int_equal(errno, ENOMEM);
+        }
+        fake_fail_all(true);
+        errno = 0;
+        assert_null(prairie_realloc(block, 64 * MiB));
+        assert_int_equal(errno, ENOMEM);
+        fake_fail_all(false);
+        check_pattern(block, sizes[from], from);
+        prairie_free(block);
+        prairie_check_all();
+    }
+}
+
+/* ---- in place ---- */
+
+static void the_same_class_stays_in_place(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= SMALL_BYTES_MAX; size += 1 + size / 9) {
+        unsigned class_index = class_of_size(size);
+        void *block = prairie_malloc(size);
+        assert_ptr_equal(prairie_realloc(block, class_bytes[class_index]), block);
+        assert_ptr_equal(prairie_realloc(block, size), block);
+        prairie_free(block);
+    }
+}
+
+static void a_large_block_grows_into_free_pages(void **state)
+{
+    char *block = prairie_malloc(100000), *hole;
+
+    (void)state;
+    hole = prairie_malloc(1 << 20);
+    (void)prairie_malloc(20000);
+    assert_ptr_equal(hole, block + round_up(100000, 4096));
+    prairie_free(hole);
+    write_pattern((unsigned char *)block, 100000, 9);
+    for (size_t size = 120000; size <= 1000000; size += 88000) {
+        assert_ptr_equal(prairie_realloc(block, size), block);
+        prairie_check_all();
+    }
+    check_pattern((unsigned char *)block, 100000, 9);
+    assert_ptr_not_equal(prairie_realloc(block, 2 << 20), block);       /* somebody is in the way */
+    prairie_check_all();
+}
+
+static void a_large_block_shrinks_in_place(void **state)
+{
+    char *block = prairie_malloc(4 << 20);
+    size_t used = run_used_pages();
+
+    (void)state;
+    write_pattern((unsigned char *)block, 20000, 5);
+    for (size_t size = 3 << 20; size > 20000; size /= 2) {
+        assert_ptr_equal(prairie_realloc(block, size), block);
+        assert_int_equal(prairie_usable_size(block), round_up(size, 4096));
+        prairie_check_all();
+    }
+    check_pattern((unsigned char *)block, 20000, 5);
+    assert_true(run_used_pages() < used / 20);
+}
+
+/* ---- by moving pages ---- */
+
+/* A block with others behind it, made larger. */
+static char *grown(size_t from, size_t to)
+{
+    unsigned char *block = prairie_malloc(from);
+    unsigned char *moved;
+
+    (void)prairie_malloc(20000);
+    write_pattern(block, from, 2);
+    moved = prairie_realloc(block, to);
+    assert_non_null(moved);
+    check_pattern(moved, from, 2);
+    prairie_check_all();
+    return (char *)moved;
+}
+
+static void pages_are_moved_rather_than_copied(void **state)
+{
+    uint64_t moved;
+    size_t size = 2 * REMAP_BYTES_MIN;
+
+    (void)state;
+    prairie_free(grown(size, 2 * size));
+    assert_int_equal(fake_moved_bytes(), size);
+    prairie_free(grown(REMAP_BYTES_MIN / 4, 2 * size));
+    assert_int_equal(fake_moved_bytes(), size);         /* too few to be worth a call */
+    fake_fail_kind(FAKE_MOVE, true);
+    moved = fake_calls(FAKE_MOVE);
+    prairie_free(grown(4 * size, 16 * size)); /* refused: copied */
+    assert_true(fake_calls(FAKE_MOVE) > moved);
+    assert_int_equal(fake_moved_bytes(), size);
+    prairie_check_all();
+}
+
+/* A calloc after all that must not see what the moved pages held. */
+static void moved_pages_leave_no_lies_about_zeros(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        size_t size = REMAP_BYTES_MIN * (1 + i % 4);
+        char *block = grown(size, 3 * size), *zero;
+        zero = prairie_calloc(1, size);
+        assert_true(all_bytes_are(zero, 0, prairie_usable_size(zero)));
+        memset(zero, 1, size);
+        prairie_free(block);
+        prairie_free(zero);
+    }
+}
+
+/* ---- random changes ---- */
+
+static void random_changes_against_a_model(void **state)
+{
+    enum { BLOCKS = 200 };
+    static struct { unsigned char *base; size_t bytes; unsigned seed; } model[BLOCKS];
+
+    (void)state;
+    for (unsigned step = 0; step < 15000; step++) {
+        unsigned at = (unsigned)random_below(BLOCKS);
+        size_t bytes = random_below(20) == 0 ? random_below(600000) : random_below(3000);
+        unsigned char *moved;
+
+        if (random_below(40) == 0) fake_fail_nth(1);
+        moved = prairie_realloc(model[at].base, bytes);
+        fake_fail_nth(0);
+        if (moved == NULL && bytes != 0) {
+            if (model[at].base != NULL) check_pattern(model[at].base, min_size(model[at].bytes, 300), model[at].seed);
+            continue;
+        }
+        if (moved != NULL) check_pattern(moved, min_size(min_size(model[at].bytes, bytes), 300), model[at].seed);
+        model[at].base = moved;
+        model[at].bytes = moved == NULL ? 0 : bytes;
+        model[at].seed = step;
+        if (moved != NULL) write_pattern(moved, min_size(bytes, 300), step);
+        if (step % 128 == 0) prairie_check_all();
+    }
+    for (unsigned i = 0; i < BLOCKS; i++) prairie_free(model[i].base);
+    (void)prairie_purge();
+    prairie_check_all();
+    assert_int_equal(run_used_pages(), 0);
+}
+
+UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
+          UNIT_TEST(aligned_blocks_keep_their_contents), UNIT_TEST(null_and_zero),
+          UNIT_TEST(a_refused_realloc_keeps_the_block), UNIT_TEST(the_same_class_stays_in_place),
+          UNIT_TEST(a_large_block_grows_into_free_pages), UNIT_TEST(a_large_block_shrinks_in_place),
+          UNIT_TEST(pages_are_moved_rather_than_copied),
+          UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
+          UNIT_TEST(random_changes_against_a_model))

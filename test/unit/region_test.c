@@ -1,0 +1,369 @@
+/* region_test.c - address space: what is reserved, how it opens, and what a refusal leaves behind. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+static void start_plain(void)
+{
+    runs_start();
+    assert_true(plain_start());
+}
+
+static size_t room_in_pages(const struct region *region)
+{
+    return region->bytes >> plain.page_shift;
+}
+
+/* Every number has an address, every address its number, and what lies around has none. */
+static void check_numbers(void)
+{
+    uint32_t expected_first = 1;
+    size_t open = 0;
+
+    for (uint32_t i = 0; i < plain.region_count; i++) {
+        const struct region *region = &plain.region[i];
+        size_t open_bytes = (size_t)region->open_pages << plain.page_shift;
+
+        assert_int_equal(region->first_page, expected_first);
+        assert_true(is_aligned((uintptr_t)region->base, page_bytes()));
+        assert_true(region->open_pages <= room_in_pages(region));
+        for (uint32_t at = 0; at < region->open_pages; at++) {
+            char *address = page_address(region->first_page + at);
+            assert_ptr_equal(address, region->base + ((size_t)at << plain.page_shift));
+            assert_int_equal(page_at(address), region->first_page + at);
+            assert_int_equal(page_at(address + page_bytes() - 1), region->first_page + at);
+        }
+        if (open_bytes > 0) assert_true(fake_is_committed(region->base, open_bytes));
+        open += open_bytes;
+        expected_first += (uint32_t)room_in_pages(region) + 1;
+        assert_true(expected_first <= plain.page_count_max + 1);
+    }
+    assert_int_equal(open, plain.open_bytes);
+    assert_int_equal(page_at(NULL), 0);
+    assert_int_equal(page_at(&expected_first), 0);
+    assert_int_equal(page_at(page_map), 0);
+}
+
+/* The map may be asked for the page before the first and the one after the last. */
+static void check_map_is_open(struct page_span span)
+{
+    assert_true(fake_is_committed((void *)round_down((uintptr_t)page_record(span.first - 1),
+                                                     page_bytes()), page_bytes()));
+    for (uint32_t page = span.first - 1; page <= span.first + span.count; page++)
+        assert_int_equal(page_record(page)->state, PAGE_INSIDE);
+}
+
+static void starting_reserves_and_commits_nothing(void **state)
+{
+    (void)state;
+    start_plain();
+    assert_int_equal(plain.region_count, 1);
+    assert_int_equal(plain.region[0].open_pages, 0);
+    assert_int_equal(plain.region[0].bytes, REGION_BYTES_FIRST);
+    assert_int_equal(plain.reserved_bytes + class_map_reserved_bytes(), fake_reserved_bytes());
+    assert_int_equal(fake_committed_bytes(), 0);
+    assert_true(fake_calls(FAKE_RESERVE) + fake_calls(FAKE_RESERVE_READABLE) <= 2);
+    assert_int_equal(page_at(plain.region[0].base), 1);
+    assert_int_equal(page_at(plain.region[0].base - 1), 0);
+    assert_int_equal(page_at(plain.region[0].base + plain.region[0].bytes), 0);
+}
+
+static void the_plain_opens_as_a_prefix(void **state)
+{
+    static const size_t wishes[] = { 1, 1, 7, 16, 100, 3, 300, 1 };
+    uint32_t next = 1;
+
+    (void)state;
+    start_plain();
+    for (unsigned i = 0; i < ARRAY_COUNT(wishes); i++) {
+        struct page_span span = plain_grow(wishes[i]);
+        assert_true(span.count >= wishes[i]);
+        assert_int_equal(span.first, next);
+        assert_true(all_bytes_are(page_address(span.first), 0, (size_t)span.count << plain.page_shift));
+        memset(page_address(span.first), 1, (size_t)span.count << plain.page_shift);
+        check_map_is_open(span);
+        check_numbers();
+        next += span.count;
+    }
+    assert_true(plain.open_bytes >= OPEN_BYTES_MIN);
+}
+
+static size_t page_size_to_try;
+
+static void grow_on_larger_pages(void)
+{
+    fake_page_bytes(page_size_to_try);
+    start_plain();
+    assert_int_equal(page_bytes(), page_size_to_try);
+    for (unsigned i = 1; i < 20; i++) {
+        struct page_span span = plain_grow(i);
+        assert_true(span.count >= i);
+        check_map_is_open(span);
+        class_map_set(page_address(span.first), (size_t)span.count << plain.page_shift, 7);
+    }
+    check_numbers();
+}
+
+static void pages_may_be_larger(void **state)
+{
+    (void)state;
+    for (page_size_to_try = 4 * KiB; page_size_to_try <= 64 * KiB; page_size_to_try *= 4)
+        expect_survival(grow_on_larger_pages);
+}
+
+/* ---- more than one region ---- */
+
+static void fill_the_address_space(void)
+{
+    struct plain before;
+
+    while (plain_grow(1 + random_below(40)).count != 0) {}
+    while (plain_grow(1).count != 0) {}
+    check_numbers();
+    before = plain;
+    assert_int_equal(plain_grow(1).count, 0);
+    assert_memory_equal(&before, &plain, sizeof plain);
+}
+
+static void a_full_region_is_followed_by_another(void **state)
+{
+    (void)state;
+    fake_address_space(24 * MiB, 1 * MiB);
+    start_plain();
+    fill_the_address_space();
+    assert_true(plain.region_count > 1);
+    assert_true(os_address_space_used() <= 24 * MiB);
+    assert_true(plain.open_bytes >= 4 * MiB);
+    for (uint32_t i = 0; i < plain.region_count; i++)
+        assert_int_equal(plain.region[i].open_pages, room_in_pages(&plain.region[i]));
+}
+
+/* A wish that the newest region cannot fill leaves its room to smaller wishes. */
+static void small_wishes_use_what_large_ones_left(void **state)
+{
+    struct page_span large, small;
+    uint32_t next;
+
+    (void)state;
+    fake_address_space(24 * MiB, 0);
+    start_plain();
+    assert_true(plain_grow(1).count > 0);
+    large = plain_grow(room_in_pages(&plain.region[0]) + 1);
+    assert_int_equal(plain.region_count, 2);
+    assert_int_equal(large.first, plain.region[1].first_page);
+    while (room_of(&plain.region[1]) > 0) (void)plain_grow(1);
+    next = plain.region[0].first_page + plain.region[0].open_pages;
+    assert_true(room_of(&plain.region[0]) > 0);
+    small = plain_grow(1);
+    assert_int_equal(small.first, next);
+    assert_int_equal(plain.region_count, 2);
+    check_numbers();
+}
+
+static void a_wish_larger_than_regions_gets_its_own(void **state)
+{
+    size_t pages;
+    struct page_span span;
+
+    (void)state;
+    fake_address_space(24 * MiB, 0);
+    start_plain();
+    pages = room_in_pages(&plain.region[0]) + 5;
+    span = plain_grow(pages);
+    assert_true(span.count >= pages);
+    assert_int_equal(plain.region_count, 2);
+    check_numbers();
+}
+
+static void regions_run_out(void **state)
+{
+    (void)state;
+    fake_address_space(31 * MiB, 0);
+    start_plain();
+    fake_reserve_bytes_max(64 * KiB);
+    fill_the_address_space();
+    assert_true(plain.region_count == REGION_COUNT_MAX || plain.region_count > 10);
+}
+
+/* Regions of odd sizes are still whole pages. */
+static void scarce_address_space_gives_whole_pages(void **state)
+{
+    (void)state;
+    fake_page_bytes(64 * KiB);
+    fake_address_space(31 * MiB, 0);
+    start_plain();
+    plain.region_bytes_next = 3 * MiB;
+    fake_reserve_bytes_max(100 * KiB);
+    fill_the_address_space();
+    for (uint32_t i = 0; i < plain.region_count; i++)
+        assert_true(is_aligned(plain.region[i].bytes, page_bytes()));
+}
+
+/* ---- refusals ---- */
+
+static void absurd_wishes_are_refused(void **state)
+{
+    struct plain before;
+
+    (void)state;
+    start_plain();
+    before = plain;
+    assert_int_equal(plain_grow((size_t)plain.page_count_max + 1).count, 0);
+    assert_int_equal(plain_grow(SIZE_MAX).count, 0);
+    assert_int_equal(plain_grow(SIZE_MAX >> plain.page_shift).count, 0);
+    assert_memory_equal(&before, &plain, sizeof plain);
+    assert_int_equal(fake_committed_bytes(), 0);
+}
+
+/* Address space may have been added, which the next call uses; nothing was opened. */
+static void check_nothing_opened(const struct plain *before)
+{
+    assert_int_equal(plain.open_bytes, before->open_bytes);
+    assert_true(plain.region_count <= before->region_count + 1);
+    for (uint32_t i = 0; i < plain.region_count; i++)
+        assert_int_equal(plain.region[i].open_pages, before->region[i].open_pages);
+}
+
+static void a_failure_at_any_step_opens_nothing(void **state)
+{
+    unsigned refused = 0;
+
+    (void)state;
+    start_plain();
+    for (unsigned budget_pages = 0; budget_pages < 200; budget_pages++) {
+        struct plain before = plain;
+        struct page_span span;
+
+        fake_commit_bytes_max(fake_committed_bytes() + budget_pages * page_bytes());
+        span = plain_grow(40);
+        if (span.count == 0) {
+            refused++;
+            check_nothing_opened(&before);
+        }
+        fake_commit_bytes_max(SIZE_MAX);
+        assert_true(plain_grow(40).count >= 40);
+    }
+    check_numbers();
+    assert_true(refused > 10);
+}
+
+static void the_nth_failure_is_either_hidden_or_clean(void **state)
+{
+    uint64_t failures;
+
+    (void)state;
+    start_plain();
+    for (uint64_t n = 1; n < 10; n++) {
+        struct plain before = plain;
+        failures = fake_failures();
+        fake_fail_nth(n);
+        if (plain_grow(300).count == 0) check_nothing_opened(&before);
+        if (n == 1) assert_int_equal(fake_failures(), failures + 1);
+        fake_fail_nth(0);
+        assert_true(plain_grow(1).count > 0);
+    }
+    check_numbers();
+}
+
+static void a_large_step_that_fails_is_tried_smaller(void **state)
+{
+    (void)state;
+    start_plain();
+    assert_true(plain_grow(1).count > 0);
+    fake_commit_bytes_max(fake_committed_bytes() + page_bytes());
+    assert_int_equal(plain_grow(1).count, 1);
+    assert_int_equal(plain_grow(1).count, 0);
+}
+
+static void starting_can_be_tried_again(void **state)
+{
+    (void)state;
+    runs_start();
+    fake_fail_all(true);
+    assert_false(plain_start());
+    assert_false(plain_start());
+    assert_int_equal(fake_reserved_bytes(), 0);
+    fake_fail_all(false);
+    assert_true(plain_start());
+    assert_true(plain_grow(5).count >= 5);
+    check_numbers();
+}
+
+static size_t size_to_try;
+
+/* What the smallest layout that is tried takes. */
+static size_t least_reservation(void)
+{
+    struct layout least = layout_for(PLAIN_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
+
+    return least.meta_bytes + least.map_bytes + least.region_bytes;
+}
+
+static void start_with_small_reservations(void)
+{
+    fake_reserve_bytes_max(size_to_try);
+    runs_start();
+    if (!plain_start()) _exit(size_to_try < least_reservation() ? 0 : 1);
+    assert_true(plain.region[0].bytes <= size_to_try);
+    assert_true(plain_grow(10).count >= 10);
+    check_numbers();
+}
+
+/* Kernels that give less than we ask for: strict accounting, 39-bit addresses, limits of containers. */
+static void smaller_reservations_will_do(void **state)
+{
+    (void)state;
+    for (size_to_try = MiB; size_to_try <= 4 * TiB; size_to_try *= 2)
+        expect_survival(start_with_small_reservations);
+}
+
+static void start_under_a_limit(void)
+{
+    bool must = size_to_try >= 8 * MiB;
+
+    fake_address_space(size_to_try, 0);
+    runs_start();
+    if (!plain_start()) _exit(must ? 1 : 0);
+    assert_true(fake_reserved_bytes() <= size_to_try);
+    if (plain_grow(10).count < 10) _exit(must ? 1 : 0);
+    check_numbers();
+}
+
+static void any_limit_will_do(void **state)
+{
+    (void)state;
+    for (size_to_try = 64 * KiB; size_to_try <= 16 * TiB; size_to_try += size_to_try / 2)
+        expect_survival(start_under_a_limit);
+    for (size_to_try = 8 * MiB; size_to_try <= 64 * MiB; size_to_try += 654321)
+        expect_survival(start_under_a_limit);
+}
+
+/* The kernel cannot enforce a limit inside a reservation that was made before, so we keep to it. */
+static void a_limit_that_comes_late_is_kept(void **state)
+{
+    size_t limit, other = 2 * MiB;
+
+    (void)state;
+    start_plain();
+    assert_true(plain_grow(10).count >= 10);
+    limit = other + plain.open_bytes + 3 * MiB;
+    fake_address_space(limit, other);
+    while (plain_grow(1).count != 0) {}
+    assert_true(plain.open_bytes <= limit - other);
+    assert_true(plain.open_bytes > limit - other - 2 * page_bytes());
+    fake_address_space(SIZE_MAX, other);
+    assert_true(plain_grow(1).count > 0);
+    check_numbers();
+}
+
+UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_plain_opens_as_a_prefix),
+          UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
+          UNIT_TEST(small_wishes_use_what_large_ones_left),
+          UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),
+          UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
+          UNIT_TEST(a_failure_at_any_step_opens_nothing),
+          UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
+          UNIT_TEST(a_large_step_that_fails_is_tried_smaller), UNIT_TEST(starting_can_be_tried_again),
+          UNIT_TEST(smaller_reservations_will_do), UNIT_TEST(any_limit_will_do),
+          UNIT_TEST(a_limit_that_comes_late_is_kept))

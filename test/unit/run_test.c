@@ -1,0 +1,465 @@
+/* run_test.c - leasing, splitting, merging and returning runs of pages, one case at a time. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+/* ---- bins ---- */
+
+/* Longer runs are never in an earlier bin, and from the fitting bin on every run is long enough. */
+static void bins_are_in_order_of_length(void **state)
+{
+    unsigned previous = 0;
+    size_t shortest[BIN_COUNT] = { 0 };
+    const size_t end = (size_t)1 << 22;
+
+    (void)state;
+    for (size_t pages = 1; pages < end; pages++) {
+        unsigned bin = bin_of(pages);
+        assert_true(bin == previous || bin == previous + (pages > 1));
+        if (shortest[bin] == 0) shortest[bin] = pages;
+        previous = bin;
+    }
+    for (size_t pages = 1; pages < end / 2; pages++) {
+        unsigned fitting = bin_fitting(pages);
+        assert_true(fitting == bin_of(pages) || fitting == bin_of(pages) + 1);
+        assert_true(shortest[fitting] >= pages);
+        /* The first bin of mixed lengths lacks 64, which has a bin of its own. */
+        if (fitting > bin_of(pages) && pages > BIN_EXACT_COUNT + 8)
+            assert_true(shortest[bin_of(pages)] < pages);
+    }
+}
+
+static void every_possible_length_has_a_bin(void **state)
+{
+    (void)state;
+    start_pages();
+    assert_true(bin_of(plain.page_count_max) < BIN_COUNT);
+    assert_true(bin_fitting(plain.page_count_max) < BIN_COUNT);
+    for (size_t pages = 1; pages <= BIN_EXACT_COUNT; pages++)
+        assert_int_equal(bin_of(pages), pages - 1);
+}
+
+/* ---- lease and return ---- */
+
+static void fresh_runs_are_zero_and_returned_ones_are_not(void **state)
+{
+    struct run run;
+
+    (void)state;
+    start_pages();
+    for (size_t pages = 1; pages < 200; pages += 13) {
+        run = run_lease(pages, 1, PAGE_USED);
+        assert_true(run.zero);
+        assert_true(all_bytes_are(page_address(run.page), 0, bytes_of(pages)));
+        stain(run.page, pages, 1);
+        check_runs();
+    }
+    run_return(run.page);
+    run = run_lease(5, 1, PAGE_USED);
+    assert_false(run.zero);
+    check_runs();
+}
+
+static void a_returned_run_is_leased_again(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    for (size_t pages = 1; pages < 300; pages += 7) {
+        page = fenced(pages);
+        give_back(page);
+        expect_run(page, pages, PAGE_DIRTY);
+        assert_int_equal(keeper.free_pages[FREE_DIRTY], pages);
+        assert_int_equal(lease(pages), page);
+        assert_int_equal(keeper.free_pages[FREE_DIRTY], 0);
+    }
+}
+
+/* All six orders of giving back three neighbours end in one run. */
+static void neighbours_merge_in_any_order(void **state)
+{
+    static const unsigned order[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+                                          { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t page[3], first = fenced(30);
+        give_back(first);
+        page[0] = lease(4);
+        page[1] = lease(1);
+        page[2] = lease(25);
+        assert_int_equal(page[0], first);
+        assert_int_equal(page[1], first + 4);
+        assert_int_equal(page[2], first + 5);
+        for (unsigned j = 0; j < 3; j++) give_back(page[order[i][j]]);
+        expect_run(first, 30, PAGE_DIRTY);
+        assert_int_equal(lease(30), first);
+    }
+}
+
+static void a_split_leaves_the_rest_free(void **state)
+{
+    uint32_t first;
+
+    (void)state;
+    start_pages();
+    first = fenced(100);
+    give_back(first);
+    assert_int_equal(lease(30), first);
+    expect_run(first + 30, 70, PAGE_DIRTY);
+    assert_int_equal(lease(69), first + 30);
+    expect_run(first + 99, 1, PAGE_DIRTY);
+    assert_int_equal(lease(1), first + 99);
+}
+
+static void dirty_runs_go_before_clean_ones(void **state)
+{
+    uint32_t dirty;
+
+    (void)state;
+    start_pages();
+    dirty = fenced(50);
+    while (keeper.free_pages[FREE_CLEAN] < 10) (void)lease(3);
+    give_back(dirty);
+    assert_int_equal(lease(10), dirty);
+}
+
+/* Dirty and clean neighbours stay two runs: one is zero and the other is not. */
+static void dirty_and_clean_do_not_merge(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start_pages();
+    first = lease(10);
+    second = lease(10);
+    assert_int_equal(second, first + 10);
+    give_back(second);
+    expect_run(second, 10, PAGE_DIRTY);
+    assert_int_equal(page_record(second + 10)->state, PAGE_CLEAN);
+}
+
+/* 130 pages fit a run of 132 in a bin that mixes lengths: no need to break a long one. */
+static void a_bin_of_mixed_lengths_is_searched_for_the_best(void **state)
+{
+    uint32_t longer, fitting, shorter;
+
+    (void)state;
+    start_pages();
+    longer = fenced(142);
+    fitting = fenced(132);
+    shorter = fenced(128);
+    assert_int_equal(bin_of(142), bin_of(128));
+    give_back(longer);
+    give_back(fitting);
+    give_back(shorter);
+    assert_int_equal(lease(130), fitting);
+    assert_int_equal(lease(128), shorter);
+    assert_int_equal(lease(130), longer);
+}
+
+static void large_runs_are_counted(void **state)
+{
+    uint32_t large, plain_used;
+
+    (void)state;
+    start_pages();
+    large = run_lease(7, 1, PAGE_LARGE).page;
+    plain_used = run_lease(3, 1, PAGE_USED).page;
+    assert_int_equal(keeper.large_pages, 7);
+    assert_int_equal(keeper.large_count, 1);
+    assert_int_equal(run_used_pages(), 10);
+    give_back(plain_used);
+    assert_int_equal(keeper.large_count, 1);
+    give_back(large);
+    assert_int_equal(keeper.large_pages + keeper.large_count + run_used_pages(), 0);
+    assert_int_equal(keeper.leases, 2);
+    assert_int_equal(keeper.returns, 2);
+    assert_int_equal(keeper.clean_leased, 10);
+}
+
+/* ---- holes ---- */
+
+/* Neither half is long enough, but together they are: the region need not open further. */
+static void a_lease_reaches_across_dirty_and_clean(void **state)
+{
+    struct run run;
+    uint32_t first;
+    size_t open;
+
+    (void)state;
+    start_pages();
+    first = fenced(40);
+    stain(first, 40, 7);
+    give_back(first);
+    lock_take(&keeper.lock);
+    run = run_take_dirty(1, 20);
+    assert_int_equal(run.page, first + 20);
+    assert_true(os_purge((struct os_range){ page_address(run.page), bytes_of(20) }));
+    run_put_free(run.page, PAGE_CLEAN);
+    lock_give(&keeper.lock);
+    expect_run(first, 20, PAGE_DIRTY);
+    expect_run(first + 20, 20, PAGE_CLEAN);
+    while (run_find(35) != 0) (void)lease(35);
+    open = plain.open_bytes;
+    run = run_lease(35, 1, PAGE_LARGE);
+    check_runs();
+    assert_int_equal(run.page, first);
+    assert_false(run.zero);
+    expect_run(first, 35, PAGE_LARGE);
+    expect_run(first + 35, 5, PAGE_CLEAN);
+    assert_int_equal(plain.open_bytes, open);
+}
+
+/* The free pages at the open end count: only what they lack is opened. */
+static void growing_continues_the_open_end(void **state)
+{
+    size_t tail, open;
+    struct run run;
+
+    (void)state;
+    start_pages();
+    (void)lease(1);
+    tail = keeper.free_pages[FREE_CLEAN];
+    open = plain.open_bytes;
+    fake_commit_bytes_max(fake_committed_bytes() + bytes_of(3));
+    run = run_lease(tail + 3, 1, PAGE_LARGE);
+    assert_int_equal(run.page, 2);
+    assert_true(run.zero);
+    check_runs();
+    assert_int_equal(plain.open_bytes, open + bytes_of(3));
+}
+
+/* ---- alignment ---- */
+
+static bool is_page_aligned_to(uint32_t page, size_t align_pages)
+{
+    return is_aligned((uintptr_t)page_address(page), bytes_of(align_pages));
+}
+
+static void aligned_runs_are_aligned(void **state)
+{
+    (void)state;
+    start_pages();
+    for (size_t align = 1; align <= 512; align *= 2) {
+        for (size_t pages = 1; pages <= 20; pages += 19) {
+            struct run run = run_lease(pages, align, PAGE_LARGE);
+            assert_int_not_equal(run.page, 0);
+            assert_true(is_page_aligned_to(run.page, align));
+            assert_true(all_bytes_are(page_address(run.page), 0, bytes_of(pages)));
+            check_runs();
+        }
+    }
+}
+
+/* Freed aligned blocks serve the next request of the same kind: the heap does not grow. */
+static void aligned_runs_are_reused(void **state)
+{
+    uint32_t page[20];
+    size_t open;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 20; i++) page[i] = run_lease(16, 16, PAGE_LARGE).page;
+    for (unsigned i = 0; i < 20; i += 2) run_return(page[i]);
+    open = plain.open_bytes;
+    for (unsigned i = 0; i < 20; i += 2) {
+        page[i] = run_lease(16, 16, PAGE_LARGE).page;
+        assert_true(is_page_aligned_to(page[i], 16));
+        check_runs();
+    }
+    assert_int_equal(plain.open_bytes, open);
+}
+
+/* ---- extend and trim ---- */
+
+static void extending_takes_from_a_free_right_neighbour(void **state)
+{
+    uint32_t first, second;
+    bool zero = true;
+
+    (void)state;
+    start_pages();
+    first = fenced(20);
+    run_trim(first, 4);
+    expect_run(first + 4, 16, PAGE_DIRTY);
+    assert_true(run_extend(first, 6, &zero));
+    assert_false(zero);
+    expect_run(first, 6, PAGE_LARGE);
+    expect_run(first + 6, 14, PAGE_DIRTY);
+    assert_false(run_extend(first, 21, &zero));         /* a used page stands at the end */
+    check_runs();
+    expect_run(first, 6, PAGE_LARGE);
+    assert_true(run_extend(first, 20, &zero));
+    expect_run(first, 20, PAGE_LARGE);
+    check_runs();
+    second = lease(1);
+    assert_true(second < first || second >= first + 20);
+}
+
+/* Dirty pages first, clean ones after them: both are taken, and the whole is not zero. */
+static void extending_crosses_dirty_and_clean(void **state)
+{
+    uint32_t first, second;
+    bool zero = true;
+
+    (void)state;
+    start_pages();
+    first = lease(3);
+    second = lease(3);
+    assert_int_equal(second, first + 3);
+    give_back(second);
+    assert_true(run_extend(first, 9, &zero));
+    assert_false(zero);
+    check_runs();
+    expect_run(first, 9, PAGE_LARGE);
+    assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
+    assert_true(run_extend(first, 12, &zero));
+    assert_true(zero);
+    check_runs();
+    assert_int_equal(keeper.large_pages, 12);
+    assert_int_equal(run_used_pages(), 12);
+}
+
+static void extending_stops_at_the_end_of_the_plain(void **state)
+{
+    uint32_t last;
+    size_t pages;
+    bool zero;
+
+    (void)state;
+    start_pages();
+    (void)lease(1);
+    pages = keeper.free_pages[FREE_CLEAN];
+    last = lease(pages);
+    assert_false(run_extend(last, pages + 1, &zero));
+    check_runs();
+    run_trim(last, 1);
+    assert_true(run_extend(last, pages, &zero));
+    check_runs();
+}
+
+static void trimming_gives_the_tail_back(void **state)
+{
+    uint32_t first;
+
+    (void)state;
+    start_pages();
+    first = fenced(40);
+    run_trim(first, 39);
+    check_runs();
+    expect_run(first + 39, 1, PAGE_DIRTY);
+    run_trim(first, 1);
+    check_runs();
+    expect_run(first + 1, 39, PAGE_DIRTY);
+    assert_int_equal(keeper.large_pages, 1);
+    give_back(first);
+    expect_run(first, 40, PAGE_DIRTY);
+}
+
+/* ---- what purging takes ---- */
+
+static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
+{
+    uint32_t longest, other;
+    struct run run;
+
+    (void)state;
+    start_pages();
+    other = fenced(20);
+    longest = fenced(90);
+    give_back(other);
+    give_back(longest);
+    lock_take(&keeper.lock);
+    run = run_take_dirty(1, 30);
+    assert_int_equal(run.pages, 30);
+    assert_int_equal(run.page, longest + 60);
+    run_check_all();
+    run_put_free(run.page, PAGE_CLEAN);
+    run_check_all();
+    expect_run(longest, 60, PAGE_DIRTY);
+    expect_run(longest + 60, 30, PAGE_CLEAN);
+    assert_int_equal(run_take_dirty(61, 100).page, 0);
+    run = run_take_dirty(60, 100);
+    assert_int_equal(run.page, longest);
+    run_put_free(run.page, PAGE_DIRTY);
+    run_check_all();
+    expect_run(longest, 60, PAGE_DIRTY);
+    lock_give(&keeper.lock);
+}
+
+/* ---- refusals ---- */
+
+static void absurd_wishes_are_refused(void **state)
+{
+    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX >> 12, (size_t)1 << 40, UINT32_MAX };
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        assert_int_equal(run_lease(sizes[i], 1, PAGE_LARGE).page, 0);
+        assert_int_equal(run_lease(1, (size_t)1 << (63 - i), PAGE_LARGE).page, 0);
+    }
+    assert_int_equal(run_lease(plain.page_count_max, 1, PAGE_LARGE).page, 0);
+    assert_int_equal(run_lease((size_t)plain.page_count_max + 1, 1, PAGE_LARGE).page, 0);
+    assert_int_equal(fake_committed_bytes(), 0);
+    assert_int_equal(run_used_pages(), 0);
+    check_runs();
+}
+
+/* Nothing free and no memory: the keeper is as it was, apart from its lock's count. */
+static void refused_memory_changes_nothing(void **state)
+{
+    struct run_keeper before;
+    struct run run;
+
+    (void)state;
+    start_pages();
+    (void)lease(10);
+    (void)lease(keeper.free_pages[FREE_CLEAN]);
+    fake_fail_all(true);
+    before = keeper;
+    run = run_lease(1, 1, PAGE_USED);
+    assert_int_equal(run.page, 0);
+    before.lock = keeper.lock;
+    assert_memory_equal(&before, &keeper, sizeof keeper);
+    fake_fail_all(false);
+    check_runs();
+    (void)lease(1);
+}
+
+static void runs_never_reach_into_the_next_region(void **state)
+{
+    (void)state;
+    fake_address_space(24 * MiB, 0);
+    start_pages();
+    for (;;) {
+        struct run run = run_lease(3, 1, PAGE_USED);
+        if (run.page == 0) break;
+        assert_ptr_equal(page_address(run.page) + bytes_of(2), page_address(run.page + 2));
+        stain(run.page, 3, 1);
+    }
+    check_runs();
+    assert_true(plain.region_count > 1);
+    assert_true(keeper.free_pages[FREE_CLEAN] <= 2 * plain.region_count);
+}
+
+UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),
+          UNIT_TEST(fresh_runs_are_zero_and_returned_ones_are_not),
+          UNIT_TEST(a_returned_run_is_leased_again), UNIT_TEST(neighbours_merge_in_any_order),
+          UNIT_TEST(a_split_leaves_the_rest_free), UNIT_TEST(dirty_runs_go_before_clean_ones),
+          UNIT_TEST(dirty_and_clean_do_not_merge),
+          UNIT_TEST(a_bin_of_mixed_lengths_is_searched_for_the_best),
+          UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
+          UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted), UNIT_TEST(aligned_runs_are_aligned),
+          UNIT_TEST(aligned_runs_are_reused),
+          UNIT_TEST(extending_takes_from_a_free_right_neighbour),
+          UNIT_TEST(extending_crosses_dirty_and_clean),
+          UNIT_TEST(extending_stops_at_the_end_of_the_plain),
+          UNIT_TEST(trimming_gives_the_tail_back),
+          UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
+          UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
+          UNIT_TEST(runs_never_reach_into_the_next_region))

@@ -1,0 +1,398 @@
+/* slab_test.c - shapes of slabs, blocks going out and coming back, wrong blocks, and S1 to S4. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+enum { BLOCKS_MAX = 16384 };
+
+static void *blocks[BLOCKS_MAX];
+
+static void start_slabs(void)
+{
+    start_pages();
+    slabs_start();
+}
+
+static struct slab *open_one(unsigned class_index)
+{
+    struct slab *slab = slab_open(class_index, 5);
+
+    assert_non_null(slab);
+    return slab;
+}
+
+/* The list is the arena's business; the walk wants to know that it did its part. */
+static void check_slab(struct slab *slab)
+{
+    slab->listed = slab->free_count > 0;
+    slab_check(slab);
+    slab->listed = 0;
+}
+
+/* Takes `count` blocks; slots[0] is what a magazine would hand out first. */
+static unsigned take(struct slab *slab, void **slots, unsigned count)
+{
+    void *reversed[BLOCKS_MAX];
+    unsigned got = slab_fill(slab, reversed + count, count);
+
+    for (unsigned i = 0; i < got; i++) slots[i] = reversed[count - 1 - i];
+    check_slab(slab);
+    return got;
+}
+
+static enum slab_fault put_one(struct slab *slab, void *block)
+{
+    enum slab_fault fault;
+    unsigned put = slab_put(slab, &block, 1, &fault);
+
+    assert_int_equal(put, fault == SLAB_FAULT_NONE);
+    check_slab(slab);
+    return fault;
+}
+
+/* ---- shapes ---- */
+
+static void check_shapes(void)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct slab_shape *shape = &slab_shape[class_index];
+        size_t block_bytes = class_bytes[class_index];
+
+        assert_int_equal(shape->block_bytes, block_bytes);
+        assert_true(is_aligned(shape->bytes, page_bytes()) && shape->bytes >= SLAB_BYTES_MIN);
+        assert_int_equal(shape->block_count, shape->bytes / block_bytes);
+        assert_true(shape->block_count >= SLAB_BLOCKS_MIN);
+        assert_int_equal(shape->span_bytes, shape->block_count * block_bytes);
+        assert_true(shape->bytes - shape->span_bytes <= shape->bytes / 64);
+        assert_int_equal(shape->word_count, (shape->block_count + 63) / 64);
+        assert_true(shape->record_bytes
+                    >= sizeof(struct slab) + (CHECKED ? 2u : 1u) * shape->word_count * 8);
+        assert_true(shape->record_bytes <= META_RECORD_BYTES_MAX);
+    }
+}
+
+/* Every offset in every shape: a block begins there, or a put says that none does. */
+static void check_every_offset(void)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct slab *slab = open_one(class_index);
+        const struct slab_shape *shape = &slab_shape[class_index];
+
+        slab->free_count = 0;
+        slab->hint = shape->word_count;
+        memset(slab->free, 0, shape->word_count * sizeof(uint64_t));
+        for (size_t offset = 0; offset < shape->bytes; offset++) {
+            void *block = slab->base + offset;
+            enum slab_fault fault;
+            bool begins = offset % shape->block_bytes == 0 && offset / shape->block_bytes < shape->block_count;
+            unsigned put = slab_put(slab, &block, 1, &fault);
+
+            assert_int_equal(put, begins);
+            assert_int_equal(fault, begins ? SLAB_FAULT_NONE : SLAB_FAULT_INTERIOR);
+        }
+        assert_int_equal(slab->free_count, shape->block_count);
+        check_slab(slab);
+    }
+}
+
+static size_t page_size_to_try;
+
+static void look_at_one_page_size(void)
+{
+    fake_page_bytes(page_size_to_try);
+    start_slabs();
+    check_shapes();
+    check_every_offset();
+}
+
+static void all_shapes_on_all_page_sizes(void **state)
+{
+    (void)state;
+    for (page_size_to_try = 4 * KiB; page_size_to_try <= 64 * KiB; page_size_to_try *= 4)
+        expect_survival(look_at_one_page_size);
+}
+
+/* ---- out and back ---- */
+
+static void blocks_come_in_ascending_order(void **state)
+{
+    (void)state;
+    start_slabs();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct slab *slab = open_one(class_index);
+        unsigned count = slab->block_count, got = 0;
+
+        while (got < count) {
+            unsigned wanted = (unsigned)(1 + random_below(150));
+            unsigned left = count - got;
+            assert_int_equal(take(slab, blocks + got, wanted), wanted < left ? wanted : left);
+            got += wanted < left ? wanted : left;
+        }
+        for (unsigned i = 0; i < count; i++)
+            assert_ptr_equal(blocks[i], slab->base + i * class_bytes[class_index]);
+        assert_int_equal(take(slab, blocks, 1), 0);
+        assert_int_equal(slab->free_count, 0);
+    }
+}
+
+/* The lowest free block goes first, wherever the hint stood. */
+static void freed_blocks_are_found_again_lowest_first(void **state)
+{
+    void *again[3];
+    struct slab *slab;
+    unsigned count;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(16));
+    count = slab->block_count;
+    assert_int_equal(take(slab, blocks, count), count);
+    assert_int_equal(put_one(slab, blocks[count - 1]), SLAB_FAULT_NONE);
+    assert_int_equal(put_one(slab, blocks[3]), SLAB_FAULT_NONE);
+    assert_int_equal(put_one(slab, blocks[100]), SLAB_FAULT_NONE);
+    assert_int_equal(take(slab, again, 3), 3);
+    assert_ptr_equal(again[0], blocks[3]);
+    assert_ptr_equal(again[1], blocks[100]);
+    assert_ptr_equal(again[2], blocks[count - 1]);
+}
+
+/* A put ends at the first block of another slab and leaves that to the caller. */
+static void a_put_ends_where_the_slab_ends(void **state)
+{
+    struct slab *slab, *other;
+    enum slab_fault fault;
+    void *mixed[5];
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(64));
+    other = open_one(class_of_size(64));
+    (void)take(slab, blocks, 3);
+    (void)take(other, blocks + 3, 2);
+    memcpy(mixed, blocks, sizeof mixed);
+    assert_int_equal(slab_put(slab, mixed, 5, &fault), 3);
+    assert_int_equal(fault, SLAB_FAULT_NONE);
+    check_slab(slab);
+    assert_int_equal(slab->free_count, slab->block_count);
+    assert_int_equal(other->free_count, other->block_count - 2);
+    mixed[1] = NULL;
+    (void)take(slab, blocks, 1);
+    mixed[0] = blocks[0];
+    assert_int_equal(slab_put(slab, mixed, 5, &fault), 1);
+    assert_int_equal(fault, SLAB_FAULT_NONE);
+}
+
+static void wrong_blocks_are_told_and_change_nothing(void **state)
+{
+    enum slab_fault fault;
+    struct slab *slab;
+    void *bad[4];
+    unsigned free_count;
+
+    (void)state;
+    start_slabs();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        slab = open_one(class_index);
+        assert_true(take(slab, blocks, 2) == 2);
+        free_count = slab->free_count;
+        assert_int_equal(put_one(slab, (char *)blocks[0] + 1), SLAB_FAULT_INTERIOR);
+        assert_int_equal(put_one(slab, (char *)blocks[1] - 1), SLAB_FAULT_INTERIOR);
+        assert_int_equal(put_one(slab, (char *)blocks[1] + class_bytes[class_index] / 2), SLAB_FAULT_INTERIOR);
+        assert_int_equal(slab->free_count, free_count);
+        assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
+        assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_TWICE);
+        assert_int_equal(slab->free_count, free_count + 1);
+        /* In the middle of many, those before the wrong one are put. */
+        bad[0] = blocks[1], bad[1] = blocks[1], bad[2] = blocks[1], bad[3] = NULL;
+        assert_int_equal(slab_put(slab, bad, 4, &fault), 1);
+        assert_int_equal(fault, SLAB_FAULT_TWICE);
+        check_slab(slab);
+        assert_int_equal(slab->free_count, slab->block_count);
+    }
+}
+
+static void blocks_know_their_slab(void **state)
+{
+    struct slab *slab;
+    unsigned class_index = class_of_size(100);
+    char *end;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_index);
+    end = slab->base + slab_shape[class_index].bytes;
+    for (char *at = slab->base; at < end; at += 8) {
+        assert_ptr_equal(slab_of(at, class_index), slab);
+        assert_null(slab_of(at, class_index + 1));
+        assert_int_equal(class_map_at(at), place_of_class(class_index));
+    }
+    assert_null(slab_of(NULL, class_index));
+    assert_null(slab_of(&slab, class_index));
+    assert_null(slab_of(end, class_index));
+    assert_null(slab_of(slab->base - 1, class_index));
+    assert_ptr_equal(slab_record(slab_number(slab)), slab);
+}
+
+/* ---- open and close ---- */
+
+static void closing_gives_everything_back(void **state)
+{
+    size_t used;
+
+    (void)state;
+    start_slabs();
+    slab_close(open_one(class_of_size(1)));
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct slab *slab;
+        char *base;
+
+        used = meta.used_bytes;
+        slab = open_one(class_index);
+        base = slab->base;
+        check_runs();
+        assert_int_equal(take(slab, blocks, 1), 1);
+        assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
+        slab_close(slab);
+        check_runs();
+        assert_int_equal(meta.used_bytes, used);
+        assert_int_equal(run_used_pages(), 0);
+        assert_int_equal(class_map_at(base), 0);
+        assert_int_equal(page_record(page_at(base))->class_at, 0);
+    }
+}
+
+static void close_with_a_block_out(void)
+{
+    struct slab *slab;
+
+    start_slabs();
+    slab = open_one(3);
+    (void)take(slab, blocks, 1);
+    slab_close(slab);
+}
+
+static void closing_with_blocks_out_aborts(void **state)
+{
+    (void)state;
+    expect_abort(close_with_a_block_out, "prairie: broken invariant: slab->free_count");
+}
+
+static void refused_memory_opens_nothing(void **state)
+{
+    unsigned refused = 0;
+
+    (void)state;
+    start_slabs();
+    for (unsigned budget = 0; budget < 64; budget++) {
+        size_t used = meta.used_bytes, pages = run_used_pages();
+        struct slab *slab;
+
+        fake_commit_bytes_max(fake_committed_bytes() + budget * page_bytes());
+        slab = slab_open(20, 0);
+        check_runs();
+        if (slab == NULL) {
+            refused++;
+            assert_int_equal(meta.used_bytes, used);
+            assert_int_equal(run_used_pages(), pages);
+        }
+        fake_commit_bytes_max(SIZE_MAX);
+        while (slab == NULL || run_find(slab_shape[20].bytes >> plain.page_shift) != 0) {
+            slab = slab_open(20, 0);                    /* until the next one needs memory again */
+            assert_non_null(slab);
+        }
+    }
+    assert_true(refused >= 2);
+}
+
+/* ---- the walk ---- */
+
+static struct slab *victim;
+
+static void leave_it_alone(void) {}
+static void s1_count_too_high(void) { victim->free_count++; }
+static void s1_bit_lost(void) { victim->free[1] &= victim->free[1] - 1; }
+static void s2_bit_beyond_the_end(void)
+{
+    victim->free[victim->block_count / 64] |= (uint64_t)1 << 63;
+    victim->free_count++;
+}
+static void s3_not_listed(void) { victim->listed = 0; }
+static void s4_hint_too_high(void) { victim->hint++; }
+static void another_count(void) { victim->block_count--; }
+static void another_page(void) { victim->page++; }
+static void another_base(void) { victim->base += 16; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    victim->listed = 1;
+    break_it();
+    slab_check(victim);
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        s1_count_too_high, s1_bit_lost, s2_bit_beyond_the_end, s3_not_listed,
+        s4_hint_too_high, another_count, another_page, another_base,
+    };
+    unsigned class_index = CLASS_COUNT - 1;
+
+    (void)state;
+    start_slabs();
+    /* A class with a last word that is not full, of several words: every kind of harm has a place. */
+    while (slab_shape[class_index].block_count % 64 == 0 || slab_shape[class_index].word_count < 2)
+        assert_true(--class_index > 0);
+    victim = open_one(class_index);
+    assert_int_equal(take(victim, blocks, 2), 2);
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+/* ---- random blocks against an array ---- */
+
+static void random_blocks_against_a_model(void **state)
+{
+    static bool out[BLOCKS_MAX];
+    unsigned used = 0;
+    struct slab *slab;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(24));
+    for (unsigned step = 0; step < 20000; step++) {
+        unsigned index = (unsigned)random_below(slab->block_count);
+        void *block = slab->base + index * slab_shape[slab->class_index].block_bytes;
+        void *taken;
+
+        if (random_below(2) == 0) {
+            unsigned lowest = 0;
+            unsigned got = take(slab, &taken, 1);
+            assert_int_equal(got, used < slab->block_count);
+            if (got == 0) continue;
+            while (out[lowest]) lowest++;
+            assert_ptr_equal(taken, slab->base + lowest * slab_shape[slab->class_index].block_bytes);
+            out[lowest] = true;
+            used++;
+        } else {
+            assert_int_equal(put_one(slab, block), out[index] ? SLAB_FAULT_NONE : SLAB_FAULT_TWICE);
+            used -= out[index];
+            out[index] = false;
+        }
+        assert_int_equal(slab->free_count, slab->block_count - used);
+    }
+}
+
+UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_ascending_order),
+          UNIT_TEST(freed_blocks_are_found_again_lowest_first),
+          UNIT_TEST(a_put_ends_where_the_slab_ends),
+          UNIT_TEST(wrong_blocks_are_told_and_change_nothing), UNIT_TEST(blocks_know_their_slab),
+          UNIT_TEST(closing_gives_everything_back), UNIT_TEST(closing_with_blocks_out_aborts),
+          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(broken_invariants_are_found),
+          UNIT_TEST(random_blocks_against_a_model))

@@ -1,0 +1,300 @@
+/* start_test.c - the first call of a process, forks, and whole heaps under limits of every kind. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <sys/wait.h>
+
+/* Blocks of all kinds through all doors, checked and given back. */
+static bool live_a_little(void)
+{
+    enum { BLOCKS = 300 };
+    static char *blocks[BLOCKS];
+    bool good = true;
+
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t size = i % 50 == 49 ? 30000 + i * 100 : i * 17;
+        blocks[i] = i % 3 == 0 ? prairie_calloc(1, size) : i % 3 == 1 ? prairie_malloc(size)
+                                                                     : prairie_aligned_alloc(64, size);
+        good &= blocks[i] != NULL;
+        if (blocks[i] != NULL && i % 3 == 0) good &= all_bytes_are(blocks[i], 0, size);
+        if (blocks[i] != NULL) memset(blocks[i], (int)i, size);
+    }
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t size = i % 50 == 49 ? 30000 + i * 100 : i * 17;
+        if (blocks[i] != NULL) good &= all_bytes_are(blocks[i], (unsigned char)i, size);
+        prairie_free(blocks[i]);
+    }
+    prairie_check_all();
+    return good;
+}
+
+static void live_on_this_page_size(size_t page_bytes_wanted)
+{
+    fake_page_bytes(page_bytes_wanted);
+    if (!live_a_little()) _exit(1);
+    (void)prairie_purge();
+    prairie_check_all();
+    if (run_used_pages() != 0) _exit(2);
+}
+
+static void on_4_kib(void) { live_on_this_page_size(4 * KiB); }
+static void on_16_kib(void) { live_on_this_page_size(16 * KiB); }
+static void on_64_kib(void) { live_on_this_page_size(64 * KiB); }
+
+static void every_page_size_works(void **state)
+{
+    (void)state;
+    expect_survival(on_4_kib);
+    expect_survival(on_16_kib);
+    expect_survival(on_64_kib);
+}
+
+static unsigned cores_to_try;
+
+static void live_on_these_cores(void)
+{
+    fake_cores(cores_to_try);
+    fake_core_current(cores_to_try * 3 + 1);            /* a kernel may number them as it likes */
+    if (!live_a_little()) _exit(1);
+}
+
+static void every_number_of_cores_works(void **state)
+{
+    static const unsigned counts[] = { 1, 2, 3, 8, 255, 256, 257, 10000 };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(counts); i++) {
+        cores_to_try = counts[i];
+        expect_survival(live_on_these_cores);
+    }
+}
+
+static size_t limit_to_try;
+
+static void live_under_a_limit(void)
+{
+    fake_address_space(limit_to_try, limit_to_try / 4);
+    if (!live_a_little()) _exit(1);
+}
+
+static void live_on_little_memory(void)
+{
+    fake_commit_bytes_max(limit_to_try);
+    if (!live_a_little()) _exit(1);
+}
+
+static void limits_of_32_mib_and_more_work(void **state)
+{
+    (void)state;
+    for (limit_to_try = 32 * MiB; limit_to_try <= 64 * TiB; limit_to_try *= 2) {
+        expect_survival(live_under_a_limit);
+        expect_survival(live_on_little_memory);
+    }
+}
+
+static void live_without_a_class_map(void)
+{
+    fake_fail_kind(FAKE_RESERVE_READABLE, true);
+    if (!live_a_little()) _exit(1);
+}
+
+static void a_refused_class_map_is_done_without(void **state)
+{
+    (void)state;
+    expect_survival(live_without_a_class_map);
+}
+
+/* ---- failures of the first call ---- */
+
+static uint64_t call_to_fail;
+
+static void fail_one_call_of_the_start(void)
+{
+    void *first;
+
+    fake_fail_nth(call_to_fail);
+    errno = 0;
+    first = prairie_malloc(100);
+    if (first == NULL && errno != ENOMEM) _exit(2);
+    prairie_check_all();
+    if (prairie_malloc(100) == NULL) _exit(3);
+    if (!live_a_little()) _exit(4);
+}
+
+static void a_first_call_that_fails_is_made_again(void **state)
+{
+    (void)state;
+    for (call_to_fail = 1; call_to_fail < 20; call_to_fail++)
+        expect_survival(fail_one_call_of_the_start);
+}
+
+static void without_any_memory_nothing_works_and_nothing_breaks(void **state)
+{
+    void *block = &block;
+
+    (void)state;
+    fake_fail_all(true);
+    assert_null(prairie_malloc(1));
+    assert_null(prairie_calloc(1, 1));
+    assert_null(prairie_realloc(NULL, 1));
+    assert_null(prairie_aligned_alloc(4096, 1));
+    assert_null(prairie_malloc(100000));
+    assert_int_equal(prairie_posix_memalign(&block, 64, 1), ENOMEM);
+    prairie_free(NULL);
+    assert_int_equal(prairie_usable_size(NULL), 0);
+    assert_int_equal(prairie_purge(), 0);
+    prairie_check_all();
+    prairie_stats_print();
+    fake_fail_all(false);
+    assert_true(live_a_little());
+}
+
+/* ---- many first calls at once ---- */
+
+static pthread_barrier_t barrier;
+
+static void *call_first(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < 200; i++) prairie_free(memset(prairie_malloc(i * 100), 1, i * 100));
+    return NULL;
+}
+
+static void start_from_eight_threads(void)
+{
+    pthread_t thread[8];
+
+    pthread_barrier_init(&barrier, NULL, 8);
+    for (unsigned i = 0; i < 8; i++)
+        if (pthread_create(&thread[i], NULL, call_first, NULL) != 0) _exit(1);
+    for (unsigned i = 0; i < 8; i++) pthread_join(thread[i], NULL);
+    prairie_check_all();
+    if (fake_calls(FAKE_RESERVE) != 1) _exit(2);
+}
+
+static void eight_threads_may_call_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) expect_survival(start_from_eight_threads);
+}
+
+/* ---- fork ---- */
+
+static void parent_and_child_go_on(void **state)
+{
+    void *block = prairie_malloc(5000);
+
+    (void)state;
+    memset(block, 3, 5000);
+    for (unsigned i = 0; i < 10; i++) {
+        int status, child = fake_fork();
+        if (child == 0) {
+            bool good = all_bytes_are(block, 3, 5000) && live_a_little();
+            prairie_free(block);
+            good &= live_a_little();
+            (void)prairie_purge();
+            prairie_check_all();
+            _exit(good && run_used_pages() == 0 ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_true(live_a_little());
+    }
+    assert_true(all_bytes_are(block, 3, 5000));
+}
+
+static uint32_t stop;
+
+static void *keep_allocating(void *unused)
+{
+    for (unsigned i = 0; RELAXED_LOAD(stop) == 0; i++) {
+        size_t size = i * 7919 % (i % 20 == 0 ? 200000 : 3000);
+        prairie_free(memset(prairie_malloc(size), 1, size));
+    }
+    return unused;
+}
+
+/* Other threads are in the middle of anything when the process forks. */
+static void children_of_a_busy_program_work(void **state)
+{
+    pthread_t thread[3];
+
+    (void)state;
+    assert_true(live_a_little());
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, keep_allocating, NULL), 0);
+    for (unsigned i = 0; i < 60; i++) {
+        int status, child = fake_fork();
+        if (child == 0) {
+            pthread_t grandchild;
+            bool good = live_a_little();
+            pthread_barrier_init(&barrier, NULL, 1);
+            good &= pthread_create(&grandchild, NULL, call_first, NULL) == 0;
+            good &= pthread_join(grandchild, NULL) == 0;
+            prairie_check_all();
+            _exit(good ? 0 : 1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    RELAXED_STORE(stop, 1);
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    prairie_check_all();
+}
+
+/* ---- purge and walk ---- */
+
+static void purging_gives_all_free_memory_back(void **state)
+{
+    size_t purged;
+
+    (void)state;
+    assert_int_equal(prairie_purge(), 0);
+    assert_true(live_a_little());
+    purged = prairie_purge();
+    assert_true(purged > 0);
+    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(keeper.free_pages[FREE_DIRTY], 0);
+    assert_int_equal(prairie_purge(), 0);
+    assert_true(live_a_little());
+}
+
+static void break_a_run_and_walk(void)
+{
+    page_record(page_at(prairie_malloc(100000)))->run_pages++;
+    prairie_check_all();
+}
+
+static void break_a_slab_and_walk(void)
+{
+    struct slab *slab = slab_of(prairie_malloc(100), class_of_size(100));
+    slab->free_count++;
+    prairie_check_all();
+}
+
+static void break_a_magazine_and_walk(void)
+{
+    prairie_free(prairie_malloc(100));
+    thread_cache()->rack[class_of_size(100)].spare_count = 1;
+    prairie_check_all();
+}
+
+static void the_walk_reaches_every_floor(void **state)
+{
+    (void)state;
+    prairie_check_all();                                /* before there is anything */
+    expect_abort(break_a_run_and_walk, "prairie: broken invariant: ");
+    expect_abort(break_a_slab_and_walk, "prairie: broken invariant: ");
+    expect_abort(break_a_magazine_and_walk, "prairie: broken invariant: ");
+}
+
+UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_works),
+          UNIT_TEST(limits_of_32_mib_and_more_work), UNIT_TEST(a_refused_class_map_is_done_without),
+          UNIT_TEST(a_first_call_that_fails_is_made_again),
+          UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
+          UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(parent_and_child_go_on),
+          UNIT_TEST(children_of_a_busy_program_work), UNIT_TEST(purging_gives_all_free_memory_back),
+          UNIT_TEST(the_walk_reaches_every_floor))

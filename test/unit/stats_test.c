@@ -1,0 +1,295 @@
+/* stats_test.c - the numbers against what the test did, and the lines they are printed in. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+static struct prairie_stats read_stats(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    assert_int_equal(stats.struct_bytes, sizeof stats);
+    return stats;
+}
+
+/* ---- what must always hold ---- */
+
+static void check_sums(const struct prairie_stats *stats)
+{
+    assert_true(stats->allocated <= stats->active);
+    assert_true(stats->large_allocated <= stats->allocated);
+    assert_int_equal(stats->active + stats->dirty + stats->clean, plain.open_bytes);
+    assert_int_equal(stats->mapped, plain.open_bytes + stats->metadata);
+    assert_true(stats->allocated + stats->cached <= stats->active);
+    assert_true(stats->lock_waits <= stats->lock_contended);
+    assert_true(stats->lock_contended <= stats->lock_acquired);
+    assert_true(stats->run_returns <= stats->run_leases);
+    assert_int_equal(stats->purged, fake_purged_bytes());
+    assert_int_equal(stats->purges, fake_calls(FAKE_PURGE));
+}
+
+/* ---- the numbers ---- */
+
+static void before_the_first_call_all_is_zero(void **state)
+{
+    struct prairie_stats stats = read_stats();
+
+    (void)state;
+    assert_int_equal(stats.allocated + stats.active + stats.cached + stats.dirty, 0);
+    assert_int_equal(stats.threads + stats.arenas, 0);
+    assert_int_equal(stats.refills + stats.overflows + stats.slab_fills + stats.run_leases, 0);
+    check_sums(&stats);
+}
+
+static void an_unknown_size_is_refused(void **state)
+{
+    struct prairie_stats stats, before;
+
+    (void)state;
+    (void)prairie_malloc(1);
+    memset(&stats, 7, sizeof stats);
+    for (size_t bytes = 0; bytes < 2 * sizeof stats; bytes += 4) {
+        if (bytes == sizeof stats) continue;
+        stats.struct_bytes = bytes;
+        before = stats;
+        assert_false(prairie_stats_read(&stats));
+        assert_memory_equal(&before, &stats, sizeof stats);
+    }
+}
+
+/* With one thread the numbers are exact at every moment. */
+static void what_the_program_holds_is_counted_exactly(void **state)
+{
+    enum { BLOCKS = 600 };
+    static void *blocks[BLOCKS];
+    size_t held = 0, large = 0, large_count = 0;
+
+    (void)state;
+    fake_cores(1);
+    for (unsigned step = 0; step < 20000; step++) {
+        unsigned at = (unsigned)random_below(BLOCKS);
+        size_t size = random_below(16) == 0 ? random_below(300000) : random_below(2000), usable;
+
+        if (blocks[at] != NULL) {
+            usable = prairie_usable_size(blocks[at]);
+            held -= usable;
+            large -= usable > SMALL_BYTES_MAX ? usable : 0;
+            large_count -= usable > SMALL_BYTES_MAX;
+            prairie_free(blocks[at]);
+            blocks[at] = NULL;
+        } else {
+            blocks[at] = prairie_malloc(size);
+            usable = prairie_usable_size(blocks[at]);
+            held += usable;
+            large += usable > SMALL_BYTES_MAX ? usable : 0;
+            large_count += usable > SMALL_BYTES_MAX;
+        }
+        if (step % 64 == 0) {
+            struct prairie_stats stats = read_stats();
+            assert_int_equal(stats.allocated, held);
+            assert_int_equal(stats.large_allocated, large);
+            assert_int_equal(stats.large_count, large_count);
+            assert_int_equal(stats.threads, 1);
+            assert_int_equal(stats.arenas, 1);
+            check_sums(&stats);
+        }
+    }
+}
+
+static void cached_blocks_are_those_that_were_freed(void **state)
+{
+    void *blocks[64];
+    struct prairie_stats before, after;
+    size_t usable = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) blocks[i] = prairie_malloc(48);
+    before = read_stats();
+    for (unsigned i = 0; i < 3; i++) {
+        usable += prairie_usable_size(blocks[i]);
+        prairie_free(blocks[i]);
+    }
+    after = read_stats();
+    assert_int_equal(before.allocated - after.allocated, usable);
+    assert_true(after.cached + after.slab_drains * 48 * 64 >= usable);
+    (void)prairie_purge();
+    after = read_stats();
+    assert_int_equal(after.cached, 0);
+    assert_int_equal(before.allocated - after.allocated, usable);
+    assert_int_equal(after.dirty, 0);
+}
+
+static void events_are_counted(void **state)
+{
+    enum { BLOCKS = 30000 };
+    static void *blocks[BLOCKS];
+    struct prairie_stats stats;
+
+    (void)state;
+    for (unsigned round = 0; round < 5; round++) {
+        for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(64);
+        for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+    }
+    prairie_free(prairie_malloc(100000));
+    stats = read_stats();
+    assert_true(stats.refills > 0 && stats.overflows > 0);
+    assert_true(stats.slab_fills > 0 && stats.slab_drains > 0 && stats.depot_trades > 0);
+    assert_int_equal(stats.run_leases, keeper.leases);
+    assert_int_equal(stats.run_returns, keeper.returns);
+    assert_true(stats.run_returns > 0);
+    /* Far fewer locks than calls. */
+    assert_true(stats.lock_acquired < 2 * 5 * BLOCKS);
+    check_sums(&stats);
+}
+
+/* ---- several threads ---- */
+
+static void *keep_and_wait(void *barriers)
+{
+    pthread_barrier_t *barrier = barriers;
+
+    for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 20));
+    (void)prairie_malloc(1000);
+    pthread_barrier_wait(&barrier[0]);
+    pthread_barrier_wait(&barrier[1]);
+    return NULL;
+}
+
+static void threads_are_counted_with_what_they_hold(void **state)
+{
+    pthread_barrier_t barrier[2];
+    pthread_t thread[3];
+    struct prairie_stats stats;
+    size_t usable;
+
+    (void)state;
+    fake_cores(4);
+    usable = prairie_usable_size(prairie_malloc(1000));
+    for (unsigned i = 0; i < 2; i++) pthread_barrier_init(&barrier[i], NULL, 4);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, keep_and_wait, barrier), 0);
+    pthread_barrier_wait(&barrier[0]);
+    stats = read_stats();
+    assert_int_equal(stats.threads, 4);
+    assert_int_equal(stats.arenas, 4);
+    assert_int_equal(stats.allocated, 4 * usable);
+    pthread_barrier_wait(&barrier[1]);
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    stats = read_stats();
+    assert_int_equal(stats.threads, 1);
+    assert_int_equal(stats.allocated, 4 * usable);
+    check_sums(&stats);
+}
+
+static uint32_t stop;
+
+static void *keep_busy(void *unused)
+{
+    while (RELAXED_LOAD(stop) == 0)
+        for (unsigned i = 0; i < 50; i++) prairie_free(prairie_malloc(i * 37));
+    return unused;
+}
+
+/* While others go on the numbers are of about now, and asking is safe. */
+static void asking_while_others_go_on(void **state)
+{
+    pthread_t thread[2];
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, keep_busy, NULL), 0);
+    for (unsigned i = 0; i < 2000; i++) {
+        struct prairie_stats stats = read_stats();
+        assert_true(stats.allocated < 1 * MiB);
+    }
+    RELAXED_STORE(stop, 1);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(read_stats().allocated, 0);
+}
+
+/* ---- printing ---- */
+
+static char printed[16384];
+static size_t printed_bytes;
+
+static void collect(void *context, const char *text, size_t length_bytes)
+{
+    assert_ptr_equal(context, &printed);
+    assert_true(length_bytes > 0 && length_bytes <= 120);
+    assert_int_equal(text[length_bytes - 1], '\n');             /* whole lines */
+    assert_null(memchr(text, '\n', length_bytes - 1));
+    memcpy(printed + printed_bytes, text, length_bytes);
+    printed_bytes += length_bytes;
+}
+
+static void check_lines(void)
+{
+    for (char *line = printed; *line != '\0'; line = strchr(line, '\n') + 1)
+        assert_memory_equal(line, "prairie: ", 9);
+}
+
+static void expect_number(const char *label, uint64_t value)
+{
+    char start[60], number[32], *line;
+
+    snprintf(start, sizeof start, "prairie:   %s ", label);
+    line = strstr(printed, start);
+    assert_non_null(line);
+    snprintf(number, sizeof number, " %llu ", (unsigned long long)value);
+    assert_non_null(strstr(line, number));
+    assert_true(strstr(line, number) < strchr(line, '\n'));
+}
+
+static void every_number_has_its_line(void **state)
+{
+    const struct print_sink sink = { collect, &printed };
+    struct prairie_stats stats;
+    const size_t count = (sizeof stats - offsetof(struct prairie_stats, allocated)) / 8;
+
+    (void)state;
+    memset(&stats, 0, sizeof stats);
+    stats.allocated = 1234567;
+    stats.dirty = 7654321;
+    stats.purged = 42;
+    stats.threads = 17;
+    stats_print_to(&stats, &sink);
+    check_lines();
+    expect_number("allocated", 1234567);
+    expect_number("dirty", 7654321);
+    expect_number("purged", 42);
+    expect_number("threads", 17);
+    expect_number("cached", 0);
+    assert_true(count > 15);
+    memset(printed, 0, printed_bytes);
+    printed_bytes = 0;
+    memset(&stats, 0xff, sizeof stats);                         /* the widest numbers there are */
+    stats_print_to(&stats, &sink);
+    check_lines();
+    expect_number("allocated", UINT64_MAX);
+    expect_number("threads", UINT32_MAX);
+}
+
+static void printing_allocates_nothing(void **state)
+{
+    struct prairie_stats before, after;
+
+    (void)state;
+    (void)prairie_malloc(100);
+    before = read_stats();
+    fake_fail_all(true);
+    prairie_stats_print();
+    after = read_stats();
+    assert_int_equal(before.allocated, after.allocated);
+    assert_int_equal(before.refills, after.refills);
+    assert_int_equal(before.run_leases, after.run_leases);
+    assert_non_null(strstr(fake_error_text(), "prairie: statistics of prairie " PRAIRIE_VERSION));
+    assert_non_null(strstr(fake_error_text(), "allocated"));
+    assert_true(fake_calls(FAKE_WRITE) > 10);
+}
+
+UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
+          UNIT_TEST(what_the_program_holds_is_counted_exactly),
+          UNIT_TEST(cached_blocks_are_those_that_were_freed), UNIT_TEST(events_are_counted),
+          UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
+          UNIT_TEST(every_number_has_its_line), UNIT_TEST(printing_allocates_nothing))

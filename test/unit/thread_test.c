@@ -1,0 +1,271 @@
+/* thread_test.c - how a thread gets its cache, and what becomes of it when the thread ends. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <sys/wait.h>
+
+static unsigned visited;
+static bool mine_visited;
+
+static void visit_one(const struct cache *cache, void *mine)
+{
+    visited++;
+    mine_visited |= cache == mine;
+}
+
+static unsigned caches_in_use(void)
+{
+    visited = 0;
+    mine_visited = false;
+    threads_visit(visit_one, thread_cache());
+    return visited;
+}
+
+/* Some blocks of every class through this thread's cache. */
+static void use_every_class(void)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        void *blocks[40];
+        for (unsigned i = 0; i < 40; i++) blocks[i] = prairie_malloc(class_bytes[class_index]);
+        for (unsigned i = 0; i < 40; i++) prairie_free(blocks[i]);
+    }
+}
+
+static void run_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* ---- birth ---- */
+
+static void the_first_call_gets_a_cache(void **state)
+{
+    void *block;
+
+    (void)state;
+    assert_ptr_equal(thread_cache(), &cache_empty);
+    block = prairie_malloc(10);
+    assert_non_null(block);
+    assert_false(cache_is_constant(thread_cache()));
+    assert_int_equal(fake_calls(FAKE_END_HOOK), 1);
+    assert_int_equal(caches_in_use(), 1);
+    assert_true(mine_visited);
+    prairie_free(block);
+    prairie_check_all();
+}
+
+static void errno_is_kept_by_the_birth(void **state)
+{
+    (void)state;
+    errno = 4711;
+    assert_non_null(prairie_malloc(10));
+    assert_int_equal(errno, 4711);
+}
+
+static void without_memory_there_is_no_cache_yet(void **state)
+{
+    (void)state;
+    fake_fail_all(true);
+    for (unsigned i = 0; i < 3; i++) {
+        errno = 0;
+        assert_null(prairie_malloc(10));
+        assert_int_equal(errno, ENOMEM);
+        assert_ptr_equal(thread_cache(), &cache_empty);
+    }
+    fake_fail_all(false);
+    assert_non_null(prairie_malloc(10));
+    prairie_check_all();
+}
+
+/* The loader may write the initial value over the slot of the first thread. */
+static void a_slot_that_was_reset_finds_its_cache_again(void **state)
+{
+    struct cache *cache;
+
+    (void)state;
+    (void)prairie_malloc(10);
+    cache = thread_cache();
+    thread_cache_set((struct cache *)(uintptr_t)&cache_empty);
+    assert_non_null(prairie_malloc(20));
+    assert_ptr_equal(thread_cache(), cache);
+    assert_int_equal(caches_in_use(), 1);
+    prairie_check_all();
+}
+
+/* ---- the end ---- */
+
+static void *allocate_and_end(void *cache)
+{
+    use_every_class();
+    *(struct cache **)cache = thread_cache();
+    return NULL;
+}
+
+static void a_cache_waits_for_the_next_thread(void **state)
+{
+    struct cache *first, *second;
+
+    (void)state;
+    (void)prairie_malloc(10);
+    run_thread(allocate_and_end, &first);
+    assert_ptr_not_equal(first, thread_cache());
+    assert_int_equal(caches_in_use(), 1);
+    run_thread(allocate_and_end, &second);
+    assert_ptr_equal(first, second);
+    prairie_check_all();
+}
+
+/* Births and ends leave nothing behind. */
+static void many_threads_leave_nothing_behind(void **state)
+{
+    struct cache *cache;
+    size_t meta_bytes = 0, open = 0;
+
+    (void)state;
+    fake_cores(1);
+    (void)prairie_malloc(10);
+    for (unsigned i = 0; i < 300; i++) {
+        run_thread(allocate_and_end, &cache);
+        if (i == 20) {
+            meta_bytes = meta.used_bytes;
+            open = plain.open_bytes;
+        }
+    }
+    assert_true(meta.used_bytes <= meta_bytes + 1 * KiB);       /* a slab more or less */
+    assert_int_equal(plain.open_bytes, open);
+    prairie_check_all();
+}
+
+static void *allocate_and_keep(void *blocks)
+{
+    for (unsigned i = 0; i < 100; i++) ((void **)blocks)[i] = memset(prairie_malloc(i * 100), 7, i * 100);
+    return NULL;
+}
+
+static void blocks_outlive_their_thread(void **state)
+{
+    void *blocks[100];
+
+    (void)state;
+    run_thread(allocate_and_keep, blocks);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(all_bytes_are(blocks[i], 7, i * 100));
+        prairie_free(blocks[i]);
+    }
+    prairie_check_all();
+    (void)prairie_purge();
+    prairie_check_all();
+    assert_int_equal(run_used_pages(), 0);
+}
+
+/* Destructors that run after ours still allocate and free: slowly, and nothing is kept for them. */
+static void a_thread_past_its_end_can_allocate(void **state)
+{
+    void *blocks[200], *early;
+
+    (void)state;
+    early = prairie_malloc(48);
+    fake_thread_end();
+    assert_ptr_equal(thread_cache(), &cache_gone);
+    assert_int_equal(caches_in_use(), 0);
+    for (unsigned i = 0; i < 200; i++) {
+        blocks[i] = prairie_malloc(i * 177);
+        assert_non_null(blocks[i]);
+        memset(blocks[i], (int)i, i * 177);
+    }
+    assert_ptr_equal(thread_cache(), &cache_gone);
+    for (unsigned i = 0; i < 200; i++) {
+        blocks[i] = prairie_realloc(blocks[i], i * 177 + 500);
+        assert_true(all_bytes_are(blocks[i], (unsigned char)i, i * 177));
+        prairie_free(blocks[i]);
+    }
+    prairie_free(early);
+    prairie_free(NULL);
+    prairie_check_all();
+    fake_thread_end();                                  /* a second end of the same thread is nothing */
+    (void)prairie_purge();
+    assert_int_equal(run_used_pages(), 0);
+}
+
+/* A thread that cannot arrange to hear of its end works; only its cache is lost. */
+static void a_refused_hook_costs_a_cache(void **state)
+{
+    struct cache *cache = NULL;
+    unsigned before;
+
+    (void)state;
+    (void)prairie_malloc(10);
+    before = caches_in_use();
+    fake_fail_kind(FAKE_END_HOOK, true);
+    run_thread(allocate_and_end, &cache);
+    assert_non_null(cache);
+    fake_fail_kind(FAKE_END_HOOK, false);
+    assert_int_equal(caches_in_use(), before + 1);
+    use_every_class();
+    prairie_check_all();
+}
+
+static void flushing_empties_the_magazines(void **state)
+{
+    (void)state;
+    use_every_class();
+    thread_flush();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_int_equal(thread_cache()->rack[class_index].capacity, 0);
+    prairie_check_all();
+    use_every_class();
+    prairie_check_all();
+}
+
+/* ---- fork ---- */
+
+static uint32_t may_end;        /* atomic */
+
+static void *wait_with_a_cache(void *unused)
+{
+    use_every_class();
+    __atomic_store_n((uint32_t *)unused, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&may_end, __ATOMIC_ACQUIRE)) usleep(100);
+    return NULL;
+}
+
+/* In the child there is one thread, whose cache is the only one. */
+static void the_child_of_a_fork_forgets_the_others(void **state)
+{
+    uint32_t ready = 0;
+    pthread_t thread;
+    int child, status;
+
+    (void)state;
+    use_every_class();
+    assert_int_equal(pthread_create(&thread, NULL, wait_with_a_cache, &ready), 0);
+    while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) usleep(100);
+    assert_int_equal(caches_in_use(), 2);
+    child = fake_fork();
+    if (child == 0) {
+        bool good = caches_in_use() == 1 && mine_visited;
+        use_every_class();
+        prairie_check_all();
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(caches_in_use(), 2);
+    __atomic_store_n(&may_end, 1, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(caches_in_use(), 1);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the_birth),
+          UNIT_TEST(without_memory_there_is_no_cache_yet),
+          UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
+          UNIT_TEST(a_cache_waits_for_the_next_thread), UNIT_TEST(many_threads_leave_nothing_behind),
+          UNIT_TEST(blocks_outlive_their_thread), UNIT_TEST(a_thread_past_its_end_can_allocate),
+          UNIT_TEST(a_refused_hook_costs_a_cache), UNIT_TEST(flushing_empties_the_magazines),
+          UNIT_TEST(the_child_of_a_fork_forgets_the_others))

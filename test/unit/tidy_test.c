@@ -1,0 +1,322 @@
+/* tidy_test.c - who gives memory back: the only thread at once, the helper of several threads later. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shelves.h"
+
+static size_t dirty_pages(void) { return keeper.free_pages[FREE_DIRTY]; }
+static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
+static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
+static size_t held_pages(void) { return run_used_pages() + dirty_pages(); }
+
+static void start_threads(unsigned count)
+{
+    start_arenas(2);
+    tidy_thread_count(count);
+}
+
+static bool return_and_look(uint32_t page)
+{
+    bool shrunk;
+
+    run_return(page);
+    shrunk = tidy_after_return();
+    check_arenas();
+    return shrunk;
+}
+
+static void breathe(size_t pages)
+{
+    uint32_t page = lease(pages);
+
+    stain(page, pages, 1);
+    (void)return_and_look(page);
+}
+
+/* ---- one thread ---- */
+
+static void what_is_within_the_budget_is_nobodys_business(void **state)
+{
+    (void)state;
+    start_threads(1);
+    for (unsigned i = 0; i < 50; i++) breathe(pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+}
+
+static void the_only_thread_purges_at_once(void **state)
+{
+    (void)state;
+    start_threads(1);
+    breathe(burst_pages());
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+}
+
+/* A full magazine into the depot of arena 0. */
+static void fill_depot(unsigned class_index)
+{
+    void **full = meta_take(magazine_bytes(magazine_capacity(class_index)));
+    bool drain;
+
+    fill_all(0, class_index, full, magazine_capacity(class_index));
+    lock_take(&arenas[0]->lock);
+    (void)depot_trade_full(arenas[0], class_index, full, &drain);
+    lock_give(&arenas[0]->lock);
+    assert_false(drain);
+}
+
+static void a_program_that_shrank_empties_its_depots(void **state)
+{
+    uint32_t large[2];
+
+    (void)state;
+    start_threads(1);
+    (void)lease(burst_pages() / 8);
+    for (unsigned i = 0; i < 2; i++) large[i] = lease(burst_pages());
+    fill_depot(5);
+    assert_false(return_and_look(large[0]));            /* more than a half is left */
+    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
+    assert_true(return_and_look(large[1]));             /* the caller's magazines are next */
+    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 0);
+    assert_int_equal(arenas[0]->shelf[5].slab_count, 0);
+    assert_int_equal(run_used_pages(), burst_pages() / 8);
+}
+
+static void a_program_that_did_not_shrink_keeps_them(void **state)
+{
+    uint32_t part;
+
+    (void)state;
+    start_threads(1);
+    (void)lease(4 * burst_pages());
+    part = lease(burst_pages());
+    fill_depot(5);
+    assert_false(return_and_look(part));
+    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
+}
+
+/* ---- several threads ---- */
+
+static size_t held_at_look[64], dirty_at_look[64];
+static unsigned looks;
+
+static void note_pages(void)
+{
+    if (looks < ARRAY_COUNT(held_at_look)) {
+        held_at_look[looks] = held_pages();
+        dirty_at_look[looks] = dirty_pages();
+    }
+    looks++;
+}
+
+/* The promise: ten seconds after the last free of a burst nine tenths are back with the kernel. */
+static void the_helper_gives_back_what_nobody_needs(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);        /* not by the thread that freed */
+    assert_true(fake_thread_waits());
+    fake_on_sleep(note_pages);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_true(looks > 20);
+    assert_true(dirty_at_look[20] <= burst_pages() / 10);
+    for (unsigned i = 1; i < 20; i++) assert_true(dirty_at_look[i] <= dirty_at_look[i - 1]);
+    assert_true(os_now_ms() - start < 60 * 1000);       /* and then it ends */
+}
+
+static void need_everything(void)
+{
+    uint32_t page = lease(burst_pages());
+
+    note_pages();
+    if (looks < 30) run_return(page);
+}
+
+static void the_helper_leaves_what_is_needed(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    fake_on_sleep(need_everything);
+    assert_true(fake_thread_run());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_true(looks >= 20);
+}
+
+static void the_helper_empties_the_depots(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fill_depot(5);
+    fill_depot(9);
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    check_arenas();
+    /* What was brought after its last look counts as needed until the next one. */
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 0);
+    assert_int_equal(arenas[0]->shelf[9].depot.full_count, 0);
+    assert_int_equal(run_used_pages(), 0);
+}
+
+static void a_helper_that_ended_starts_again(void **state)
+{
+    (void)state;
+    start_threads(2);
+    for (unsigned i = 1; i <= 3; i++) {
+        breathe(burst_pages());
+        assert_int_equal(fake_calls(FAKE_THREAD_START), i);
+        breathe(burst_pages());
+        assert_int_equal(fake_calls(FAKE_THREAD_START), i);     /* one is enough */
+        assert_true(fake_thread_run());
+        assert_false(fake_thread_waits());
+    }
+}
+
+/* Without a helper memory must go back too. */
+static void a_helper_that_is_refused_is_not_needed(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fake_thread_allow(false);
+    breathe(burst_pages());
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    fake_thread_allow(true);
+    fake_clock_ms(10000);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+}
+
+static void the_helper_can_be_declined(void **state)
+{
+    (void)state;
+    start_threads(2);
+    options_parse("helper_thread:false");
+    breathe(burst_pages());
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+}
+
+static void the_helper_meets_a_kernel_that_refuses(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    fake_fail_kind(FAKE_PURGE, true);
+    fake_on_sleep(note_pages);
+    assert_true(fake_thread_run());
+    assert_true(looks < 100);
+    assert_int_equal(dirty_pages(), burst_pages());
+    check_arenas();
+}
+
+static void look_for_locks(enum fake_call kind)
+{
+    if (kind != FAKE_SLEEP && kind != FAKE_PURGE && kind != FAKE_MOVE) return;
+    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++) require(witness.rank_count[rank] == 0);
+}
+
+static void the_slow_calls_are_made_without_any_lock(void **state)
+{
+    (void)state;
+    fake_on_call(look_for_locks);
+    start_threads(2);
+    fill_depot(5);
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    tidy_thread_count(1);
+    breathe(burst_pages());
+    assert_true(fake_calls(FAKE_PURGE) > 1 && fake_calls(FAKE_SLEEP) > 20);
+}
+
+static void the_child_of_a_fork_starts_its_own_helper(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    tidy_lock();
+    tidy_remake();
+    assert_false(fake_thread_waits());
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+}
+
+/* ---- whole bursts, through the doors ---- */
+
+/* Small blocks of many sizes, some MiB of them, freed in the order they came. */
+static size_t burst_of_small_blocks(void)
+{
+    enum { BLOCKS = 60000 };
+    static void *blocks[BLOCKS];
+    size_t peak;
+
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t size = random_below(2000);
+        blocks[i] = prairie_malloc(size);
+        memset(blocks[i], 1, size);
+    }
+    peak = held_pages();
+    for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+    prairie_check_all();
+    return peak;
+}
+
+static void a_burst_of_the_only_thread_goes_back_at_once(void **state)
+{
+    size_t peak = burst_of_small_blocks();
+
+    (void)state;
+    assert_true(peak > pages_of_bytes(40 * MiB));
+    assert_true(held_pages() <= peak / 10);
+}
+
+static void *sleep_beside(void *unused)
+{
+    prairie_free(prairie_malloc(1));
+    while (RELAXED_LOAD(*(uint32_t *)unused) == 0) usleep(1000);
+    return NULL;
+}
+
+static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
+{
+    uint32_t done = 0;
+    pthread_t thread;
+    size_t peak;
+
+    (void)state;
+    (void)prairie_malloc(1);
+    assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
+    while (tidy.threads < 2) usleep(100);
+    peak = burst_of_small_blocks();
+    assert_true(fake_thread_waits());
+    fake_on_sleep(note_pages);
+    assert_true(fake_thread_run());
+    assert_true(looks > 20);
+    assert_true(held_at_look[20] <= peak / 10);
+    RELAXED_STORE(done, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
+          UNIT_TEST(the_only_thread_purges_at_once),
+          UNIT_TEST(a_program_that_shrank_empties_its_depots),
+          UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
+          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
+          UNIT_TEST(a_helper_that_ended_starts_again),
+          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
+          UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+          UNIT_TEST(the_child_of_a_fork_starts_its_own_helper),
+          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

@@ -1,0 +1,216 @@
+/* unit.c - forks a child for each test, and tells cmocka how it ended. */
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include <stdbool.h>
+
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TEST_SECONDS_MAX = 100, OUTPUT_BYTES_MAX = 1 << 20 };
+
+static uint64_t random_state = 1;
+
+uint64_t random_word(void)
+{
+    uint64_t word = random_state += 0x9e3779b97f4a7c15;
+
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+    return word ^ (word >> 31);
+}
+
+uint64_t random_below(uint64_t end) { return random_word() % end; }
+
+bool all_bytes_are(const void *base, unsigned char value, size_t bytes)
+{
+    const unsigned char *at = base;
+
+    return bytes == 0 || (at[0] == value && memcmp(at, at + 1, bytes - 1) == 0);
+}
+
+/* ---- children ---- */
+
+struct outcome {
+    int status;             /* as waitpid tells it */
+    char *text;             /* both outputs; the caller frees it */
+};
+
+static int make_output_file(void)
+{
+    int file = memfd_create("output", MFD_CLOEXEC);
+
+    if (file < 0) {
+        perror("memfd_create");
+        exit(1);
+    }
+    return file;
+}
+
+static char *read_output(int file)
+{
+    char *text = calloc(1, OUTPUT_BYTES_MAX);
+
+    if (pread(file, text, OUTPUT_BYTES_MAX - 1, 0) < 0) perror("pread");
+    close(file);
+    return text;
+}
+
+/* In the child: crashes end it rather than going to cmocka, leave no file, and take a minute at most. */
+static void become_child(int output_file)
+{
+    static const int crashes[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };
+    struct rlimit none = { 0, 0 };
+
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
+        signal(crashes[i], SIG_DFL);
+    (void)setrlimit(RLIMIT_CORE, &none);
+    dup2(output_file, STDOUT_FILENO);
+    dup2(output_file, STDERR_FILENO);
+    alarm(TEST_SECONDS_MAX);
+}
+
+static struct outcome run_in_child(void (*run)(const void *), const void *context)
+{
+    int file = make_output_file();
+    struct outcome outcome;
+    pid_t child;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        become_child(file);
+        run(context);
+        fflush(NULL);
+        _exit(0);
+    }
+    if (child < 0) {
+        perror("fork");
+        exit(1);
+    }
+    while (waitpid(child, &outcome.status, 0) < 0 && errno == EINTR) {}
+    outcome.text = read_output(file);
+    return outcome;
+}
+
+/* Prints what happened and lets go of the text. */
+static void describe(const char *who, struct outcome outcome)
+{
+    if (WIFSIGNALED(outcome.status))
+        print_error("%s ended by signal %d (%s) and said:\n%s\n", who, WTERMSIG(outcome.status),
+                    strsignal(WTERMSIG(outcome.status)), outcome.text);
+    else
+        print_error("%s ended with code %d and said:\n%s\n", who, WEXITSTATUS(outcome.status),
+                    outcome.text);
+    free(outcome.text);
+}
+
+static void run_body(const void *context)
+{
+    void (*body)(void);
+
+    memcpy(&body, context, sizeof body);
+    body();
+}
+
+void expect_abort(void (*body)(void), const char *line_start)
+{
+    struct outcome outcome = run_in_child(run_body, &body);
+    const char *newline = strchr(outcome.text, '\n');
+    bool aborted = WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGABRT;
+    bool one_line = newline != NULL && newline[1] == '\0';
+    bool right = strncmp(outcome.text, line_start, strlen(line_start)) == 0;
+
+    if (!aborted || !one_line || !right) {
+        describe("what had to abort", outcome);
+        fail_msg("expected one line that starts with '%s', and an abort", line_start);
+    }
+    free(outcome.text);
+}
+
+void expect_fault(void (*body)(void))
+{
+    struct outcome outcome = run_in_child(run_body, &body);
+
+    if (!WIFSIGNALED(outcome.status) || WTERMSIG(outcome.status) != SIGSEGV) {
+        describe("what had to fault", outcome);
+        fail();
+    }
+    free(outcome.text);
+}
+
+void expect_survival(void (*body)(void))
+{
+    struct outcome outcome = run_in_child(run_body, &body);
+
+    if (outcome.status != 0 || outcome.text[0] != '\0') {
+        describe("what had to end silently", outcome);
+        fail();
+    }
+    free(outcome.text);
+}
+
+/* ---- the group ---- */
+
+static void run_alone(const void *context)
+{
+    const struct unit_test *test = context;
+    const struct CMUnitTest one = { test->name, test->body, NULL, NULL, NULL };
+
+    if (_cmocka_run_group_tests(test->name, &one, 1, NULL, NULL) != 0) {
+        fflush(NULL);
+        _exit(1);
+    }
+}
+
+static void run_forked(void **state)
+{
+    struct outcome outcome = run_in_child(run_alone, *state);
+
+    if (outcome.status != 0) {
+        describe("the test", outcome);
+        fail();
+    }
+    free(outcome.text);
+}
+
+static bool is_named(const char *name, int argc, char **argv, int first)
+{
+    for (int i = first; i < argc; i++)
+        if (strcmp(argv[i], name) == 0) return true;
+    return first >= argc;
+}
+
+int unit_run(int argc, char **argv, const struct unit_test *tests, size_t count)
+{
+    struct CMUnitTest *group = calloc(count, sizeof *group);
+    size_t chosen = 0;
+    int first = 1, failures;
+    bool alone;
+
+    if (argc > first + 1 && strcmp(argv[first], "--seed") == 0) {
+        random_state = strtoull(argv[first + 1], NULL, 0);
+        first += 2;
+    }
+    alone = argc == first + 2 && strcmp(argv[first], "--alone") == 0;
+    if (alone) first++;
+    for (size_t i = 0; i < count; i++) {
+        void *test = (void *)(uintptr_t)&tests[i];
+        if (!is_named(tests[i].name, argc, argv, first)) continue;
+        group[chosen++] = (struct CMUnitTest){ tests[i].name, run_forked, NULL, NULL, test };
+    }
+    if (chosen == 0) {
+        fprintf(stderr, "no test of that name\n");
+        return 2;
+    }
+    printf("seed: %llu\n", (unsigned long long)random_state);
+    if (alone) run_alone(group[0].initial_state);
+    failures = alone ? 0 : _cmocka_run_group_tests(argv[0], group, chosen, NULL, NULL);
+    free(group);
+    return failures != 0;
+}

@@ -1,0 +1,56 @@
+/* unit.h - cmocka with each test in a process of its own, and the checks that unit tests share. */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prairie's state belongs to the process and has no way back to the start, so every test is a forked
+ * child in which nothing was called before. A test program takes
+ *
+ *      [--seed N] [NAME...]    all tests, or those named
+ *      --alone NAME            one test in this very process, for a debugger
+ *
+ * Include it after prairie.c.
+ */
+#ifndef PRAIRIE_TEST_UNIT_H
+#define PRAIRIE_TEST_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct unit_test {
+    const char *name;
+    CMUnitTestFunction body;
+};
+
+/* clang-format off */
+#define UNIT_TEST(function) { #function, function }
+/* clang-format on */
+#define UNIT_MAIN(...)                                                          \
+    int main(int argc, char **argv)                                             \
+    {                                                                           \
+        static const struct unit_test tests[] = { __VA_ARGS__ };                \
+        return unit_run(argc, argv, tests, sizeof tests / sizeof tests[0]);     \
+    }
+
+int unit_run(int argc, char **argv, const struct unit_test *tests, size_t count);
+
+/* Runs `body` in a child, which must abort after writing one line that starts with `line_start`. */
+void expect_abort(void (*body)(void), const char *line_start);
+/* Runs `body` in a child, which must touch memory that it may not touch. */
+void expect_fault(void (*body)(void));
+/* Runs `body` in a child, which must come to its end without a word. */
+void expect_survival(void (*body)(void));
+
+/* Random numbers that repeat from the seed. */
+uint64_t random_word(void);
+uint64_t random_below(uint64_t end);
+
+/* Are all bytes of it this value? Comparing beyond what is mapped is a fault, as it should be. */
+bool all_bytes_are(const void *base, unsigned char value, size_t bytes);
+
+#endif
