@@ -63,14 +63,42 @@ static void unlist_slab(struct shelf *shelf, struct slab *slab)
 
 /* ---- fill ---- */
 
+/* Records of slabs that were just closed are kept for the next ones: bursts open and close many. */
+enum { CLOSED_MAX = 64 };
+
+static struct slab *take_record(struct shelf *shelf, unsigned class_index)
+{
+    struct slab *slab = shelf->closed;
+
+    if (slab == NULL) return slab_record_take(class_index);
+    shelf->closed = slab->next != 0 ? slab_record(slab->next) : NULL;
+    shelf->closed_count--;
+    return slab;
+}
+
+static void keep_record(struct shelf *shelf, struct slab *slab, unsigned class_index)
+{
+    if (shelf->closed_count == CLOSED_MAX) {
+        slab_record_give(slab, class_index);
+        return;
+    }
+    slab->next = shelf->closed != NULL ? slab_number(shelf->closed) : 0;
+    shelf->closed = slab;
+    shelf->closed_count++;
+}
+
 static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct shelf *shelf = &arena->shelf[class_index];
     struct slab *slab;
 
     if (!may_grow && run_lease_would_grow(slab_shape[class_index].bytes >> plain.page_shift)) return false;
-    slab = slab_open(class_index, (uint16_t)arena->index);
+    slab = take_record(shelf, class_index);
     if (slab == NULL) return false;
+    if (!slab_open(slab, class_index, (uint16_t)arena->index)) {
+        keep_record(shelf, slab, class_index);
+        return false;
+    }
     depots_open();
     shelf->slab_count++;
     shelf->slab_free_blocks += slab->free_count;
@@ -118,6 +146,7 @@ static void close_slab(struct shelf *shelf, struct slab *slab)
     shelf->slab_count--;
     shelf->slab_free_blocks -= slab->block_count;
     slab_close(slab);
+    keep_record(shelf, slab, slab->class_index);
 }
 
 /* A slab whose blocks are all free goes back, unless it is the last of its class: the next fill would

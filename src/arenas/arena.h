@@ -32,6 +32,8 @@ struct depot {
 struct shelf {                  /* what an arena has of one class */
     uint32_t partial;           /* A1: number of the first slab; 0: none */
     uint32_t partial_count;
+    struct slab *closed;        /* records of closed slabs, linked by next; the first of them */
+    uint32_t closed_count;      /* at most CLOSED_MAX */
     struct depot depot;
     uint64_t slab_count;        /* open slabs */
     uint64_t slab_free_blocks;  /* free blocks in them */

@@ -36,7 +36,7 @@ void *large_take(size_t size, size_t align, bool zero)
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    if (unlikely(run_lease_would_grow(pages)) && tidy_reclaim()) thread_flush();
+    if (unlikely(tidy_could_reclaim()) && run_lease_would_grow(pages) && tidy_reclaim()) thread_flush();
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) return NULL;
     block = page_address(run.page);

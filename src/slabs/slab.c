@@ -58,20 +58,27 @@ static void free_all_blocks(struct slab *slab, const struct slab_shape *shape)
     slab->hint = 0;
 }
 
-struct slab *slab_open(unsigned class_index, uint16_t arena)
+struct slab *slab_record_take(unsigned class_index)
 {
-    const struct slab_shape *shape = &slab_shape[class_index];
-    struct slab *slab = meta_take(shape->record_bytes);
-    struct run run;
+    size_t bytes = slab_shape[class_index].record_bytes;
+    struct slab *slab = meta_take(bytes);
 
     /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && runs_close_tail()) slab = meta_take(shape->record_bytes);
-    if (slab == NULL) return NULL;
-    run = run_lease(shape->bytes >> plain.page_shift, 1, PAGE_USED);
-    if (run.page == 0) {
-        meta_give(slab, shape->record_bytes);
-        return NULL;
-    }
+    if (unlikely(slab == NULL) && runs_close_tail()) slab = meta_take(bytes);
+    return slab;
+}
+
+void slab_record_give(struct slab *slab, unsigned class_index)
+{
+    meta_give(slab, slab_shape[class_index].record_bytes);
+}
+
+bool slab_open(struct slab *slab, unsigned class_index, uint16_t arena)
+{
+    const struct slab_shape *shape = &slab_shape[class_index];
+    struct run run = run_lease(shape->bytes >> plain.page_shift, 1, PAGE_USED);
+
+    if (run.page == 0) return false;
     slab->page = run.page;
     slab->base = page_address(run.page);
     slab->block_count = shape->block_count;
@@ -79,18 +86,14 @@ struct slab *slab_open(unsigned class_index, uint16_t arena)
     slab->class_index = (uint8_t)class_index;
     free_all_blocks(slab, shape);
     mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
-    return slab;
+    return true;
 }
 
 void slab_close(struct slab *slab)
 {
-    const struct slab_shape *shape = &slab_shape[slab->class_index];
-    uint32_t page = slab->page;
-
     check(slab->free_count == slab->block_count && !slab->listed);
-    mark_pages(slab, 0, 0, shape->bytes);
-    meta_give(slab, shape->record_bytes);
-    run_return(page);
+    mark_pages(slab, 0, 0, slab_shape[slab->class_index].bytes);
+    run_return(slab->page);
 }
 
 /* All 64 blocks of a word: no bits to search, and several stores at a time. */

@@ -53,9 +53,13 @@ extern PRIVATE struct slab_shape slab_shape[CLASS_COUNT];      /* constant after
 
 void slabs_start(void);
 
-/* A slab with all blocks free, on no list. NULL: no memory. Called under the arena's lock. */
-struct slab *slab_open(unsigned class_index, uint16_t arena);
-/* Gives the run back. All blocks are free and the slab is on no list. */
+/* The record of a slab that is not open yet. NULL: no memory. */
+struct slab *slab_record_take(unsigned class_index);
+void slab_record_give(struct slab *slab, unsigned class_index);
+/* Leases a run for a record: all blocks are free, the slab is on no list. False: no memory. Called under the
+ * arena's lock. */
+bool slab_open(struct slab *slab, unsigned class_index, uint16_t arena);
+/* Gives the run back. All blocks are free and the slab is on no list; the record may be opened again. */
 void slab_close(struct slab *slab);
 
 /* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack that
