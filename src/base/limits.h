@@ -22,6 +22,8 @@
 #define DEPOT_MAGAZINES_MAX 2u
 #define SLAB_BYTES_MIN (4 * KiB)
 #define SLAB_BLOCKS_MIN 2u
+#define SLAB_BLOCKS_WANTED ((size_t)2)
+#define SLAB_BYTES_WANTED_MAX (4 * KiB)
 #define REGION_BYTES_FIRST (8 * MiB)
 #define REGION_BYTES_LAST (8 * MiB)
 #define PLAIN_BYTES_PER_REGION ((size_t)8192)
@@ -40,6 +42,8 @@
 #define DEPOT_MAGAZINES_MAX 128u
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
+#define SLAB_BLOCKS_WANTED ((size_t)128)       /* up to */
+#define SLAB_BYTES_WANTED_MAX (64 * KiB)
 #define REGION_BYTES_FIRST (1 * TiB)     /* the largest reservation to try */
 #define REGION_BYTES_LAST (16 * MiB)     /* the smallest */
 #define PLAIN_BYTES_PER_REGION ((size_t)2)    /* room in the page map, in first regions */

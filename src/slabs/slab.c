@@ -10,7 +10,8 @@ struct slab_shape slab_shape[CLASS_COUNT];
 static size_t span_bytes(size_t block_bytes)
 {
     size_t page = page_bytes();
-    size_t least = round_up(max_size(SLAB_BYTES_MIN, SLAB_BLOCKS_MIN * block_bytes), page);
+    size_t wanted = min_size(SLAB_BLOCKS_WANTED * block_bytes, SLAB_BYTES_WANTED_MAX);
+    size_t least = round_up(max_size(max_size(SLAB_BYTES_MIN, wanted), SLAB_BLOCKS_MIN * block_bytes), page);
     size_t bytes = least;
 
     while (bytes % block_bytes > bytes / 64 || bytes / block_bytes > UINT16_MAX) bytes += page;
