@@ -233,11 +233,15 @@ void port_wait(const uint32_t *word, uint32_t expected)
     futex(word, FUTEX_WAIT_PRIVATE, expected);
 }
 
-void port_wake(uint32_t *word)
+void port_wake(uint32_t *word, int count)
 {
     count_call(FAKE_WAKE);
-    futex(word, FUTEX_WAKE_PRIVATE, 1);
+    futex(word, FUTEX_WAKE_PRIVATE, (uint32_t)count);
 }
+
+uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
+
+void os_keep_error_output(void) {}
 
 void port_write_error(const char *text, size_t length_bytes)
 {

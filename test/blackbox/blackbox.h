@@ -1,15 +1,11 @@
-/* blackbox.h - what every test of a whole process shares: who serves malloc, memory held, time
- * and chance. */
+/* blackbox.h - for tests of whole processes: who serves malloc, memory held, time and chance. */
 /* SPDX-License-Identifier: MIT */
 /*
- * A black-box test is an ordinary program, built against the C library, that runs with a flavour's
- * libprairie.so preloaded (or linked in). It knows nothing of prairie's inside. So that no test
- * passes because the library was not there, main calls require_prairie() first.
- *
+ * Such a test is an ordinary program that runs with a flavour's library preloaded, or linked in.
+ * main calls require_prairie() first, so that no test passes because the library was not there.
  * Environment: PRAIRIE_TEST_ANY=1 lets another allocator serve (to check the test itself),
  * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run.
- *
- * Nothing here allocates, so that the helpers never disturb what they observe.
+ * Nothing here allocates, so that observing does not disturb.
  */
 #ifndef PRAIRIE_TEST_BLACKBOX_H
 #define PRAIRIE_TEST_BLACKBOX_H

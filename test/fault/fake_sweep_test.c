@@ -21,12 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOTS = 4096, LIFE_SECONDS = 100, CALLS_LEAST = 25, STEPS_LEAST = 500 };
+enum { SLOTS = 4096, LIFE_SECONDS = 100, CALLS_LEAST = 25, STEPS_LEAST = 500, BAD_MOST = 10 };
 
 /* A block as the program knows it. */
 struct slot {
     unsigned char *base;
-    size_t bytes;
+    size_t bytes, align;    /* align: what was asked for; 0 through the doors without */
     unsigned char stamp;
 };
 
@@ -104,7 +104,7 @@ static void note_refusal(void)
     if (fake_failures() == 0) complain("memory was refused although no call failed", 0);
 }
 
-static void keep(unsigned index, void *base, size_t bytes)
+static void keep(unsigned index, void *base, size_t align, size_t bytes)
 {
     static unsigned char stamp;
 
@@ -112,7 +112,7 @@ static void keep(unsigned index, void *base, size_t bytes)
         note_refusal();
     } else {
         if (prairie_usable_size(base) < bytes) complain("a block is too small", bytes);
-        slots[index] = (struct slot){ base, bytes, ++stamp };
+        slots[index] = (struct slot){ base, bytes, align, ++stamp };
         write_contents(&slots[index]);
     }
     end_step();
@@ -122,7 +122,7 @@ static void take(unsigned index, size_t bytes)
 {
     begin_step();
     errno = 0;
-    keep(index, prairie_malloc(bytes), bytes);
+    keep(index, prairie_malloc(bytes), 0, bytes);
 }
 
 static void take_zeroed(unsigned index, size_t bytes)
@@ -133,7 +133,7 @@ static void take_zeroed(unsigned index, size_t bytes)
     errno = 0;
     base = prairie_calloc(bytes, 1);
     if (base != NULL) check_zeros(base, bytes);
-    keep(index, base, bytes);
+    keep(index, base, 0, bytes);
 }
 
 static void take_on_boundary(unsigned index, size_t align, size_t bytes)
@@ -145,7 +145,7 @@ static void take_on_boundary(unsigned index, size_t align, size_t bytes)
     if (index % 2 == 0) base = prairie_aligned_alloc(align, bytes);
     else if (prairie_posix_memalign(&base, align, bytes) == ENOMEM) errno = ENOMEM;
     if (((uintptr_t)base & (align - 1)) != 0) complain("a block is not aligned", align);
-    keep(index, base, bytes);
+    keep(index, base, align, bytes);
 }
 
 static void resize(unsigned index, size_t bytes)
@@ -165,7 +165,7 @@ static void resize(unsigned index, size_t bytes)
     slot->base = base;
     for (size_t at = 0; at < bytes && at < slot->bytes && at < 4096; at++)
         if (slot->base[at] != (unsigned char)(slot->stamp + at / 4096 + at)) complain("realloc lost a byte", at);
-    keep(index, base, bytes);
+    keep(index, base, 0, bytes);
 }
 
 static void give(unsigned index)
@@ -175,8 +175,9 @@ static void give(unsigned index)
     begin_step();
     if (slot->base != NULL) check_contents(slot, slot->bytes);
     errno = 4711;
-    if (index % 3 == 0 && slot->base != NULL) prairie_free_sized(slot->base, slot->bytes);
-    else prairie_free(slot->base);
+    if (index % 3 == 0 || slot->base == NULL) prairie_free(slot->base);
+    else if (slot->align == 0) prairie_free_sized(slot->base, slot->bytes);
+    else prairie_free_aligned_sized(slot->base, slot->align, slot->bytes);
     if (errno != 4711) complain("free changed errno", (size_t)errno);
     slot->base = NULL;
     end_step();
@@ -307,7 +308,7 @@ static unsigned sweep_calls(void)
         }
         requests += account->refusals;
         if (account->ended && account->failures == 0) break;
-        if (!account->ended && call > 100000) break;
+        if (bad == BAD_MOST) break;
     }
     printf("one call refused: %llu lives, %u requests refused, %u bad\n", (unsigned long long)call, requests, bad);
     return bad + (call < CALLS_LEAST);
@@ -317,7 +318,7 @@ static unsigned sweep_steps(void)
 {
     unsigned bad = 0, requests = 0, steps = 1, lives = 0;
 
-    for (unsigned step = 1; step <= steps; step += 1 + step / 8, lives++) {
+    for (unsigned step = 1; step <= steps && bad < BAD_MOST; step += 1 + step / 8, lives++) {
         if (!run_life(0, step)) {
             printf("FAILED: ten steps from %u on without any kernel\n", step);
             bad++;
