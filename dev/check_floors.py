@@ -25,7 +25,7 @@ ANSWER = MEMORY | {"errno.h"}
 # System headers a folder may include. Only os/ may name a kernel.
 SYSTEM = {
     "base": MEMORY,
-    "os": ANSWER | {"elf.h", "fcntl.h", "link.h", "pthread.h", "sched.h", "signal.h", "stdlib.h",
+    "os": ANSWER | {"dlfcn.h", "elf.h", "fcntl.h", "link.h", "pthread.h", "sched.h", "signal.h", "stdlib.h",
                     "time.h", "unistd.h"},
     "pages": MEMORY, "slabs": MEMORY, "arenas": MEMORY, "cache": MEMORY, "guard": MEMORY,
     "heap": ANSWER, "view": ANSWER,

@@ -21,6 +21,7 @@
 #include "os/fake.c"
 #else
 #include "os/linux.c"
+#include "os/linux_thread.c"
 #endif
 #include "pages/meta.c"
 #include "pages/page_map.c"

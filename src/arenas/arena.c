@@ -92,7 +92,8 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     struct shelf *shelf = &arena->shelf[class_index];
     struct slab *slab;
 
-    if (!may_grow && run_lease_would_grow(slab_shape[class_index].bytes >> plain.page_shift)) return false;
+    if (!may_grow && run_lease_would_grow(slab_shape[class_index].bytes >> plain.page_shift))
+        return false;
     slab = take_record(shelf, class_index);
     if (slab == NULL) return false;
     if (!slab_open(slab, class_index, (uint16_t)arena->index)) {
@@ -119,7 +120,8 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         struct slab *slab;
         unsigned got;
 
-        if (shelf->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow))) break;
+        if (shelf->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow)))
+            break;
         slab = slab_record(shelf->partial);
         got = slab_fill(slab, end, left);
         end -= got;
@@ -134,7 +136,8 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 /* ---- drain ---- */
 
 /* The lock is given first: the program may have a handler for SIGABRT that allocates. */
-static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fault, const void *block)
+static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fault,
+                                         const void *block)
 {
     lock_give(&arena->lock);
     fatal_address(fault == SLAB_FAULT_TWICE ? "double free" : "free of an interior pointer", block);
@@ -171,7 +174,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
 
         if (unlikely(slab == NULL)) {
             if (blocks[at] != NULL) drained_misuse(arena, SLAB_FAULT_TWICE, blocks[at]);
-            at++;                                                                        /* M3 */
+            at++; /* M3 */
             continue;
         }
         if (unlikely(slab->arena != arena->index)) {
@@ -193,7 +196,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
 
     if (likely(slab != NULL)) return arenas[slab->arena];
     if (block != NULL) fatal_address("double free", block);
-    return NULL;                                                                         /* M3 */
+    return NULL; /* M3 */
 }
 
 void arenas_drain(unsigned class_index, void **blocks, unsigned count)

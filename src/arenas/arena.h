@@ -19,37 +19,37 @@
 #include "magazine.h"
 
 struct depot {
-    void **full;                /* D1: the oldest first */
-    void **full_last;           /* D1: the youngest; meaningless while there are none */
-    void **empty;               /* D1 */
-    void **opened;              /* a magazine that small ones are filled from; NULL: none */
+    void **full;      /* D1: the oldest first */
+    void **full_last; /* D1: the youngest; meaningless while there are none */
+    void **empty;     /* D1 */
+    void **opened;    /* a magazine that small ones are filled from; NULL: none */
     uint32_t full_count;
-    uint32_t full_low;          /* the fewest full ones since the helper last looked */
+    uint32_t full_low; /* the fewest full ones since the helper last looked */
     uint32_t empty_count;
-    uint32_t opened_count;      /* D3 */
+    uint32_t opened_count; /* D3 */
 };
 
-struct shelf {                  /* what an arena has of one class */
-    uint32_t partial;           /* A1: number of the first slab; 0: none */
+struct shelf {        /* what an arena has of one class */
+    uint32_t partial; /* A1: number of the first slab; 0: none */
     uint32_t partial_count;
-    struct slab *closed;        /* records of closed slabs, linked by next; the first of them */
-    uint32_t closed_count;      /* at most CLOSED_MAX */
+    struct slab *closed;   /* records of closed slabs, linked by next; the first of them */
+    uint32_t closed_count; /* at most CLOSED_MAX */
     struct depot depot;
-    uint64_t slab_count;        /* open slabs */
-    uint64_t slab_free_blocks;  /* free blocks in them */
-    uint64_t fills, drains;     /* statistics: calls that went to the slabs */
+    uint64_t slab_count;       /* open slabs */
+    uint64_t slab_free_blocks; /* free blocks in them */
+    uint64_t fills, drains;    /* statistics: calls that went to the slabs */
 };
 
 struct arena {
     struct lock lock;
-    uint32_t index;             /* constant */
-    const void *last_user;      /* the cache that used it last */
-    uint64_t trades;            /* statistics: magazines exchanged at the depot */
+    uint32_t index;        /* constant */
+    const void *last_user; /* the cache that used it last */
+    uint64_t trades;       /* statistics: magazines exchanged at the depot */
     struct shelf shelf[CLASS_COUNT];
 };
 
-extern PRIVATE struct arena *arenas[ARENA_COUNT_MAX];   /* NULL until made; published with release */
-extern PRIVATE unsigned arena_limit;                    /* constant after arenas_start: how many there may be */
+extern PRIVATE struct arena *arenas[ARENA_COUNT_MAX]; /* NULL until made; published with release */
+extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
 
 void arenas_start(unsigned core_count);
 

@@ -12,8 +12,8 @@ static void check_shelf(const struct arena *arena, unsigned class_index)
     for (uint32_t number = shelf->partial; number != 0; number = slab_record(number)->next) {
         const struct slab *slab = slab_record(number);
         slab_check(slab);
-        require(slab->arena == arena->index && slab->class_index == class_index);        /* A1 */
-        require(slab->free_count > 0 && slab->previous == previous);                     /* A1 */
+        require(slab->arena == arena->index && slab->class_index == class_index); /* A1 */
+        require(slab->free_count > 0 && slab->previous == previous);              /* A1 */
         free_blocks += slab->free_count;
         previous = number;
         listed++;
@@ -29,12 +29,13 @@ static void check_depot(const struct depot *depot, unsigned class_index)
 
     for (void **magazine = depot->full; magazine != NULL; magazine = magazine[0], full++)
         for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
-            require(magazine[slot] == NULL || slab_of(magazine[slot], class_index) != NULL);    /* D2 */
+            require(magazine[slot] == NULL
+                    || slab_of(magazine[slot], class_index) != NULL); /* D2 */
     for (void **magazine = depot->empty; magazine != NULL; magazine = magazine[0]) empty++;
-    require((depot->opened != NULL) == (depot->opened_count > 0));                       /* D3 */
+    require((depot->opened != NULL) == (depot->opened_count > 0)); /* D3 */
     for (unsigned slot = 1; slot <= depot->opened_count; slot++)
         require(depot->opened[slot] == NULL || slab_of(depot->opened[slot], class_index) != NULL);
-    require(full == depot->full_count && empty == depot->empty_count);                   /* D1 */
+    require(full == depot->full_count && empty == depot->empty_count); /* D1 */
 }
 
 void arena_check(const struct arena *arena)

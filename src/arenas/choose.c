@@ -10,7 +10,7 @@
 
 struct arena_choices arena_choices;
 
-static unsigned next_index;         /* atomic: threads that have been placed */
+static unsigned next_index; /* atomic: threads that have been placed */
 
 static unsigned place_new_thread(void)
 {

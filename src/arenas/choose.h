@@ -9,7 +9,7 @@
 #include "../base/attrs.h"
 
 struct arena_choices {
-    uint64_t hops;          /* the last arena was busy */
+    uint64_t hops; /* the last arena was busy */
 };
 
 extern PRIVATE struct arena_choices arena_choices;

@@ -8,16 +8,20 @@
 static unsigned full_max(unsigned class_index)
 {
     size_t bytes = (size_t)magazine_capacity(class_index) * class_bytes[class_index];
-    size_t by_bytes = (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX) / bytes;
+    size_t by_bytes =
+        (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX) / bytes;
 
     if (by_bytes < 1) return 1;
     return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;
 }
 
-static bool closed;                 /* atomic */
+static bool closed; /* atomic */
 
 void depots_close(void) { RELAXED_STORE(closed, true); }
-void depots_open(void) { if (unlikely(RELAXED_LOAD(closed))) RELAXED_STORE(closed, false); }
+void depots_open(void)
+{
+    if (unlikely(RELAXED_LOAD(closed))) RELAXED_STORE(closed, false);
+}
 
 static void **pop_magazine(void ***list, uint32_t *count)
 {
@@ -25,7 +29,7 @@ static void **pop_magazine(void ***list, uint32_t *count)
 
     if (magazine == NULL) return NULL;
     *list = magazine[0];
-    magazine[0] = NULL;             /* M1 */
+    magazine[0] = NULL; /* M1 */
     --*count;
     return magazine;
 }
@@ -88,6 +92,30 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
     return count;
 }
 
+/* Few blocks are out, and they hold many slabs open. */
+static bool slabs_are_sparse(const struct shelf *shelf, unsigned class_index)
+{
+    uint64_t all = shelf->slab_count * slab_shape[class_index].block_count;
+
+    return shelf->slab_count > 4 && (all - shelf->slab_free_blocks) * 4 < all;
+}
+
+static void drain_oldest(struct arena *arena, unsigned class_index)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    unsigned capacity = magazine_capacity(class_index), others;
+    void **oldest = take_full(depot);
+
+    if (oldest == NULL) return;
+    others = arena_drain(arena, class_index, oldest + 1, capacity);
+    if (others == 0) {
+        push_magazine(&depot->empty, &depot->empty_count, oldest);
+        return;
+    }
+    while (others < capacity) oldest[++others] = NULL; /* M3 */
+    append_full(depot, oldest);
+}
+
 /* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was freed
  * twice is found when its slab gets it back. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain)
@@ -98,6 +126,10 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     if (RELAXED_LOAD(closed)) return full;
+    if (slabs_are_sparse(&arena->shelf[class_index], class_index)) {
+        drain_oldest(arena, class_index);
+        return full;
+    }
     if (depot->full_count < full_max(class_index)) {
         given = pop_magazine(&depot->empty, &depot->empty_count);
         if (given == NULL) given = meta_take(magazine_bytes(magazine_capacity(class_index)));

@@ -17,8 +17,8 @@
 #include "../base/attrs.h"
 
 struct magazine {
-    void **top;         /* owner thread; the highest block, or slot 0 */
-    void **limit;       /* owner thread */
+    void **top;   /* owner thread; the highest block, or slot 0 */
+    void **limit; /* owner thread */
 };
 
 INLINE void *magazine_take(struct magazine *magazine)

@@ -9,11 +9,11 @@
 enum { LOOK_MS = 500, QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
 
 static struct {
-    struct lock lock;               /* the helper's life */
-    bool helper_runs;               /* under lock */
-    uint32_t threads;               /* atomic: threads with caches */
-    size_t looked_bytes;            /* atomic: the open region when reclaiming was last thought of */
-    size_t peak_pages;              /* one thread: the most pages in use since the depots were emptied */
+    struct lock lock;    /* the helper's life */
+    bool helper_runs;    /* under lock */
+    uint32_t threads;    /* atomic: threads with caches */
+    size_t looked_bytes; /* atomic: the open region when reclaiming was last thought of */
+    size_t peak_pages;   /* one thread: the most pages in use since the depots were emptied */
 } tidy;
 
 void tidy_start(void) { lock_init(&tidy.lock, LOCK_TIDY); }
@@ -68,12 +68,12 @@ static void *helper_body(void *unused)
 }
 
 /* False: the kernel allows no helper. */
-static bool want_helper(void)
+static bool want_tidier(void)
 {
     bool runs;
 
     if (RELAXED_LOAD(tidy.helper_runs)) return true;
-    if (!lock_try(&tidy.lock)) return true;     /* somebody else is at it */
+    if (!lock_try(&tidy.lock)) return true; /* somebody else is at it */
     runs = tidy.helper_runs || os_thread_start(helper_body);
     RELAXED_STORE(tidy.helper_runs, runs);
     lock_give(&tidy.lock);
@@ -119,13 +119,13 @@ bool tidy_reclaim(void)
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
-    if (RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread() && want_helper()) return false;
+    if (RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread() && want_tidier()) return false;
     return tidy_at_once();
 }
 
 void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }
 
-void tidy_forget_helper(void)
+void tidy_forget_thread(void)
 {
     tidy.helper_runs = false;
     os_threads_forget();

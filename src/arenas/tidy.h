@@ -32,6 +32,6 @@ bool tidy_reclaim(void);
 /* For fork and for walks. */
 void tidy_each_lock(void (*visit)(struct lock *lock));
 /* In the child of a fork: the helper is not there. */
-void tidy_forget_helper(void);
+void tidy_forget_thread(void);
 
 #endif

@@ -40,7 +40,7 @@ INLINE void cpu_relax(void)
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");   /* waits longer than yield, which most cores ignore */
+    __asm__ volatile("isb" ::: "memory"); /* waits longer than yield, which most cores ignore */
 #else
     __asm__ volatile("" ::: "memory");
 #endif

@@ -13,9 +13,9 @@
 
 #define CHECK_TEXT_OF(x) #x
 #define CHECK_TEXT(x) CHECK_TEXT_OF(x)
-#define require(condition)                                                              \
-    do {                                                                                \
-        if (unlikely(!(condition)))                                                     \
+#define require(condition)                                                                   \
+    do {                                                                                     \
+        if (unlikely(!(condition)))                                                          \
             fatal("broken invariant: " #condition " at " __FILE__ ":" CHECK_TEXT(__LINE__)); \
     } while (0)
 

@@ -9,8 +9,8 @@
 
 #include "units.h"
 
-#define SMALL_BYTES_MAX ((size_t)14336)  /* the largest block cut from a slab */
-#define TABLE_BYTES_MAX ((size_t)1024)   /* sizes whose class one table load tells */
+#define SMALL_BYTES_MAX ((size_t)14336) /* the largest block cut from a slab */
+#define TABLE_BYTES_MAX ((size_t)1024)  /* sizes whose class one table load tells */
 #define ARENA_COUNT_MAX 256u
 #define REGION_COUNT_MAX 64u
 
@@ -35,24 +35,25 @@
 #define RECLAIM_BYTES_MIN (128 * KiB)
 #define AUDIT_PERIOD 64u
 #else
-#define MAGAZINE_BLOCKS_MAX 127u         /* with its empty bottom slot exactly 1 KiB of pointers */
-#define MAGAZINE_BYTES_MAX (16 * KiB)    /* of blocks in one magazine */
-#define DEPOT_BYTES_TINY (512 * KiB)     /* of blocks in one class of one depot, up to 128 bytes a block */
-#define DEPOT_BYTES_MAX (128 * KiB)      /* of larger blocks */
+#define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
+#define MAGAZINE_BYTES_MAX (16 * KiB) /* of blocks in one magazine */
+#define DEPOT_BYTES_TINY \
+    (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
+#define DEPOT_BYTES_MAX (128 * KiB) /* of larger blocks */
 #define DEPOT_MAGAZINES_MAX 128u
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
-#define SLAB_BLOCKS_WANTED ((size_t)128)       /* up to */
+#define SLAB_BLOCKS_WANTED ((size_t)128) /* up to */
 #define SLAB_BYTES_WANTED_MAX (64 * KiB)
-#define REGION_BYTES_FIRST (1 * TiB)     /* the largest reservation to try */
-#define REGION_BYTES_LAST (16 * MiB)     /* the smallest */
-#define PLAIN_BYTES_PER_REGION ((size_t)2)    /* room in the page map, in first regions */
+#define REGION_BYTES_FIRST (1 * TiB)       /* the largest reservation to try */
+#define REGION_BYTES_LAST (16 * MiB)       /* the smallest */
+#define PLAIN_BYTES_PER_REGION ((size_t)2) /* room in the page map, in first regions */
 #define OPEN_BYTES_MIN (1 * MiB)
 #define META_OPEN_BYTES (64 * KiB)
 #define PURGE_KEEP_BYTES (1 * MiB)
 #define REMAP_BYTES_MIN (1 * MiB)
-#define CLEAR_BYTES_MAX (32 * MiB)       /* calloc clears stale pages up to here, beyond it purges them */
-#define RECLAIM_BYTES_MIN (1 * MiB)      /* free memory in slabs worth emptying caches for */
+#define CLEAR_BYTES_MAX (32 * MiB) /* calloc clears stale pages up to here, beyond it purges them */
+#define RECLAIM_BYTES_MIN (1 * MiB) /* free memory in slabs worth emptying caches for */
 #define AUDIT_PERIOD 4096u
 #endif
 

@@ -5,8 +5,8 @@
 
 #include "port.h"
 
-static unsigned spin_pauses = 64;    /* constant after start-up */
-static uintptr_t forking_thread;     /* atomic: its mark; compared by all with their own */
+static unsigned spin_pauses = 64; /* constant after start-up */
+static uintptr_t forking_thread;  /* atomic: its mark; compared by all with their own */
 
 static bool forking_thread_is_me(void)
 {
@@ -112,7 +112,8 @@ enum { HELD_MAX = 8 };
 struct witness {
     uint16_t held_count;
     uint16_t rank_count[LOCK_RANK_COUNT];
-    const struct lock *held[HELD_MAX];    /* the most recent ones; arenas beyond that are counted only */
+    const struct lock
+        *held[HELD_MAX]; /* the most recent ones; arenas beyond that are counted only */
 };
 
 /* Thread-local storage is as scarce as in the plain flavour only when loaded late; the check
@@ -123,7 +124,8 @@ void lock_witness_take(const struct lock *lock)
 {
     for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !forking_thread_is_me(); rank++)
         require(witness.rank_count[rank] == 0);
-    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0 || forking_thread_is_me());
+    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0
+            || forking_thread_is_me());
     witness.rank_count[lock->rank]++;
     if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
     witness.held_count++;

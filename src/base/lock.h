@@ -18,24 +18,24 @@
 #include "check.h"
 
 enum lock_rank {
-    LOCK_START,    /* the first call of the process */
-    LOCK_THREADS,  /* the list of thread caches */
-    LOCK_TIDY,     /* the helper thread's life */
-    LOCK_MAKING,   /* the making of arenas */
-    LOCK_ARENA,    /* one per arena: its slabs and its depot */
-    LOCK_RUNS,     /* the keeper of page runs, and the page map */
-    LOCK_META,     /* the metadata allocator */
+    LOCK_START,   /* the first call of the process */
+    LOCK_THREADS, /* the list of thread caches */
+    LOCK_TIDY,    /* the helper thread's life */
+    LOCK_MAKING,  /* the making of arenas */
+    LOCK_ARENA,   /* one per arena: its slabs and its depot */
+    LOCK_RUNS,    /* the keeper of page runs, and the page map */
+    LOCK_META,    /* the metadata allocator */
     LOCK_RANK_COUNT
 };
 
 enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING };
 
 struct lock {
-    uint32_t state;         /* atomic; partner of itself */
-    uint32_t rank;          /* constant after lock_init */
-    uint64_t taken;         /* written by the holder */
-    uint64_t contended;     /* written by the holder: takes that found it held */
-    uint64_t waits;         /* written by the holder: takes that slept at least once */
+    uint32_t state;     /* atomic; partner of itself */
+    uint32_t rank;      /* constant after lock_init */
+    uint64_t taken;     /* written by the holder */
+    uint64_t contended; /* written by the holder: takes that found it held */
+    uint64_t waits;     /* written by the holder: takes that slept at least once */
 };
 
 void lock_init(struct lock *lock, enum lock_rank rank);
@@ -60,15 +60,19 @@ bool lock_is_mine(const struct lock *lock);
 INLINE void lock_witness_take(const struct lock *lock) { (void)lock; }
 INLINE void lock_witness_give(const struct lock *lock) { (void)lock; }
 INLINE void lock_witness_pass(const struct lock *lock) { (void)lock; }
-INLINE bool lock_is_mine(const struct lock *lock) { (void)lock; return true; }
+INLINE bool lock_is_mine(const struct lock *lock)
+{
+    (void)lock;
+    return true;
+}
 #endif
 
 INLINE bool lock_try(struct lock *lock)
 {
     uint32_t expected = LOCK_FREE;
 
-    if (!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
         return false;
     lock->taken++;
     lock_witness_take(lock);

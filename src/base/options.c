@@ -7,18 +7,23 @@
 
 const struct option_row option_rows[OPTION_COUNT] = {
     [OPTION_STATS_PRINT] = { "stats_print", true, 0, 0, 1,
-        "Print the statistics to the standard error when the program ends." },
+                             "Print the statistics to the standard error when the program ends." },
     [OPTION_HELPER_THREAD] = { "helper_thread", true, 1, 0, 1,
-        "Let a program that has threads use one more, now and then, to give memory back." },
+                               "Let a program that has threads use one more, now and then, to give "
+                               "memory back." },
     [OPTION_ARENAS] = { "arenas", false, 0, 0, 256,
-        "How many arenas there may be; 0 means one for each core the program may use." },
+                        "How many arenas there may be; 0 means one for each core the program may "
+                        "use." },
 };
 
 uint64_t option_values[OPTION_COUNT] = {
     [OPTION_HELPER_THREAD] = 1,
 };
 
-struct text { const char *start; size_t length; };
+struct text {
+    const char *start;
+    size_t length;
+};
 
 static bool equals(struct text text, const char *word)
 {

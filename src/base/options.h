@@ -10,12 +10,7 @@
 
 #include "attrs.h"
 
-enum option {
-    OPTION_STATS_PRINT,
-    OPTION_HELPER_THREAD,
-    OPTION_ARENAS,
-    OPTION_COUNT
-};
+enum option { OPTION_STATS_PRINT, OPTION_HELPER_THREAD, OPTION_ARENAS, OPTION_COUNT };
 
 struct option_row {
     const char *name;
@@ -25,7 +20,7 @@ struct option_row {
 };
 
 extern PRIVATE const struct option_row option_rows[OPTION_COUNT];
-extern PRIVATE uint64_t option_values[OPTION_COUNT];    /* written before main */
+extern PRIVATE uint64_t option_values[OPTION_COUNT]; /* written before main */
 
 /* `text` may be NULL. */
 void options_parse(const char *text);

@@ -13,8 +13,14 @@ enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
 
 static void *const nothing[1];
 
-#define EMPTY_MAGAZINE { (void **)nothing, (void **)nothing }
-#define EMPTY_CACHE { .magazine = { [0 ... CLASS_COUNT - 1] = EMPTY_MAGAZINE } }
+#define EMPTY_MAGAZINE                     \
+    {                                      \
+        (void **)nothing, (void **)nothing \
+    }
+#define EMPTY_CACHE                                              \
+    {                                                            \
+        .magazine = { [0 ... CLASS_COUNT - 1] = EMPTY_MAGAZINE } \
+    }
 
 const union cache_constant cache_empty = EMPTY_CACHE;
 const union cache_constant cache_gone = EMPTY_CACHE;
@@ -62,7 +68,7 @@ static void use_first(struct cache *cache, unsigned class_index)
     void **slots = first_slots_of(cache, class_index);
 
     cache->rack[class_index].capacity = (uint16_t)(full < first ? full : first);
-    slots[0] = NULL;            /* M1 */
+    slots[0] = NULL; /* M1 */
     load_magazine(cache, class_index, slots, 0);
 }
 
@@ -73,10 +79,10 @@ static bool is_full_size(struct cache *cache, unsigned class_index)
         && loaded_of(cache, class_index) != first_slots_of(cache, class_index);
 }
 
-static void give_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned capacity)
+static void give_magazine(struct cache *cache, unsigned class_index, void **slots,
+                          unsigned capacity)
 {
-    if (slots != first_slots_of(cache, class_index))
-        meta_give(slots, magazine_bytes(capacity));
+    if (slots != first_slots_of(cache, class_index)) meta_give(slots, magazine_bytes(capacity));
 }
 
 /* A larger loaded magazine with the same blocks in it. Without memory the class stays as it is. */
@@ -102,9 +108,11 @@ static void grow_if_pressed(struct cache *cache, unsigned class_index)
 
     rack->pressure++;
     if (!is_full_size(cache, class_index)) {
-        if (rack->pressure < (rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE)) return;
+        if (rack->pressure < (rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE))
+            return;
         enlarge(cache, class_index,
-                rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
+                rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY
+                                                                           : full);
     } else if (rack->spare == NULL && rack->pressure >= 2) {
         rack->spare = meta_take(magazine_bytes(full));
         rack->spare_count = 0;
@@ -136,7 +144,8 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
 }
 
 /* From the arena: a full magazine that is ready, else blocks from slabs. */
-static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
+static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index,
+                        bool may_grow)
 {
     unsigned capacity = cache->rack[class_index].capacity;
     void **slots = loaded_of(cache, class_index);
@@ -147,7 +156,7 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
         if (full != NULL) {
             load_magazine(cache, class_index, full, capacity);
             if (drop_nothings(cache, class_index)) return true;
-            slots = full;       /* it is empty, and ours to fill */
+            slots = full; /* it is empty, and ours to fill */
         }
     } else {
         count = depot_take_some(arena, class_index, slots, capacity);
@@ -270,12 +279,12 @@ void cache_check(struct cache *cache)
         void **loaded = loaded_of(cache, class_index);
 
         if (rack->capacity == 0) {
-            require(magazine->top == &cache->nothing && magazine->limit == magazine->top);       /* C1 */
+            require(magazine->top == &cache->nothing && magazine->limit == magazine->top); /* C1 */
             continue;
         }
-        require(loaded[0] == NULL);                                                      /* M1 */
-        require(magazine->top >= loaded && magazine->top <= magazine->limit);            /* C1, M2 */
-        require(rack->spare == NULL || is_full_size(cache, class_index));                /* C2 */
+        require(loaded[0] == NULL);                                           /* M1 */
+        require(magazine->top >= loaded && magazine->top <= magazine->limit); /* C1, M2 */
+        require(rack->spare == NULL || is_full_size(cache, class_index));     /* C2 */
         require(rack->spare != NULL || rack->spare_count == 0);
     }
 }

@@ -23,23 +23,25 @@
 #include "../os/thread_slot.h"
 
 enum { FIRST_CAPACITY = 7, FIRST_CAPACITY_BEYOND_1024 = 2, MIDDLE_CAPACITY = 31 };
-enum { FIRST_SLOTS = (FIRST_CAPACITY + 1) * (CLASS_OF_1024 + 1)
-                   + (FIRST_CAPACITY_BEYOND_1024 + 1) * (CLASS_COUNT - CLASS_OF_1024 - 1) };
+enum {
+    FIRST_SLOTS = (FIRST_CAPACITY + 1) * (CLASS_OF_1024 + 1)
+                + (FIRST_CAPACITY_BEYOND_1024 + 1) * (CLASS_COUNT - CLASS_OF_1024 - 1)
+};
 
 struct rack {
-    void **spare;               /* C2 */
+    void **spare; /* C2 */
     uint16_t spare_count;
-    uint16_t capacity;          /* of the loaded one, and of spare; C1 */
-    uint16_t pressure;          /* refills and overflows at this capacity */
+    uint16_t capacity; /* of the loaded one, and of spare; C1 */
+    uint16_t pressure; /* refills and overflows at this capacity */
     uint16_t unused;
 };
 
 struct cache {
-    struct magazine magazine[CLASS_COUNT];      /* first: places count words from here */
-    void *nothing;                              /* a slot 0 for classes that have no magazine */
-    struct arena *arena;                        /* the last one filled from */
-    struct cache *next, *previous;              /* under LOCK_THREADS */
-    uint64_t refills, overflows;                /* statistics */
+    struct magazine magazine[CLASS_COUNT]; /* first: places count words from here */
+    void *nothing;                         /* a slot 0 for classes that have no magazine */
+    struct arena *arena;                   /* the last one filled from */
+    struct cache *next, *previous;         /* under LOCK_THREADS */
+    uint64_t refills, overflows;           /* statistics */
     struct rack rack[CLASS_COUNT];
     void *first_slots[FIRST_SLOTS];
 };

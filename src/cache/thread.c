@@ -6,11 +6,11 @@
 #include "../arenas/tidy.h"
 
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
-static struct cache *first_cache;             /* under list_lock: caches in use */
-static unsigned in_use;                 /* under list_lock: how many */
-static struct cache *oldest;            /* under list_lock: the first one of all, while its thread lives */
-static uint32_t oldest_thread;          /* under list_lock: that thread */
-static struct cache *waiting;           /* under list_lock: drained ones, linked by next */
+static struct cache *first_cache; /* under list_lock: caches in use */
+static unsigned in_use;           /* under list_lock: how many */
+static struct cache *oldest;   /* under list_lock: the first one of all, while its thread lives */
+static uint32_t oldest_thread; /* under list_lock: that thread */
+static struct cache *waiting;  /* under list_lock: drained ones, linked by next */
 
 void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
 
@@ -98,7 +98,7 @@ struct cache *thread_attach(void)
     if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
-    thread_cache_set(cache);            /* before the hook, which may allocate */
+    thread_cache_set(cache); /* before the hook, which may allocate */
     (void)os_thread_end_hook(thread_end);
     return cache;
 }
@@ -144,6 +144,7 @@ void threads_forget_others(void)
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
     lock_take(&list_lock);
-    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next) visit(cache, context);
+    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
+        visit(cache, context);
     lock_give(&list_lock);
 }

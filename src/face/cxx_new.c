@@ -14,7 +14,20 @@ extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
 
 struct nothrow;
-struct request { size_t size, align; };         /* align 0: as malloc does */
+
+/* The names as C sees them; no header declares them. */
+void *_Znwm(size_t size);
+void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
+void *_ZnwmSt11align_val_t(size_t size, size_t align);
+void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow);
+void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
+void _ZdlPvSt11align_val_t(void *block, size_t align);
+void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
+void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align);
+
+struct request {
+    size_t size, align;
+}; /* align 0: as malloc does */
 
 static void *new_once(struct request request)
 {
@@ -49,11 +62,11 @@ COLD static void *new_again_nothrow(struct request request, const struct nothrow
         if (next != NULL) return next(request.size, nothrow);
     } else {
         void *(*next)(size_t, size_t, const struct nothrow *) =
-            (void *(*)(size_t, size_t, const struct nothrow *))
-                os_next_symbol("_ZnwmSt11align_val_tRKSt9nothrow_t");
+            (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(
+                "_ZnwmSt11align_val_tRKSt9nothrow_t");
         if (next != NULL) return next(request.size, request.align, nothrow);
     }
-    return new_again(request);      /* a static program: its handler must not throw */
+    return new_again(request); /* a static program: its handler must not throw */
 }
 
 /* The usual way did not answer: malloc's other ways, then the standard's. */
@@ -89,11 +102,13 @@ PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
     return likely(block != NULL) ? block : new_again((struct request){ size, align });
 }
 
-PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow)
+PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
+                                                const struct nothrow *nothrow)
 {
     void *block = prairie_aligned_alloc(align, size);
 
-    return likely(block != NULL) ? block : new_again_nothrow((struct request){ size, align }, nothrow);
+    return likely(block != NULL) ? block
+                                 : new_again_nothrow((struct request){ size, align }, nothrow);
 }
 
 void *_Znam(size_t size) ALIAS_OF(_Znwm);
@@ -120,7 +135,8 @@ PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t align)
     prairie_free(block);
 }
 
-PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
+PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
+                                                const struct nothrow *nothrow)
 {
     (void)align;
     (void)nothrow;
@@ -134,8 +150,10 @@ PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
     prairie_free(block);
 }
 
-void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow) ALIAS_OF(_ZdlPvRKSt9nothrow_t);
+void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
+    ALIAS_OF(_ZdlPvRKSt9nothrow_t);
 void _ZdaPvSt11align_val_t(void *block, size_t align) ALIAS_OF(_ZdlPvSt11align_val_t);
 void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
     ALIAS_OF(_ZdlPvSt11align_val_tRKSt9nothrow_t);
-void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align) ALIAS_OF(_ZdlPvmSt11align_val_t);
+void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
+    ALIAS_OF(_ZdlPvmSt11align_val_t);

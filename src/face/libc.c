@@ -17,7 +17,8 @@ void *reallocarray(void *block, size_t count, size_t size) ALIAS_OF(prairie_real
 void free(void *block) ALIAS_OF(prairie_free);
 void cfree(void *block) ALIAS_OF(prairie_free);
 void free_sized(void *block, size_t size) ALIAS_OF(prairie_free_sized);
-void free_aligned_sized(void *block, size_t align, size_t size) ALIAS_OF(prairie_free_aligned_sized);
+void free_aligned_sized(void *block, size_t align, size_t size)
+    ALIAS_OF(prairie_free_aligned_sized);
 void *aligned_alloc(size_t align, size_t size) ALIAS_OF(prairie_aligned_alloc);
 void *memalign(size_t align, size_t size) ALIAS_OF(prairie_memalign);
 int posix_memalign(void **block, size_t align, size_t size) ALIAS_OF(prairie_posix_memalign);
@@ -46,5 +47,5 @@ __attribute__((constructor)) static void prepare_process(void)
         os_keep_error_output();
         os_at_exit(prairie_stats_print);
     }
-    (void)heap_attach();            /* registers for fork before main does */
+    (void)heap_attach(); /* registers for fork before main does */
 }

@@ -10,7 +10,7 @@ PUBLIC void prairie_free(void *block)
 
     if (CHECKED) misuse_note_free(block);
     stored = cache_put(cache, class_map_at(block), block);
-    if (unlikely(!stored)) free_overflow(cache, block);     /* full, or NULL, large, foreign */
+    if (unlikely(!stored)) free_overflow(cache, block); /* full, or NULL, large, foreign */
 }
 
 /* The size names the class, so the map need not be read. A NULL goes into the magazine like a block:
@@ -25,8 +25,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_size[size], block)))
-        free_overflow(cache, block);
+    if (unlikely(!cache_put(cache, place_of_size[size], block))) free_overflow(cache, block);
 }
 
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
@@ -46,7 +45,8 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         }
     }
     if (AUDITED) heap_audit();
-    if (!magazine_put(&cache->magazine[class_index], block)) cache_overflow(cache, class_index, block);
+    if (!magazine_put(&cache->magazine[class_index], block))
+        cache_overflow(cache, class_index, block);
 }
 
 /* Neither NULL nor a block of a class in the class map. Where address space is too narrow for that map, small

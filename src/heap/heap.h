@@ -41,7 +41,13 @@ void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);
 
 /* What a pointer is, for the doors that take one. */
-enum pointer_kind { POINTER_FOREIGN, POINTER_SMALL, POINTER_LARGE, POINTER_INTERIOR, POINTER_FREED };
+enum pointer_kind {
+    POINTER_FOREIGN,
+    POINTER_SMALL,
+    POINTER_LARGE,
+    POINTER_INTERIOR,
+    POINTER_FREED
+};
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
 /* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
 NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
@@ -50,7 +56,7 @@ void misuse_check(const char *verb, const void *pointer);
 void misuse_note_free(const void *pointer);
 void misuse_check_size(const void *pointer, size_t size);
 
-COLD void *refuse_memory(void);     /* sets ENOMEM, returns NULL */
+COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */
 
 /* Walks everything that prairie knows; aborts on a broken invariant. */
 void heap_check_all(void);

@@ -8,7 +8,10 @@
 
 #include "../arenas/tidy.h"
 
-size_t large_bytes(uint32_t page) { return (size_t)page_record(page)->run_pages << plain.page_shift; }
+size_t large_bytes(uint32_t page)
+{
+    return (size_t)page_record(page)->run_pages << plain.page_shift;
+}
 
 static bool is_too_large(size_t size, size_t align)
 {
@@ -36,7 +39,8 @@ void *large_take(size_t size, size_t align, bool zero)
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    if (unlikely(tidy_could_reclaim()) && run_lease_would_grow(pages) && tidy_reclaim()) thread_flush();
+    if (unlikely(tidy_could_reclaim()) && run_lease_would_grow(pages) && tidy_reclaim())
+        thread_flush();
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) return NULL;
     block = page_address(run.page);

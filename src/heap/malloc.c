@@ -55,8 +55,8 @@ void *malloc_refill(struct cache *cache, size_t size)
 
 void *malloc_beyond_table(size_t size)
 {
-    void *block = size <= SMALL_BYTES_MAX ? class_take(class_beyond_table(size))
-                                          : large_take(size, 1, false);
+    void *block =
+        size <= SMALL_BYTES_MAX ? class_take(class_beyond_table(size)) : large_take(size, 1, false);
 
     return likely(block != NULL) ? block : refuse_memory();
 }

@@ -30,13 +30,16 @@ static const char *wording(const char *verb, enum pointer_kind kind)
     bool freeing = verb[0] == 'f', resizing = verb[0] == 'r';
 
     if (kind == POINTER_FREED)
-        return freeing ? "double free"
-             : resizing ? "realloc of a freed pointer" : "malloc_usable_size of a freed pointer";
+        return freeing  ? "double free"
+             : resizing ? "realloc of a freed pointer"
+                        : "malloc_usable_size of a freed pointer";
     if (kind == POINTER_FOREIGN)
-        return freeing ? "free of a foreign pointer"
-             : resizing ? "realloc of a foreign pointer" : "malloc_usable_size of a foreign pointer";
-    return freeing ? "free of an interior pointer"
-         : resizing ? "realloc of an interior pointer" : "malloc_usable_size of an interior pointer";
+        return freeing  ? "free of a foreign pointer"
+             : resizing ? "realloc of a foreign pointer"
+                        : "malloc_usable_size of a foreign pointer";
+    return freeing  ? "free of an interior pointer"
+         : resizing ? "realloc of an interior pointer"
+                    : "malloc_usable_size of an interior pointer";
 }
 
 void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
@@ -46,7 +49,10 @@ void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
 
 /* ---- the checking flavours ---- */
 
-struct held { uint64_t *word; uint64_t bit; };
+struct held {
+    uint64_t *word;
+    uint64_t bit;
+};
 
 /* The bit that says whether the program holds a small block; aborts when the pointer is not at a block's
  * start. */
@@ -109,6 +115,7 @@ void misuse_check_size(const void *pointer, size_t size)
     if (pointer == NULL) return;
     misuse_check("free", pointer);
     usable = prairie_usable_size(pointer);
-    wanted = size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)] : pages_for(size) << plain.page_shift;
+    wanted = size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
+                                     : pages_for(size) << plain.page_shift;
     if (usable != wanted) fatal_address("wrong size in sized delete", pointer);
 }

@@ -27,7 +27,8 @@ static void *resize_other(void *block, size_t size)
     enum pointer_kind kind = pointer_kind(block, &page);
     void *resized;
 
-    if (kind == POINTER_SMALL) return resize_small(block, class_of_place(page_record(page)->class_at), size);
+    if (kind == POINTER_SMALL)
+        return resize_small(block, class_of_place(page_record(page)->class_at), size);
     if (unlikely(kind != POINTER_LARGE)) misuse_abort("realloc", kind, block);
     if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
     resized = large_resize(block, page, size);

@@ -9,8 +9,8 @@
 #include <errno.h>
 
 static struct lock start_lock = { .state = LOCK_FREE, .rank = LOCK_START };
-static bool started;                /* written under start_lock; published with release */
-static bool hooked;                 /* fork handlers are in place */
+static bool started; /* written under start_lock; published with release */
+static bool hooked;  /* fork handlers are in place */
 
 /* Every lock of the process, in the order of ranks. */
 static void each_lock(void (*visit)(struct lock *lock))
@@ -42,7 +42,7 @@ static void after_fork_in_child(void)
 {
     lock_fork_ends();
     threads_forget_others();
-    tidy_forget_helper();
+    tidy_forget_thread();
     each_lock(lock_remake);
 }
 
@@ -97,7 +97,8 @@ struct cache *heap_attach(void)
 void heap_check_all(void)
 {
     if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
-    if (!cache_is_constant(thread_cache())) cache_check(thread_cache());    /* others are their owners' */
+    if (!cache_is_constant(thread_cache()))
+        cache_check(thread_cache()); /* others are their owners' */
     each_lock(take_lock);
     arenas_check();
     run_check_all();

@@ -161,8 +161,7 @@ bool os_move(struct os_range from, struct os_range to)
                            "a move to memory that is not committed");
     done = admit(FAKE_MOVE);
     if (done) {
-        memcpy(to.base, from.base, from.bytes);
-        give_zeros(from.base, from.bytes);
+        model_move(from, to);
         fake.moved_bytes += from.bytes;
     }
     leave();

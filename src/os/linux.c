@@ -5,6 +5,7 @@
  * auxiliary vector) is called with no lock held.
  * SPDX-License-Identifier: MIT
  */
+#include "linux.h"
 #include "os.h"
 #include "thread_slot.h"
 
@@ -33,39 +34,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-
-/* One system call; the result is negative errno on failure, and errno itself is left alone. */
-static long kernel(long number, long a, long b, long c, long d, long e, long f)
-{
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
-#else
-#error "prairie speaks to Linux on x86-64 and aarch64"
-#endif
-}
-
-static bool failed(long result) { return (unsigned long)result > -4096UL; }
 
 /* ---- memory ---- */
 
@@ -133,7 +101,8 @@ void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
 
 bool os_commit(struct os_range range)
 {
-    if (failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE, 0, 0, 0)))
+    if (failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE, 0,
+                      0, 0)))
         return false;
     (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DODUMP, 0, 0, 0);
     return true;
@@ -208,7 +177,7 @@ size_t os_address_space_used(void)
 
 unsigned os_core_count(void)
 {
-    unsigned long mask[16384 / (8 * sizeof(unsigned long))];
+    unsigned long mask[16384 / (8 * sizeof(unsigned long))] = { 0 };
     long bytes = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
     unsigned count = 0;
 
@@ -237,8 +206,6 @@ uint64_t os_now_ms(void)
 }
 
 uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
-
-extern char **environ;
 
 const char *os_setting(const char *name)
 {
@@ -309,121 +276,17 @@ static void end_key_destructor(void *unused)
     RELAXED_LOAD(end_hook)();
 }
 
-static void make_end_key(void) { end_key_made = pthread_key_create(&end_key, end_key_destructor) == 0; }
+static void make_end_key(void)
+{
+    end_key_made = pthread_key_create(&end_key, end_key_destructor) == 0;
+}
 
 bool os_thread_end_hook(void (*hook)(void))
 {
-    RELAXED_STORE(end_hook, hook);      /* the same for all threads */
+    RELAXED_STORE(end_hook, hook); /* the same for all threads */
     (void)pthread_once(&end_key_once, make_end_key);
     return end_key_made && pthread_setspecific(end_key, (void *)1) == 0;
 }
-
-/* The helper is a bare kernel thread, unknown to the C library: free() may be called while the C library
- * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
- * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it. */
-enum { HELPER_STACK_BYTES = 64 * 1024, HELPER_TLS_BYTES = 64 * 1024 };
-
-static char *helper_memory;
-static uint32_t helper_alive;           /* the kernel writes 0 when the thread is gone */
-
-#if defined(__x86_64__)
-static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls, void *(*body)(void *))
-{
-    register uint32_t *r10 __asm__("r10") = alive;
-    register char *r8 __asm__("r8") = tls;
-    register void *(*r9)(void *) __asm__("r9") = body;
-    long result;
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "call *%%r9\n\t"
-                     "mov %[exit], %%eax\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
-                     : "=a"(result)
-                     : "a"((long)SYS_clone), "D"(flags), "S"(stack), "d"(alive), "r"(r10), "r"(r8),
-                       "r"(r9), [exit] "i"(SYS_exit)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-#elif defined(__aarch64__)
-static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls, void *(*body)(void *))
-{
-    register long x8 __asm__("x8") = SYS_clone;
-    register long x0 __asm__("x0") = (long)flags;
-    register char *x1 __asm__("x1") = stack;
-    register uint32_t *x2 __asm__("x2") = alive;
-    register char *x3 __asm__("x3") = tls;
-    register uint32_t *x4 __asm__("x4") = alive;
-    register void *(*x9)(void *) __asm__("x9") = body;
-    __asm__ volatile("svc 0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t"
-                     "mov x30, xzr\n\t"
-                     "blr x9\n\t"
-                     "mov x8, %[exit]\n\t"
-                     "mov x0, xzr\n\t"
-                     "svc 0\n\t"
-                     "brk 1\n"
-                     "1:"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x9), [exit] "i"(SYS_exit)
-                     : "memory", "x30");
-    return x0;
-}
-#endif
-
-static bool helper_memory_ready(void)
-{
-    size_t bytes = HELPER_STACK_BYTES + HELPER_TLS_BYTES;
-    struct os_range range;
-
-    if (helper_memory != NULL) return true;
-    range = os_reserve(bytes + os_page_bytes(), os_page_bytes());
-    if (range.base == NULL) return false;
-    /* The lowest page stays closed: a guard below the stack. */
-    if (!os_commit((struct os_range){ range.base + os_page_bytes(), bytes })) {
-        os_release(range);
-        return false;
-    }
-    helper_memory = range.base + os_page_bytes();
-    return true;
-}
-
-#if defined(__SANITIZE_THREAD__)
-/* The sanitizer must know every thread that runs its code. */
-bool os_thread_start(void *(*body)(void *))
-{
-    pthread_t thread;
-
-    return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
-}
-#else
-bool os_thread_start(void *(*body)(void *))
-{
-    enum { FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
-                 | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID };
-    uint64_t all = ~(uint64_t)0, before;
-    char *stack, *tls;
-    long result;
-
-    if (__atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE) != 0) return false;
-    if (!helper_memory_ready()) return false;
-    stack = helper_memory + HELPER_STACK_BYTES;
-    tls = stack + HELPER_TLS_BYTES / 2;
-    *(char **)tls = tls;                /* x86-64 finds the block through its own first word */
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    result = clone_thread(FLAGS, stack, &helper_alive, tls, body);
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    return !failed(result);
-}
-#endif
-
-void os_threads_forget(void) { helper_alive = 0; }
 
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
@@ -434,7 +297,10 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
 
 void (*os_next_symbol(const char *name))(void)
 {
-    union { void *object; void (*function)(void); } symbol = { NULL };
+    union {
+        void *object;
+        void (*function)(void);
+    } symbol = { NULL };
 
     if (dlsym != NULL) symbol.object = dlsym(RTLD_NEXT, name);
     return symbol.function;

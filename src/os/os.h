@@ -12,7 +12,10 @@
 
 #include "../base/attrs.h"
 
-struct os_range { char *base; size_t bytes; };          /* base == NULL: the kernel said no */
+struct os_range {
+    char *base;
+    size_t bytes;
+}; /* base == NULL: the kernel said no */
 
 size_t os_page_bytes(void);
 
@@ -41,9 +44,9 @@ bool os_populate(struct os_range range);
 size_t os_address_space_limit(void);
 /* Bytes of address space in use now; 0 when it cannot be told. */
 size_t os_address_space_used(void);
-unsigned os_core_count(void);                           /* that this process may run on; at least 1 */
-unsigned os_core_current(void);                         /* any number; the caller reduces it */
-uint64_t os_now_ms(void);                               /* since some fixed moment; never goes back */
+unsigned os_core_count(void);   /* that this process may run on; at least 1 */
+unsigned os_core_current(void); /* any number; the caller reduces it */
+uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */
 uint32_t os_thread_id(void);
 /* NULL when unset, or when the program runs with more rights than its user. */
 const char *os_setting(const char *name);

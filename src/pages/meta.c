@@ -35,7 +35,9 @@ static bool open_down_to(char *wanted)
 
 bool meta_open_ahead(size_t bytes)
 {
-    char *wanted = meta.zone_end - min_size(round_up(bytes, os_page_bytes()), (size_t)(meta.zone_end - meta.zone_base));
+    char *wanted =
+        meta.zone_end
+        - min_size(round_up(bytes, os_page_bytes()), (size_t)(meta.zone_end - meta.zone_base));
     bool open;
 
     lock_take(&meta.lock);
@@ -48,7 +50,8 @@ static void *cut_record(size_t bytes)
 {
     char *record = meta.next - bytes;
 
-    if (is_aligned(bytes, os_page_bytes())) record = (char *)round_down((uintptr_t)record, os_page_bytes());
+    if (is_aligned(bytes, os_page_bytes()))
+        record = (char *)round_down((uintptr_t)record, os_page_bytes());
     if (record < meta.open_base && !open_down_to(record)) return NULL;
     meta.next = record;
     return record;

@@ -24,12 +24,12 @@
 
 struct meta {
     struct lock lock;
-    char *zone_base;                                    /* constant after meta_start */
-    char *zone_end;                                     /* constant after meta_start */
-    char *open_base;                                    /* under lock */
-    char *next;                                         /* under lock: records lie at and above it */
-    void *given[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1];    /* under lock: lists by units */
-    size_t used_bytes;                                  /* under lock */
+    char *zone_base; /* constant after meta_start */
+    char *zone_end;  /* constant after meta_start */
+    char *open_base; /* under lock */
+    char *next;      /* under lock: records lie at and above it */
+    void *given[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1]; /* under lock: lists by units */
+    size_t used_bytes;                                        /* under lock */
 };
 
 extern PRIVATE struct meta meta;

@@ -13,8 +13,8 @@ static const uint8_t not_a_slab[1];
 struct class_map class_map = { not_a_slab, 0 };
 struct page *page_map;
 
-static struct os_range map_reserved;                /* constant after start */
-static uintptr_t open_first, open_end;          /* under the run lock: the written part, as map offsets */
+static struct os_range map_reserved;   /* constant after start */
+static uintptr_t open_first, open_end; /* under the run lock: the written part, as map offsets */
 
 /* The stack lies near the top of what the kernel gives to programs. */
 static unsigned address_bits(void)
@@ -60,5 +60,6 @@ void class_map_set(const char *base, size_t bytes, uint8_t class_at)
     uint8_t *map = (uint8_t *)map_reserved.base;
 
     if (class_map.mask == 0) return;
-    __builtin_memset(map + ((uintptr_t)base >> CLASS_MAP_SHIFT), class_at, bytes >> CLASS_MAP_SHIFT);
+    __builtin_memset(map + ((uintptr_t)base >> CLASS_MAP_SHIFT), class_at,
+                     bytes >> CLASS_MAP_SHIFT);
 }

@@ -28,31 +28,33 @@
 #define CLASS_MAP_SHIFT 12u
 
 enum page_state {
-    PAGE_INSIDE,        /* not a boundary; also: never opened */
-    PAGE_USED,          /* a slab's first page, and the last page of anything used */
-    PAGE_LARGE,         /* the first page of a large block */
-    PAGE_DIRTY,         /* free, with stale contents */
-    PAGE_CLEAN,         /* free, reads as zero */
+    PAGE_INSIDE, /* not a boundary; also: never opened */
+    PAGE_USED,   /* a slab's first page, and the last page of anything used */
+    PAGE_LARGE,  /* the first page of a large block */
+    PAGE_DIRTY,  /* free, with stale contents */
+    PAGE_CLEAN,  /* free, reads as zero */
 };
 
 struct page {
-    uint32_t run_pages;     /* R1 */
-    uint8_t state;          /* R1: enum page_state */
-    uint8_t class_at;       /* R3 */
-    uint16_t arena;         /* in the first page of a large block: who leased it */
+    uint32_t run_pages; /* R1 */
+    uint8_t state;      /* R1: enum page_state */
+    uint8_t class_at;   /* R3 */
+    uint16_t arena;     /* in the first page of a large block: who leased it */
     union {
-        struct { uint32_t next, previous; } bin;    /* in the first page of a free run */
-        uint32_t slab;                              /* R3: number of the slab's record */
+        struct {
+            uint32_t next, previous;
+        } bin;         /* in the first page of a free run */
+        uint32_t slab; /* R3: number of the slab's record */
     };
 };
 
 struct class_map {
-    const uint8_t *bytes;       /* constant after start */
-    uintptr_t mask;             /* constant after start */
+    const uint8_t *bytes; /* constant after start */
+    uintptr_t mask;       /* constant after start */
 };
 
 extern PRIVATE struct class_map class_map;
-extern PRIVATE struct page *page_map;               /* constant after start */
+extern PRIVATE struct page *page_map; /* constant after start */
 
 INLINE uint8_t class_map_at(const void *address)
 {

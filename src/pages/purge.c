@@ -8,11 +8,11 @@ enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
 struct purge_stats purge_stats;
 
 static struct {
-    size_t bonus_pages;             /* under the run lock: what regrets added to the budget */
-    size_t last_pages;              /* under the run lock: given back lately, beyond the budget */
-    uint64_t last_ms;               /* under the run lock: when */
-    uint64_t last_clean_leased;     /* under the run lock: keeper.clean_leased then */
-    unsigned regrets_running;       /* under the run lock */
+    size_t bonus_pages;         /* under the run lock: what regrets added to the budget */
+    size_t last_pages;          /* under the run lock: given back lately, beyond the budget */
+    uint64_t last_ms;           /* under the run lock: when */
+    uint64_t last_clean_leased; /* under the run lock: keeper.clean_leased then */
+    unsigned regrets_running;   /* under the run lock */
 } purge;
 
 static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
@@ -37,7 +37,8 @@ static size_t purge_piece(size_t pages_min, size_t pages_max)
     lock_give(&keeper.lock);
     if (run.page == 0) return 0;
 
-    gone = os_purge((struct os_range){ page_address(run.page), (size_t)run.pages << plain.page_shift });
+    gone = os_purge(
+        (struct os_range){ page_address(run.page), (size_t)run.pages << plain.page_shift });
 
     lock_take(&keeper.lock);
     run_put_free(run.page, gone ? PAGE_CLEAN : PAGE_DIRTY);
@@ -53,7 +54,8 @@ static size_t purge_pieces(size_t wanted, size_t piece_min)
     size_t purged = 0;
 
     while (purged < wanted) {
-        size_t part = purge_piece(piece_min, min_size(max_size(wanted - purged, piece_min), piece_max));
+        size_t part =
+            purge_piece(piece_min, min_size(max_size(wanted - purged, piece_min), piece_max));
         if (part == 0) break;
         purged += part;
     }

@@ -15,9 +15,9 @@
 #include "run.h"
 
 struct purge_stats {
-    uint64_t purged_pages;      /* under the run lock */
-    uint64_t calls;             /* under the run lock */
-    uint64_t regrets;           /* under the run lock: times that pages were wanted back soon */
+    uint64_t purged_pages; /* under the run lock */
+    uint64_t calls;        /* under the run lock */
+    uint64_t regrets;      /* under the run lock: times that pages were wanted back soon */
 };
 
 extern PRIVATE struct purge_stats purge_stats;

@@ -12,13 +12,18 @@
 
 struct plain plain;
 
-static char *map_open_end;                      /* under the run lock: the page map is usable below it */
-static char *map_end;                           /* constant after start */
+static char *map_open_end; /* under the run lock: the page map is usable below it */
+static char *map_end;      /* constant after start */
 
 /* A kernel whose page is larger than 4 KiB still opens whole pages. */
-static size_t whole_pages(size_t bytes) { return round_up(bytes, max_size(os_page_bytes(), 64 * KiB)); }
+static size_t whole_pages(size_t bytes)
+{
+    return round_up(bytes, max_size(os_page_bytes(), 64 * KiB));
+}
 
-struct layout { size_t meta_bytes, map_bytes, region_bytes; };
+struct layout {
+    size_t meta_bytes, map_bytes, region_bytes;
+};
 
 /* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it: more than
  * all but the smallest blocks need. The checking flavours know twice as much of each slab. */
@@ -77,7 +82,8 @@ bool plain_start(void)
 
     plain.page_shift = log2_of(os_page_bytes());
     widest = layout_for(PLAIN_BYTES_PER_REGION * REGION_BYTES_FIRST, REGION_BYTES_FIRST);
-    if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes) return start_narrow(limit);
+    if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
+        return start_narrow(limit);
 
     for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
         plain.region_bytes_next = bytes;
@@ -97,12 +103,14 @@ static bool open_pages(struct region *region, size_t pages)
     char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
 
     if (map_wanted > map_open_end) {
-        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end), max_size(META_OPEN_BYTES, os_page_bytes()));
+        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end),
+                                    max_size(META_OPEN_BYTES, os_page_bytes()));
         map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
         if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
         map_open_end += map_bytes;
     }
-    if (!class_map_open(base, bytes) || !meta_open_ahead((plain.open_bytes + bytes) / META_SHARE)) return false;
+    if (!class_map_open(base, bytes) || !meta_open_ahead((plain.open_bytes + bytes) / META_SHARE))
+        return false;
     return os_commit((struct os_range){ base, bytes });
 }
 
@@ -116,7 +124,7 @@ static bool limit_allows(size_t bytes)
     if (limit == SIZE_MAX) return true;
     used = os_address_space_used();
     unopened = plain.reserved_bytes - plain.open_bytes + class_map_reserved_bytes();
-    if (used < unopened || used <= limit) return true;     /* within it as the kernel counts */
+    if (used < unopened || used <= limit) return true; /* within it as the kernel counts */
     return used - unopened + bytes <= limit;
 }
 
@@ -142,7 +150,8 @@ static struct region *add_region(size_t pages)
     }
     plain.region[plain.region_count] = (struct region){ range.base, range.bytes, first_page, 0 };
     plain.reserved_bytes += range.bytes;
-    if (plain.region_count % 8 == 0) plain.region_bytes_next *= 2;    /* the array of regions is short */
+    if (plain.region_count % 8 == 0)
+        plain.region_bytes_next *= 2; /* the array of regions is short */
     __atomic_store_n(&plain.region_count, plain.region_count + 1, __ATOMIC_RELEASE);
     return &plain.region[plain.region_count - 1];
 }
@@ -157,7 +166,8 @@ static struct region *region_with_room(size_t pages)
 struct page_span plain_grow(size_t pages)
 {
     struct region *region;
-    size_t step = max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
+    size_t step =
+        max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
     struct page_span span;
 
     if (pages > plain.page_count_max) return (struct page_span){ 0, 0 };

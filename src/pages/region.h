@@ -20,19 +20,19 @@
 #include "../os/os.h"
 
 struct region {
-    char *base;                 /* constant once counted */
-    size_t bytes;               /* constant once counted: reserved */
-    uint32_t first_page;        /* constant once counted */
-    uint32_t open_pages;        /* under the run lock */
+    char *base;          /* constant once counted */
+    size_t bytes;        /* constant once counted: reserved */
+    uint32_t first_page; /* constant once counted */
+    uint32_t open_pages; /* under the run lock */
 };
 
 struct plain {
-    uint32_t page_shift;                        /* constant after plain_start */
-    uint32_t region_count;                      /* grows under the run lock; published with release */
-    uint32_t page_count_max;                    /* constant after plain_start: numbers the map has room for */
-    size_t region_bytes_next;                   /* under the run lock */
-    size_t reserved_bytes;                      /* under the run lock: address space taken, all kinds */
-    size_t open_bytes;                          /* under the run lock: of all regions */
+    uint32_t page_shift;      /* constant after plain_start */
+    uint32_t region_count;    /* grows under the run lock; published with release */
+    uint32_t page_count_max;  /* constant after plain_start: numbers the map has room for */
+    size_t region_bytes_next; /* under the run lock */
+    size_t reserved_bytes;    /* under the run lock: address space taken, all kinds */
+    size_t open_bytes;        /* under the run lock: of all regions */
     struct region region[REGION_COUNT_MAX];
 };
 
@@ -41,14 +41,19 @@ extern PRIVATE struct plain plain;
 /* Reserves metadata zone, page map and first region. False: no memory, the next call may try again. */
 bool plain_start(void);
 
-struct page_span { uint32_t first, count; };    /* count == 0: no memory */
+struct page_span {
+    uint32_t first, count;
+}; /* count == 0: no memory */
 /* Opens at least `pages` more pages, in one piece. Under the run lock. */
 struct page_span plain_grow(size_t pages);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << plain.page_shift; }
 INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> plain.page_shift; }
 
-INLINE bool plain_newest_is_open(void) { return plain.region[plain.region_count - 1].open_pages != 0; }
+INLINE bool plain_newest_is_open(void)
+{
+    return plain.region[plain.region_count - 1].open_pages != 0;
+}
 
 /* Gives the last open pages of the newest region back, with the right to use them. Returns bytes; 0: the
  * kernel would not. Under the run lock; the pages are nobody's. */
@@ -81,7 +86,8 @@ INLINE bool page_is_open(uint32_t page)
     uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < count; i++)
-        if (page - plain.region[i].first_page < RELAXED_LOAD(plain.region[i].open_pages)) return true;
+        if (page - plain.region[i].first_page < RELAXED_LOAD(plain.region[i].open_pages))
+            return true;
     return false;
 }
 

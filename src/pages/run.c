@@ -20,7 +20,7 @@ INLINE void bin_add_to(unsigned kind, unsigned bin, uint32_t page, struct page *
 
     record->bin.next = head;
     record->bin.previous = 0;
-    page_record(head)->bin.previous = page;         /* of the unused page 0, when the bin was empty */
+    page_record(head)->bin.previous = page; /* of the unused page 0, when the bin was empty */
     bins->head[bin] = page;
     bins->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
     keeper.free_pages[kind] += record->run_pages;
@@ -45,7 +45,7 @@ INLINE void bin_remove(unsigned kind, struct page *record)
         if (next == 0) bins->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
     }
     keeper.free_pages[kind] -= record->run_pages;
-    record->slab = 0;           /* R3: the links shared this place */
+    record->slab = 0; /* R3: the links shared this place */
 }
 
 /* ---- boundary tags ---- */
@@ -210,7 +210,8 @@ static COLD bool take_hole_or_grow(struct run *run, size_t align_pages, enum pag
 
     if (align_pages > 1)
         return take_aligned_run(run, align_pages, state)
-            || (grow(run->pages + align_pages - 1).count != 0 && take_aligned_run(run, align_pages, state));
+            || (grow(run->pages + align_pages - 1).count != 0
+                && take_aligned_run(run, align_pages, state));
     hole = run_find_hole(run->pages);
     if (hole.pages < run->pages) hole = grow_tail(run->pages);
     if (hole.pages < run->pages) return false;
@@ -231,7 +232,8 @@ INLINE void count_lease(size_t pages, enum page_state state)
 
 INLINE void note_dirty_low(void)
 {
-    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low) keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low)
+        keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
 }
 
 /* The usual lease: a dirty run of just this length, which was returned a moment ago. */
@@ -252,7 +254,7 @@ INLINE bool take_exact(uint32_t *taken, size_t pages, enum page_state state)
     note_dirty_low();
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
-    record->slab = 0;           /* R3: the links shared this place */
+    record->slab = 0; /* R3: the links shared this place */
     return true;
 }
 
@@ -276,7 +278,8 @@ struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 
     check(pages > 0 && is_power_of_two(align_pages));
     lock_take(&keeper.lock);
-    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1) && likely(take_exact(&page, pages, state))) {
+    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1)
+        && likely(take_exact(&page, pages, state))) {
         count_lease(pages, state);
         lock_give(&keeper.lock);
         return (struct run){ page, (uint32_t)pages, false };

@@ -28,22 +28,26 @@ enum { BIN_EXACT_COUNT = 64, BIN_COUNT = 256, BIN_WORDS = BIN_COUNT / 64 };
 enum { FREE_DIRTY, FREE_CLEAN, FREE_KINDS };
 
 struct run_bins {
-    uint64_t bitmap[BIN_WORDS];     /* K1 */
-    uint32_t head[BIN_COUNT];       /* page number; 0: empty */
+    uint64_t bitmap[BIN_WORDS]; /* K1 */
+    uint32_t head[BIN_COUNT];   /* page number; 0: empty */
 };
 
 struct run_keeper {
     struct lock lock;
-    size_t free_pages[FREE_KINDS];          /* under lock */
-    size_t large_pages;                     /* under lock: those of large blocks */
-    size_t large_count;                     /* under lock */
-    size_t dirty_low;                       /* under lock: fewest dirty pages since purging last looked */
-    uint64_t clean_leased;                  /* under lock: pages leased that were clean */
-    uint64_t leases, returns, grows;        /* under lock: statistics */
-    struct run_bins bins[FREE_KINDS];       /* under lock */
+    size_t free_pages[FREE_KINDS];    /* under lock */
+    size_t large_pages;               /* under lock: those of large blocks */
+    size_t large_count;               /* under lock */
+    size_t dirty_low;                 /* under lock: fewest dirty pages since purging last looked */
+    uint64_t clean_leased;            /* under lock: pages leased that were clean */
+    uint64_t leases, returns, grows;  /* under lock: statistics */
+    struct run_bins bins[FREE_KINDS]; /* under lock */
 };
 
-struct run { uint32_t page; uint32_t pages; bool zero; };   /* page == 0: no memory */
+struct run {
+    uint32_t page;
+    uint32_t pages;
+    bool zero;
+}; /* page == 0: no memory */
 
 extern PRIVATE struct run_keeper keeper;
 

@@ -3,7 +3,9 @@
  */
 #include "run_find.h"
 
-struct totals { size_t used, free[FREE_KINDS], large, large_count, free_runs; };
+struct totals {
+    size_t used, free[FREE_KINDS], large, large_count, free_runs;
+};
 
 /* All pages of a slab say what its first page says, and no other page says anything. The links of a free
  * run share the place of its first page's slab. */
@@ -11,12 +13,12 @@ static void check_pages(const struct page *record)
 {
     uint32_t slab = is_free_state(record->state) ? 0 : record->slab;
 
-    require(record->class_at == 0 || record->state == PAGE_USED);                        /* R3 */
-    require((record->class_at != 0) == (slab != 0));                                     /* R3 */
+    require(record->class_at == 0 || record->state == PAGE_USED); /* R3 */
+    require((record->class_at != 0) == (slab != 0));              /* R3 */
     for (size_t i = 1; i < record->run_pages; i++) {
-        require(record[i].state == PAGE_INSIDE || i + 1 == record->run_pages);           /* R1 */
-        require(record[i].class_at == record->class_at);                                 /* R3 */
-        require(record[i].slab == slab);                                                 /* R3 */
+        require(record[i].state == PAGE_INSIDE || i + 1 == record->run_pages); /* R1 */
+        require(record[i].class_at == record->class_at);                       /* R3 */
+        require(record[i].slab == slab);                                       /* R3 */
     }
 }
 
@@ -25,17 +27,17 @@ static void check_run(const struct page *record, struct totals *totals)
     const struct page *last = record + record->run_pages - 1;
     uint8_t state = record->state;
 
-    require(record->run_pages > 0 && last->run_pages == record->run_pages);              /* R1 */
-    require(state == PAGE_USED || state == PAGE_LARGE || is_free_state(state));          /* R1 */
+    require(record->run_pages > 0 && last->run_pages == record->run_pages);     /* R1 */
+    require(state == PAGE_USED || state == PAGE_LARGE || is_free_state(state)); /* R1 */
     check_pages(record);
     if (is_free_state(state)) {
-        require(last->state == state);                                                   /* R1 */
-        require((last + 1)->state != state);                                             /* R2 */
+        require(last->state == state);       /* R1 */
+        require((last + 1)->state != state); /* R2 */
         totals->free[state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN] += record->run_pages;
         totals->free_runs++;
         return;
     }
-    require(last->state == (record == last ? state : PAGE_USED));                        /* R1 */
+    require(last->state == (record == last ? state : PAGE_USED)); /* R1 */
     totals->used += record->run_pages;
     if (state == PAGE_LARGE) {
         totals->large += record->run_pages;
@@ -51,13 +53,14 @@ static size_t check_bin(unsigned kind, unsigned bin)
     uint32_t previous = 0;
 
     for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
-        require(page_record(page)->state == (kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN));    /* K2 */
-        require(page_record(page)->bin.previous == previous);                            /* K2 */
-        require(bin_of(page_record(page)->run_pages) == bin);                            /* K2 */
+        require(page_record(page)->state
+                == (kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN)); /* K2 */
+        require(page_record(page)->bin.previous == previous);       /* K2 */
+        require(bin_of(page_record(page)->run_pages) == bin);       /* K2 */
         previous = page;
         members++;
     }
-    require(marked == (members != 0));                                                   /* K1 */
+    require(marked == (members != 0)); /* K1 */
     return members;
 }
 
@@ -77,9 +80,9 @@ void run_check_all(void)
     }
     for (unsigned kind = 0; kind < FREE_KINDS; kind++)
         for (unsigned bin = 0; bin < BIN_COUNT; bin++) members += check_bin(kind, bin);
-    require(members == totals.free_runs);                                                /* K2 */
-    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                   /* K3 */
-    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                   /* K3 */
-    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);    /* R1 */
+    require(members == totals.free_runs);                                             /* K2 */
+    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                /* K3 */
+    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open); /* R1 */
     require(totals.large == keeper.large_pages && totals.large_count == keeper.large_count);
 }

@@ -22,7 +22,7 @@ static uint32_t fitting_member(uint32_t page, size_t pages)
     return best;
 }
 
-static unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
+INLINE unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
 {
     unsigned word = bin / 64;
     uint64_t bits = bins->bitmap[word] & bits_from(bin % 64);
@@ -78,7 +78,7 @@ static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t a
                 return page;
         }
         probes += in_bin;
-        if (probes >= ALIGNED_PROBES_MAX && bin < last) bin = last - 1;    /* where all fit */
+        if (probes >= ALIGNED_PROBES_MAX && bin < last) bin = last - 1; /* where all fit */
     }
     return 0;
 }
@@ -113,7 +113,8 @@ struct hole hole_before(uint32_t page)
 {
     struct hole hole = { page, 0 };
 
-    for (unsigned runs = 0; runs < HOLE_RUNS_MAX && is_free_state(page_record(hole.first - 1)->state); runs++) {
+    for (unsigned runs = 0;
+         runs < HOLE_RUNS_MAX && is_free_state(page_record(hole.first - 1)->state); runs++) {
         uint32_t run_pages = page_record(hole.first - 1)->run_pages;
         hole.first -= run_pages;
         hole.pages += run_pages;
@@ -135,7 +136,8 @@ struct hole run_find_hole(size_t pages)
     unsigned probes = 0;
 
     for (unsigned word = BIN_WORDS; word-- > 0;) {
-        for (uint64_t bits = bins->bitmap[word]; bits != 0; bits &= ~((uint64_t)1 << highest_bit(bits))) {
+        for (uint64_t bits = bins->bitmap[word]; bits != 0;
+             bits &= ~((uint64_t)1 << highest_bit(bits))) {
             uint32_t page = bins->head[word * 64 + highest_bit(bits)];
             for (; page != 0; page = page_record(page)->bin.next) {
                 struct hole hole = hole_around(page, pages);

@@ -10,7 +10,10 @@
 #include "run.h"
 
 /* A hole: neighbouring free runs of both kinds, between two used ones. */
-struct hole { uint32_t first; size_t pages; };
+struct hole {
+    uint32_t first;
+    size_t pages;
+};
 
 /* The bin that runs of this length are kept in. */
 INLINE unsigned bin_of(size_t pages)

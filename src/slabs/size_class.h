@@ -18,9 +18,9 @@
 #include "../base/limits.h"
 
 enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
-enum { PLACE_PER_CLASS = 2 };           /* words in a struct magazine */
+enum { PLACE_PER_CLASS = 2 }; /* words in a struct magazine */
 
-#define place_of_class(class_index) ((uint8_t)((class_index) * PLACE_PER_CLASS))
+#define place_of_class(class_index) ((uint8_t)((class_index)*PLACE_PER_CLASS))
 #define class_of_place(place) ((unsigned)(place) / PLACE_PER_CLASS)
 
 extern PRIVATE const uint16_t class_bytes[CLASS_COUNT];

@@ -11,7 +11,8 @@ static size_t span_bytes(size_t block_bytes)
 {
     size_t page = page_bytes();
     size_t wanted = min_size(SLAB_BLOCKS_WANTED * block_bytes, SLAB_BYTES_WANTED_MAX);
-    size_t least = round_up(max_size(max_size(SLAB_BYTES_MIN, wanted), SLAB_BLOCKS_MIN * block_bytes), page);
+    size_t least =
+        round_up(max_size(max_size(SLAB_BYTES_MIN, wanted), SLAB_BLOCKS_MIN * block_bytes), page);
     size_t bytes = least;
 
     while (bytes % block_bytes > bytes / 64 || bytes / block_bytes > UINT16_MAX) bytes += page;
@@ -33,8 +34,8 @@ void slabs_start(void)
         shape->reciprocal = (uint32_t)((((uint64_t)1 << 32) + block_bytes - 1) / block_bytes);
         words = ((size_t)shape->block_count + 63) / 64;
         shape->word_count = (uint16_t)words;
-        shape->record_bytes =
-            (uint16_t)round_up(sizeof(struct slab) + words * sizeof(uint64_t) * (CHECKED ? 2 : 1), META_UNIT_BYTES);
+        shape->record_bytes = (uint16_t)round_up(
+            sizeof(struct slab) + words * sizeof(uint64_t) * (CHECKED ? 2 : 1), META_UNIT_BYTES);
     }
 }
 
@@ -183,12 +184,13 @@ void slab_check(const struct slab *slab)
     require(slab->block_count == shape->block_count);
     for (unsigned word = 0; word < shape->word_count; word++) {
         set += bit_count(slab->free[word]);
-        require(word >= slab->hint || slab->free[word] == 0);                            /* S4 */
+        require(word >= slab->hint || slab->free[word] == 0); /* S4 */
     }
-    require(set == slab->free_count);                                                    /* S1 */
+    require(set == slab->free_count); /* S1 */
     if (slab->block_count % 64 != 0)
-        require((slab->free[shape->word_count - 1] & bits_from(slab->block_count % 64)) == 0);    /* S2 */
-    require(slab->listed == (slab->free_count > 0));                                     /* S3 */
+        require((slab->free[shape->word_count - 1] & bits_from(slab->block_count % 64))
+                == 0);                               /* S2 */
+    require(slab->listed == (slab->free_count > 0)); /* S3 */
     require(page_record(slab->page)->slab == slab_number(slab));
     require(slab->base == page_address(slab->page));
 }

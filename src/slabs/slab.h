@@ -25,31 +25,31 @@
 #include "size_class.h"
 
 struct slab {
-    char *base;                 /* address of block 0 */
-    uint32_t page;              /* first page of the run */
-    uint32_t next, previous;    /* S3: numbers of the neighbours on the partial list; 0: none */
+    char *base;              /* address of block 0 */
+    uint32_t page;           /* first page of the run */
+    uint32_t next, previous; /* S3: numbers of the neighbours on the partial list; 0: none */
     uint16_t block_count;
-    uint16_t free_count;        /* S1 */
-    uint16_t hint;              /* S4 */
+    uint16_t free_count; /* S1 */
+    uint16_t hint;       /* S4 */
     uint16_t arena;
     uint8_t class_index;
-    uint8_t listed;             /* on the partial list */
+    uint8_t listed; /* on the partial list */
     uint16_t unused;
     uint64_t free[];
 };
 
 /* What the slabs of a class look like; depends on the page size. */
 struct slab_shape {
-    uint32_t bytes;             /* of the run */
-    uint32_t span_bytes;        /* of the blocks in it */
-    uint32_t reciprocal;        /* 2^32 / block size, rounded up: divides offsets exactly */
+    uint32_t bytes;      /* of the run */
+    uint32_t span_bytes; /* of the blocks in it */
+    uint32_t reciprocal; /* 2^32 / block size, rounded up: divides offsets exactly */
     uint16_t block_bytes;
     uint16_t block_count;
-    uint16_t word_count;        /* of the bitmap */
+    uint16_t word_count; /* of the bitmap */
     uint16_t record_bytes;
 };
 
-extern PRIVATE struct slab_shape slab_shape[CLASS_COUNT];      /* constant after slabs_start */
+extern PRIVATE struct slab_shape slab_shape[CLASS_COUNT]; /* constant after slabs_start */
 
 void slabs_start(void);
 

@@ -7,7 +7,10 @@
 
 enum { PRINT_LINE_BYTES = 120, LABEL_COLUMNS = 26, NUMBER_COLUMNS = 18 };
 
-struct print_line { char text[PRINT_LINE_BYTES]; size_t used; };
+struct print_line {
+    char text[PRINT_LINE_BYTES];
+    size_t used;
+};
 
 static void line_add(struct print_line *line, const char *text)
 {
@@ -38,7 +41,8 @@ static void line_out(struct print_line *line, const struct print_sink *sink)
     line->used = 0;
 }
 
-static void number_out(const struct print_sink *sink, const char *label, uint64_t value, const char *note)
+static void number_out(const struct print_sink *sink, const char *label, uint64_t value,
+                       const char *note)
 {
     struct print_line line = { .used = 0 };
 
@@ -52,7 +56,8 @@ static void number_out(const struct print_sink *sink, const char *label, uint64_
 
 void stats_print_to(const struct prairie_stats *stats, const struct print_sink *sink)
 {
-    static const char title[] = "prairie: statistics of prairie " PRAIRIE_VERSION " (bytes unless said otherwise)\n";
+    static const char title[] =
+        "prairie: statistics of prairie " PRAIRIE_VERSION " (bytes unless said otherwise)\n";
 
     sink->write(sink->context, title, sizeof title - 1);
     number_out(sink, "allocated", stats->allocated, "blocks that the program holds");

@@ -27,7 +27,8 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
         size_t capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
         size_t blocks = RELAXED_LOAD(cache->rack[class_index].spare_count);
 
-        if (top <= limit && (size_t)(limit - top) <= capacity) blocks += capacity - (size_t)(limit - top);
+        if (top <= limit && (size_t)(limit - top) <= capacity)
+            blocks += capacity - (size_t)(limit - top);
         stats->cached += blocks * class_bytes[class_index];
     }
 }
@@ -40,7 +41,8 @@ static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, un
     stats->allocated += (slab_blocks - shelf->slab_free_blocks) * block_bytes;
     stats->active += shelf->slab_count * slab_shape[class_index].bytes;
     stats->cached += ((size_t)shelf->depot.full_count * magazine_capacity(class_index)
-                      + shelf->depot.opened_count) * block_bytes;
+                      + shelf->depot.opened_count)
+                   * block_bytes;
     stats->slab_fills += shelf->fills;
     stats->slab_drains += shelf->drains;
 }
@@ -86,7 +88,7 @@ PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
     if (struct_bytes != sizeof *stats) return false;
     __builtin_memset(stats, 0, sizeof *stats);
     stats->struct_bytes = struct_bytes;
-    if (!heap_start()) return true;             /* nothing is there: all zero */
+    if (!heap_start()) return true; /* nothing is there: all zero */
     for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
         if (arena != NULL) add_arena(stats, arena);

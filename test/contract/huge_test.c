@@ -4,10 +4,16 @@
 
 #define GIB ((size_t)1 << 30)
 
+/* Rows that the machine had memory for. Without any the whole program counts as skipped. */
+static int served_count;
+
 /* Skips the row when the machine says no, which it may; a refusal still has to be a clean one. */
 static void *take_or_skip(void *block)
 {
-    if (block != NULL) return block;
+    if (block != NULL) {
+        served_count++;
+        return block;
+    }
     assert_int_equal(errno, ENOMEM);
     skip();
     return NULL;
@@ -107,5 +113,7 @@ int main(void)
                                   .align_bytes = align,
                                   .bytes = 4 * GIB + align },
                   "aligned_alloc(%zu, %zu)", align, 4 * GIB + align);
-    return checks_run("contract huge");
+    int result = checks_run("contract huge");
+    if (result == 0 && served_count == 0) skip_test("no block beyond 4 GiB was served");
+    return result;
 }

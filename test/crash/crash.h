@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-enum { CROWD_COUNT = 2000 };
+enum { CROWD_COUNT = 20000 };
 
 static void *crowd_block[CROWD_COUNT];
 

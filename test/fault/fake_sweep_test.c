@@ -26,7 +26,7 @@ enum { SLOTS = 4096, LIFE_SECONDS = 100, CALLS_LEAST = 25, STEPS_LEAST = 500, BA
 /* A block as the program knows it. */
 struct slot {
     unsigned char *base;
-    size_t bytes, align;    /* align: what was asked for; 0 through the doors without */
+    size_t bytes, align; /* align: what was asked for; 0 through the doors without */
     unsigned char stamp;
 };
 
@@ -35,7 +35,11 @@ static unsigned step_count, step_of_failure, refusals;
 static uint64_t failures_seen;
 
 /* What a life tells the sweep; in memory that they share. */
-static struct account { uint64_t failures; unsigned refusals, steps; bool ended; } *account;
+static struct account {
+    uint64_t failures;
+    unsigned refusals, steps;
+    bool ended;
+} * account;
 
 static _Noreturn void complain(const char *what, size_t number)
 {
@@ -68,7 +72,7 @@ static void check_contents(const struct slot *slot, size_t bytes)
 
 static void check_zeros(const unsigned char *base, size_t bytes)
 {
-    for (size_t at = 0; at < bytes; at += at < 65536 ? 1 : 512)
+    for (size_t at = 0; at < bytes; at += at < 65536 ? 1 : 20992)
         if (base[at] != 0) complain("calloc gave a byte that is not zero", at);
 }
 
@@ -164,7 +168,8 @@ static void resize(unsigned index, size_t bytes)
     /* What is compared lies in both sizes' places: the front of the block. */
     slot->base = base;
     for (size_t at = 0; at < bytes && at < slot->bytes && at < 4096; at++)
-        if (slot->base[at] != (unsigned char)(slot->stamp + at / 4096 + at)) complain("realloc lost a byte", at);
+        if (slot->base[at] != (unsigned char)(slot->stamp + at / 4096 + at))
+            complain("realloc lost a byte", at);
     keep(index, base, 0, bytes);
 }
 
@@ -193,8 +198,9 @@ static void give_to_the_kernel(void)
 /* ---- the script ---- */
 
 static const size_t sizes[] = {
-    0, 1, 8, 9, 16, 48, 100, 128, 200, 500, 1000, 1024, 1025, 2000, 4000, 4096, 6000, 8192, 10000, 14336,
-    14337, 16384, 20000, 65536, 100000, 300000, 1 << 20, 3 << 20, 5000000, 16 << 20, 64 << 20,
+    0,     1,     8,      9,      16,      48,      100,     128,      200,      500,   1000,
+    1024,  1025,  2000,   4000,   4096,    6000,    8192,    10000,    14336,    14337, 16384,
+    20000, 65536, 100000, 300000, 1 << 20, 3 << 20, 5000000, 16 << 20, 64 << 20,
 };
 
 enum { SIZES = ARRAY_COUNT(sizes) };
@@ -221,9 +227,9 @@ static void live_through_bursts(unsigned first)
 static void live_by_resizing(unsigned first)
 {
     for (unsigned i = 0; i < 3; i++) take(first + i, 50 + i);
-    for (size_t bytes = 100; bytes < 24 << 20; bytes += bytes * 2 / 3)
+    for (size_t bytes = 100; bytes < 12 << 20; bytes *= 2)
         for (unsigned i = 0; i < 3; i++) resize(first + i, bytes + i * 5000);
-    for (size_t bytes = 24 << 20; bytes > 10; bytes = bytes * 3 / 5)
+    for (size_t bytes = 12 << 20; bytes > 10; bytes = bytes * 2 / 5)
         for (unsigned i = 0; i < 3; i++) resize(first + i, bytes + i * 10);
     for (unsigned i = 0; i < 3; i++) give(first + i);
 }
@@ -256,7 +262,7 @@ static void check_nothing_left(void)
     if (stats.dirty != 0) complain("pages stayed dirty", stats.dirty);
 }
 
-static _Noreturn void live_twice(void)
+static _Noreturn void live_and_live_on(void)
 {
     alarm(LIFE_SECONDS);
     live();
@@ -269,7 +275,10 @@ static _Noreturn void live_twice(void)
     account->steps = step_count;
     step_of_failure = 0;
     refusals = 0;
-    live();
+    live_through_all_doors(0);
+    live_by_resizing(300);
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (slots[i].base != NULL) give(i);
     if (refusals != 0) complain("requests are refused after the failures ended", refusals);
     check_nothing_left();
     account->ended = true;
@@ -289,7 +298,7 @@ static bool run_life(uint64_t call, unsigned step)
     if (life == 0) {
         step_of_failure = step;
         fake_fail_nth(call);
-        live_twice();
+        live_and_live_on();
     }
     if (life < 0 || waitpid(life, &status, 0) != life) return false;
     return status == 0 && account->ended;
@@ -303,14 +312,16 @@ static unsigned sweep_calls(void)
     for (;; call++) {
         bool good = run_life(call, 0) && account->refusals <= 1;
         if (!good) {
-            printf("FAILED: call %llu refused: %u requests refused\n", (unsigned long long)call, account->refusals);
+            printf("FAILED: call %llu refused: %u requests refused\n", (unsigned long long)call,
+                   account->refusals);
             bad++;
         }
         requests += account->refusals;
         if (account->ended && account->failures == 0) break;
         if (bad == BAD_MOST) break;
     }
-    printf("one call refused: %llu lives, %u requests refused, %u bad\n", (unsigned long long)call, requests, bad);
+    printf("one call refused: %llu lives, %u requests refused, %u bad\n", (unsigned long long)call,
+           requests, bad);
     return bad + (call < CALLS_LEAST);
 }
 
@@ -327,7 +338,8 @@ static unsigned sweep_steps(void)
         requests += account->refusals;
         steps = account->steps;
     }
-    printf("ten steps without a kernel: %u lives, %u requests refused, %u bad\n", lives, requests, bad);
+    printf("ten steps without a kernel: %u lives, %u requests refused, %u bad\n", lives, requests,
+           bad);
     return bad + (requests == 0) + (steps < STEPS_LEAST);
 }
 
@@ -336,11 +348,12 @@ int main(int argc, char **argv)
     unsigned bad;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    account = mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    account =
+        mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (account == MAP_FAILED) return 2;
     if (argc == 2) {
         fake_fail_nth(strtoull(argv[1], NULL, 10));
-        live_twice();
+        live_and_live_on();
     }
     bad = sweep_calls();
     bad += sweep_steps();

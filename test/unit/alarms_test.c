@@ -23,19 +23,28 @@ static void an_early_end(void **state) { (void)state, _exit(7); }
 
 static void no_abort(void **state) { (void)state, expect_abort(live, ""); }
 static void no_words(void **state) { (void)state, expect_abort(abort_silently, ""); }
-static void other_words(void **state) { (void)state, expect_abort(abort_with_words, "prairie: those"); }
-static void two_lines(void **state) { (void)state, expect_abort(speak_twice_and_abort, "prairie: "); }
+static void other_words(void **state)
+{
+    (void)state, expect_abort(abort_with_words, "prairie: those");
+}
+static void two_lines(void **state)
+{
+    (void)state, expect_abort(speak_twice_and_abort, "prairie: ");
+}
 static void no_fault(void **state) { (void)state, expect_fault(abort_silently); }
 static void no_silence(void **state) { (void)state, expect_survival(speak); }
 static void no_survival(void **state) { (void)state, expect_survival(end_with_a_code); }
 static void a_wrong_byte(void **state) { (void)state, assert_true(all_bytes_are("\0\0\1", 0, 3)); }
-static void a_wrong_first_byte(void **state) { (void)state, assert_true(all_bytes_are("\1", 0, 1)); }
+static void a_wrong_first_byte(void **state)
+{
+    (void)state, assert_true(all_bytes_are("\1", 0, 1));
+}
 
 static const struct unit_test alarms[] = {
-    UNIT_TEST(an_assertion), UNIT_TEST(a_signal),     UNIT_TEST(an_abort),
-    UNIT_TEST(an_early_end), UNIT_TEST(no_abort),     UNIT_TEST(no_words),
-    UNIT_TEST(other_words),  UNIT_TEST(two_lines),    UNIT_TEST(no_fault),
-    UNIT_TEST(no_silence),   UNIT_TEST(no_survival),  UNIT_TEST(a_wrong_byte),
+    UNIT_TEST(an_assertion),       UNIT_TEST(a_signal),    UNIT_TEST(an_abort),
+    UNIT_TEST(an_early_end),       UNIT_TEST(no_abort),    UNIT_TEST(no_words),
+    UNIT_TEST(other_words),        UNIT_TEST(two_lines),   UNIT_TEST(no_fault),
+    UNIT_TEST(no_silence),         UNIT_TEST(no_survival), UNIT_TEST(a_wrong_byte),
     UNIT_TEST(a_wrong_first_byte),
 };
 
@@ -50,5 +59,5 @@ int main(void)
         silent++;
     }
     fflush(NULL);
-    _exit(silent != 0);             /* what failing tests allocate is lost on purpose */
+    _exit(silent != 0); /* what failing tests allocate is lost on purpose */
 }

@@ -14,7 +14,8 @@ static void check_block(char *block, size_t align, size_t size)
 
 static void every_alignment_with_every_kind_of_size(void **state)
 {
-    static const size_t sizes[] = { 0, 1, 7, 8, 15, 16, 17, 63, 64, 100, 128, 1000, 1024, 1025, 4095, 4096,
+    static const size_t sizes[] = { 0,    1,    7,     8,     15,     16,     17,   63,
+                                    64,   100,  128,   1000,  1024,   1025,   4095, 4096,
                                     4097, 8192, 14336, 14337, 100000, 1 << 20 };
 
     (void)state;
@@ -59,7 +60,9 @@ static void absurd_alignments_are_refused(void **state)
 
 static void odd_alignments(void **state)
 {
-    static const size_t odd[] = { 0, 3, 5, 6, 7, 9, 24, 100, 4095, SIZE_MAX, SIZE_MAX - 1, (SIZE_MAX >> 1) + 2 };
+    static const size_t odd[] = {
+        0, 3, 5, 6, 7, 9, 24, 100, 4095, SIZE_MAX, SIZE_MAX - 1, (SIZE_MAX >> 1) + 2
+    };
     void *block;
 
     (void)state;
@@ -73,12 +76,15 @@ static void odd_alignments(void **state)
         assert_int_equal(errno, 4711);
         assert_ptr_equal(block, &block);
         errno = 0;
-        block = prairie_memalign(odd[i], 100);              /* rounds up instead */
+        block = prairie_memalign(odd[i], 100); /* rounds up instead */
         if (odd[i] > (SIZE_MAX >> 1) + 1) {
             assert_null(block);
             assert_int_equal(errno, EINVAL);
         } else {
-            check_block(block, odd[i] == 0 ? 1 : (size_t)1 << (highest_bit(odd[i]) + !is_power_of_two(odd[i])), 100);
+            check_block(block,
+                        odd[i] == 0 ? 1
+                                    : (size_t)1 << (highest_bit(odd[i]) + !is_power_of_two(odd[i])),
+                        100);
             prairie_free(block);
         }
     }
@@ -116,7 +122,8 @@ static void pages_from_valloc(void)
         check_block(block, page_size_to_try, size);
         prairie_free(block);
         block = prairie_pvalloc(size);
-        check_block(block, page_size_to_try, max_size(round_up(size, page_size_to_try), page_size_to_try));
+        check_block(block, page_size_to_try,
+                    max_size(round_up(size, page_size_to_try), page_size_to_try));
         prairie_free(block);
     }
     errno = 0;
@@ -146,7 +153,8 @@ static void aligned_blocks_are_reused(void **state)
     (void)state;
     for (unsigned round = 0; round < 200; round++) {
         void *blocks[20];
-        for (unsigned i = 0; i < 20; i++) blocks[i] = prairie_aligned_alloc((size_t)1 << (4 + i % 16), 70000);
+        for (unsigned i = 0; i < 20; i++)
+            blocks[i] = prairie_aligned_alloc((size_t)1 << (4 + i % 16), 70000);
         for (unsigned i = 0; i < 20; i++) prairie_free(blocks[(i * 7) % 20]);
         if (round == 20) open = plain.open_bytes;
     }

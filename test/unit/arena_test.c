@@ -56,7 +56,7 @@ static void a_fill_hands_out_ascending_addresses(void **state)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         got = fill(0, class_index, slots, 100);
         assert_int_equal(got, min_size(100, slab_shape[class_index].block_count));
-        for (unsigned i = got; i > 1; i--)      /* the top is handed out first */
+        for (unsigned i = got; i > 1; i--) /* the top is handed out first */
             assert_ptr_equal(slots[i - 1], (char *)slots[i] + class_bytes[class_index]);
         for (unsigned i = 1; i <= got; i++)
             assert_ptr_equal(slab_of(slots[i], class_index)->arena, 0);
@@ -145,13 +145,13 @@ static void each_arena_takes_its_own(void **state)
     start_arenas(3);
     for (unsigned i = 0; i < 3; i++) fill_all(i, small_class(), slots[i], 4);
     for (unsigned i = 0; i < 12; i++) mixed[i] = slots[i % 3][1 + i / 3];
-    mixed[12] = mixed[13] = NULL;                       /* M3 */
+    mixed[12] = mixed[13] = NULL; /* M3 */
     for (unsigned i = 0; i < 12; i++)
         assert_ptr_equal(arena_of_block(small_class(), mixed[i]), arenas[i % 3]);
     assert_null(arena_of_block(small_class(), NULL));
 
     assert_int_equal(drain(1, small_class(), mixed, 14), 8);
-    for (unsigned i = 0; i < 8; i++)                    /* the others, in their old order */
+    for (unsigned i = 0; i < 8; i++) /* the others, in their old order */
         assert_ptr_equal(mixed[i], slots[i % 2 ? 2 : 0][1 + i / 2]);
     assert_int_equal(drain(1, small_class(), mixed, 8), 8);
     assert_int_equal(drain(2, small_class(), mixed, 8), 4);
@@ -259,8 +259,9 @@ static void break_and_walk(void)
 static void broken_invariants_are_found(void **state)
 {
     static void (*const harms[])(void) = {
-        a1_of_another_arena, a1_of_another_class, a1_a_link_back, a_slab_too_many_counted,
-        a_free_block_too_many_counted, fewer_slabs_than_listed, a_slab_dropped_from_the_list,
+        a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
+        a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
+        a_slab_dropped_from_the_list,
     };
     static void *slots[MANY + 1];
     unsigned in_slab;
@@ -269,7 +270,8 @@ static void broken_invariants_are_found(void **state)
     start_arenas(2);
     shelf_of_harm = &arenas[0]->shelf[small_class()];
     in_slab = slab_shape[small_class()].block_count;
-    fill_all(0, small_class(), slots, 3 * in_slab);     /* three full slabs, then a block of each back */
+    fill_all(0, small_class(), slots,
+             3 * in_slab); /* three full slabs, then a block of each back */
     for (unsigned i = 0; i < 3; i++) (void)drain(0, small_class(), slots + 1 + i * in_slab, 1);
     assert_int_equal(shelf_of_harm->partial_count, 3);
     break_it = leave_it_alone;
@@ -283,7 +285,7 @@ static void broken_invariants_are_found(void **state)
 static void fill_unlocked(void)
 {
     void *slots[2];
-    (void)arena_fill(arenas[0], 1, slots, 1);
+    (void)arena_fill(arenas[0], 1, slots, 1, true);
 }
 static void drain_unlocked(void) { (void)arena_drain(arenas[0], 1, NULL, 0); }
 static void walk_unlocked(void) { arena_check(arenas[0]); }
@@ -297,26 +299,85 @@ static void calls_without_the_lock_abort(void **state)
     expect_abort(walk_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
 }
 
-static void fork_takes_and_remakes_all_locks(void **state)
+static unsigned locks_visited;
+static uint32_t last_rank;
+
+static void visit_in_order(struct lock *lock)
+{
+    assert_true(lock->rank >= last_rank);
+    last_rank = lock->rank;
+    locks_visited++;
+}
+
+static void every_lock_is_visited_in_order(void **state)
 {
     (void)state;
     start_arenas(5);
-    arenas_lock();
-    for (unsigned i = 0; i < 5; i++) assert_true(lock_is_mine(&arenas[i]->lock));
-    arenas_unlock();
-    for (unsigned i = 0; i < 5; i++) assert_false(lock_is_mine(&arenas[i]->lock));
-    arenas_lock();
-    arenas_remake();
-    for (unsigned i = 0; i < 5; i++) assert_true(lock_try(&arenas[i]->lock));
-    for (unsigned i = 0; i < 5; i++) lock_give(&arenas[i]->lock);
+    arenas_each_lock(visit_in_order);
+    assert_int_equal(locks_visited, 1 + 5);
+    assert_int_equal(last_rank, LOCK_ARENA);
+}
+
+/* ---- growth that is not allowed ---- */
+
+static unsigned fill_without_growth(void **slots, unsigned wanted)
+{
+    unsigned got;
+
+    lock_take(&arenas[0]->lock);
+    got = arena_fill(arenas[0], small_class(), slots, wanted, false);
+    lock_give(&arenas[0]->lock);
     check_arenas();
+    return got;
+}
+
+static void a_fill_may_be_kept_from_growing_the_region(void **state)
+{
+    void *slots[SLOTS_MAX];
+    size_t open;
+
+    (void)state;
+    start_arenas(1);
+    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(fill_without_growth(slots, 5), 0);
+    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(fill(0, small_class(), slots, 5), 5);
+    open = plain.open_bytes;
+    while (fill_without_growth(slots, 100) != 0) {} /* what is open is used */
+    assert_int_equal(plain.open_bytes, open);
+    assert_true(run_lease_would_grow(slab_shape[small_class()].bytes >> plain.page_shift));
+}
+
+/* Records of closed slabs wait for the next ones, a limited number of them. */
+static void records_of_closed_slabs_are_kept(void **state)
+{
+    static void *slots[64 * MANY + 1];
+    const struct shelf *shelf;
+    unsigned class_index = CLASS_COUNT - 1, count;
+
+    (void)state;
+    start_arenas(1);
+    shelf = &arenas[0]->shelf[class_index];
+    for (unsigned slabs = 1; slabs <= 100; slabs += 33) {
+        count = slabs * slab_shape[class_index].block_count;
+        fill_all(0, class_index, slots, count);
+        assert_int_equal(drain(0, class_index, slots + 1, count), 0);
+        assert_in_range(shelf->closed_count, min_size(slabs, CLOSED_MAX) - 1, CLOSED_MAX);
+    }
+    assert_int_equal(shelf->closed_count, CLOSED_MAX);
+    count = 10 * slab_shape[class_index].block_count;
+    fill_all(0, class_index, slots, count);
+    assert_in_range(shelf->closed_count, CLOSED_MAX - 10, CLOSED_MAX - 9);
 }
 
 /* ---- random fills and drains ---- */
 
 static void random_blocks_of_several_arenas(void **state)
 {
-    static struct { void *block; unsigned class_index; } held[2000];
+    static struct {
+        void *block;
+        unsigned class_index;
+    } held[2000];
     unsigned count = 0;
 
     (void)state;
@@ -327,7 +388,8 @@ static void random_blocks_of_several_arenas(void **state)
 
         if (random_below(20) == 0) fake_fail_nth(1);
         if (count < 1800 && random_below(2) == 0) {
-            got = fill((unsigned)random_below(3), class_index, slots, (unsigned)(1 + random_below(60)));
+            got = fill((unsigned)random_below(3), class_index, slots,
+                       (unsigned)(1 + random_below(60)));
             for (unsigned i = 1; i <= got; i++, count++) {
                 held[count].block = slots[i];
                 held[count].class_index = class_index;
@@ -337,7 +399,8 @@ static void random_blocks_of_several_arenas(void **state)
             class_index = held[random_below(count)].class_index;
             for (unsigned i = count; i-- > 0 && got < 60;) {
                 if (held[i].class_index != class_index || random_below(2) == 0) continue;
-                assert_true(all_bytes_are(held[i].block, (unsigned char)class_index, class_bytes[class_index]));
+                assert_true(all_bytes_are(held[i].block, (unsigned char)class_index,
+                                          class_bytes[class_index]));
                 slots[got++] = held[i].block;
                 held[i] = held[--count];
             }
@@ -359,4 +422,6 @@ UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_
           UNIT_TEST(empty_slabs_are_closed_but_for_the_last), UNIT_TEST(each_arena_takes_its_own),
           UNIT_TEST(all_arenas_drain_at_once), UNIT_TEST(misuse_is_told_with_its_address),
           UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort),
-          UNIT_TEST(fork_takes_and_remakes_all_locks), UNIT_TEST(random_blocks_of_several_arenas))
+          UNIT_TEST(every_lock_is_visited_in_order),
+          UNIT_TEST(a_fill_may_be_kept_from_growing_the_region),
+          UNIT_TEST(records_of_closed_slabs_are_kept), UNIT_TEST(random_blocks_of_several_arenas))

@@ -69,7 +69,7 @@ static void units_and_extremes(void **state)
 {
     (void)state;
     assert_true(KiB * KiB == MiB && MiB * KiB == GiB && GiB * KiB == TiB && TiB == 1099511627776);
-    assert_true(2 * KiB / KiB == 2);            /* the macros bind as one */
+    assert_true(2 * KiB / KiB == 2); /* the macros bind as one */
     assert_true(min_size(3, SIZE_MAX) == 3 && min_size(SIZE_MAX, 3) == 3);
     assert_true(max_size(3, SIZE_MAX) == SIZE_MAX && max_size(SIZE_MAX, 3) == SIZE_MAX);
 }

@@ -31,7 +31,7 @@ static struct arena *choose(struct arena *last)
 
 /* ---- a thread that holds an arena ---- */
 
-static uint32_t held, release;         /* atomic */
+static uint32_t held, release; /* atomic */
 
 static void *hold_arena(void *arena)
 {
@@ -73,7 +73,7 @@ static void the_first_threads_are_spread(void **state)
     start();
     fake_core_current(2);
     for (unsigned i = 0; i < ARENAS; i++) assert_int_equal(choose(NULL)->index, i);
-    for (unsigned i = 0; i < 3; i++) assert_int_equal(choose(NULL)->index, 2);  /* then by core */
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(choose(NULL)->index, 2); /* then by core */
     fake_core_current(1001);
     assert_int_equal(choose(NULL)->index, 1001 % ARENAS);
 }
@@ -153,7 +153,7 @@ static void without_memory_the_first_arena_serves_all(void **state)
     use_up_metadata();
     assert_null(choose(NULL));
     fake_fail_all(false);
-    assert_int_equal(choose(NULL)->index, 1);           /* the second turn */
+    assert_int_equal(choose(NULL)->index, 1); /* the second turn */
     assert_non_null(arena_at(0));
     use_up_metadata();
     assert_int_equal(choose(NULL)->index, 0);

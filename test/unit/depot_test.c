@@ -25,7 +25,7 @@ static void **full_magazine(unsigned arena)
     return magazine;
 }
 
-static void **to_drain;         /* what the last trade gave instead of an empty one */
+static void **to_drain; /* what the last trade gave instead of an empty one */
 
 /* Trades a full magazine for an empty one; NULL: for a full one, which is in to_drain. */
 static void **bring(unsigned arena, void **full)
@@ -94,7 +94,7 @@ static void an_empty_depot_has_nothing(void **state)
     start_arenas(1);
     mine = empty_magazine();
     assert_null(fetch(0, mine));
-    assert_int_equal(depot_of(0)->empty_count, 0);      /* and takes nothing */
+    assert_int_equal(depot_of(0)->empty_count, 0); /* and takes nothing */
     assert_int_equal(arenas[0]->trades, 0);
 }
 
@@ -110,14 +110,14 @@ static void what_is_brought_can_be_fetched(void **state)
     assert_non_null(empty);
     assert_ptr_not_equal(empty, full);
     assert_int_equal(depot_of(0)->full_count, 1);
-    assert_null(empty[0]);                              /* M1 */
+    assert_null(empty[0]); /* M1 */
     again = fetch(0, empty);
     assert_ptr_equal(again, full);
-    assert_null(again[0]);                              /* M1 */
+    assert_null(again[0]); /* M1 */
     assert_memory_equal(again + 1, copy + 1, capacity() * sizeof(void *));
     assert_int_equal(depot_of(0)->full_count, 0);
     assert_int_equal(depot_of(0)->empty_count, 1);
-    assert_ptr_equal(bring(0, again), empty);           /* traded, not made anew */
+    assert_ptr_equal(bring(0, again), empty); /* traded, not made anew */
     assert_int_equal(arenas[0]->trades, 3);
 }
 
@@ -156,7 +156,7 @@ static void no_memory_for_an_empty_one_gives_a_full_one(void **state)
     fake_fail_all(true);
     while (meta_take(magazine_bytes(capacity())) != NULL) {}
     assert_null(bring(0, full));
-    assert_ptr_equal(to_drain, full);               /* there was none but this */
+    assert_ptr_equal(to_drain, full); /* there was none but this */
     assert_int_equal(depot_of(0)->full_count, 0);
     fake_fail_all(false);
     assert_non_null(bring(0, full));
@@ -178,7 +178,7 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
     assert_null(bring(0, full));
     assert_ptr_equal(to_drain, full);
     assert_int_equal(depot_of(0)->full_count, 0);
-    fill_all(1, test_class() + 1, slots, 1);            /* any arena, any class */
+    fill_all(1, test_class() + 1, slots, 1); /* any arena, any class */
     assert_non_null(bring(0, full));
 }
 
@@ -230,10 +230,10 @@ static void clearing_gives_everything_back(void **state)
 
     (void)state;
     start_arenas(3);
-    used = meta.used_bytes;
+    used = meta_bytes_without_spares();
     for (unsigned i = 0; i < 3; i++) {
         (void)meta_give(bring(i, mixed_magazine()), magazine_bytes(capacity()));
-        (void)bring(i, full_magazine(i));               /* leaves an empty one with us */
+        (void)bring(i, full_magazine(i)); /* leaves an empty one with us */
     }
     (void)fetch_some(1, slots, 2);
     arenas_drain(test_class(), slots + 1, 2);
@@ -247,7 +247,7 @@ static void clearing_gives_everything_back(void **state)
     }
     assert_int_equal(run_used_pages(), 0);
     /* All records are back but those of the three empty ones that we hold. */
-    assert_int_equal(meta.used_bytes - used,
+    assert_int_equal(meta_bytes_without_spares() - used,
                      3 * round_up(magazine_bytes(capacity()), META_UNIT_BYTES));
 }
 
@@ -262,7 +262,7 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
     while (bring(0, full_magazine(0)) != NULL) count++;
     drain_magazine(to_drain);
     assert_true(count > 0);
-    (void)arenas_drain_unneeded();                      /* learns how many there are */
+    (void)arenas_drain_unneeded(); /* learns how many there are */
     before = depot_of(0)->full_count;
     empty = empty_magazine();
     for (unsigned i = 0; i < before; i++) {
@@ -303,16 +303,16 @@ static void (*break_it)(void);
 static void break_and_walk(void)
 {
     break_it();
-    arenas_lock();
+    arenas_each_lock(take_one);
     arenas_check();
-    arenas_unlock();
+    arenas_each_lock(give_one);
 }
 
 static void broken_invariants_are_found(void **state)
 {
     static void (*const harms[])(void) = {
-        d1_a_full_one_too_many, d1_an_empty_one_too_few, d1_a_full_one_lost,
-        d2_a_block_of_another_class, d2_a_foreign_block, d3_an_opened_count_without_one,
+        d1_a_full_one_too_many,           d1_an_empty_one_too_few,   d1_a_full_one_lost,
+        d2_a_block_of_another_class,      d2_a_foreign_block,        d3_an_opened_count_without_one,
         d3_an_opened_one_without_a_count, d3_a_foreign_block_opened,
     };
     void *slots[SLOTS_MAX];
@@ -352,9 +352,9 @@ static void calls_without_the_lock_abort(void **state)
     expect_abort(some_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
 }
 
-UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes), UNIT_TEST(an_empty_depot_has_nothing),
-          UNIT_TEST(what_is_brought_can_be_fetched), UNIT_TEST(a_depot_is_bounded),
-          UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
+UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
+          UNIT_TEST(an_empty_depot_has_nothing), UNIT_TEST(what_is_brought_can_be_fetched),
+          UNIT_TEST(a_depot_is_bounded), UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
           UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
           UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
           UNIT_TEST(clearing_gives_everything_back),

@@ -43,7 +43,7 @@ static void committed_memory_reads_as_zero(void **state)
     assert_false(fake_is_committed(part(1, 2).base, 2 * PAGE));
     assert_true(all_bytes_are(part(2, 3).base, 0, 3 * PAGE));
     memset(part(2, 3).base, 7, 3 * PAGE);
-    assert_true(os_commit(part(1, 3)));                 /* a second commit keeps what is there */
+    assert_true(os_commit(part(1, 3))); /* a second commit keeps what is there */
     assert_int_equal(fake_committed_bytes(), 4 * PAGE);
     assert_true(all_bytes_are(part(2, 3).base, 7, 3 * PAGE));
     expect_fault(read_the_first);
@@ -198,7 +198,10 @@ static void late_page_size(void) { fake_page_bytes(16 * KiB); }
 
 static void impossible_calls_abort(void **state)
 {
-    static const struct { void (*call)(void); const char *complaint; } calls[] = {
+    static const struct {
+        void (*call)(void);
+        const char *complaint;
+    } calls[] = {
         { commit_too_much, "a commit outside" },
         { commit_nothing, "a commit outside" },
         { commit_elsewhere, "a commit outside" },
@@ -227,7 +230,7 @@ static void impossible_calls_abort(void **state)
         snprintf(line, sizeof line, "fake kernel: %s", calls[i].complaint);
         expect_abort(calls[i].call, line);
     }
-    fake_fail_all(true);                    /* the impossible is impossible on a bad day too */
+    fake_fail_all(true); /* the impossible is impossible on a bad day too */
     expect_abort(purge_the_reserved, "fake kernel: a purge of memory");
     expect_abort(move_to_the_reserved, "fake kernel: a move to memory");
 }
@@ -242,10 +245,10 @@ static void count_sleep(void) { sleeps++; }
 static void *sleep_twice(void *unused)
 {
     bodies_run++;
-    assert_false(os_thread_start(sleep_twice));             /* one at a time */
+    assert_false(os_thread_start(sleep_twice)); /* one at a time */
     os_sleep(&word_of_sleep, 0, 500);
     os_sleep(&word_of_sleep, 0, 700);
-    os_sleep(&word_of_sleep, 1, 900);                       /* the word has changed: no sleep */
+    os_sleep(&word_of_sleep, 1, 900); /* the word has changed: no sleep */
     return unused;
 }
 
@@ -284,7 +287,7 @@ static void errno_is_kept_by_all(void **state)
     assert_true(os_move(part(0, 1), part(1, 1)));
     os_release(range);
     port_wait(&word_of_sleep, 1);
-    port_wake((uint32_t *)(uintptr_t)&word_of_sleep);
+    port_wake((uint32_t *)(uintptr_t)&word_of_sleep, 1);
     port_write_error("", 0);
     assert_int_equal(errno, 4711);
 }
@@ -292,7 +295,7 @@ static void errno_is_kept_by_all(void **state)
 UNIT_MAIN(UNIT_TEST(reserved_memory_cannot_be_touched), UNIT_TEST(committed_memory_reads_as_zero),
           UNIT_TEST(alignments_are_kept), UNIT_TEST(pages_may_be_larger),
           UNIT_TEST(purging_leaves_zeros_or_what_was_asked_for), UNIT_TEST(closing_undoes_a_commit),
-          UNIT_TEST(moving_leaves_zeros),
-          UNIT_TEST(the_nth_call_fails_once), UNIT_TEST(kinds_fail_until_they_are_let_go),
-          UNIT_TEST(limits_are_limits), UNIT_TEST(impossible_calls_abort),
-          UNIT_TEST(the_clock_and_the_thread_wait_for_the_test), UNIT_TEST(errno_is_kept_by_all))
+          UNIT_TEST(moving_leaves_zeros), UNIT_TEST(the_nth_call_fails_once),
+          UNIT_TEST(kinds_fail_until_they_are_let_go), UNIT_TEST(limits_are_limits),
+          UNIT_TEST(impossible_calls_abort), UNIT_TEST(the_clock_and_the_thread_wait_for_the_test),
+          UNIT_TEST(errno_is_kept_by_all))

@@ -83,7 +83,7 @@ static void *count_under_lock(void *unused)
     for (unsigned i = 0; i < ROUNDS; i++) {
         lock_take(&lock);
         shared_count = shared_count + 1;
-        if (i % 64 == 0) sched_yield();     /* while holding it, so that the others meet it held */
+        if (i % 64 == 0) sched_yield(); /* while holding it, so that the others meet it held */
         lock_give(&lock);
     }
     return NULL;
@@ -105,17 +105,76 @@ static void threads_exclude_each_other(void **state)
     assert_int_equal(lock.state, LOCK_FREE);
 }
 
+/* ---- fork ---- */
+
 static void a_remade_lock_is_free(void **state)
 {
     (void)state;
     lock_init(&lock, LOCK_META);
-    lock_take(&lock);
-    RELAXED_STORE(lock.state, LOCK_HELD_WITH_SLEEPERS);     /* sleepers that the child has not got */
+    lock_take_for_fork(&lock);
+    assert_true(lock_is_mine(&lock));
     lock_remake(&lock);
     assert_false(lock_is_mine(&lock));
+    assert_int_equal(lock.state, LOCK_FREE);
     assert_true(lock_try(&lock));
+    lock_remake(&lock); /* not marked: somebody's business */
+    assert_true(lock_is_mine(&lock));
     lock_give(&lock);
-    assert_int_equal(fake_calls(FAKE_WAKE), 0);
+    assert_int_equal(fake_calls(FAKE_WAKE), 0); /* nobody sleeps in the child */
+}
+
+/* Other handlers of the same fork may need what is locked: the forking thread passes through. */
+static void the_forking_thread_passes_through_its_locks(void **state)
+{
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_init(&other, LOCK_RUNS);
+    lock_take_for_fork(&other);
+    lock_take_for_fork(&lock);
+    lock_fork_begins();
+    for (unsigned i = 0; i < 3; i++) {
+        lock_take(&lock); /* out of order, and held already */
+        lock_take(&other);
+        assert_true(lock_is_mine(&lock) && lock_is_mine(&other));
+        lock_give(&other);
+        lock_give(&lock);
+        assert_int_equal(lock.state, LOCK_FORKING);
+    }
+    lock_fork_ends();
+    lock_give_after_fork(&other);
+    lock_give_after_fork(&lock);
+    assert_false(lock_is_mine(&lock) || lock_is_mine(&other));
+    assert_int_equal(lock.state, LOCK_FREE);
+    lock_take(&lock);
+    lock_give_after_fork(&lock); /* not marked */
+    assert_true(lock_is_mine(&lock));
+    lock_give(&lock);
+}
+
+/* Those who slept before the fork and those who came meanwhile are all woken when it is over. */
+static void the_others_wait_for_the_end_of_the_fork(void **state)
+{
+    pthread_t thread[6];
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(0);
+    lock_take(&lock);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) < 3) sched_yield();
+    lock_give(&lock);
+    lock_take_for_fork(&lock);
+    lock_fork_begins();
+    for (unsigned i = 3; i < 6; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, NULL), 0);
+    usleep(20 * 1000);
+    assert_int_equal(RELAXED_LOAD(lock.state), LOCK_FORKING);
+    lock_fork_ends();
+    lock_give_after_fork(&lock);
+    for (unsigned i = 0; i < 6; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(lock.state, LOCK_FREE);
+    assert_int_equal(lock.taken, 8);
 }
 
 /* ---- the order ---- */
@@ -212,6 +271,7 @@ static void many_arena_locks_at_once(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
           UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(threads_exclude_each_other),
-          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(ranks_are_taken_upwards_only),
-          UNIT_TEST(each_thread_has_its_own_order), UNIT_TEST(giving_what_is_not_held_aborts),
-          UNIT_TEST(many_arena_locks_at_once))
+          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
+          UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),
+          UNIT_TEST(giving_what_is_not_held_aborts), UNIT_TEST(many_arena_locks_at_once))

@@ -74,7 +74,7 @@ static void absurd_sizes_are_refused(void **state)
 static void products_that_overflow_are_refused(void **state)
 {
     static const size_t factors[][2] = {
-        { SIZE_MAX, 2 }, { 2, SIZE_MAX }, { (size_t)1 << 32, (size_t)1 << 32 },
+        { SIZE_MAX, 2 },         { 2, SIZE_MAX },         { (size_t)1 << 32, (size_t)1 << 32 },
         { SIZE_MAX / 2 + 1, 2 }, { SIZE_MAX / 3 + 1, 3 }, { SIZE_MAX, SIZE_MAX },
     };
 
@@ -135,7 +135,7 @@ static void a_huge_calloc_is_zero_whatever_the_kernel_says(void **state)
         char *block = prairie_malloc(size);
 
         memset(block, 0xff, size);
-        fake_fail_kind(FAKE_PURGE, true);               /* keeps its pages dirty */
+        fake_fail_kind(FAKE_PURGE, true); /* keeps its pages dirty */
         prairie_free(block);
         fake_fail_kind(FAKE_PURGE, refused);
         purged = fake_purged_bytes();
@@ -271,6 +271,7 @@ UNIT_MAIN(UNIT_TEST(every_small_size_is_served), UNIT_TEST(large_sizes_are_whole
           UNIT_TEST(products_that_overflow_are_refused),
           UNIT_TEST(calloc_is_zero_to_the_last_usable_byte),
           UNIT_TEST(a_huge_calloc_is_zero_whatever_the_kernel_says),
-          UNIT_TEST(a_scribbling_kernel_is_noticed), UNIT_TEST(errno_is_kept_by_success_and_by_free),
-          UNIT_TEST(freed_blocks_are_untouched), UNIT_TEST(sized_frees_take_blocks_and_nothing),
+          UNIT_TEST(a_scribbling_kernel_is_noticed),
+          UNIT_TEST(errno_is_kept_by_success_and_by_free), UNIT_TEST(freed_blocks_are_untouched),
+          UNIT_TEST(sized_frees_take_blocks_and_nothing),
           UNIT_TEST(refused_memory_is_enomem_and_passes), UNIT_TEST(memory_that_ran_out_comes_back))

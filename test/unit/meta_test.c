@@ -24,7 +24,7 @@ static void records_are_zero_aligned_and_apart(void **state)
     for (size_t bytes = 1; bytes <= 3000; bytes += 37) {
         char *record = meta_take(bytes);
         assert_true(is_aligned((uintptr_t)record, META_UNIT_BYTES));
-        assert_true(record + bytes <= end);                     /* below the one before */
+        assert_true(record + bytes <= end); /* below the one before */
         assert_true(all_bytes_are(record, 0, bytes));
         memset(record, 0xee, round_up(bytes, META_UNIT_BYTES));
         end = record;
@@ -72,7 +72,7 @@ static void a_given_record_is_reused_for_its_size_only(void **state)
     assert_true(other != first && other != second);
     other = meta_take(192);
     assert_true(other != first && other != second);
-    assert_ptr_equal(meta_take(256), second);                   /* 256 bytes are four units, like 200 */
+    assert_ptr_equal(meta_take(256), second); /* 256 bytes are four units, like 200 */
     assert_true(all_bytes_are(second, 0, 256));
     assert_ptr_equal(meta_take(193), first);
     assert_true(all_bytes_are(first, 0, 256));
@@ -166,7 +166,7 @@ static void larger_pages_open_whole(void **state)
     (void)state;
     fake_page_bytes(64 * KiB);
     start_zone();
-    while (meta_take(META_RECORD_BYTES_MAX) != NULL) {}         /* the fake aborts on parts of pages */
+    while (meta_take(META_RECORD_BYTES_MAX) != NULL) {} /* the fake aborts on parts of pages */
     assert_int_equal(fake_committed_bytes(), ZONE_BYTES);
 }
 
@@ -174,7 +174,11 @@ static void larger_pages_open_whole(void **state)
 
 enum { RECORDS_MAX = 200, OPERATIONS = 20000 };
 
-static struct { unsigned char *base; size_t bytes; unsigned char stamp; } records[RECORDS_MAX];
+static struct {
+    unsigned char *base;
+    size_t bytes;
+    unsigned char stamp;
+} records[RECORDS_MAX];
 
 static void take_or_give(unsigned index)
 {

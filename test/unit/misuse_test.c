@@ -6,7 +6,7 @@
 
 static char data[100];
 
-static void *pointer;           /* what the misuse is about */
+static void *pointer; /* what the misuse is about */
 
 static void free_it(void) { prairie_free(pointer); }
 static void realloc_it(void) { (void)prairie_realloc(pointer, 100); }
@@ -164,7 +164,7 @@ static void large_blocks_that_were_freed(void **state)
     prairie_free(block);
     expect_freed(block);
     expect_freed(block + 4096);
-    prairie_free(next);                     /* merges with its neighbour */
+    prairie_free(next); /* merges with its neighbour */
     expect_freed(block);
     expect_freed(next);
     (void)prairie_purge();
@@ -202,7 +202,7 @@ static void sizes_of_the_same_class(void)
 static void wrong_sizes_are_told(void **state)
 {
     static void (*const calls[])(void) = {
-        free_with_a_size_too_large, free_with_a_size_too_small, free_large_with_a_small_size,
+        free_with_a_size_too_large,   free_with_a_size_too_small, free_large_with_a_small_size,
         free_small_with_a_large_size, free_large_with_another,
     };
 

@@ -70,7 +70,7 @@ static void several_pairs_in_one_text(void **state)
     assert_true(option_stats_print());
     assert_int_equal(option_arenas(), 7);
     assert_false(option_helper_thread());
-    options_parse(",,arenas:8,,arenas:9,");            /* empty pairs are nothing; the last one counts */
+    options_parse(",,arenas:8,,arenas:9,"); /* empty pairs are nothing; the last one counts */
     assert_int_equal(option_arenas(), 9);
     assert_string_equal(fake_error_text(), "");
 }
@@ -91,10 +91,29 @@ static void expect_complaint(const char *text, const char *pair)
 static void bad_pairs_are_said_and_change_nothing(void **state)
 {
     static const char *const bad[] = {
-        "arenas", "arenas:", ":", ":1", "arenas:x", "arenas:1x", "arenas:-1", "arenas:+1", "arenas: 1",
-        "arenas:257", "arenas:18446744073709551616", "arenas:99999999999999999999999", "arenas:true",
-        "stats_print:1", "stats_print:TRUE", "stats_print:", "stats_print:true ", "Arenas:1",
-        "arena:1", "arenass:1", " arenas:1", "no such option:1", "arenas:1:2",
+        "arenas",
+        "arenas:",
+        ":",
+        ":1",
+        "arenas:x",
+        "arenas:1x",
+        "arenas:-1",
+        "arenas:+1",
+        "arenas: 1",
+        "arenas:257",
+        "arenas:18446744073709551616",
+        "arenas:99999999999999999999999",
+        "arenas:true",
+        "stats_print:1",
+        "stats_print:TRUE",
+        "stats_print:",
+        "stats_print:true ",
+        "Arenas:1",
+        "arena:1",
+        "arenass:1",
+        " arenas:1",
+        "no such option:1",
+        "arenas:1:2",
     };
 
     (void)state;

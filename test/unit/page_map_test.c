@@ -23,8 +23,9 @@ static void expect_class(const char *base, size_t bytes, unsigned class_at)
 static void strangers_have_no_class(void **state)
 {
     static char data;
-    static const uintptr_t addresses[] = { 0, 1, 4096, 0x10000, 0x7fffffffffff, 0x800000000000,
-                                           UINTPTR_MAX, (uintptr_t)1 << 63 };
+    static const uintptr_t addresses[] = {
+        0, 1, 4096, 0x10000, 0x7fffffffffff, 0x800000000000, UINTPTR_MAX, (uintptr_t)1 << 63
+    };
 
     (void)state;
     for (int started = 0; started <= 1; started++) {
@@ -123,8 +124,7 @@ static void far_regions_open_their_own(void **state)
             class_map_set(base[i] + offset, 256 * KiB, (uint8_t)(i + 1));
         }
     }
-    for (unsigned i = 0; i < ARRAY_COUNT(base); i++)
-        expect_class(base[i], 30 * 256 * KiB, i + 1);
+    for (unsigned i = 0; i < ARRAY_COUNT(base); i++) expect_class(base[i], 30 * 256 * KiB, i + 1);
 }
 
 static void refused_memory_opens_nothing(void **state)
@@ -193,4 +193,5 @@ UNIT_MAIN(UNIT_TEST(strangers_have_no_class), UNIT_TEST(reading_it_commits_nothi
           UNIT_TEST(larger_pages_fill_more_bytes), UNIT_TEST(opening_again_costs_nothing),
           UNIT_TEST(the_open_part_grows_with_the_region), UNIT_TEST(far_regions_open_their_own),
           UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_nothing_opens),
-          UNIT_TEST(narrow_address_space_goes_without), UNIT_TEST(a_refused_reservation_goes_without))
+          UNIT_TEST(narrow_address_space_goes_without),
+          UNIT_TEST(a_refused_reservation_goes_without))

@@ -73,4 +73,15 @@ static uint32_t fenced(size_t pages)
     return page + 1;
 }
 
+/* An open slab on no list; NULL: no memory. */
+static struct slab *open_test_slab(unsigned class_index, uint16_t arena)
+{
+    struct slab *slab = slab_record_take(class_index);
+
+    if (slab == NULL) return NULL;
+    if (slab_open(slab, class_index, arena)) return slab;
+    slab_record_give(slab, class_index);
+    return NULL;
+}
+
 #endif

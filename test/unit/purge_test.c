@@ -51,7 +51,7 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     assert_int_equal(purge_stats.purged_pages, pages - dirty_pages());
     assert_int_equal(purge_stats.calls, fake_calls(FAKE_PURGE));
     assert_int_equal(fake_purged_bytes(), bytes_of(purge_stats.purged_pages));
-    page = lease(pages - dirty_pages());                 /* the whole clean run */
+    page = lease(pages - dirty_pages()); /* the whole clean run */
     assert_true(all_bytes_are(page_address(page), 0, bytes_of(pages - dirty_pages())));
 }
 
@@ -160,7 +160,7 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge_stats.purged_pages, 0);
-    assert_true(fake_calls(FAKE_PURGE) <= 2);           /* no hammering */
+    assert_true(fake_calls(FAKE_PURGE) <= 2); /* no hammering */
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
@@ -188,7 +188,7 @@ static void short_pieces_go_last(void **state)
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
         expect_run(page[i], piece, PAGE_DIRTY);
     kept = dirty_pages();
-    assert_int_equal(purge_all(), bytes_of(kept));      /* somebody asks for all */
+    assert_int_equal(purge_all(), bytes_of(kept)); /* somebody asks for all */
     assert_int_equal(dirty_pages(), 0);
     assert_int_equal(purge_all(), 0);
     check_runs();
@@ -227,8 +227,7 @@ static void large_purges_go_in_parts_without_the_lock(void **state)
     fake_on_call(look_for_locks);
     breathe(pages_of_bytes(200 * MiB));
     assert_true(fake_calls(FAKE_PURGE) >= 200 / 32);
-    assert_int_equal(dirty_pages(),
-                     pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
 }
 
 /* ---- what nobody needed ---- */
@@ -286,8 +285,9 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
 
 UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_budget_goes_at_once),
           UNIT_TEST(the_budget_grows_with_what_is_used),
-          UNIT_TEST(a_program_that_breathes_pays_twice), UNIT_TEST(many_blocks_that_breathe_pay_twice),
-          UNIT_TEST(slow_breaths_are_not_regretted), UNIT_TEST(a_larger_budget_does_not_last),
+          UNIT_TEST(a_program_that_breathes_pays_twice),
+          UNIT_TEST(many_blocks_that_breathe_pay_twice), UNIT_TEST(slow_breaths_are_not_regretted),
+          UNIT_TEST(a_larger_budget_does_not_last),
           UNIT_TEST(a_refused_purge_keeps_the_pages_dirty), UNIT_TEST(short_pieces_go_last),
           UNIT_TEST(short_pieces_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),

@@ -15,8 +15,9 @@ static void check_pattern(const unsigned char *block, size_t bytes, unsigned see
         assert_int_equal(block[i], (unsigned char)(i * 7 + i / 251 + seed));
 }
 
-static const size_t sizes[] = { 1, 8, 9, 16, 17, 100, 128, 129, 1000, 1024, 1025, 4096, 8192, 14336, 14337,
-                                16384, 16385, 40000, 65536, 131072, 200000, 1 << 20, (1 << 20) + 1 };
+static const size_t sizes[] = { 1,     8,     9,     16,     17,     100,     128,          129,
+                                1000,  1024,  1025,  4096,   8192,   14336,   14337,        16384,
+                                16385, 40000, 65536, 131072, 200000, 1 << 20, (1 << 20) + 1 };
 
 /* ---- contents ---- */
 
@@ -64,7 +65,7 @@ static void null_and_zero(void **state)
     assert_non_null(block);
     assert_int_equal(prairie_usable_size(NULL), 0);
     errno = 4711;
-    assert_null(prairie_realloc(block, 0));             /* freed, as the GNU C library does */
+    assert_null(prairie_realloc(block, 0)); /* freed, as the GNU C library does */
     assert_int_equal(errno, 4711);
     block = prairie_realloc(NULL, 0);
     assert_non_null(block);
@@ -79,7 +80,8 @@ static void null_and_zero(void **state)
 
 static void a_refused_realloc_keeps_the_block(void **state)
 {
-    static const size_t absurd[] = { SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX, (size_t)1 << 60 };
+    static const size_t absurd[] = { SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX,
+                                     (size_t)1 << 60 };
 
     (void)state;
     for (unsigned from = 0; from < ARRAY_COUNT(sizes); from++) {
@@ -133,7 +135,7 @@ static void a_large_block_grows_into_free_pages(void **state)
         prairie_check_all();
     }
     check_pattern((unsigned char *)block, 100000, 9);
-    assert_ptr_not_equal(prairie_realloc(block, 2 << 20), block);       /* somebody is in the way */
+    assert_ptr_not_equal(prairie_realloc(block, 2 << 20), block); /* somebody is in the way */
     prairie_check_all();
 }
 
@@ -179,7 +181,7 @@ static void pages_are_moved_rather_than_copied(void **state)
     prairie_free(grown(size, 2 * size));
     assert_int_equal(fake_moved_bytes(), size);
     prairie_free(grown(REMAP_BYTES_MIN / 4, 2 * size));
-    assert_int_equal(fake_moved_bytes(), size);         /* too few to be worth a call */
+    assert_int_equal(fake_moved_bytes(), size); /* too few to be worth a call */
     fake_fail_kind(FAKE_MOVE, true);
     moved = fake_calls(FAKE_MOVE);
     prairie_free(grown(4 * size, 16 * size)); /* refused: copied */
@@ -208,7 +210,11 @@ static void moved_pages_leave_no_lies_about_zeros(void **state)
 static void random_changes_against_a_model(void **state)
 {
     enum { BLOCKS = 200 };
-    static struct { unsigned char *base; size_t bytes; unsigned seed; } model[BLOCKS];
+    static struct {
+        unsigned char *base;
+        size_t bytes;
+        unsigned seed;
+    } model[BLOCKS];
 
     (void)state;
     for (unsigned step = 0; step < 15000; step++) {
@@ -220,10 +226,12 @@ static void random_changes_against_a_model(void **state)
         moved = prairie_realloc(model[at].base, bytes);
         fake_fail_nth(0);
         if (moved == NULL && bytes != 0) {
-            if (model[at].base != NULL) check_pattern(model[at].base, min_size(model[at].bytes, 300), model[at].seed);
+            if (model[at].base != NULL)
+                check_pattern(model[at].base, min_size(model[at].bytes, 300), model[at].seed);
             continue;
         }
-        if (moved != NULL) check_pattern(moved, min_size(min_size(model[at].bytes, bytes), 300), model[at].seed);
+        if (moved != NULL)
+            check_pattern(moved, min_size(min_size(model[at].bytes, bytes), 300), model[at].seed);
         model[at].base = moved;
         model[at].bytes = moved == NULL ? 0 : bytes;
         model[at].seed = step;

@@ -48,8 +48,8 @@ static void check_numbers(void)
 /* The map may be asked for the page before the first and the one after the last. */
 static void check_map_is_open(struct page_span span)
 {
-    assert_true(fake_is_committed((void *)round_down((uintptr_t)page_record(span.first - 1),
-                                                     page_bytes()), page_bytes()));
+    assert_true(fake_is_committed(
+        (void *)round_down((uintptr_t)page_record(span.first - 1), page_bytes()), page_bytes()));
     for (uint32_t page = span.first - 1; page <= span.first + span.count; page++)
         assert_int_equal(page_record(page)->state, PAGE_INSIDE);
 }
@@ -80,7 +80,8 @@ static void the_plain_opens_as_a_prefix(void **state)
         struct page_span span = plain_grow(wishes[i]);
         assert_true(span.count >= wishes[i]);
         assert_int_equal(span.first, next);
-        assert_true(all_bytes_are(page_address(span.first), 0, (size_t)span.count << plain.page_shift));
+        assert_true(
+            all_bytes_are(page_address(span.first), 0, (size_t)span.count << plain.page_shift));
         memset(page_address(span.first), 1, (size_t)span.count << plain.page_shift);
         check_map_is_open(span);
         check_numbers();
@@ -364,6 +365,6 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_plain_
           UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
           UNIT_TEST(a_failure_at_any_step_opens_nothing),
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
-          UNIT_TEST(a_large_step_that_fails_is_tried_smaller), UNIT_TEST(starting_can_be_tried_again),
-          UNIT_TEST(smaller_reservations_will_do), UNIT_TEST(any_limit_will_do),
-          UNIT_TEST(a_limit_that_comes_late_is_kept))
+          UNIT_TEST(a_large_step_that_fails_is_tried_smaller),
+          UNIT_TEST(starting_can_be_tried_again), UNIT_TEST(smaller_reservations_will_do),
+          UNIT_TEST(any_limit_will_do), UNIT_TEST(a_limit_that_comes_late_is_kept))

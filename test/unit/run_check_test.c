@@ -25,7 +25,7 @@ static void start_pieces(void)
     dirty = fenced(PIECE_PAGES);
     dirty_long = fenced(LONG_PAGES);
     clean = fenced(PIECE_PAGES);
-    slab = slab_open(CLASS_COUNT - 1, 0);
+    slab = open_test_slab(CLASS_COUNT - 1, 0);
     slab_run = slab->page;
     give_back(dirty);
     give_back(clean);
@@ -72,14 +72,20 @@ static void class_at_the_end_of_a_free_run(void)
     at(dirty, PIECE_PAGES - 1)->class_at = place_of_class(3);
 }
 static void class_in_a_large_block(void) { at(large, 4)->class_at = place_of_class(3); }
-static void class_at_the_start_of_a_large_block(void) { at(large, 0)->class_at = place_of_class(3); }
+static void class_at_the_start_of_a_large_block(void)
+{
+    at(large, 0)->class_at = place_of_class(3);
+}
 static void class_at_the_end_of_a_large_block(void)
 {
     at(large, PIECE_PAGES - 1)->class_at = place_of_class(3);
 }
 static uint32_t slab_pages(void) { return page_record(slab_run)->run_pages; }
 static void class_missing_in_a_slab(void) { at(slab_run, 1)->class_at = 0; }
-static void class_missing_at_the_end_of_a_slab(void) { at(slab_run, slab_pages() - 1)->class_at = 0; }
+static void class_missing_at_the_end_of_a_slab(void)
+{
+    at(slab_run, slab_pages() - 1)->class_at = 0;
+}
 static void number_missing_in_a_slab(void) { at(slab_run, 1)->slab = 0; }
 static void number_missing_at_the_end_of_a_slab(void) { at(slab_run, slab_pages() - 1)->slab = 0; }
 static void number_in_a_large_block(void) { at(large, 0)->slab = slab_number(slab); }
@@ -114,7 +120,10 @@ static void move_to_bin(unsigned kind, uint32_t page, unsigned bin)
 static void a_run_in_a_shorter_bin(void) { move_to_bin(FREE_DIRTY, dirty, PIECE_PAGES - 2); }
 static void a_run_in_a_longer_bin(void) { move_to_bin(FREE_DIRTY, dirty, PIECE_PAGES); }
 static void a_run_in_a_mixed_bin(void) { move_to_bin(FREE_DIRTY, dirty, bin_of(LONG_PAGES) + 3); }
-static void a_long_run_in_a_wrong_bin(void) { move_to_bin(FREE_DIRTY, dirty_long, bin_of(LONG_PAGES) + 1); }
+static void a_long_run_in_a_wrong_bin(void)
+{
+    move_to_bin(FREE_DIRTY, dirty_long, bin_of(LONG_PAGES) + 1);
+}
 static void a_long_run_in_an_exact_bin(void) { move_to_bin(FREE_DIRTY, dirty_long, 5); }
 static void a_run_among_the_other_kind(void)
 {
@@ -149,9 +158,15 @@ static void break_and_walk(void)
     check_runs();
 }
 
-struct harm { const char *name; void (*break_it)(void); };
+struct harm {
+    const char *name;
+    void (*break_it)(void);
+};
 
-#define HARM(function) { #function, function }
+#define HARM(function)      \
+    {                       \
+#function, function \
+    }
 
 static void expect_all_found(const struct harm *harms, size_t count)
 {
@@ -168,9 +183,9 @@ static void expect_all_found(const struct harm *harms, size_t count)
 static void r1_boundaries_tell_length_and_state(void **state)
 {
     static const struct harm harms[] = {
-        HARM(length_at_the_front), HARM(length_at_the_end), HARM(no_length),
-        HARM(state_of_a_used_end), HARM(state_of_a_dirty_end), HARM(state_of_a_clean_end),
-        HARM(state_of_a_first_page), HARM(state_unknown), HARM(a_boundary_inside),
+        HARM(length_at_the_front),    HARM(length_at_the_end),    HARM(no_length),
+        HARM(state_of_a_used_end),    HARM(state_of_a_dirty_end), HARM(state_of_a_clean_end),
+        HARM(state_of_a_first_page),  HARM(state_unknown),        HARM(a_boundary_inside),
         HARM(a_free_boundary_inside),
     };
 
@@ -189,13 +204,20 @@ static void r2_free_neighbours_differ(void **state)
 static void r3_slabs_are_marked_and_nothing_else(void **state)
 {
     static const struct harm harms[] = {
-        HARM(class_in_a_free_page), HARM(class_inside_a_free_run),
-        HARM(class_at_the_end_of_a_free_run), HARM(class_in_a_large_block),
-        HARM(class_at_the_start_of_a_large_block), HARM(class_at_the_end_of_a_large_block),
-        HARM(class_missing_in_a_slab), HARM(class_missing_at_the_end_of_a_slab),
-        HARM(number_missing_in_a_slab), HARM(number_missing_at_the_end_of_a_slab),
-        HARM(number_in_a_large_block), HARM(number_inside_a_large_block),
-        HARM(number_inside_a_free_run), HARM(number_at_the_end_of_a_free_run),
+        HARM(class_in_a_free_page),
+        HARM(class_inside_a_free_run),
+        HARM(class_at_the_end_of_a_free_run),
+        HARM(class_in_a_large_block),
+        HARM(class_at_the_start_of_a_large_block),
+        HARM(class_at_the_end_of_a_large_block),
+        HARM(class_missing_in_a_slab),
+        HARM(class_missing_at_the_end_of_a_slab),
+        HARM(number_missing_in_a_slab),
+        HARM(number_missing_at_the_end_of_a_slab),
+        HARM(number_in_a_large_block),
+        HARM(number_inside_a_large_block),
+        HARM(number_inside_a_free_run),
+        HARM(number_at_the_end_of_a_free_run),
     };
 
     (void)state;
@@ -205,7 +227,9 @@ static void r3_slabs_are_marked_and_nothing_else(void **state)
 static void k1_bits_are_set_exactly_with_members(void **state)
 {
     static const struct harm harms[] = {
-        HARM(bit_without_members), HARM(members_without_a_bit), HARM(members_without_a_bit_far_up),
+        HARM(bit_without_members),
+        HARM(members_without_a_bit),
+        HARM(members_without_a_bit_far_up),
     };
 
     (void)state;
@@ -215,9 +239,14 @@ static void k1_bits_are_set_exactly_with_members(void **state)
 static void k2_free_runs_are_in_their_one_bin(void **state)
 {
     static const struct harm harms[] = {
-        HARM(a_run_in_a_shorter_bin), HARM(a_run_in_a_longer_bin), HARM(a_run_in_a_mixed_bin),
-        HARM(a_long_run_in_a_wrong_bin), HARM(a_long_run_in_an_exact_bin),
-        HARM(a_run_among_the_other_kind), HARM(a_run_in_no_bin), HARM(a_link_back_to_nowhere),
+        HARM(a_run_in_a_shorter_bin),
+        HARM(a_run_in_a_longer_bin),
+        HARM(a_run_in_a_mixed_bin),
+        HARM(a_long_run_in_a_wrong_bin),
+        HARM(a_long_run_in_an_exact_bin),
+        HARM(a_run_among_the_other_kind),
+        HARM(a_run_in_no_bin),
+        HARM(a_link_back_to_nowhere),
         HARM(a_used_run_in_a_bin),
     };
 
@@ -228,7 +257,9 @@ static void k2_free_runs_are_in_their_one_bin(void **state)
 static void k3_pages_are_counted(void **state)
 {
     static const struct harm harms[] = {
-        HARM(dirty_pages_miscounted), HARM(clean_pages_miscounted), HARM(large_pages_miscounted),
+        HARM(dirty_pages_miscounted),
+        HARM(clean_pages_miscounted),
+        HARM(large_pages_miscounted),
         HARM(large_blocks_miscounted),
     };
 
@@ -238,8 +269,16 @@ static void k3_pages_are_counted(void **state)
 
 static void return_what_is_free(void) { run_return(dirty); }
 static void return_the_inside(void) { run_return(large + 1); }
-static void extend_what_is_used(void) { bool zero; (void)run_extend(used, PIECE_PAGES + 1, &zero); }
-static void extend_to_less(void) { bool zero; (void)run_extend(large, PIECE_PAGES, &zero); }
+static void extend_what_is_used(void)
+{
+    bool zero;
+    (void)run_extend(used, PIECE_PAGES + 1, &zero);
+}
+static void extend_to_less(void)
+{
+    bool zero;
+    (void)run_extend(large, PIECE_PAGES, &zero);
+}
 static void trim_to_nothing(void) { run_trim(large, 0); }
 static void trim_to_more(void) { run_trim(large, PIECE_PAGES); }
 static void lease_nothing(void) { (void)run_lease(0, 1, PAGE_USED); }
@@ -249,8 +288,9 @@ static void walk_without_the_lock(void) { run_check_all(); }
 static void wrong_calls_abort(void **state)
 {
     static void (*const calls[])(void) = {
-        return_what_is_free, return_the_inside, extend_what_is_used, extend_to_less,
-        trim_to_nothing, trim_to_more, lease_nothing, lease_oddly_aligned, walk_without_the_lock,
+        return_what_is_free, return_the_inside,   extend_what_is_used,
+        extend_to_less,      trim_to_nothing,     trim_to_more,
+        lease_nothing,       lease_oddly_aligned, walk_without_the_lock,
     };
 
     (void)state;

@@ -15,12 +15,15 @@ enum { MODEL_PAGES = 1 << 15, HELD_RUNS_MAX = 400, STEPS = 12000 };
 
 struct held_run {
     uint32_t page, pages;
-    bool large;         /* leased as a large block */
-    bool leaving;       /* on its way to the kernel */
+    bool large;   /* leased as a large block */
+    bool leaving; /* on its way to the kernel */
     uint64_t stamp;
 };
 
-static struct { uint32_t holder; bool written; } model_page[MODEL_PAGES];
+static struct {
+    uint32_t holder;
+    bool written;
+} model_page[MODEL_PAGES];
 static struct held_run held_runs[HELD_RUNS_MAX];
 static unsigned refusals, extensions, hole_leases;
 
@@ -257,8 +260,8 @@ static void live(unsigned held_max)
         check_runs();
     }
     check_counts();
-    print_message("%u regions, %u refusals, %u extensions, %u leases of holes\n", plain.region_count,
-                  refusals, extensions, hole_leases);
+    print_message("%u regions, %u refusals, %u extensions, %u leases of holes\n",
+                  plain.region_count, refusals, extensions, hole_leases);
     assert_true(extensions > 0);
 }
 

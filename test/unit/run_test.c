@@ -290,7 +290,7 @@ static void extending_takes_from_a_free_right_neighbour(void **state)
     assert_false(zero);
     expect_run(first, 6, PAGE_LARGE);
     expect_run(first + 6, 14, PAGE_DIRTY);
-    assert_false(run_extend(first, 21, &zero));         /* a used page stands at the end */
+    assert_false(run_extend(first, 21, &zero)); /* a used page stands at the end */
     check_runs();
     expect_run(first, 6, PAGE_LARGE);
     assert_true(run_extend(first, 20, &zero));
@@ -454,8 +454,8 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(dirty_and_clean_do_not_merge),
           UNIT_TEST(a_bin_of_mixed_lengths_is_searched_for_the_best),
           UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
-          UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted), UNIT_TEST(aligned_runs_are_aligned),
-          UNIT_TEST(aligned_runs_are_reused),
+          UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
+          UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused),
           UNIT_TEST(extending_takes_from_a_free_right_neighbour),
           UNIT_TEST(extending_crosses_dirty_and_clean),
           UNIT_TEST(extending_stops_at_the_end_of_the_plain),

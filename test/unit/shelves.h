@@ -16,15 +16,31 @@ static void start_arenas(unsigned count)
     for (unsigned i = 0; i < count; i++) assert_non_null(arena_at(i));
 }
 
+static void take_one(struct lock *lock) { lock_take(lock); }
+static void give_one(struct lock *lock) { lock_give(lock); }
+
 /* Walks runs and arenas, as heap_check_all does. */
 static void check_arenas(void)
 {
-    arenas_lock();
+    arenas_each_lock(take_one);
     lock_take(&keeper.lock);
     arenas_check();
     run_check_all();
     lock_give(&keeper.lock);
-    arenas_unlock();
+    arenas_each_lock(give_one);
+}
+
+/* Metadata in use but for the records that arenas keep for their next slabs. */
+static size_t meta_bytes_without_spares(void)
+{
+    size_t bytes = meta.used_bytes;
+
+    for (unsigned i = 0; i < ARENA_COUNT_MAX; i++)
+        for (unsigned class_index = 1; arenas[i] != NULL && class_index < CLASS_COUNT;
+             class_index++)
+            bytes -= (size_t)arenas[i]->shelf[class_index].closed_count
+                   * slab_shape[class_index].record_bytes;
+    return bytes;
 }
 
 /* Takes up to `wanted` blocks from the slabs of an arena into slots[1..]. */
@@ -33,7 +49,7 @@ static unsigned fill(unsigned arena, unsigned class_index, void **slots, unsigne
     unsigned got;
 
     lock_take(&arenas[arena]->lock);
-    got = arena_fill(arenas[arena], class_index, slots, wanted);
+    got = arena_fill(arenas[arena], class_index, slots, wanted, true);
     lock_give(&arenas[arena]->lock);
     check_arenas();
     return got;

@@ -89,7 +89,7 @@ static void what_no_class_can_align_has_none(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(the_ladder_rises), UNIT_TEST(every_size_has_the_smallest_class_that_fits),
-          UNIT_TEST(the_table_and_the_formula_agree_on_their_border), UNIT_TEST(places_name_classes),
-          UNIT_TEST(powers_of_two_are_classes),
+          UNIT_TEST(the_table_and_the_formula_agree_on_their_border),
+          UNIT_TEST(places_name_classes), UNIT_TEST(powers_of_two_are_classes),
           UNIT_TEST(aligned_classes_are_aligned_and_the_smallest),
           UNIT_TEST(what_no_class_can_align_has_none))

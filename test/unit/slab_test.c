@@ -16,7 +16,7 @@ static void start_slabs(void)
 
 static struct slab *open_one(unsigned class_index)
 {
-    struct slab *slab = slab_open(class_index, 5);
+    struct slab *slab = open_test_slab(class_index, 5);
 
     assert_non_null(slab);
     return slab;
@@ -85,7 +85,8 @@ static void check_every_offset(void)
         for (size_t offset = 0; offset < shape->bytes; offset++) {
             void *block = slab->base + offset;
             enum slab_fault fault;
-            bool begins = offset % shape->block_bytes == 0 && offset / shape->block_bytes < shape->block_count;
+            bool begins = offset % shape->block_bytes == 0
+                       && offset / shape->block_bytes < shape->block_count;
             unsigned put = slab_put(slab, &block, 1, &fault);
 
             assert_int_equal(put, begins);
@@ -198,7 +199,8 @@ static void wrong_blocks_are_told_and_change_nothing(void **state)
         free_count = slab->free_count;
         assert_int_equal(put_one(slab, (char *)blocks[0] + 1), SLAB_FAULT_INTERIOR);
         assert_int_equal(put_one(slab, (char *)blocks[1] - 1), SLAB_FAULT_INTERIOR);
-        assert_int_equal(put_one(slab, (char *)blocks[1] + class_bytes[class_index] / 2), SLAB_FAULT_INTERIOR);
+        assert_int_equal(put_one(slab, (char *)blocks[1] + class_bytes[class_index] / 2),
+                         SLAB_FAULT_INTERIOR);
         assert_int_equal(slab->free_count, free_count);
         assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
         assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_TWICE);
@@ -254,11 +256,35 @@ static void closing_gives_everything_back(void **state)
         assert_int_equal(take(slab, blocks, 1), 1);
         assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
         slab_close(slab);
+        slab_record_give(slab, class_index);
         check_runs();
         assert_int_equal(meta.used_bytes, used);
         assert_int_equal(run_used_pages(), 0);
         assert_int_equal(class_map_at(base), 0);
         assert_int_equal(page_record(page_at(base))->class_at, 0);
+    }
+}
+
+/* A record is as good as new when it is opened again. */
+static void a_record_can_be_opened_again(void **state)
+{
+    struct slab *slab;
+    unsigned class_index = class_of_size(40);
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_index);
+    for (unsigned round = 0; round < 5; round++) {
+        unsigned count = slab->block_count;
+        assert_int_equal(take(slab, blocks, count), count);
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(put_one(slab, blocks[count - 1 - i]), SLAB_FAULT_NONE);
+        slab_close(slab);
+        check_runs();
+        assert_true(slab_open(slab, class_index, 5));
+        check_slab(slab);
+        check_runs();
+        assert_int_equal(slab->free_count, count);
     }
 }
 
@@ -289,7 +315,7 @@ static void refused_memory_opens_nothing(void **state)
         struct slab *slab;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget * page_bytes());
-        slab = slab_open(20, 0);
+        slab = open_test_slab(20, 0);
         check_runs();
         if (slab == NULL) {
             refused++;
@@ -298,7 +324,7 @@ static void refused_memory_opens_nothing(void **state)
         }
         fake_commit_bytes_max(SIZE_MAX);
         while (slab == NULL || run_find(slab_shape[20].bytes >> plain.page_shift) != 0) {
-            slab = slab_open(20, 0);                    /* until the next one needs memory again */
+            slab = open_test_slab(20, 0); /* until the next one needs memory again */
             assert_non_null(slab);
         }
     }
@@ -335,8 +361,8 @@ static void break_and_walk(void)
 static void broken_invariants_are_found(void **state)
 {
     static void (*const harms[])(void) = {
-        s1_count_too_high, s1_bit_lost, s2_bit_beyond_the_end, s3_not_listed,
-        s4_hint_too_high, another_count, another_page, another_base,
+        s1_count_too_high, s1_bit_lost,   s2_bit_beyond_the_end, s3_not_listed,
+        s4_hint_too_high,  another_count, another_page,          another_base,
     };
     unsigned class_index = CLASS_COUNT - 1;
 
@@ -377,7 +403,8 @@ static void random_blocks_against_a_model(void **state)
             assert_int_equal(got, used < slab->block_count);
             if (got == 0) continue;
             while (out[lowest]) lowest++;
-            assert_ptr_equal(taken, slab->base + lowest * slab_shape[slab->class_index].block_bytes);
+            assert_ptr_equal(taken,
+                             slab->base + lowest * slab_shape[slab->class_index].block_bytes);
             out[lowest] = true;
             used++;
         } else {
@@ -393,6 +420,6 @@ UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_asce
           UNIT_TEST(freed_blocks_are_found_again_lowest_first),
           UNIT_TEST(a_put_ends_where_the_slab_ends),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing), UNIT_TEST(blocks_know_their_slab),
-          UNIT_TEST(closing_gives_everything_back), UNIT_TEST(closing_with_blocks_out_aborts),
-          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(broken_invariants_are_found),
-          UNIT_TEST(random_blocks_against_a_model))
+          UNIT_TEST(closing_gives_everything_back), UNIT_TEST(a_record_can_be_opened_again),
+          UNIT_TEST(closing_with_blocks_out_aborts), UNIT_TEST(refused_memory_opens_nothing),
+          UNIT_TEST(broken_invariants_are_found), UNIT_TEST(random_blocks_against_a_model))

@@ -15,8 +15,9 @@ static bool live_a_little(void)
 
     for (unsigned i = 0; i < BLOCKS; i++) {
         size_t size = i % 50 == 49 ? 30000 + i * 100 : i * 17;
-        blocks[i] = i % 3 == 0 ? prairie_calloc(1, size) : i % 3 == 1 ? prairie_malloc(size)
-                                                                     : prairie_aligned_alloc(64, size);
+        blocks[i] = i % 3 == 0 ? prairie_calloc(1, size)
+                  : i % 3 == 1 ? prairie_malloc(size)
+                               : prairie_aligned_alloc(64, size);
         good &= blocks[i] != NULL;
         if (blocks[i] != NULL && i % 3 == 0) good &= all_bytes_are(blocks[i], 0, size);
         if (blocks[i] != NULL) memset(blocks[i], (int)i, size);
@@ -56,7 +57,7 @@ static unsigned cores_to_try;
 static void live_on_these_cores(void)
 {
     fake_cores(cores_to_try);
-    fake_core_current(cores_to_try * 3 + 1);            /* a kernel may number them as it likes */
+    fake_core_current(cores_to_try * 3 + 1); /* a kernel may number them as it likes */
     if (!live_a_little()) _exit(1);
 }
 
@@ -285,7 +286,7 @@ static void break_a_magazine_and_walk(void)
 static void the_walk_reaches_every_floor(void **state)
 {
     (void)state;
-    prairie_check_all();                                /* before there is anything */
+    prairie_check_all(); /* before there is anything */
     expect_abort(break_a_run_and_walk, "prairie: broken invariant: ");
     expect_abort(break_a_slab_and_walk, "prairie: broken invariant: ");
     expect_abort(break_a_magazine_and_walk, "prairie: broken invariant: ");

@@ -217,7 +217,7 @@ static void collect(void *context, const char *text, size_t length_bytes)
 {
     assert_ptr_equal(context, &printed);
     assert_true(length_bytes > 0 && length_bytes <= 120);
-    assert_int_equal(text[length_bytes - 1], '\n');             /* whole lines */
+    assert_int_equal(text[length_bytes - 1], '\n'); /* whole lines */
     assert_null(memchr(text, '\n', length_bytes - 1));
     memcpy(printed + printed_bytes, text, length_bytes);
     printed_bytes += length_bytes;
@@ -263,7 +263,7 @@ static void every_number_has_its_line(void **state)
     assert_true(count > 15);
     memset(printed, 0, printed_bytes);
     printed_bytes = 0;
-    memset(&stats, 0xff, sizeof stats);                         /* the widest numbers there are */
+    memset(&stats, 0xff, sizeof stats); /* the widest numbers there are */
     stats_print_to(&stats, &sink);
     check_lines();
     expect_number("allocated", UINT64_MAX);

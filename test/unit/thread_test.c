@@ -136,14 +136,15 @@ static void many_threads_leave_nothing_behind(void **state)
             open = plain.open_bytes;
         }
     }
-    assert_true(meta.used_bytes <= meta_bytes + 1 * KiB);       /* a slab more or less */
+    assert_true(meta.used_bytes <= meta_bytes + 1 * KiB); /* a slab more or less */
     assert_int_equal(plain.open_bytes, open);
     prairie_check_all();
 }
 
 static void *allocate_and_keep(void *blocks)
 {
-    for (unsigned i = 0; i < 100; i++) ((void **)blocks)[i] = memset(prairie_malloc(i * 100), 7, i * 100);
+    for (unsigned i = 0; i < 100; i++)
+        ((void **)blocks)[i] = memset(prairie_malloc(i * 100), 7, i * 100);
     return NULL;
 }
 
@@ -187,7 +188,7 @@ static void a_thread_past_its_end_can_allocate(void **state)
     prairie_free(early);
     prairie_free(NULL);
     prairie_check_all();
-    fake_thread_end();                                  /* a second end of the same thread is nothing */
+    fake_thread_end(); /* a second end of the same thread is nothing */
     (void)prairie_purge();
     assert_int_equal(run_used_pages(), 0);
 }
@@ -224,7 +225,7 @@ static void flushing_empties_the_magazines(void **state)
 
 /* ---- fork ---- */
 
-static uint32_t may_end;        /* atomic */
+static uint32_t may_end; /* atomic */
 
 static void *wait_with_a_cache(void *unused)
 {
@@ -265,7 +266,8 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
 UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the_birth),
           UNIT_TEST(without_memory_there_is_no_cache_yet),
           UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
-          UNIT_TEST(a_cache_waits_for_the_next_thread), UNIT_TEST(many_threads_leave_nothing_behind),
-          UNIT_TEST(blocks_outlive_their_thread), UNIT_TEST(a_thread_past_its_end_can_allocate),
-          UNIT_TEST(a_refused_hook_costs_a_cache), UNIT_TEST(flushing_empties_the_magazines),
+          UNIT_TEST(a_cache_waits_for_the_next_thread),
+          UNIT_TEST(many_threads_leave_nothing_behind), UNIT_TEST(blocks_outlive_their_thread),
+          UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_a_cache),
+          UNIT_TEST(flushing_empties_the_magazines),
           UNIT_TEST(the_child_of_a_fork_forgets_the_others))

@@ -75,9 +75,9 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     (void)lease(burst_pages() / 8);
     for (unsigned i = 0; i < 2; i++) large[i] = lease(burst_pages());
     fill_depot(5);
-    assert_false(return_and_look(large[0]));            /* more than a half is left */
+    assert_false(return_and_look(large[0])); /* more than a half is left */
     assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
-    assert_true(return_and_look(large[1]));             /* the caller's magazines are next */
+    assert_true(return_and_look(large[1])); /* the caller's magazines are next */
     assert_int_equal(arenas[0]->shelf[5].depot.full_count, 0);
     assert_int_equal(arenas[0]->shelf[5].slab_count, 0);
     assert_int_equal(run_used_pages(), burst_pages() / 8);
@@ -118,7 +118,7 @@ static void the_helper_gives_back_what_nobody_needs(void **state)
     (void)state;
     start_threads(2);
     breathe(burst_pages());
-    assert_int_equal(fake_calls(FAKE_PURGE), 0);        /* not by the thread that freed */
+    assert_int_equal(fake_calls(FAKE_PURGE), 0); /* not by the thread that freed */
     assert_true(fake_thread_waits());
     fake_on_sleep(note_pages);
     start = os_now_ms();
@@ -127,7 +127,7 @@ static void the_helper_gives_back_what_nobody_needs(void **state)
     assert_true(looks > 20);
     assert_true(dirty_at_look[20] <= burst_pages() / 10);
     for (unsigned i = 1; i < 20; i++) assert_true(dirty_at_look[i] <= dirty_at_look[i - 1]);
-    assert_true(os_now_ms() - start < 60 * 1000);       /* and then it ends */
+    assert_true(os_now_ms() - start < 60 * 1000); /* and then it ends */
 }
 
 static void need_everything(void)
@@ -174,7 +174,7 @@ static void a_helper_that_ended_starts_again(void **state)
         breathe(burst_pages());
         assert_int_equal(fake_calls(FAKE_THREAD_START), i);
         breathe(burst_pages());
-        assert_int_equal(fake_calls(FAKE_THREAD_START), i);     /* one is enough */
+        assert_int_equal(fake_calls(FAKE_THREAD_START), i); /* one is enough */
         assert_true(fake_thread_run());
         assert_false(fake_thread_waits());
     }
@@ -237,17 +237,83 @@ static void the_slow_calls_are_made_without_any_lock(void **state)
     assert_true(fake_calls(FAKE_PURGE) > 1 && fake_calls(FAKE_SLEEP) > 20);
 }
 
-static void the_child_of_a_fork_starts_its_own_helper(void **state)
+static void the_child_of_a_fork_starts_its_own_thread(void **state)
 {
     (void)state;
     start_threads(2);
     breathe(burst_pages());
     assert_true(fake_thread_waits());
-    tidy_lock();
-    tidy_remake();
+    tidy_forget_thread();
     assert_false(fake_thread_waits());
     breathe(burst_pages());
     assert_true(fake_thread_waits());
+}
+
+/* ---- before growth ---- */
+
+/* A magazine of these blocks for the depot of arena 0. */
+static void bring(unsigned class_index, void *const *blocks)
+{
+    unsigned capacity = magazine_capacity(class_index);
+    void **full = meta_take(magazine_bytes(capacity));
+    bool drain;
+
+    memcpy(full + 1, blocks, capacity * sizeof *full);
+    lock_take(&arenas[0]->lock);
+    full = depot_trade_full(arenas[0], class_index, full, &drain);
+    lock_give(&arenas[0]->lock);
+    if (drain) arenas_drain(class_index, full + 1, capacity);
+}
+
+/* Slabs of which all blocks but one are free; some of these lie in a depot, the program holds the others. */
+static void hold_slabs_open(unsigned class_index, size_t bytes)
+{
+    enum { BLOCKS_MAX = 20000 };
+    static void *slots[BLOCKS_MAX + 1], *kept[BLOCKS_MAX];
+    unsigned in_slab = slab_shape[class_index].block_count;
+    unsigned capacity = magazine_capacity(class_index);
+    unsigned slabs = (unsigned)(bytes / slab_shape[class_index].bytes);
+
+    assert_true(slabs * in_slab <= BLOCKS_MAX);
+    fill_all(0, class_index, slots, slabs * in_slab);
+    for (unsigned i = 0; i < slabs; i++) kept[i] = slots[1 + i * in_slab];
+    assert_true(slabs >= 2 * capacity);
+    bring(class_index, kept);
+    bring(class_index, kept + capacity);
+    for (unsigned i = 0; i < slabs; i++)
+        arenas_drain(class_index, slots + 2 + i * in_slab, in_slab - 1);
+    check_arenas();
+}
+
+static void sparse_slabs_are_reclaimed_before_growth(void **state)
+{
+    unsigned class_index = class_of_size(500);
+
+    (void)state;
+    start_threads(1);
+    assert_false(tidy_reclaim());
+    hold_slabs_open(class_index, 4 * RECLAIM_BYTES_MIN);
+    assert_true(arenas[0]->shelf[class_index].depot.full_count > 0);
+    if (!tidy_could_reclaim()) (void)lease(pages_of_bytes(2 * RECLAIM_BYTES_MIN));
+    assert_true(tidy_could_reclaim());
+    assert_true(tidy_reclaim());
+    check_arenas();
+    assert_int_equal(arenas[0]->shelf[class_index].depot.full_count, 0);
+    assert_false(tidy_could_reclaim()); /* not again until it has grown */
+    assert_false(tidy_reclaim());
+}
+
+static void dense_slabs_are_left_alone(void **state)
+{
+    unsigned class_index = class_of_size(500);
+
+    (void)state;
+    start_threads(1);
+    fill_depot(class_index);
+    (void)lease(pages_of_bytes(4 * RECLAIM_BYTES_MIN));
+    assert_true(tidy_could_reclaim());
+    assert_false(tidy_reclaim()); /* little is free */
+    assert_int_equal(arenas[0]->shelf[class_index].depot.full_count, 1);
 }
 
 /* ---- whole bursts, through the doors ---- */
@@ -317,6 +383,8 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
           UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-          UNIT_TEST(the_child_of_a_fork_starts_its_own_helper),
+          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
+          UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
+          UNIT_TEST(dense_slabs_are_left_alone),
           UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
           UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

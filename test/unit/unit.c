@@ -37,8 +37,8 @@ bool all_bytes_are(const void *base, unsigned char value, size_t bytes)
 /* ---- children ---- */
 
 struct outcome {
-    int status;             /* as waitpid tells it */
-    char *text;             /* both outputs; the caller frees it */
+    int status; /* as waitpid tells it */
+    char *text; /* both outputs; the caller frees it */
 };
 
 static int make_output_file(void)
@@ -67,8 +67,7 @@ static void become_child(int output_file)
     static const int crashes[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };
     struct rlimit none = { 0, 0 };
 
-    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
-        signal(crashes[i], SIG_DFL);
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) signal(crashes[i], SIG_DFL);
     (void)setrlimit(RLIMIT_CORE, &none);
     dup2(output_file, STDOUT_FILENO);
     dup2(output_file, STDERR_FILENO);

@@ -30,11 +30,11 @@ struct unit_test {
 /* clang-format off */
 #define UNIT_TEST(function) { #function, function }
 /* clang-format on */
-#define UNIT_MAIN(...)                                                          \
-    int main(int argc, char **argv)                                             \
-    {                                                                           \
-        static const struct unit_test tests[] = { __VA_ARGS__ };                \
-        return unit_run(argc, argv, tests, sizeof tests / sizeof tests[0]);     \
+#define UNIT_MAIN(...)                                                      \
+    int main(int argc, char **argv)                                         \
+    {                                                                       \
+        static const struct unit_test tests[] = { __VA_ARGS__ };            \
+        return unit_run(argc, argv, tests, sizeof tests / sizeof tests[0]); \
     }
 
 int unit_run(int argc, char **argv, const struct unit_test *tests, size_t count);

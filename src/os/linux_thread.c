@@ -1,0 +1,124 @@
+/* linux_thread.c - the one thread that prairie starts itself.
+ *
+ * The helper is a bare kernel thread, unknown to the C library: free() may be called while the C library
+ * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
+ * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+
+#include "../base/limits.h"
+#include "os.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+enum { HELPER_STACK_BYTES = 64 * 1024, HELPER_TLS_BYTES = 64 * 1024 };
+
+static char *helper_memory;
+static uint32_t helper_alive; /* the kernel writes 0 when the thread is gone */
+
+#if defined(__x86_64__)
+static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls,
+                         void *(*body)(void *))
+{
+    register uint32_t *r10 __asm__("r10") = alive;
+    register char *r8 __asm__("r8") = tls;
+    register void *(*r9)(void *)__asm__("r9") = body;
+    long result;
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "call *%%r9\n\t"
+                     "mov %[exit], %%eax\n\t"
+                     "xor %%edi, %%edi\n\t"
+                     "syscall\n\t"
+                     "hlt\n"
+                     "1:"
+                     : "=a"(result)
+                     : "a"((long)SYS_clone), "D"(flags), "S"(stack), "d"(alive), "r"(r10), "r"(r8),
+                       "r"(r9), [exit] "i"(SYS_exit)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+#elif defined(__aarch64__)
+static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls,
+                         void *(*body)(void *))
+{
+    register long x8 __asm__("x8") = SYS_clone;
+    register long x0 __asm__("x0") = (long)flags;
+    register char *x1 __asm__("x1") = stack;
+    register uint32_t *x2 __asm__("x2") = alive;
+    register char *x3 __asm__("x3") = tls;
+    register uint32_t *x4 __asm__("x4") = alive;
+    register void *(*x9)(void *)__asm__("x9") = body;
+    __asm__ volatile("svc 0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x30, xzr\n\t"
+                     "blr x9\n\t"
+                     "mov x8, %[exit]\n\t"
+                     "mov x0, xzr\n\t"
+                     "svc 0\n\t"
+                     "brk 1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x9), [exit] "i"(SYS_exit)
+                     : "memory", "x30");
+    return x0;
+}
+#endif
+
+static bool helper_memory_ready(void)
+{
+    size_t bytes = HELPER_STACK_BYTES + HELPER_TLS_BYTES;
+    struct os_range range;
+
+    if (helper_memory != NULL) return true;
+    range = os_reserve(bytes + os_page_bytes(), os_page_bytes());
+    if (range.base == NULL) return false;
+    /* The lowest page stays closed: a guard below the stack. */
+    if (!os_commit((struct os_range){ range.base + os_page_bytes(), bytes })) {
+        os_release(range);
+        return false;
+    }
+    helper_memory = range.base + os_page_bytes();
+    return true;
+}
+
+#if defined(__SANITIZE_THREAD__)
+/* The sanitizer must know every thread that runs its code. */
+bool os_thread_start(void *(*body)(void *))
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
+}
+#else
+bool os_thread_start(void *(*body)(void *))
+{
+    enum {
+        FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
+              | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID
+    };
+    uint64_t all = ~(uint64_t)0, before;
+    char *stack, *tls;
+    long result;
+
+    if (__atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE) != 0) return false;
+    if (!helper_memory_ready()) return false;
+    stack = helper_memory + HELPER_STACK_BYTES;
+    tls = stack + HELPER_TLS_BYTES / 2;
+    *(char **)tls = tls; /* x86-64 finds the block through its own first word */
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    result = clone_thread(FLAGS, stack, &helper_alive, tls, body);
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+    return !failed(result);
+}
+#endif
+
+void os_threads_forget(void) { helper_alive = 0; }
