@@ -3,6 +3,8 @@
  */
 #include "arena.h"
 
+#include "../base/options.h"
+
 struct arena *arenas[ARENA_COUNT_MAX];
 unsigned arena_limit = 1;
 
@@ -10,7 +12,9 @@ static struct lock making = { .state = LOCK_FREE, .rank = LOCK_MAKING };
 
 void arenas_start(unsigned core_count)
 {
-    arena_limit = core_count < ARENA_COUNT_MAX ? core_count : ARENA_COUNT_MAX;
+    unsigned wanted = option_arenas() != 0 ? option_arenas() : core_count;
+
+    arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
 }
 
 static struct arena *make_arena(unsigned index)

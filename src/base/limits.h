@@ -17,7 +17,7 @@
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u
 #define MAGAZINE_BYTES_MAX (1 * KiB)
-#define DEPOT_BYTES_TINY (2 * KiB)
+#define DEPOT_BYTES_TINY (4 * KiB)
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
 #define SLAB_BYTES_MIN (4 * KiB)
@@ -36,7 +36,7 @@
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
-#define MAGAZINE_BYTES_MAX (16 * KiB) /* of blocks in one magazine */
+#define MAGAZINE_BYTES_MAX (32 * KiB) /* of blocks in one magazine */
 #define DEPOT_BYTES_TINY \
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
 #define DEPOT_BYTES_MAX (128 * KiB) /* of larger blocks */

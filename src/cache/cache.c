@@ -55,10 +55,11 @@ static void load_magazine(struct cache *cache, unsigned class_index, void **slot
 
 static void **first_slots_of(struct cache *cache, unsigned class_index)
 {
-    unsigned beyond = class_index > CLASS_OF_1024 ? class_index - CLASS_OF_1024 : 0;
+    const size_t slots = FIRST_CAPACITY + 1, slots_beyond = FIRST_CAPACITY_BEYOND_1024 + 1;
 
-    return cache->first_slots + (class_index - beyond) * (FIRST_CAPACITY + 1)
-         + (beyond > 0 ? FIRST_CAPACITY + 1 + (beyond - 1) * (FIRST_CAPACITY_BEYOND_1024 + 1) : 0);
+    if (class_index <= CLASS_OF_1024) return cache->first_slots + class_index * slots;
+    return cache->first_slots + (CLASS_OF_1024 + 1) * slots
+         + (class_index - CLASS_OF_1024 - 1) * slots_beyond;
 }
 
 static void use_first(struct cache *cache, unsigned class_index)

@@ -147,7 +147,7 @@ bool os_populate(struct os_range range) { return advise(range, MADV_POPULATE_WRI
 
 size_t os_address_space_limit(void)
 {
-    struct rlimit limit;
+    struct rlimit limit = { 0, 0 };
 
     if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0))) return SIZE_MAX;
     return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
@@ -166,7 +166,7 @@ static size_t read_small_file(const char *path, char *text, size_t capacity_byte
 
 size_t os_address_space_used(void)
 {
-    char text[64];
+    char text[64] = { 0 };
     size_t length = read_small_file("/proc/self/statm", text, sizeof text);
     size_t pages = 0;
 
