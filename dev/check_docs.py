@@ -8,6 +8,7 @@ D2  docs/options.md is what dev/make_options.py makes of the table in src/base/o
 D3  a link to a file of the project leads to one, and a link to a heading leads to one
 D4  the page of a floor names the numbered invariants of the floor's headers, and no others
 D5  a path of the project in a code span exists, and a `make` command in one is a target
+D6  a constant that is named with its value, `NAME` (16 KiB), has that value in src/
 """
 import re
 import subprocess
@@ -24,6 +25,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 PROJECT_PATH = re.compile(r"^(?:src|include|test|bench|dev|docs|cmake|lab|\.ci)/[\w./-]*$")
 MAKE = re.compile(r"^make ([a-z]+)\b")
+NAMED_VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s\(([\d,]+(?: [KMGT]iB)?)\)")
+VALUE = r"\s+\\?\s*\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
 
 
 def blank_comments(text):
@@ -164,13 +167,31 @@ def check_spans(root):
                 yield path.relative_to(root), f"D5: the Makefile has no '{command.group(1)}'"
 
 
+def value_of(texts, name):
+    """A constant's value as the documents write it; the last one, which is not the tiny one."""
+    found = [match for text in texts
+             for match in re.findall(rf"#define {name}{VALUE}", text)
+             + re.findall(rf"\b{name} = (\d+)()", text)]
+    return f"{int(found[-1][0]):,} {found[-1][1]}".strip() if found else None
+
+
+def check_constants(root):
+    texts = [code for _, code in sources(root)]
+    for path, text in documents(root):
+        for name, said in NAMED_VALUE.findall(text):
+            value = value_of(texts, name)
+            if value != said:
+                yield path.relative_to(root), f"D6: {name} is {value}, not {said}"
+
+
 def main():
     if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith("-")):
         print(__doc__)
         return 2
     root = Path(sys.argv[1] if len(sys.argv) == 2 else Path(__file__).parent.parent).resolve()
     problems = 0
-    for check in (check_errors, check_options, check_links, check_invariants, check_spans):
+    for check in (check_errors, check_options, check_links, check_invariants, check_spans,
+                  check_constants):
         for where, problem in check(root):
             print(f"{where}: {problem}")
             problems += 1

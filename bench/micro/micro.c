@@ -35,7 +35,7 @@ struct result {
 };
 
 static const struct family *const families[] = {
-    &small_family, &tree_family, &thread_family, &large_family, &resize_family,
+    &small_family, &tree_family, &thread_family, &large_family, &resize_family, &fragment_family,
 };
 enum { FAMILY_COUNT = sizeof families / sizeof *families };
 

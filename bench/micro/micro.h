@@ -28,11 +28,12 @@ struct family {
     unsigned count;
 };
 
-extern const struct family small_family;  /* small.c: pairs, replacement, bursts */
-extern const struct family tree_family;   /* tree.c: binary trees */
-extern const struct family thread_family; /* thread.c: blocks that cross threads */
-extern const struct family large_family;  /* large.c: blocks of 9 KB to 25 MB */
-extern const struct family resize_family; /* resize.c: realloc growth and calloc */
+extern const struct family small_family;    /* small.c: pairs, replacement, bursts */
+extern const struct family tree_family;     /* tree.c: binary trees */
+extern const struct family thread_family;   /* thread.c: blocks that cross threads */
+extern const struct family large_family;    /* large.c: blocks of 9 KB to 25 MB */
+extern const struct family resize_family;   /* resize.c: realloc growth and calloc */
+extern const struct family fragment_family; /* fragment.c: sizes that change from phase to phase */
 
 /* Zeroed memory from the kernel, never given back; ends the program when there is none. */
 void *bench_memory(size_t bytes);

@@ -39,12 +39,12 @@
 #define MAGAZINE_BYTES_MAX (32 * KiB) /* of blocks in one magazine */
 #define DEPOT_BYTES_TINY \
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
-#define DEPOT_BYTES_MAX (128 * KiB) /* of larger blocks */
+#define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define DEPOT_MAGAZINES_MAX 128u
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
-#define SLAB_BLOCKS_WANTED ((size_t)128) /* up to */
-#define SLAB_BYTES_WANTED_MAX (64 * KiB)
+#define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */
+#define SLAB_BYTES_WANTED_MAX (32 * KiB)
 #define REGION_BYTES_FIRST (1 * TiB)       /* the largest reservation to try */
 #define REGION_BYTES_LAST (16 * MiB)       /* the smallest */
 #define PLAIN_BYTES_PER_REGION ((size_t)2) /* room in the page map, in first regions */

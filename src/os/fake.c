@@ -22,7 +22,8 @@ static struct {
     unsigned core_count, core_current;
     const char *setting_name, *setting_value;
 
-    uint64_t fail_in; /* calls until the one that fails; 0: none */
+    uint64_t fail_in;  /* calls until the one that fails; 0: none */
+    uint64_t fail_row; /* how many fail then, one after the other */
     bool failing[FAKE_FAILING_COUNT];
     uint64_t failures, calls_that_can_fail;
     uint64_t calls[FAKE_CALL_COUNT];
@@ -65,7 +66,10 @@ static bool admit(enum fake_call kind)
 {
     count_call(kind);
     fake.calls_that_can_fail++;
-    if (fake.fail_in > 0 && --fake.fail_in == 0) return refuse();
+    if (fake.fail_in > 0 && --fake.fail_in == 0) {
+        if (--fake.fail_row > 0) fake.fail_in = 1;
+        return refuse();
+    }
     return fake.failing[kind] ? refuse() : true;
 }
 
@@ -358,7 +362,14 @@ void fake_setting(const char *name, const char *value)
     fake.setting_value = value;
 }
 
-void fake_fail_nth(uint64_t n) { fake.fail_in = n; }
+void fake_fail_nth(uint64_t n) { fake_fail_row(n, 1); }
+
+void fake_fail_row(uint64_t n, uint64_t count)
+{
+    fake.fail_in = n;
+    fake.fail_row = count;
+}
+
 void fake_fail_kind(enum fake_call kind, bool failing) { fake.failing[kind] = failing; }
 
 void fake_fail_all(bool failing)

@@ -1,18 +1,20 @@
 /* fake.h - the controls of the kernel that unit tests run on.
  *
- * fake.c implements os.h, the port and the thread slot on real anonymous memory, but nothing happens
- * behind a test's back: calls are counted, any of them can be told to fail, the clock stands still
- * until it is moved, the helper thread runs when the test runs it, and every page has a state:
+ * fake.c implements os.h, the port and the thread slot on real anonymous memory, but nothing
+ * happens behind a test's back: calls are counted, any of them can be told to fail, the clock
+ * stands still until it is moved, the helper thread runs when the test runs it, and every page has
+ * a state:
  *
  *      reserved  --commit-->  committed  --purge-->  purged        (committed still, with zeros)
  *          <---------close---------+------------------+
  *
- * A call that no kernel would survive for long aborts with one line "fake kernel: ...": a commit, purge
- * or move outside a reservation, a close, purge or move of memory that is not committed, a release of part
- * of a reservation, a range that is not whole pages. Touching what is not committed is a real fault.
+ * A call that no kernel would survive for long aborts with one line "fake kernel: ...": a commit,
+ * purge or move outside a reservation, a close, purge or move of memory that is not committed, a
+ * release of part of a reservation, a range that is not whole pages. Touching what is not committed
+ * is a real fault.
  *
- * The state belongs to the process and there is no way back: each test runs in a process of its own.
- * Controls may be called from any thread, but only while no other thread is inside prairie.
+ * The state belongs to the process and there is no way back: each test runs in a process of its
+ * own. Controls may be called from any thread, but only while no other thread is inside prairie.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_FAKE_H
@@ -49,7 +51,8 @@ enum { FAKE_FAILING_COUNT = FAKE_RELEASE };
 void fake_page_bytes(size_t bytes);    /* 4 KiB (the default), 16 or 64 KiB */
 void fake_cores(unsigned count);       /* 2 */
 void fake_core_current(unsigned core); /* 0; at any time */
-/* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the program. */
+/* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the
+ * program. */
 void fake_address_space(size_t limit_bytes, size_t other_bytes);
 /* The largest reservation that works, and all that can be committed. At any time. */
 void fake_reserve_bytes_max(size_t bytes);
@@ -60,6 +63,9 @@ void fake_setting(const char *name, const char *value); /* the one setting there
 
 /* The n-th call from now that can fail fails, once; 1 is the next, 0 none. */
 void fake_fail_nth(uint64_t n);
+/* The same, with the calls after it: `count` in a row, which are too many for a second try to
+ * hide. */
+void fake_fail_row(uint64_t n, uint64_t count);
 /* Every call of a kind, or every call that can fail, fails until it is switched off. */
 void fake_fail_kind(enum fake_call kind, bool failing);
 void fake_fail_all(bool failing);
@@ -93,7 +99,8 @@ void fake_thread_allow(bool allowed);
 bool fake_thread_waits(void);
 /* Runs the body that was started last, to its end, on this thread. False: there is none. */
 bool fake_thread_run(void);
-/* os_sleep moves the clock by its full length, then calls this, which may do what other threads would. */
+/* os_sleep moves the clock by its full length, then calls this, which may do what other threads
+ * would. */
 void fake_on_sleep(void (*hook)(void));
 
 /* ---- the ends of things ---- */

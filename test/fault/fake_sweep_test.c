@@ -1,14 +1,14 @@
-/* fake_sweep_test.c - one scripted life through every door, with the n-th kernel call refused, for each n.
+/* fake_sweep_test.c - one scripted life, with the n-th call of the fake kernel refused, for each n.
  * SPDX-License-Identifier: MIT
  *
- * The script is the same each time: every kind of size from 0 to 64 MiB through every door, bursts that
- * make magazines grow, blocks that grow and shrink by realloc, purges in between. So n names one call, and
- * the sweep ends when a life meets no failure.
+ * The script is the same each time: every kind of size from 0 to 64 MiB through every door, bursts
+ * that make magazines grow, blocks that grow and shrink by realloc, purges in between. So n names
+ * one call, and the sweep ends when a life meets no failure.
  *
- *      fake_sweep [N]          one life, with call N refused, in this process: for a debugger
+ *      fake_sweep N [ROW]      one life with ROW calls from N on refused, for a debugger
  *
- * After a refused call the contents of all blocks are verified and everything is walked; one refused call
- * may cost one refused request at most; at the end all is given back and nothing may be left. */
+ * After a refused call the contents of all blocks are verified and everything is walked; a refused
+ * call may cost one refused request at most; at the end all is given back and nothing may be left. */
 #include <prairie/prairie.h>
 
 #include "os/fake.h"
@@ -288,7 +288,7 @@ static _Noreturn void live_and_live_on(void)
 /* ---- the sweeps ---- */
 
 /* True: the life came to a good end. */
-static bool run_life(uint64_t call, unsigned step)
+static bool run_life(uint64_t call, uint64_t row, unsigned step)
 {
     int status = -1;
     pid_t life;
@@ -297,32 +297,32 @@ static bool run_life(uint64_t call, unsigned step)
     life = fork();
     if (life == 0) {
         step_of_failure = step;
-        fake_fail_nth(call);
+        fake_fail_row(call, row);
         live_and_live_on();
     }
     if (life < 0 || waitpid(life, &status, 0) != life) return false;
     return status == 0 && account->ended;
 }
 
-static unsigned sweep_calls(void)
+/* `row` calls in a row are refused, from each one on. */
+static unsigned sweep_calls(uint64_t row)
 {
-    unsigned bad = 0, requests = 0;
+    unsigned bad = 0, requests = 0, lives = 0;
     uint64_t call = 1;
 
-    for (;; call++) {
-        bool good = run_life(call, 0) && account->refusals <= 1;
+    for (;; call += row, lives++) {
+        bool good = run_life(call, row, 0) && account->refusals <= row;
         if (!good) {
-            printf("FAILED: call %llu refused: %u requests refused\n", (unsigned long long)call,
-                   account->refusals);
+            printf("FAILED: %llu calls from call %llu on refused: %u requests refused\n",
+                   (unsigned long long)row, (unsigned long long)call, account->refusals);
             bad++;
         }
         requests += account->refusals;
-        if (account->ended && account->failures == 0) break;
-        if (bad == BAD_MOST) break;
+        if ((account->ended && account->failures == 0) || bad == BAD_MOST) break;
     }
-    printf("one call refused: %llu lives, %u requests refused, %u bad\n", (unsigned long long)call,
-           requests, bad);
-    return bad + (call < CALLS_LEAST);
+    printf("%llu calls in a row refused: %u lives, %u requests refused, %u bad\n",
+           (unsigned long long)row, lives, requests, bad);
+    return bad + (call < CALLS_LEAST) + (row > 1 && requests == 0);
 }
 
 static unsigned sweep_steps(void)
@@ -330,7 +330,7 @@ static unsigned sweep_steps(void)
     unsigned bad = 0, requests = 0, steps = 1, lives = 0;
 
     for (unsigned step = 1; step <= steps && bad < BAD_MOST; step += 1 + step / 8, lives++) {
-        if (!run_life(0, step)) {
+        if (!run_life(0, 0, step)) {
             printf("FAILED: ten steps from %u on without any kernel\n", step);
             bad++;
             continue;
@@ -351,11 +351,12 @@ int main(int argc, char **argv)
     account =
         mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (account == MAP_FAILED) return 2;
-    if (argc == 2) {
-        fake_fail_nth(strtoull(argv[1], NULL, 10));
+    if (argc > 1) {
+        fake_fail_row(strtoull(argv[1], NULL, 10), argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
         live_and_live_on();
     }
-    bad = sweep_calls();
+    bad = sweep_calls(1);
+    bad += sweep_calls(3);
     bad += sweep_steps();
     return bad != 0;
 }

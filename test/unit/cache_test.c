@@ -1,4 +1,4 @@
-/* cache_test.c - a thread's magazines: growing, swapping, trading, NULLs among the blocks, C1 and C2. */
+/* cache_test.c - a thread's magazines: growing, swapping, trading, NULLs among the blocks. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

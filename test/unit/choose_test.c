@@ -1,4 +1,4 @@
-/* choose_test.c - which arena a thread gets: the next one, its own, or its core's when that is busy. */
+/* choose_test.c - which arena a thread gets: the next one, its own, or its core's. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

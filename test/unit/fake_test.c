@@ -1,4 +1,4 @@
-/* fake_test.c - the kernel of the unit tests: what it gives, what it refuses, what it will not stand. */
+/* fake_test.c - the kernel of the unit tests: what it gives, refuses, and will not stand. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -133,6 +133,21 @@ static void the_nth_call_fails_once(void **state)
     }
     assert_int_equal(fake_calls(FAKE_COMMIT), 40);
     assert_int_equal(fake_calls_that_can_fail(), 41);
+}
+
+static void calls_fail_in_a_row(void **state)
+{
+    (void)state;
+    reserve_ten();
+    fake_fail_row(3, 4);
+    for (uint64_t call = 1; call <= 9; call++)
+        assert_int_equal(os_commit(part(call, 1)), call < 3 || call > 6);
+    assert_int_equal(fake_failures(), 4);
+    fake_fail_row(2, 100);
+    assert_true(os_commit(part(0, 1)));
+    assert_false(os_commit(part(0, 1)));
+    fake_fail_nth(0);
+    assert_true(os_commit(part(0, 1)));
 }
 
 static void kinds_fail_until_they_are_let_go(void **state)
@@ -296,6 +311,6 @@ UNIT_MAIN(UNIT_TEST(reserved_memory_cannot_be_touched), UNIT_TEST(committed_memo
           UNIT_TEST(alignments_are_kept), UNIT_TEST(pages_may_be_larger),
           UNIT_TEST(purging_leaves_zeros_or_what_was_asked_for), UNIT_TEST(closing_undoes_a_commit),
           UNIT_TEST(moving_leaves_zeros), UNIT_TEST(the_nth_call_fails_once),
-          UNIT_TEST(kinds_fail_until_they_are_let_go), UNIT_TEST(limits_are_limits),
-          UNIT_TEST(impossible_calls_abort), UNIT_TEST(the_clock_and_the_thread_wait_for_the_test),
-          UNIT_TEST(errno_is_kept_by_all))
+          UNIT_TEST(calls_fail_in_a_row), UNIT_TEST(kinds_fail_until_they_are_let_go),
+          UNIT_TEST(limits_are_limits), UNIT_TEST(impossible_calls_abort),
+          UNIT_TEST(the_clock_and_the_thread_wait_for_the_test), UNIT_TEST(errno_is_kept_by_all))

@@ -1,4 +1,4 @@
-/* lock_test.c - locks: exclusion, sleeping, what they count, and the order that the witness enforces. */
+/* lock_test.c - locks: exclusion, sleeping, counts, forks, and the order that is enforced. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

@@ -124,7 +124,8 @@ static void calloc_is_zero_to_the_last_usable_byte(void **state)
     prairie_check_all();
 }
 
-/* Huge stale blocks are purged rather than cleared; when that is refused they are cleared after all. */
+/* Huge stale blocks are purged rather than cleared; when that is refused they are cleared after
+ * all. */
 static void a_huge_calloc_is_zero_whatever_the_kernel_says(void **state)
 {
     size_t size = 2 * CLEAR_BYTES_MAX;

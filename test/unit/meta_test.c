@@ -1,4 +1,4 @@
-/* meta_test.c - records of metadata: where they lie, that they are zero, reused, and refused cleanly. */
+/* meta_test.c - records of metadata: where they lie, that they are zero, reused, refused. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -161,6 +161,25 @@ static void a_refused_step_is_tried_smaller(void **state)
     assert_null(meta_take(64));
 }
 
+/* Opened ahead, records can be had when nothing else can. */
+static void what_is_opened_ahead_is_there(void **state)
+{
+    (void)state;
+    start_zone();
+    assert_true(meta_open_ahead(100 * KiB));
+    assert_true(fake_committed_bytes() >= 100 * KiB);
+    assert_int_equal(meta.used_bytes, 0);
+    fake_fail_all(true);
+    assert_true(meta_open_ahead(100 * KiB));
+    assert_true(meta_open_ahead(1));
+    assert_false(meta_open_ahead(ZONE_BYTES));
+    for (unsigned i = 0; i < 100 * KiB / META_UNIT_BYTES; i++) assert_non_null(meta_take(64));
+    fake_fail_all(false);
+    assert_true(meta_open_ahead(ZONE_BYTES));
+    assert_true(meta_open_ahead(SIZE_MAX / 2)); /* all there is will do */
+    assert_int_equal(fake_committed_bytes(), ZONE_BYTES);
+}
+
 static void larger_pages_open_whole(void **state)
 {
     (void)state;
@@ -231,5 +250,6 @@ UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_
           UNIT_TEST(a_given_record_is_reused_for_its_size_only), UNIT_TEST(used_bytes_are_counted),
           UNIT_TEST(the_zone_opens_as_it_is_used), UNIT_TEST(a_full_zone_refuses_and_goes_on),
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
-          UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(larger_pages_open_whole),
-          UNIT_TEST(random_records_never_overlap), UNIT_TEST(absurd_sizes_abort))
+          UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
+          UNIT_TEST(larger_pages_open_whole), UNIT_TEST(random_records_never_overlap),
+          UNIT_TEST(absurd_sizes_abort))

@@ -1,4 +1,4 @@
-/* page_map_test.c - the class map: zero for strangers, the class for slabs, whatever memory it has got. */
+/* page_map_test.c - the class map: zero for strangers, the class for slabs. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

@@ -58,7 +58,8 @@ static void tag_as(uint32_t page, size_t pages, enum page_state state)
     first->state = (uint8_t)state;
 }
 
-/* The first page of a large run with used pages on both sides, so that a test knows its neighbours. */
+/* The first page of a large run with used pages on both sides, so that a test knows its
+ * neighbours. */
 static uint32_t fenced(size_t pages)
 {
     uint32_t page = lease(pages + 2);

@@ -1,4 +1,4 @@
-/* purge_test.c - when free pages go back to the kernel, how many, and what happens when it refuses. */
+/* purge_test.c - when free pages go back to the kernel, how many, and if it refuses. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -169,7 +169,8 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
 }
 
-/* A call costs more than a small piece is worth: long pieces go first, short ones if those do not do. */
+/* A call costs more than a small piece is worth: long pieces go first, short ones if those do not
+ * do. */
 static void short_pieces_go_last(void **state)
 {
     enum { SHORT_RUNS = 20 };

@@ -1,4 +1,4 @@
-/* region_test.c - address space: what is reserved, how it opens, and what a refusal leaves behind. */
+/* region_test.c - address space: what is reserved, how it opens, what a refusal leaves. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -311,7 +311,8 @@ static void start_with_small_reservations(void)
     check_numbers();
 }
 
-/* Kernels that give less than we ask for: strict accounting, 39-bit addresses, limits of containers. */
+/* Kernels that give less than we ask for: strict accounting, 39-bit addresses, limits of
+ * containers. */
 static void smaller_reservations_will_do(void **state)
 {
     (void)state;

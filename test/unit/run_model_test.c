@@ -1,9 +1,9 @@
-/* run_model_test.c - random leases, returns, extensions, trims and purges against an array of pages. */
+/* run_model_test.c - random leases, returns, extensions, trims, purges against an array. */
 /* SPDX-License-Identifier: MIT */
 /*
- * The model has one entry a page: who holds it, and whether it was written since it was last known to
- * be zero. After every step the walker runs, and what the keeper says is compared with the model:
- * no page is held twice, contents stay, `zero` is true exactly when no page was written, and
+ * The model has one entry a page: who holds it, and whether it was written since it was last known
+ * to be zero. After every step the walker runs, and what the keeper says is compared with the
+ * model: no page is held twice, contents stay, `zero` is true exactly when no page was written, and
  * memory is refused only when no free run is sure to fit. The regions are small, and calls fail now
  * and then.
  */

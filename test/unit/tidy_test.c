@@ -1,4 +1,4 @@
-/* tidy_test.c - who gives memory back: the only thread at once, the helper of several threads later. */
+/* tidy_test.c - who gives memory back: the only thread at once, the others later. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -265,7 +265,8 @@ static void bring(unsigned class_index, void *const *blocks)
     if (drain) arenas_drain(class_index, full + 1, capacity);
 }
 
-/* Slabs of which all blocks but one are free; some of these lie in a depot, the program holds the others. */
+/* Slabs of which all blocks but one are free; some of these lie in a depot, the program holds the
+ * others. */
 static void hold_slabs_open(unsigned class_index, size_t bytes)
 {
     enum { BLOCKS_MAX = 20000 };

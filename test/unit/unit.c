@@ -61,7 +61,8 @@ static char *read_output(int file)
     return text;
 }
 
-/* In the child: crashes end it rather than going to cmocka, leave no file, and take a minute at most. */
+/* In the child: crashes end it rather than going to cmocka, leave no file, and take a minute at
+ * most. */
 static void become_child(int output_file)
 {
     static const int crashes[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };

@@ -1,8 +1,8 @@
 /* unit.h - cmocka with each test in a process of its own, and the checks that unit tests share. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Prairie's state belongs to the process and has no way back to the start, so every test is a forked
- * child in which nothing was called before. A test program takes
+ * Prairie's state belongs to the process and has no way back to the start, so every test is a
+ * forked child in which nothing was called before. A test program takes
  *
  *      [--seed N] [NAME...]    all tests, or those named
  *      --alone NAME            one test in this very process, for a debugger

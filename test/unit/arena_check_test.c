@@ -1,0 +1,78 @@
+/* arena_check_test.c - what the walk of an arena finds: A1 and the counts, broken by hand. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shelves.h"
+
+enum { MANY = 6000 };
+
+static unsigned small_class(void) { return class_of_size(64); }
+
+static struct shelf *shelf_of_harm;
+
+static struct slab *first_partial(void) { return slab_record(shelf_of_harm->partial); }
+
+static void leave_it_alone(void) {}
+static void a1_of_another_arena(void) { first_partial()->arena = 1; }
+static void a1_of_another_class(void)
+{
+    first_partial()->class_index = (uint8_t)(small_class() + 1);
+}
+static void a1_a_link_back(void) { first_partial()->previous = first_partial()->next; }
+static void a_slab_too_many_counted(void) { shelf_of_harm->partial_count++; }
+static void a_free_block_too_many_counted(void) { shelf_of_harm->slab_free_blocks++; }
+static void fewer_slabs_than_listed(void) { shelf_of_harm->slab_count = 1; }
+static void a_slab_dropped_from_the_list(void) { shelf_of_harm->partial = first_partial()->next; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    break_it();
+    check_arenas();
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
+        a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
+        a_slab_dropped_from_the_list,
+    };
+    static void *slots[MANY + 1];
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(2);
+    shelf_of_harm = &arenas[0]->shelf[small_class()];
+    in_slab = slab_shape[small_class()].block_count;
+    fill_all(0, small_class(), slots,
+             3 * in_slab); /* three full slabs, then a block of each back */
+    for (unsigned i = 0; i < 3; i++) (void)drain(0, small_class(), slots + 1 + i * in_slab, 1);
+    assert_int_equal(shelf_of_harm->partial_count, 3);
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+static void fill_unlocked(void)
+{
+    void *slots[2];
+    (void)arena_fill(arenas[0], 1, slots, 1, true);
+}
+static void drain_unlocked(void) { (void)arena_drain(arenas[0], 1, NULL, 0); }
+static void walk_unlocked(void) { arena_check(arenas[0]); }
+
+static void calls_without_the_lock_abort(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    expect_abort(fill_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(drain_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(walk_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+}
+
+UNIT_MAIN(UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))

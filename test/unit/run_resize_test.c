@@ -1,0 +1,232 @@
+/* run_resize_test.c - runs that are aligned, grow, shrink, go to the kernel, or end the region. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+/* ---- alignment ---- */
+
+static bool is_page_aligned_to(uint32_t page, size_t align_pages)
+{
+    return is_aligned((uintptr_t)page_address(page), bytes_of(align_pages));
+}
+
+static void aligned_runs_are_aligned(void **state)
+{
+    (void)state;
+    start_pages();
+    for (size_t align = 1; align <= 512; align *= 2) {
+        for (size_t pages = 1; pages <= 20; pages += 19) {
+            struct run run = run_lease(pages, align, PAGE_LARGE);
+            assert_int_not_equal(run.page, 0);
+            assert_true(is_page_aligned_to(run.page, align));
+            assert_true(all_bytes_are(page_address(run.page), 0, bytes_of(pages)));
+            check_runs();
+        }
+    }
+}
+
+/* Freed aligned blocks serve the next request of the same kind: the heap does not grow. */
+static void aligned_runs_are_reused(void **state)
+{
+    uint32_t page[20];
+    size_t open;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 20; i++) page[i] = run_lease(16, 16, PAGE_LARGE).page;
+    for (unsigned i = 0; i < 20; i += 2) run_return(page[i]);
+    open = plain.open_bytes;
+    for (unsigned i = 0; i < 20; i += 2) {
+        page[i] = run_lease(16, 16, PAGE_LARGE).page;
+        assert_true(is_page_aligned_to(page[i], 16));
+        check_runs();
+    }
+    assert_int_equal(plain.open_bytes, open);
+}
+
+/* ---- extend and trim ---- */
+
+static void extending_takes_from_a_free_right_neighbour(void **state)
+{
+    uint32_t first, second;
+    bool zero = true;
+
+    (void)state;
+    start_pages();
+    first = fenced(20);
+    run_trim(first, 4);
+    expect_run(first + 4, 16, PAGE_DIRTY);
+    assert_true(run_extend(first, 6, &zero));
+    assert_false(zero);
+    expect_run(first, 6, PAGE_LARGE);
+    expect_run(first + 6, 14, PAGE_DIRTY);
+    assert_false(run_extend(first, 21, &zero)); /* a used page stands at the end */
+    check_runs();
+    expect_run(first, 6, PAGE_LARGE);
+    assert_true(run_extend(first, 20, &zero));
+    expect_run(first, 20, PAGE_LARGE);
+    check_runs();
+    second = lease(1);
+    assert_true(second < first || second >= first + 20);
+}
+
+/* Dirty pages first, clean ones after them: both are taken, and the whole is not zero. */
+static void extending_crosses_dirty_and_clean(void **state)
+{
+    uint32_t first, second;
+    bool zero = true;
+
+    (void)state;
+    start_pages();
+    first = lease(3);
+    second = lease(3);
+    assert_int_equal(second, first + 3);
+    give_back(second);
+    assert_true(run_extend(first, 9, &zero));
+    assert_false(zero);
+    check_runs();
+    expect_run(first, 9, PAGE_LARGE);
+    assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
+    assert_true(run_extend(first, 12, &zero));
+    assert_true(zero);
+    check_runs();
+    assert_int_equal(keeper.large_pages, 12);
+    assert_int_equal(run_used_pages(), 12);
+}
+
+static void extending_stops_at_the_end_of_the_plain(void **state)
+{
+    uint32_t last;
+    size_t pages;
+    bool zero;
+
+    (void)state;
+    start_pages();
+    (void)lease(1);
+    pages = keeper.free_pages[FREE_CLEAN];
+    last = lease(pages);
+    assert_false(run_extend(last, pages + 1, &zero));
+    check_runs();
+    run_trim(last, 1);
+    assert_true(run_extend(last, pages, &zero));
+    check_runs();
+}
+
+static void trimming_gives_the_tail_back(void **state)
+{
+    uint32_t first;
+
+    (void)state;
+    start_pages();
+    first = fenced(40);
+    run_trim(first, 39);
+    check_runs();
+    expect_run(first + 39, 1, PAGE_DIRTY);
+    run_trim(first, 1);
+    check_runs();
+    expect_run(first + 1, 39, PAGE_DIRTY);
+    assert_int_equal(keeper.large_pages, 1);
+    give_back(first);
+    expect_run(first, 40, PAGE_DIRTY);
+}
+
+/* ---- what purging takes ---- */
+
+static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
+{
+    uint32_t longest, other;
+    struct run run;
+
+    (void)state;
+    start_pages();
+    other = fenced(20);
+    longest = fenced(90);
+    give_back(other);
+    give_back(longest);
+    lock_take(&keeper.lock);
+    run = run_take_dirty(1, 30);
+    assert_int_equal(run.pages, 30);
+    assert_int_equal(run.page, longest + 60);
+    run_check_all();
+    run_put_free(run.page, PAGE_CLEAN);
+    run_check_all();
+    expect_run(longest, 60, PAGE_DIRTY);
+    expect_run(longest + 60, 30, PAGE_CLEAN);
+    assert_int_equal(run_take_dirty(61, 100).page, 0);
+    run = run_take_dirty(60, 100);
+    assert_int_equal(run.page, longest);
+    run_put_free(run.page, PAGE_DIRTY);
+    run_check_all();
+    expect_run(longest, 60, PAGE_DIRTY);
+    lock_give(&keeper.lock);
+}
+
+/* ---- the end of the region ---- */
+
+/* The right to use memory is given back with the pages; opened again they are zero. */
+static void the_free_end_can_be_closed(void **state)
+{
+    uint32_t kept, last;
+    size_t committed, open, tail;
+
+    (void)state;
+    start_pages();
+    kept = lease(50);
+    last = lease(60);
+    stain(last, 60, 7);
+    give_back(last);
+    tail = keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN];
+    assert_true(tail >= 60);
+    committed = fake_committed_bytes();
+    open = plain.open_bytes;
+    assert_true(runs_close_tail());
+    check_runs();
+    assert_int_equal(fake_committed_bytes(), committed - bytes_of(tail));
+    assert_int_equal(plain.open_bytes, open - bytes_of(tail));
+    assert_int_equal(keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN], 0);
+    assert_int_equal(run_used_pages(), 50);
+    assert_false(runs_close_tail()); /* nothing is free at the end now */
+
+    last = lease(60);
+    assert_int_equal(last, kept + 50);
+    assert_true(all_bytes_are(page_address(last), 0, bytes_of(60)));
+    give_back(kept);
+    if (keeper.free_pages[FREE_CLEAN] > 0) (void)lease(keeper.free_pages[FREE_CLEAN]);
+    assert_false(runs_close_tail()); /* what is free lies before what is used */
+    check_runs();
+}
+
+static void a_refused_close_leaves_the_end_as_it_was(void **state)
+{
+    uint32_t page;
+    size_t open;
+
+    (void)state;
+    start_pages();
+    assert_false(runs_close_tail()); /* nothing is open at all */
+    page = lease(50);
+    stain(page, 50, 7);
+    give_back(page);
+    open = plain.open_bytes;
+    fake_fail_kind(FAKE_CLOSE, true);
+    assert_false(runs_close_tail());
+    check_runs();
+    assert_int_equal(plain.open_bytes, open);
+    expect_run(page, 50, PAGE_DIRTY);
+    assert_true(all_bytes_are(page_address(page), 7, bytes_of(50)));
+    fake_fail_kind(FAKE_CLOSE, false);
+    assert_true(runs_close_tail());
+    check_runs();
+    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(lease(50), page);
+}
+
+UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused),
+          UNIT_TEST(extending_takes_from_a_free_right_neighbour),
+          UNIT_TEST(extending_crosses_dirty_and_clean),
+          UNIT_TEST(extending_stops_at_the_end_of_the_plain),
+          UNIT_TEST(trimming_gives_the_tail_back),
+          UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
+          UNIT_TEST(the_free_end_can_be_closed),
+          UNIT_TEST(a_refused_close_leaves_the_end_as_it_was))

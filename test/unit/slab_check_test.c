@@ -1,0 +1,58 @@
+/* slab_check_test.c - S1 to S4, broken by hand: the walk must abort. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+static struct slab *victim;
+
+static void leave_it_alone(void) {}
+static void s1_count_too_high(void) { victim->free_count++; }
+static void s1_bit_lost(void) { victim->free[1] &= victim->free[1] - 1; }
+static void s2_bit_beyond_the_end(void)
+{
+    victim->free[victim->block_count / 64] |= (uint64_t)1 << 63;
+    victim->free_count++;
+}
+static void s3_not_listed(void) { victim->listed = 0; }
+static void s4_hint_too_high(void) { victim->hint++; }
+static void another_count(void) { victim->block_count--; }
+static void another_page(void) { victim->page++; }
+static void another_base(void) { victim->base += 16; }
+
+static void (*break_it)(void);
+
+static void break_and_walk(void)
+{
+    victim->listed = 1;
+    break_it();
+    slab_check(victim);
+}
+
+static void broken_invariants_are_found(void **state)
+{
+    static void (*const harms[])(void) = {
+        s1_count_too_high, s1_bit_lost,   s2_bit_beyond_the_end, s3_not_listed,
+        s4_hint_too_high,  another_count, another_page,          another_base,
+    };
+    unsigned class_index = CLASS_COUNT - 1;
+    void *taken[2];
+
+    (void)state;
+    start_pages();
+    slabs_start();
+    /* A class with a last word that is not full, of several words: every kind of harm has a place. */
+    while (slab_shape[class_index].block_count % 64 == 0 || slab_shape[class_index].word_count < 2)
+        assert_true(--class_index > 0);
+    victim = open_test_slab(class_index, 5);
+    assert_non_null(victim);
+    assert_int_equal(slab_fill(victim, taken + 2, 2), 2);
+    break_it = leave_it_alone;
+    expect_survival(break_and_walk);
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
+        break_it = harms[i];
+        expect_abort(break_and_walk, "prairie: broken invariant: ");
+    }
+}
+
+UNIT_MAIN(UNIT_TEST(broken_invariants_are_found))
