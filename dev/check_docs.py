@@ -57,7 +57,7 @@ def body_of(code, function):
 
 
 def said_by(code, given):
-    """Strings that a call's arguments can stand for: its own, or those of a function called there."""
+    """Strings that a call's arguments can stand for: its own, or a function's called there."""
     texts = [text for text in TEXT.findall(given) if " " in text.strip()]
     for name in re.findall(r"\b(\w+)\s*\(", given):
         texts += [text for text in TEXT.findall(body_of(code, name)) if " " in text]
@@ -77,8 +77,8 @@ def messages(root):
             for text in texts:
                 # The only message that ends in pieces of source code is that of require().
                 family = text in ("broken invariant: ", " at ")
-                yield path, "prairie: " + ("broken invariant: CONDITION at FILE:LINE" if family
-                                           else text + end)
+                said = "broken invariant: CONDITION at FILE:LINE" if family else text + end
+                yield path, "prairie: " + said
         for text in TEXT.findall(code):
             if text.startswith("prairie: ") and text.strip() != "prairie:":
                 yield path, text

@@ -34,8 +34,8 @@ HEAD = """# Options
 
 <!-- Written by dev/make_options.py from the table in src/base/options.c; change it there. -->
 
-A program reads its options once, before `main`, from the environment variable `PRAIRIE_CONF`: pairs of
-a key and a value, separated by commas, without spaces.
+A program reads its options once, before `main`, from the environment variable `PRAIRIE_CONF`: pairs
+of a key and a value, separated by commas, without spaces.
 
 ```sh
 PRAIRIE_CONF="stats_print:true,arenas:4" LD_PRELOAD=/usr/local/lib/libprairie.so program
@@ -51,12 +51,14 @@ TAIL = """
 - When a key comes twice, the last one counts.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the
   variable.
+- `stats_print:true` keeps a copy of the standard error open, on a file descriptor of 200 or above:
+  some programs close theirs before they end.
 - Child processes inherit the variable, as they do `LD_PRELOAD`.
 - Only the library that answers under `malloc`'s own names reads it. A program built with
   `PRAIRIE_FACE_NONE` has no options.
 
-[Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the GNU C
-library and changes nothing.
+[Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
+GNU C library and changes nothing.
 """
 
 

@@ -271,7 +271,7 @@ static void (*end_hook)(void);
 static void end_key_destructor(void *unused)
 {
     (void)unused;
-    end_hook();
+    RELAXED_LOAD(end_hook)();
 }
 
 static void make_end_key(void)
@@ -287,7 +287,7 @@ bool os_thread_end_hook(void (*hook)(void))
     admitted = admit(FAKE_END_HOOK);
     leave();
     if (!admitted) return false;
-    end_hook = hook;
+    RELAXED_STORE(end_hook, hook); /* the same for all threads */
     (void)pthread_once(&end_key_once, make_end_key);
     return pthread_setspecific(end_key, (void *)1) == 0;
 }

@@ -8,7 +8,7 @@
  *      fake_sweep N [ROW]      one life with ROW calls from N on refused, for a debugger
  *
  * After a refused call the contents of all blocks are verified and everything is walked; a refused
- * call may cost one refused request at most; at the end all is given back and nothing may be left. */
+ * call may cost one refused request at most; at the end all is given back and nothing is left. */
 #include <prairie/prairie.h>
 
 #include "os/fake.h"

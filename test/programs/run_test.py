@@ -91,6 +91,10 @@ def programs_not_served(folder):
     text = folder / "text.so"
     text.write_text("no library, but as long as the start of one\n" * 9, encoding="ascii")
     expect("a library that is none", run("--", "true", library=text), 125)
+    gone = compiled(folder, "gone.so", "int gone;\n", "-shared", "-fPIC")
+    needs = compiled(folder, "needs", "extern int gone; int main(void) { return gone; }\n", gone)
+    gone.unlink()
+    expect("a program whose library is missing", run("--", needs), 127, "gone.so")
     own = compiled(folder, "own", """#include <stdlib.h>
         static char memory[1 << 20], *next = memory;
         void *malloc(size_t size) { char *p = next; next += (size + 15) / 16 * 16; return p; }

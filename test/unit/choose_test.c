@@ -160,7 +160,7 @@ static void without_memory_the_first_arena_serves_all(void **state)
     fake_fail_all(false);
 }
 
-/* No memory for the arena of this core is no reason to refuse: the thread's own one is only busy. */
+/* No memory for the arena of this core is no reason to refuse: its own arena is only busy. */
 static void without_memory_a_busy_arena_is_waited_for(void **state)
 {
     struct arena *mine;

@@ -41,7 +41,7 @@ static void broken_invariants_are_found(void **state)
     (void)state;
     start_pages();
     slabs_start();
-    /* A class with a last word that is not full, of several words: every kind of harm has a place. */
+    /* A class of several words, the last one not full: every kind of harm has a place. */
     while (slab_shape[class_index].block_count % 64 == 0 || slab_shape[class_index].word_count < 2)
         assert_true(--class_index > 0);
     victim = open_test_slab(class_index, 5);

@@ -52,8 +52,8 @@ class Node(Script):
 
 
 class JavaScriptCore(Script):
-    """JavaScriptCore has its own allocator; any value of `Malloc` makes it use malloc instead, which
-    is to be seen: 57 refills without, 23,000 with it."""
+    """JavaScriptCore has its own allocator; any value of `Malloc` makes it use malloc instead. That
+    is to be seen: 57 refills without it, 23,000 with it."""
 
     name = "jsc"
     packages = ("libjavascriptcoregtk-4.0-bin",)
