@@ -76,6 +76,12 @@ function(prairie_library suffix folder)
     if(arg_SANITIZE STREQUAL "none")
         target_link_options(prairie_shared${suffix} PRIVATE LINKER:-z,defs)
     endif()
+    # Hidden names are still global in an archive; local ones cannot clash with the program's.
+    if(CMAKE_OBJCOPY AND arg_SANITIZE STREQUAL "none")
+        add_custom_command(TARGET prairie_static${suffix} POST_BUILD VERBATIM
+                           COMMAND ${CMAKE_OBJCOPY} --localize-hidden
+                                   $<TARGET_FILE:prairie_static${suffix}>)
+    endif()
     # A program that asks for the archive gets it, even if only the C library calls malloc in it.
     target_link_options(prairie_static${suffix} INTERFACE ${flags})
     if(arg_SANITIZE STREQUAL "none")

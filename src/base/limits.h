@@ -31,6 +31,8 @@
 #define META_OPEN_BYTES (16 * KiB)
 #define PURGE_KEEP_BYTES (64 * KiB)
 #define REMAP_BYTES_MIN (64 * KiB)
+#define REMAP_COUNT_MIN ((size_t)1000)
+#define REMAP_SHARE_BYTES (64 * MiB)
 #define CLEAR_BYTES_MAX (128 * KiB)
 #define RECLAIM_BYTES_MIN (128 * KiB)
 #define AUDIT_PERIOD 64u
@@ -51,7 +53,9 @@
 #define OPEN_BYTES_MIN (1 * MiB)
 #define META_OPEN_BYTES (64 * KiB)
 #define PURGE_KEEP_BYTES (1 * MiB)
-#define REMAP_BYTES_MIN (1 * MiB)
+#define REMAP_BYTES_MIN (4 * MiB)    /* realloc moves pages from here on, */
+#define REMAP_COUNT_MIN ((size_t)4)  /* so many times, */
+#define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap */
 #define CLEAR_BYTES_MAX (32 * MiB) /* calloc clears stale pages up to here, beyond it purges them */
 #define RECLAIM_BYTES_MIN (1 * MiB) /* free memory in slabs worth emptying caches for */
 #define AUDIT_PERIOD 4096u

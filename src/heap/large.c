@@ -55,11 +55,24 @@ void large_put(void *block, uint32_t page)
     if (unlikely(tidy_after_return())) thread_flush();
 }
 
-/* Moves pages rather than bytes when there are enough of them. Not under a limit of address space: the
- * kernel takes the destination away before it finds that it may not map anything there. */
+/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the heap. */
+static READS_UNLOCKED bool may_move_pages(size_t bytes)
+{
+    static size_t moves; /* atomic */
+
+    if (bytes < REMAP_BYTES_MIN) return false;
+    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + plain.open_bytes / REMAP_SHARE_BYTES) return false;
+    /* Not under a limit of address space: the kernel takes the destination away before it finds that
+     * it may not map anything there. */
+    if (os_address_space_limit() != SIZE_MAX) return false;
+    (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE. */
 static void move_contents(void *to, void *from, size_t bytes)
 {
-    if (bytes >= REMAP_BYTES_MIN && os_address_space_limit() == SIZE_MAX
+    if (may_move_pages(bytes)
         && os_move((struct os_range){ from, bytes }, (struct os_range){ to, bytes }))
         return;
     __builtin_memcpy(to, from, bytes);

@@ -152,7 +152,7 @@ static void without_any_memory_nothing_works_and_nothing_breaks(void **state)
     assert_true(live_a_little());
 }
 
-/* ---- many first calls at once ---- */
+/* ---- fork ---- */
 
 static pthread_barrier_t barrier;
 
@@ -163,26 +163,6 @@ static void *call_first(void *unused)
     for (unsigned i = 0; i < 200; i++) prairie_free(memset(prairie_malloc(i * 100), 1, i * 100));
     return NULL;
 }
-
-static void start_from_eight_threads(void)
-{
-    pthread_t thread[8];
-
-    pthread_barrier_init(&barrier, NULL, 8);
-    for (unsigned i = 0; i < 8; i++)
-        if (pthread_create(&thread[i], NULL, call_first, NULL) != 0) _exit(1);
-    for (unsigned i = 0; i < 8; i++) pthread_join(thread[i], NULL);
-    prairie_check_all();
-    if (fake_calls(FAKE_RESERVE) != 1) _exit(2);
-}
-
-static void eight_threads_may_call_first(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 20; i++) expect_survival(start_from_eight_threads);
-}
-
-/* ---- fork ---- */
 
 static void parent_and_child_go_on(void **state)
 {
@@ -296,6 +276,5 @@ UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_work
           UNIT_TEST(limits_of_32_mib_and_more_work), UNIT_TEST(a_refused_class_map_is_done_without),
           UNIT_TEST(a_first_call_that_fails_is_made_again),
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
-          UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(parent_and_child_go_on),
-          UNIT_TEST(children_of_a_busy_program_work), UNIT_TEST(purging_gives_all_free_memory_back),
-          UNIT_TEST(the_walk_reaches_every_floor))
+          UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
+          UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))

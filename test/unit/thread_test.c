@@ -97,6 +97,34 @@ static void a_slot_that_was_reset_finds_its_cache_again(void **state)
     prairie_check_all();
 }
 
+static pthread_barrier_t barrier;
+
+static void *call_first(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < 200; i++) prairie_free(memset(prairie_malloc(i * 100), 1, i * 100));
+    return NULL;
+}
+
+static void start_from_eight_threads(void)
+{
+    pthread_t thread[8];
+
+    pthread_barrier_init(&barrier, NULL, 8);
+    for (unsigned i = 0; i < 8; i++)
+        if (pthread_create(&thread[i], NULL, call_first, NULL) != 0) _exit(1);
+    for (unsigned i = 0; i < 8; i++) pthread_join(thread[i], NULL);
+    prairie_check_all();
+    if (fake_calls(FAKE_RESERVE) != 1) _exit(2);
+}
+
+static void eight_threads_may_call_first(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) expect_survival(start_from_eight_threads);
+}
+
 /* ---- the end ---- */
 
 static void *allocate_and_end(void *cache)
@@ -266,7 +294,7 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
 UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the_birth),
           UNIT_TEST(without_memory_there_is_no_cache_yet),
           UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
-          UNIT_TEST(a_cache_waits_for_the_next_thread),
+          UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(a_cache_waits_for_the_next_thread),
           UNIT_TEST(many_threads_leave_nothing_behind), UNIT_TEST(blocks_outlive_their_thread),
           UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_a_cache),
           UNIT_TEST(flushing_empties_the_magazines),

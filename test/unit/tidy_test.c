@@ -362,7 +362,7 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     (void)state;
     (void)prairie_malloc(1);
     assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
-    while (tidy.threads < 2) usleep(100);
+    while (RELAXED_LOAD(tidy.threads) < 2) usleep(100);
     peak = burst_of_small_blocks();
     assert_true(fake_thread_waits());
     fake_on_sleep(note_pages);

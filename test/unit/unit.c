@@ -98,15 +98,14 @@ static struct outcome run_in_child(void (*run)(const void *), const void *contex
     return outcome;
 }
 
-/* Prints what happened and lets go of the text. */
+/* Says what happened and lets go of the text, which cmocka would cut. */
 static void describe(const char *who, struct outcome outcome)
 {
     if (WIFSIGNALED(outcome.status))
-        print_error("%s ended by signal %d (%s) and said:\n%s\n", who, WTERMSIG(outcome.status),
-                    strsignal(WTERMSIG(outcome.status)), outcome.text);
-    else
-        print_error("%s ended with code %d and said:\n%s\n", who, WEXITSTATUS(outcome.status),
-                    outcome.text);
+        fprintf(stderr, "%s ended by signal %d (%s) and said:\n", who, WTERMSIG(outcome.status),
+                strsignal(WTERMSIG(outcome.status)));
+    else fprintf(stderr, "%s ended with code %d and said:\n", who, WEXITSTATUS(outcome.status));
+    fputs(outcome.text, stderr);
     free(outcome.text);
 }
 
