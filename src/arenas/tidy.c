@@ -96,20 +96,24 @@ static READS_UNLOCKED size_t slab_free_bytes(void)
     return bytes;
 }
 
+static READS_UNLOCKED size_t open_bytes_now(void) { return plain.open_bytes; }
+
 /* The region has grown by an eighth since the last look. */
-READS_UNLOCKED bool tidy_could_reclaim(void)
+bool tidy_could_reclaim(void)
 {
-    return plain.open_bytes >= tidy.looked_bytes + tidy.looked_bytes / 8 + RECLAIM_BYTES_MIN;
+    size_t looked_bytes = RELAXED_LOAD(tidy.looked_bytes);
+
+    return open_bytes_now() >= looked_bytes + looked_bytes / 8 + RECLAIM_BYTES_MIN;
 }
 
 bool tidy_reclaim(void)
 {
-    size_t free_bytes;
+    size_t open_bytes = open_bytes_now(), free_bytes;
 
     if (!tidy_could_reclaim()) return false;
-    RELAXED_STORE(tidy.looked_bytes, plain.open_bytes);
+    RELAXED_STORE(tidy.looked_bytes, open_bytes);
     free_bytes = slab_free_bytes();
-    if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < plain.open_bytes / 8) return false;
+    if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
     arenas_clear();
     return true;
 }

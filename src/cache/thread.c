@@ -28,7 +28,7 @@ static void list_remove(struct cache *cache)
     if (cache->next != NULL) cache->next->previous = cache->previous;
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
-    if (cache == oldest) oldest = NULL;
+    if (cache == oldest) RELAXED_STORE(oldest, NULL);
     tidy_thread_count(--in_use);
 }
 
@@ -136,7 +136,7 @@ void threads_forget_others(void)
     struct cache *mine = thread_cache();
 
     first_cache = NULL;
-    oldest = NULL;
+    RELAXED_STORE(oldest, NULL);
     in_use = 0;
     if (!cache_is_constant(mine)) list_add(mine);
 }

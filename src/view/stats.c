@@ -76,7 +76,7 @@ static void add_pages(struct prairie_stats *stats)
     lock_give(&keeper.lock);
 
     lock_take(&meta.lock);
-    stats->metadata = meta.used_bytes + (plain.open_bytes >> shift) * sizeof(struct page);
+    stats->metadata = meta.used_bytes + (stats->mapped >> shift) * sizeof(struct page);
     add_lock(stats, &meta.lock);
     lock_give(&meta.lock);
 }

@@ -84,7 +84,7 @@ FEW_REFILLS = 50
 
 
 def statistics(text):
-    """Name with version, and sums over the processes that printed statistics into `text`; or None."""
+    """Name with version, and sums over processes that printed statistics into `text`; or None."""
     titles = TITLE.findall(text)
     sums = Counter()
     for name, number in COUNT.findall(text):
