@@ -156,7 +156,7 @@ static void close_slab(struct shelf *shelf, struct slab *slab)
     keep_record(shelf, slab, slab->class_index);
 }
 
-/* A slab whose blocks are all free goes back, unless it is the last of its class: the next fill would
+/* A slab whose blocks are all free goes back, unless no other has free blocks: the next fill would
  * have to open one again. */
 static void after_put(struct shelf *shelf, struct slab *slab)
 {

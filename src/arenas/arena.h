@@ -7,7 +7,7 @@
  * `empty` ones to trade against. Magazines hang in lists through slot 0 while they are in a depot.
  *
  * D1  full_count and empty_count are the lengths of the lists
- * D2  a full magazine holds magazine_capacity(class) blocks, all of its class
+ * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL (M3)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * SPDX-License-Identifier: MIT

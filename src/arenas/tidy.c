@@ -62,7 +62,7 @@ static void *helper_body(void *unused)
         quiet_looks = busy ? 0 : quiet_looks + 1;
     }
     lock_take(&tidy.lock);
-    tidy.helper_runs = false;
+    RELAXED_STORE(tidy.helper_runs, false);
     lock_give(&tidy.lock);
     return NULL;
 }

@@ -131,12 +131,22 @@ static bool advise(struct os_range range, int advice)
 
 bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
 
-/* The destination gets the moved mapping; the source keeps its own, empty. */
+/* In two steps, because a failed move to a fixed place has already taken away what was there: first to a
+ * place of the kernel's choice, where failing changes nothing and success leaves one mapping, which the
+ * second step can move whole. */
 bool os_move(struct os_range from, struct os_range to)
 {
-    long at = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)to.bytes,
-                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to.base, 0);
-    return !failed(at);
+    long between = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)to.bytes,
+                          MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+    long at;
+
+    if (failed(between)) return false;
+    at = kernel(SYS_mremap, between, (long)to.bytes, (long)to.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                (long)to.base, 0);
+    if (!failed(at)) return true;
+    __builtin_memcpy(to.base, (const char *)between, to.bytes);
+    unmap_pages((char *)between, to.bytes);
+    return true;
 }
 
 void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }

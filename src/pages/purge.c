@@ -78,7 +78,7 @@ static void learn(uint64_t now)
     uint64_t wanted_back = keeper.clean_leased - purge.last_clean_leased;
 
     if (purge.last_pages == 0) return;
-    if (now - purge.last_ms >= REGRET_MS) {
+    if (now >= purge.last_ms + REGRET_MS) {
         purge.regrets_running = 0;
         purge.bonus_pages -= purge.bonus_pages / 4;
         purge.last_pages = 0;

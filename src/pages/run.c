@@ -217,23 +217,23 @@ static COLD bool take_hole_or_grow(struct run *run, size_t align_pages, enum pag
     if (hole.pages < run->pages) return false;
     run->page = hole.first;
     run->zero = take_hole(hole.first, 0, run->pages, state);
-    keeper.dirty_low = min_size(keeper.dirty_low, keeper.free_pages[FREE_DIRTY]);
     return true;
-}
-
-INLINE void count_lease(size_t pages, enum page_state state)
-{
-    keeper.leases++;
-    if (state == PAGE_LARGE) {
-        keeper.large_pages += pages;
-        keeper.large_count++;
-    }
 }
 
 INLINE void note_dirty_low(void)
 {
     if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low)
         keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+}
+
+INLINE void count_lease(size_t pages, enum page_state state)
+{
+    keeper.leases++;
+    note_dirty_low();
+    if (state == PAGE_LARGE) {
+        keeper.large_pages += pages;
+        keeper.large_count++;
+    }
 }
 
 /* The usual lease: a dirty run of just this length, which was returned a moment ago. */
@@ -251,7 +251,6 @@ INLINE bool take_exact(uint32_t *taken, size_t pages, enum page_state state)
     page_record(next)->bin.previous = 0;
     if (next == 0) bins->bitmap[0] &= ~((uint64_t)1 << (pages - 1));
     keeper.free_pages[FREE_DIRTY] -= pages;
-    note_dirty_low();
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
     record->slab = 0; /* R3: the links shared this place */
@@ -265,7 +264,6 @@ static NOINLINE void lease_other(struct run *run, size_t align_pages, enum page_
         run->zero = page_record(run->page)->state == PAGE_CLEAN;
         if (run->zero) keeper.clean_leased += run->pages;
         take_front(run->page, run->pages, state);
-        note_dirty_low();
     } else if (!take_hole_or_grow(run, align_pages, state)) {
         return;
     }
@@ -330,6 +328,7 @@ bool run_extend(uint32_t page, size_t pages, bool *zero)
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
         *zero = take_hole(page, old_pages, pages, PAGE_LARGE);
+        note_dirty_low();
         keeper.large_pages += missing;
     }
     lock_give(&keeper.lock);
