@@ -22,6 +22,8 @@ static struct arena *make_arena(unsigned index)
     struct arena *arena = meta_take(sizeof *arena);
 
     if (arena == NULL) return NULL;
+    /* A page whose first access is a read costs one fault more. */
+    for (size_t at = 0; at < sizeof *arena; at += page_bytes()) ((volatile char *)arena)[at] = 0;
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
     return arena;
@@ -91,19 +93,27 @@ static void keep_record(struct shelf *shelf, struct slab *slab, unsigned class_i
     shelf->closed_count++;
 }
 
+/* Slabs of a class that are open before runs for it are leased ahead. */
+enum { SLABS_BEFORE_AHEAD = 4 };
+
 static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct shelf *shelf = &arena->shelf[class_index];
+    size_t pages = slab_pages(class_index);
+    struct stock *stock = &arena->stock[pages];
     struct slab *slab;
+    uint32_t page;
 
-    if (!may_grow && run_lease_would_grow(slab_shape[class_index].bytes >> plain.page_shift))
-        return false;
+    check(pages <= STOCK_PAGES_MAX);
+    if (!may_grow && stock->count == 0 && run_lease_would_grow(pages)) return false;
     slab = take_record(shelf, class_index);
     if (slab == NULL) return false;
-    if (!slab_open(slab, class_index, (uint16_t)arena->index)) {
+    page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
+    if (page == 0) {
         keep_record(shelf, slab, class_index);
         return false;
     }
+    slab_open(slab, class_index, (uint16_t)arena->index, page);
     depots_open();
     shelf->slab_count++;
     shelf->slab_free_blocks += slab->free_count;
@@ -139,59 +149,78 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 
 /* ---- drain ---- */
 
+/* A block that lies in no slab of the class it was freed as. */
+static NORETURN COLD void misplaced(const void *block)
+{
+    uint32_t page = page_at(block);
+    const struct page *record = page_record(page);
+
+    if (page == 0 || !page_is_open(page)) fatal_address("free of a foreign pointer", block);
+    if (record->class_at != 0 || record->state == PAGE_LARGE)
+        fatal_address("double free or wrong size in sized delete", block);
+    fatal_address("double free", block);
+}
+
 /* The lock is given first: the program may have a handler for SIGABRT that allocates. */
 static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fault,
                                          const void *block)
 {
     lock_give(&arena->lock);
+    if (fault == SLAB_FAULT_ELSEWHERE) misplaced(block);
     fatal_address(fault == SLAB_FAULT_TWICE ? "double free" : "free of an interior pointer", block);
 }
 
-static void close_slab(struct shelf *shelf, struct slab *slab)
+static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *slab)
 {
     unlist_slab(shelf, slab);
     shelf->slab_count--;
     shelf->slab_free_blocks -= slab->block_count;
     slab_close(slab);
+    stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
     keep_record(shelf, slab, slab->class_index);
 }
 
 /* A slab whose blocks are all free goes back, unless no other has free blocks: the next fill would
  * have to open one again. */
-static void after_put(struct shelf *shelf, struct slab *slab)
+INLINE void after_put(struct arena *arena, struct shelf *shelf, struct slab *slab)
 {
-    if (!slab->listed) list_slab(shelf, slab);
-    if (slab->free_count == slab->block_count && shelf->partial_count > 1) close_slab(shelf, slab);
+    if (unlikely(!slab->listed)) list_slab(shelf, slab);
+    if (unlikely(slab->free_count == slab->block_count) && shelf->partial_count > 1)
+        close_slab(arena, shelf, slab);
 }
 
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count)
 {
+    const struct slab_shape *shape = &slab_shape[class_index];
     struct shelf *shelf = &arena->shelf[class_index];
-    unsigned others = 0, at = 0;
+    void **const end = blocks + count, **at = blocks, **others = blocks;
 
     check(lock_is_mine(&arena->lock));
     shelf->drains++;
-    while (at < count) {
-        struct slab *slab = slab_of(blocks[at], class_index);
+    while (at != end) {
+        struct slab *slab = slab_of(*at, class_index);
         enum slab_fault fault;
         unsigned put;
 
         if (unlikely(slab == NULL)) {
-            if (blocks[at] != NULL) drained_misuse(arena, SLAB_FAULT_TWICE, blocks[at]);
+            if (*at != NULL) drained_misuse(arena, SLAB_FAULT_ELSEWHERE, *at);
             at++; /* M3 */
             continue;
         }
         if (unlikely(slab->arena != arena->index)) {
-            blocks[others++] = blocks[at++];
+            *others++ = *at++;
             continue;
         }
-        put = slab_put(slab, blocks + at, count - at, &fault);
+        /* Blocks come in runs of neighbours, or at random. */
+        if (at + 1 != end && (uintptr_t)at[1] - (uintptr_t)slab->base < shape->span_bytes)
+            put = slab_put(slab, at, (unsigned)(end - at), &fault);
+        else put = (fault = slab_put_one(slab, shape, *at)) == SLAB_FAULT_NONE;
+        if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(arena, fault, at[put]);
         at += put;
-        if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(arena, fault, blocks[at]);
         shelf->slab_free_blocks += put;
-        after_put(shelf, slab);
+        after_put(arena, shelf, slab);
     }
-    return others;
+    return (unsigned)(others - blocks);
 }
 
 struct arena *arena_of_block(unsigned class_index, const void *block)
@@ -199,7 +228,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
     const struct slab *slab = slab_of(block, class_index);
 
     if (likely(slab != NULL)) return arenas[slab->arena];
-    if (block != NULL) fatal_address("double free", block);
+    if (block != NULL) misplaced(block);
     return NULL; /* M3 */
 }
 
@@ -229,9 +258,10 @@ static void close_empty(struct arena *arena)
         while (number != 0) {
             struct slab *slab = slab_record(number);
             number = slab->next;
-            if (slab->free_count == slab->block_count) close_slab(shelf, slab);
+            if (slab->free_count == slab->block_count) close_slab(arena, shelf, slab);
         }
     }
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) stock_clear(&arena->stock[pages]);
 }
 
 void arenas_close_empty(void)

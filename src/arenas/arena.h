@@ -17,6 +17,7 @@
 
 #include "../slabs/slab.h"
 #include "magazine.h"
+#include "stock.h"
 
 struct depot {
     void **full;      /* D1: the oldest first */
@@ -27,6 +28,7 @@ struct depot {
     uint32_t full_low; /* the fewest full ones since the helper last looked */
     uint32_t empty_count;
     uint32_t opened_count; /* D3 */
+    uint32_t opened_seen;  /* what the helper saw of it when it last looked */
 };
 
 struct shelf {        /* what an arena has of one class */
@@ -42,9 +44,9 @@ struct shelf {        /* what an arena has of one class */
 
 struct arena {
     struct lock lock;
-    uint32_t index;        /* constant */
-    const void *last_user; /* the cache that used it last */
-    uint64_t trades;       /* statistics: magazines exchanged at the depot */
+    uint32_t index;                          /* constant */
+    uint64_t trades;                         /* statistics: magazines exchanged at the depot */
+    struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct shelf shelf[CLASS_COUNT];
 };
 
@@ -67,7 +69,7 @@ INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof
 struct arena *arena_at(unsigned index);
 /* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
  * NULL: no memory. */
-struct arena *arena_choose(struct arena *last, const void *user);
+struct arena *arena_choose(struct arena *last);
 
 /* Below, the caller holds arena->lock. */
 
@@ -106,8 +108,8 @@ void depots_open(void);
 /* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
 void arenas_clear(void);
 void arenas_close_empty(void);
-/* Drains half of the magazines that nobody took out of the depots since the last call, and drops the slabs
- * that are empty then. True: there were some. */
+/* Drains half of the magazines that nobody took out of the depots since the last call, gives back as many
+ * empty ones, and drops the slabs that are empty then. True: there were some. */
 bool arenas_drain_unneeded(void);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);

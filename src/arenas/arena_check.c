@@ -45,6 +45,8 @@ void arena_check(const struct arena *arena)
         check_shelf(arena, class_index);
         check_depot(&arena->shelf[class_index].depot, class_index);
     }
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        stock_check(&arena->stock[pages], pages);
 }
 
 void arenas_check(void)

@@ -19,28 +19,23 @@ static unsigned place_new_thread(void)
     return turn < arena_limit ? turn : os_core_current() % arena_limit;
 }
 
-static struct arena *take_arena(struct arena *arena, const void *user)
+static struct arena *take_arena(struct arena *arena)
 {
-    if (arena == NULL) return NULL;
-    lock_take(&arena->lock);
-    arena->last_user = user;
+    if (arena != NULL) lock_take(&arena->lock);
     return arena;
 }
 
-struct arena *arena_choose(struct arena *last, const void *user)
+struct arena *arena_choose(struct arena *last)
 {
     struct arena *hop;
 
-    if (likely(last != NULL) && likely(lock_try(&last->lock))) {
-        last->last_user = user;
-        return last;
-    }
+    if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
     if (last == NULL) {
         struct arena *placed = arena_at(place_new_thread());
         if (placed == NULL) placed = arenas[0];
-        return take_arena(placed, user);
+        return take_arena(placed);
     }
     RELAXED_STORE(arena_choices.hops, RELAXED_LOAD(arena_choices.hops) + 1);
     hop = arena_at(os_core_current() % arena_limit);
-    return take_arena(hop != NULL ? hop : last, user);
+    return take_arena(hop != NULL ? hop : last);
 }

@@ -142,36 +142,60 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     return given;
 }
 
+/* ---- emptying ---- */
+
+/* Magazines that were taken out of a depot. */
+struct taken {
+    void **full, **empty;
+    unsigned count; /* blocks in the full one */
+};
+
 /* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at once. */
-static void clear_depot(struct arena *arena, unsigned class_index)
+static bool give_taken(struct taken taken, unsigned class_index)
+{
+    size_t bytes = magazine_bytes(magazine_capacity(class_index));
+
+    if (taken.full != NULL) {
+        arenas_drain(class_index, taken.full + 1, taken.count);
+        meta_give(taken.full, bytes);
+    }
+    if (taken.empty != NULL) meta_give(taken.empty, bytes);
+    return taken.full != NULL || taken.empty != NULL;
+}
+
+static struct taken take_pair(struct arena *arena, unsigned class_index)
 {
     struct depot *depot = &arena->shelf[class_index].depot;
-    unsigned capacity = magazine_capacity(class_index);
-    void **full, **empty, **opened;
-    unsigned opened_count;
+    struct taken taken = { NULL, NULL, magazine_capacity(class_index) };
 
     lock_take(&arena->lock);
-    opened = depot->opened;
-    opened_count = depot->opened_count;
+    taken.full = pop_magazine(&depot->full, &depot->full_count);
+    taken.empty = pop_magazine(&depot->empty, &depot->empty_count);
+    lock_give(&arena->lock);
+    return taken;
+}
+
+static struct taken take_opened(struct arena *arena, unsigned class_index)
+{
+    struct depot *depot = &arena->shelf[class_index].depot;
+    struct taken taken = { NULL, NULL, 0 };
+
+    lock_take(&arena->lock);
+    taken.full = depot->opened;
+    taken.count = depot->opened_count;
     depot->opened = NULL;
     depot->opened_count = 0;
-    depot->full_low = 0;
     lock_give(&arena->lock);
-    if (opened != NULL) {
-        arenas_drain(class_index, opened + 1, opened_count);
-        meta_give(opened, magazine_bytes(capacity));
-    }
-    do {
-        lock_take(&arena->lock);
-        full = pop_magazine(&depot->full, &depot->full_count);
-        empty = pop_magazine(&depot->empty, &depot->empty_count);
-        lock_give(&arena->lock);
-        if (full != NULL) {
-            arenas_drain(class_index, full + 1, capacity);
-            meta_give(full, magazine_bytes(capacity));
-        }
-        if (empty != NULL) meta_give(empty, magazine_bytes(capacity));
-    } while (full != NULL || empty != NULL);
+    return taken;
+}
+
+static void clear_depot(struct arena *arena, unsigned class_index)
+{
+    (void)give_taken(take_opened(arena, class_index), class_index);
+    while (give_taken(take_pair(arena, class_index), class_index)) {}
+    lock_take(&arena->lock);
+    arena->shelf[class_index].depot.full_low = 0;
+    lock_give(&arena->lock);
 }
 
 void arenas_clear(void)
@@ -186,28 +210,23 @@ void arenas_clear(void)
     arenas_close_empty();
 }
 
-/* One magazine at a time, as above. */
 static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
 {
     struct depot *depot = &arena->shelf[class_index].depot;
-    unsigned capacity = magazine_capacity(class_index);
-    unsigned unneeded, drained;
+    unsigned unneeded, drained = 0;
+    bool opened_unneeded;
 
     lock_take(&arena->lock);
     unneeded = (depot->full_low + 1) / 2;
+    if (unneeded == 0 && depot->full_count == 0) unneeded = (depot->empty_count + 1) / 2;
+    opened_unneeded = depot->opened != NULL && depot->opened_seen == depot->opened_count;
     lock_give(&arena->lock);
-    for (drained = 0; drained < unneeded; drained++) {
-        void **full;
-
-        lock_take(&arena->lock);
-        full = pop_magazine(&depot->full, &depot->full_count);
-        lock_give(&arena->lock);
-        if (full == NULL) break;
-        arenas_drain(class_index, full + 1, capacity);
-        meta_give(full, magazine_bytes(capacity));
-    }
+    if (opened_unneeded) drained += give_taken(take_opened(arena, class_index), class_index);
+    for (unsigned i = 0; i < unneeded; i++)
+        drained += give_taken(take_pair(arena, class_index), class_index);
     lock_take(&arena->lock);
     depot->full_low = depot->full_count;
+    depot->opened_seen = depot->opened_count;
     lock_give(&arena->lock);
     return drained;
 }

@@ -10,7 +10,8 @@ enum { LOOK_MS = 500, QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
 
 static struct {
     struct lock lock;    /* the helper's life */
-    bool helper_runs;    /* under lock */
+    bool helper_runs;    /* under lock; atomic, partner of asked */
+    bool asked;          /* atomic: somebody wanted it since it last looked */
     uint32_t threads;    /* atomic: threads with caches */
     size_t looked_bytes; /* atomic: the open region when reclaiming was last thought of */
     size_t peak_pages;   /* one thread: the most pages in use since the depots were emptied */
@@ -46,6 +47,20 @@ static bool tidy_at_once(void)
 
 /* ---- threads: later, by a helper ---- */
 
+/* Who asks first says so and looks then whether a helper runs; we do it the other way round, so that one of
+ * us sees the other. */
+static bool helper_may_end(void)
+{
+    bool wanted;
+
+    lock_take(&tidy.lock);
+    __atomic_store_n(&tidy.helper_runs, false, __ATOMIC_SEQ_CST);
+    wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST);
+    RELAXED_STORE(tidy.helper_runs, wanted);
+    lock_give(&tidy.lock);
+    return !wanted;
+}
+
 static void *helper_body(void *unused)
 {
     static const uint32_t never;
@@ -53,17 +68,15 @@ static void *helper_body(void *unused)
 
     (void)unused;
     purge_watch_unneeded();
-    while (quiet_looks < QUIET_LOOKS_MAX) {
+    do {
         bool busy;
 
         os_sleep(&never, 0, LOOK_MS);
-        busy = arenas_drain_unneeded();
+        busy = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
+        busy |= arenas_drain_unneeded();
         busy |= purge_unneeded() > 0;
         quiet_looks = busy ? 0 : quiet_looks + 1;
-    }
-    lock_take(&tidy.lock);
-    RELAXED_STORE(tidy.helper_runs, false);
-    lock_give(&tidy.lock);
+    } while (quiet_looks < QUIET_LOOKS_MAX || !helper_may_end());
     return NULL;
 }
 
@@ -72,7 +85,8 @@ static bool want_tidier(void)
 {
     bool runs;
 
-    if (RELAXED_LOAD(tidy.helper_runs)) return true;
+    if (!RELAXED_LOAD(tidy.asked)) __atomic_store_n(&tidy.asked, true, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_SEQ_CST)) return true;
     if (!lock_try(&tidy.lock)) return true; /* somebody else is at it */
     runs = tidy.helper_runs || os_thread_start(helper_body);
     RELAXED_STORE(tidy.helper_runs, runs);
@@ -87,7 +101,7 @@ static READS_UNLOCKED size_t slab_free_bytes(void)
 {
     size_t bytes = 0;
 
-    for (unsigned index = 0; index < arena_limit; index++) {
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
         const struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
@@ -131,6 +145,6 @@ void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }
 
 void tidy_forget_thread(void)
 {
-    tidy.helper_runs = false;
+    tidy.helper_runs = tidy.asked = false;
     os_threads_forget();
 }

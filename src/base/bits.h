@@ -11,7 +11,7 @@
 #define WORD_BITS 64u
 
 INLINE unsigned lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
-INLINE unsigned highest_bit(uint64_t word) { return 63u - (unsigned)__builtin_clzll(word); }
+INLINE unsigned highest_bit(uint64_t word) { return 63u ^ (unsigned)__builtin_clzll(word); }
 INLINE unsigned bit_count(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
 
 /* A word with the bits at and above `index` set; none when index is 64 or more. */

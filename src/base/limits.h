@@ -12,6 +12,7 @@
 #define SMALL_BYTES_MAX ((size_t)14336) /* the largest block cut from a slab */
 #define TABLE_BYTES_MAX ((size_t)1024)  /* sizes whose class one table load tells */
 #define ARENA_COUNT_MAX 256u
+#define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
 
 #if defined(PRAIRIE_TINY)

@@ -20,9 +20,12 @@ void lock_init(struct lock *lock, enum lock_rank rank)
     *lock = (struct lock){ .state = LOCK_FREE, .rank = (uint32_t)rank };
 }
 
+/* By a fork; one less for a moment while the forking thread, which passed through, gives it. */
+static bool is_marked(uint32_t state) { return state >= LOCK_FORKING - 1; }
+
 static bool spin_and_try(struct lock *lock)
 {
-    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FORKING) return false;
+    if (is_marked(__atomic_load_n(&lock->state, __ATOMIC_RELAXED))) return false;
     for (unsigned pause = 0; pause < spin_pauses; pause++) {
         if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FREE) {
             uint32_t expected = LOCK_FREE;
@@ -42,7 +45,7 @@ static bool sleep_and_take(struct lock *lock, bool *slept)
     for (;;) {
         uint32_t state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
 
-        if (state == LOCK_FORKING) {
+        if (is_marked(state)) {
             if (forking_thread_is_me()) return false;
         } else if (state != LOCK_HELD_WITH_SLEEPERS) {
             if (!__atomic_compare_exchange_n(&lock->state, &state, LOCK_HELD_WITH_SLEEPERS, false,
@@ -72,7 +75,10 @@ void lock_take_contended(struct lock *lock)
 
 void lock_give_contended(struct lock *lock)
 {
-    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FORKING) return;
+    if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FORKING - 1) {
+        __atomic_store_n(&lock->state, LOCK_FORKING, __ATOMIC_RELAXED);
+        return;
+    }
     __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELEASE);
     port_wake(&lock->state, 1);
 }

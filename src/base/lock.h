@@ -18,7 +18,8 @@
 #include "check.h"
 
 enum lock_rank {
-    LOCK_START,   /* the first call of the process */
+    LOCK_START =
+        1, /* the first call of the process; not 0, which would be zeroed data (heap/start.c) */
     LOCK_THREADS, /* the list of thread caches */
     LOCK_TIDY,    /* the helper thread's life */
     LOCK_MAKING,  /* the making of arenas */
@@ -28,7 +29,8 @@ enum lock_rank {
     LOCK_RANK_COUNT
 };
 
-enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING };
+/* Giving counts the state down by one; only from LOCK_HELD does that lead to LOCK_FREE. */
+enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING = 16 };
 
 struct lock {
     uint32_t state;     /* atomic; partner of itself */
@@ -40,6 +42,7 @@ struct lock {
 
 void lock_init(struct lock *lock, enum lock_rank rank);
 NOINLINE void lock_take_contended(struct lock *lock);
+/* The rest of giving, after lock_give_unless_contended said no. */
 NOINLINE void lock_give_contended(struct lock *lock);
 /* The three of a fork: take and mark; give in the parent; make free in the child, where nobody sleeps. */
 void lock_take_for_fork(struct lock *lock);
@@ -84,14 +87,16 @@ INLINE void lock_take(struct lock *lock)
     if (unlikely(!lock_try(lock))) lock_take_contended(lock);
 }
 
+/* False: somebody sleeps, or we are forking. The lock is still held: lock_give_contended must follow. */
+INLINE bool lock_give_unless_contended(struct lock *lock)
+{
+    lock_witness_give(lock);
+    return likely(__atomic_sub_fetch(&lock->state, 1, __ATOMIC_RELEASE) == LOCK_FREE);
+}
+
 INLINE void lock_give(struct lock *lock)
 {
-    uint32_t expected = LOCK_HELD;
-
-    lock_witness_give(lock);
-    if (unlikely(!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_FREE, false,
-                                              __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
-        lock_give_contended(lock);
+    if (!lock_give_unless_contended(lock)) lock_give_contended(lock);
 }
 
 #endif

@@ -10,6 +10,10 @@ _Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "pla
 
 /* Refills and overflows after which a class gets a larger magazine. */
 enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
+/* Blocks that a thread gives back one by one before it keeps those of a class it does not take from. */
+enum { STRANGERS_BEFORE_FIRST = 2 };
+/* Refills without an overflow between them after which a class gets two magazines at once. */
+enum { REFILLS_BEFORE_TWO = 4 };
 
 static void *const nothing[1];
 
@@ -57,15 +61,21 @@ static void **first_slots_of(struct cache *cache, unsigned class_index)
 {
     const size_t slots = FIRST_CAPACITY + 1, slots_beyond = FIRST_CAPACITY_BEYOND_1024 + 1;
 
+    if (class_index == 1) return cache->first_slots;
     if (class_index <= CLASS_OF_1024) return cache->first_slots + class_index * slots;
     return cache->first_slots + (CLASS_OF_1024 + 1) * slots
          + (class_index - CLASS_OF_1024 - 1) * slots_beyond;
 }
 
+static unsigned first_capacity(unsigned class_index)
+{
+    if (class_index == 1) return 2 * FIRST_CAPACITY + 1;
+    return class_index > CLASS_OF_1024 ? FIRST_CAPACITY_BEYOND_1024 : FIRST_CAPACITY;
+}
+
 static void use_first(struct cache *cache, unsigned class_index)
 {
-    unsigned full = magazine_capacity(class_index);
-    unsigned first = class_index > CLASS_OF_1024 ? FIRST_CAPACITY_BEYOND_1024 : FIRST_CAPACITY;
+    unsigned full = magazine_capacity(class_index), first = first_capacity(class_index);
     void **slots = first_slots_of(cache, class_index);
 
     cache->rack[class_index].capacity = (uint16_t)(full < first ? full : first);
@@ -144,34 +154,73 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
     return magazine->top != bottom;
 }
 
-/* From the arena: a full magazine that is ready, else blocks from slabs. */
+/* A class that only takes, in a burst perhaps, gets its second magazine in the same go. */
+static bool wants_two(struct rack *rack)
+{
+    if (rack->spare == NULL || rack->spare_count != 0) return false;
+    if (rack->refills_running >= REFILLS_BEFORE_TWO) return true;
+    rack->refills_running++;
+    return false;
+}
+
+/* Full magazines that are ready, for empty ones. */
+static void trade_from(struct arena *arena, struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+    void **full = depot_take_full(arena, class_index, loaded_of(cache, class_index));
+
+    if (full == NULL) return;
+    load_magazine(cache, class_index, full, rack->capacity);
+    if (wants_two(rack) && (full = depot_take_full(arena, class_index, rack->spare)) != NULL) {
+        rack->spare = full;
+        rack->spare_count = rack->capacity;
+    }
+}
+
+/* Part of a full magazine that is ready, for a small one. */
+static void share_from(struct arena *arena, struct cache *cache, unsigned class_index)
+{
+    void **slots = loaded_of(cache, class_index);
+    unsigned capacity = cache->rack[class_index].capacity;
+
+    load_magazine(cache, class_index, slots, depot_take_some(arena, class_index, slots, capacity));
+}
+
+/* How many blocks of a slab a magazine is filled with: as many as end where a cache line ends, so that two
+ * threads that fill one after the other do not write to one line. */
+static unsigned fill_count(unsigned class_index, unsigned capacity)
+{
+    size_t factor = class_bytes[class_index] & (0 - class_bytes[class_index]);
+    unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
+
+    return capacity >= group ? capacity & ~(group - 1) : capacity;
+}
+
+static bool fill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
+{
+    struct rack *rack = &cache->rack[class_index];
+    void **slots = loaded_of(cache, class_index);
+    unsigned wanted = fill_count(class_index, rack->capacity);
+    unsigned count = arena_fill(arena, class_index, slots, wanted, may_grow);
+
+    load_magazine(cache, class_index, slots, count);
+    if (count == wanted && wants_two(rack))
+        rack->spare_count = (uint16_t)arena_fill(arena, class_index, rack->spare, wanted, false);
+    return count > 0;
+}
+
+/* From the depot, else from slabs. */
 static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index,
                         bool may_grow)
 {
-    unsigned capacity = cache->rack[class_index].capacity;
-    void **slots = loaded_of(cache, class_index);
-    unsigned count;
-
-    if (is_full_size(cache, class_index)) {
-        void **full = depot_take_full(arena, class_index, slots);
-        if (full != NULL) {
-            load_magazine(cache, class_index, full, capacity);
-            if (drop_nothings(cache, class_index)) return true;
-            slots = full; /* it is empty, and ours to fill */
-        }
-    } else {
-        count = depot_take_some(arena, class_index, slots, capacity);
-        load_magazine(cache, class_index, slots, count);
-        if (drop_nothings(cache, class_index)) return true;
-    }
-    count = arena_fill(arena, class_index, slots, capacity, may_grow);
-    load_magazine(cache, class_index, slots, count);
-    return count > 0;
+    if (!is_full_size(cache, class_index)) share_from(arena, cache, class_index);
+    else trade_from(arena, cache, class_index);
+    return drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
 }
 
 static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
 {
-    struct arena *arena = arena_choose(cache->arena, cache);
+    struct arena *arena = arena_choose(cache->arena);
     bool filled;
 
     if (arena == NULL) return false;
@@ -238,8 +287,18 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     struct rack *rack = &cache->rack[class_index];
 
     cache->overflows++;
-    if (rack->capacity == 0) use_first(cache, class_index);
-    else grow_if_pressed(cache, class_index);
+    rack->refills_running = 0;
+    if (rack->capacity == 0) {
+        /* A class that this thread has not taken from. What another thread handed over would be given out
+         * here again, beside its neighbours that live there. */
+        if (rack->pressure++ < STRANGERS_BEFORE_FIRST) {
+            arenas_drain(class_index, &block, 1);
+            return;
+        }
+        use_first(cache, class_index);
+    } else {
+        grow_if_pressed(cache, class_index);
+    }
 
     if (count_of(cache, class_index) == rack->capacity) {
         if (rack->spare != NULL) {

@@ -5,7 +5,7 @@
  *      magazine[53]        top and limit of the loaded magazine of each class: all that the hot path reads
  *      rack[53]            the second magazine, and how large both are
  *      first_slots         the first magazine of each class, in place, so that a small thread needs nothing
- *                          else: 7 blocks up to 1 KiB, 2 blocks beyond
+ *                          else: 7 blocks up to 1 KiB, 2 blocks beyond; 15 of 8 bytes, where class 0 has none
  *
  * A class starts with its first magazine, grows to a middle one and then to a pair of full-size ones,
  * as its traffic asks; only full-size ones are traded at depots.
@@ -31,9 +31,9 @@ enum {
 struct rack {
     void **spare; /* C2 */
     uint16_t spare_count;
-    uint16_t capacity; /* of the loaded one, and of spare; C1 */
-    uint16_t pressure; /* refills and overflows at this capacity */
-    uint16_t unused;
+    uint16_t capacity;        /* of the loaded one, and of spare; C1 */
+    uint16_t pressure;        /* refills and overflows at this capacity */
+    uint16_t refills_running; /* since the last overflow; stops counting at a few */
 };
 
 struct cache {

@@ -114,7 +114,7 @@ void thread_flush(void)
 
 void *stray_take(unsigned class_index)
 {
-    struct arena *arena = arena_choose(NULL, NULL);
+    struct arena *arena = arena_choose(NULL);
     void *slots[2] = { NULL, NULL };
 
     if (arena == NULL) return NULL;

@@ -93,7 +93,6 @@ void *large_resize(void *block, uint32_t page, size_t size)
 {
     size_t old_pages = page_record(page)->run_pages;
     size_t new_pages;
-    bool zero;
 
     if (is_too_large(size, 1)) return NULL;
     new_pages = pages_for(size);
@@ -103,6 +102,6 @@ void *large_resize(void *block, uint32_t page, size_t size)
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (run_extend(page, new_pages, &zero)) return block;
+    if (run_extend(page, new_pages)) return block;
     return move_large(block, page, size);
 }

@@ -3,26 +3,31 @@
  */
 #include "heap.h"
 
-/* The state of the run that a page lies in; walks back to its first page. Only for pointers that are
- * about to be refused. */
-static uint8_t state_around(uint32_t page)
+/* Does the page lie in a large block? Walks back to the first page. All that is neither a large block nor a
+ * slab is free, or was and is between two uses. Only for pointers that are about to be refused. */
+static bool is_in_large(uint32_t page)
 {
+    const struct page *record;
+
     while (page > 1 && page_record(page)->state == PAGE_INSIDE) page--;
-    return page_record(page)->state;
+    record = page_record(page);
+    if (record->state == PAGE_USED && record->run_pages <= page) { /* the last one, perhaps */
+        const struct page *first = record - (record->run_pages - 1);
+        if (first->run_pages == record->run_pages) record = first;
+    }
+    return record->state == PAGE_LARGE;
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 {
     const struct page *record;
-    uint8_t state;
 
     *page = page_at(pointer);
     if (*page == 0 || !page_is_open(*page)) return POINTER_FOREIGN;
     record = page_record(*page);
     if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->class_at != 0) return POINTER_SMALL;
-    state = state_around(*page);
-    return state == PAGE_DIRTY || state == PAGE_CLEAN ? POINTER_FREED : POINTER_INTERIOR;
+    return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
 
 static const char *wording(const char *verb, enum pointer_kind kind)

@@ -8,14 +8,18 @@
 
 #include <errno.h>
 
-static struct lock start_lock = { .state = LOCK_FREE, .rank = LOCK_START };
-static bool started; /* written under start_lock; published with release */
-static bool hooked;  /* fork handlers are in place */
+/* Among initialised data, which the loader has touched already: in zeroed data the first read and the first
+ * write of a page are a fault each. */
+static struct {
+    struct lock lock;
+    bool started; /* written under lock; published with release */
+    bool hooked;  /* atomic: fork handlers are in place */
+} life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
 /* Every lock of the process, in the order of ranks. */
 static void each_lock(void (*visit)(struct lock *lock))
 {
-    visit(&start_lock);
+    visit(&life.lock);
     threads_each_lock(visit);
     tidy_each_lock(visit);
     arenas_each_lock(visit);
@@ -43,6 +47,7 @@ static void after_fork_in_child(void)
     lock_fork_ends();
     threads_forget_others();
     tidy_forget_thread();
+    runs_put_back_in_flight();
     each_lock(lock_remake);
 }
 
@@ -50,7 +55,7 @@ static bool start_once(void)
 {
     unsigned cores;
 
-    if (started) return true;
+    if (life.started) return true;
     cores = os_core_count();
     if (cores == 1) lock_set_spin(0);
     runs_start();
@@ -59,7 +64,7 @@ static bool start_once(void)
     arenas_start(cores);
     threads_start();
     tidy_start();
-    __atomic_store_n(&started, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -67,17 +72,17 @@ bool heap_start(void)
 {
     bool ready;
 
-    if (likely(__atomic_load_n(&started, __ATOMIC_ACQUIRE))) return true;
-    lock_take(&start_lock);
+    if (likely(__atomic_load_n(&life.started, __ATOMIC_ACQUIRE))) return true;
+    lock_take(&life.lock);
     ready = start_once();
-    lock_give(&start_lock);
+    lock_give(&life.lock);
     return ready;
 }
 
 /* Registering may allocate, so it happens after the first thread has its cache, and only once. */
 static void hook_process(void)
 {
-    if (__atomic_exchange_n(&hooked, true, __ATOMIC_RELAXED)) return;
+    if (__atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED)) return;
     os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -96,7 +101,7 @@ struct cache *heap_attach(void)
 
 void heap_check_all(void)
 {
-    if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return;
+    if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
     if (!cache_is_constant(thread_cache()))
         cache_check(thread_cache()); /* others are their owners' */
     each_lock(take_lock);
@@ -116,7 +121,7 @@ PUBLIC void prairie_check_all(void) { heap_check_all(); }
 
 PUBLIC size_t prairie_purge(void)
 {
-    if (!__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return 0;
+    if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
     thread_flush();
     arenas_clear();
     return purge_all();

@@ -183,18 +183,6 @@ static void wish(enum fake_call kind, struct os_range range)
 void os_want_huge_pages(struct os_range range) { wish(FAKE_HUGE_WANT, range); }
 void os_refuse_huge_pages(struct os_range range) { wish(FAKE_HUGE_REFUSE, range); }
 
-bool os_populate(struct os_range range)
-{
-    bool done;
-
-    enter();
-    (void)committed_states(range, "a populate outside every reservation",
-                           "a populate of memory that is not committed");
-    done = admit(FAKE_POPULATE);
-    leave();
-    return done;
-}
-
 /* ---- os.h: facts ---- */
 
 size_t os_address_space_limit(void) { return model.limit_bytes; }
@@ -318,8 +306,6 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
     fake_clock_ms(duration_ms);
     if (fake.on_sleep != NULL) fake.on_sleep();
 }
-
-void os_wake(uint32_t *word) { (void)word; }
 
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {

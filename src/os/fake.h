@@ -30,7 +30,6 @@ enum fake_call {
     FAKE_CLOSE,
     FAKE_PURGE,
     FAKE_MOVE,
-    FAKE_POPULATE,
     FAKE_THREAD_START,
     FAKE_END_HOOK,
     /* Those that cannot. */

@@ -31,9 +31,6 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* ---- memory ---- */
 
@@ -151,7 +148,6 @@ bool os_move(struct os_range from, struct os_range to)
 
 void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }
 void os_refuse_huge_pages(struct os_range range) { (void)advise(range, MADV_NOHUGEPAGE); }
-bool os_populate(struct os_range range) { return advise(range, MADV_POPULATE_WRITE); }
 
 /* ---- limits and facts ---- */
 
@@ -267,8 +263,6 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span, 0, 0);
 }
-
-void os_wake(uint32_t *word) { port_wake(word, 1); }
 
 /* ---- threads ---- */
 

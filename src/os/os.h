@@ -38,7 +38,6 @@ bool os_move(struct os_range from, struct os_range to);
 /* Wishes, which the kernel may ignore. */
 void os_want_huge_pages(struct os_range range);
 void os_refuse_huge_pages(struct os_range range);
-bool os_populate(struct os_range range);
 
 /* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */
 size_t os_address_space_limit(void);
@@ -56,9 +55,8 @@ const char *os_setting(const char *name);
 bool os_thread_start(void *(*body)(void *));
 /* For the child of a fork: the thread is not there. */
 void os_threads_forget(void);
-/* Sleeps until *word != expected, os_wake, or the time is up. */
+/* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
-void os_wake(uint32_t *word);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* The function of that name that the program would have without prairie; NULL: none, or a static

@@ -29,23 +29,24 @@ INLINE size_t budget_pages(void)
  * no piece of that length. */
 static size_t purge_piece(size_t pages_min, size_t pages_max)
 {
-    struct run run;
+    uint32_t page;
+    size_t pages;
     bool gone;
 
     lock_take(&keeper.lock);
-    run = run_take_dirty(pages_min, pages_max);
+    page = run_take_dirty(pages_min, pages_max);
+    pages = page_record(page)->run_pages;
     lock_give(&keeper.lock);
-    if (run.page == 0) return 0;
+    if (page == 0) return 0;
 
-    gone = os_purge(
-        (struct os_range){ page_address(run.page), (size_t)run.pages << plain.page_shift });
+    gone = os_purge((struct os_range){ page_address(page), pages << plain.page_shift });
 
     lock_take(&keeper.lock);
-    run_put_free(run.page, gone ? PAGE_CLEAN : PAGE_DIRTY);
-    purge_stats.purged_pages += gone ? run.pages : 0;
+    run_put_free(page, gone ? PAGE_CLEAN : PAGE_DIRTY);
+    purge_stats.purged_pages += gone ? pages : 0;
     purge_stats.calls++;
     lock_give(&keeper.lock);
-    return gone ? run.pages : 0;
+    return gone ? pages : 0;
 }
 
 static size_t purge_pieces(size_t wanted, size_t piece_min)

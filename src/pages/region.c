@@ -56,9 +56,22 @@ static bool reserve_all(struct layout layout)
 
     plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
     plain.reserved_bytes = total;
-    *region = (struct region){ map_end, layout.region_bytes, 1, 0 };
+    *region = (struct region){ map_end, 0, 1, 0 };
+    __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
     __atomic_store_n(&plain.region_count, 1, __ATOMIC_RELEASE);
     return true;
+}
+
+uint32_t page_at_beyond_first(const void *address)
+{
+    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 1; i < count; i++) {
+        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
+        if (offset < plain.region[i].bytes)
+            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
+    }
+    return 0;
 }
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
@@ -107,6 +120,8 @@ static bool open_pages(struct region *region, size_t pages)
                                     max_size(META_OPEN_BYTES, os_page_bytes()));
         map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
         if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
+        /* A page whose first access is a read costs one fault more. */
+        ((struct page *)map_open_end)->state = PAGE_INSIDE;
         map_open_end += map_bytes;
     }
     if (!class_map_open(base, bytes) || !meta_open_ahead((plain.open_bytes + bytes) / META_SHARE))
@@ -174,6 +189,8 @@ struct page_span plain_grow(size_t pages)
     region = region_with_room(pages);
     if (region == NULL) return (struct page_span){ 0, 0 };
 
+    /* The records of the first megabyte, and of the page after it, fit into one page of the map. */
+    if (plain.open_bytes == 0) step -= 2;
     step = min_size(max_size(step, pages), room_of(region));
     if (!limit_allows(step << plain.page_shift) || !open_pages(region, step)) {
         step = pages;

@@ -67,17 +67,17 @@ INLINE uint32_t plain_open_end(void)
     return newest->first_page + newest->open_pages;
 }
 
+/* The same as page_at, when it is not in the first region. */
+uint32_t page_at_beyond_first(const void *address);
+
 /* The number of the page that holds the address; 0 when no region does. */
 INLINE uint32_t page_at(const void *address)
 {
-    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+    size_t bytes = __atomic_load_n(&plain.region[0].bytes, __ATOMIC_ACQUIRE);
+    size_t offset = (uintptr_t)address - (uintptr_t)plain.region[0].base;
 
-    for (uint32_t i = 0; i < count; i++) {
-        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
-        if (likely(offset < plain.region[i].bytes))
-            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
-    }
-    return 0;
+    if (likely(offset < bytes)) return 1 + (uint32_t)(offset >> plain.page_shift);
+    return page_at_beyond_first(address);
 }
 
 /* Has the page been opened? Its record can be read only then. */

@@ -1,142 +1,15 @@
-/* run.c - keeping free runs in bins and boundary tags, and the five things done with runs.
+/* run.c - the things done with runs: lease, return, extend, trim.
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
 
-#include "run_find.h"
+#include "run_bins.h"
 
 struct run_keeper keeper;
 
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
 
-/* ---- bins ---- */
-
-INLINE unsigned kind_of(uint8_t state) { return (unsigned)(state - PAGE_DIRTY); }
-
-INLINE void bin_add_to(unsigned kind, unsigned bin, uint32_t page, struct page *record)
-{
-    struct run_bins *bins = &keeper.bins[kind];
-    uint32_t head = bins->head[bin];
-
-    record->bin.next = head;
-    record->bin.previous = 0;
-    page_record(head)->bin.previous = page; /* of the unused page 0, when the bin was empty */
-    bins->head[bin] = page;
-    bins->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
-    keeper.free_pages[kind] += record->run_pages;
-}
-
-INLINE void bin_add(unsigned kind, uint32_t page, struct page *record)
-{
-    bin_add_to(kind, bin_of(record->run_pages), page, record);
-}
-
-INLINE void bin_remove(unsigned kind, struct page *record)
-{
-    struct run_bins *bins = &keeper.bins[kind];
-    uint32_t next = record->bin.next, previous = record->bin.previous;
-
-    page_record(next)->bin.previous = previous;
-    if (previous != 0) {
-        page_record(previous)->bin.next = next;
-    } else {
-        unsigned bin = bin_of(record->run_pages);
-        bins->head[bin] = next;
-        if (next == 0) bins->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
-    }
-    keeper.free_pages[kind] -= record->run_pages;
-    record->slab = 0; /* R3: the links shared this place */
-}
-
-/* ---- boundary tags ---- */
-
-INLINE void tag_run(struct page *record, size_t pages, enum page_state first, enum page_state last)
-{
-    struct page *end = record + pages - 1;
-
-    end->run_pages = (uint32_t)pages;
-    end->state = (uint8_t)last;
-    record->run_pages = (uint32_t)pages;
-    record->state = (uint8_t)first;
-}
-
-/* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. */
-static void make_free(uint32_t page, size_t pages, enum page_state state)
-{
-    struct page *record = page_record(page);
-    struct page *left = record - 1, *right = record + pages;
-
-    if (left->state == state) {
-        size_t left_pages = left->run_pages;
-        bin_remove(kind_of((uint8_t)state), record - left_pages);
-        left->state = PAGE_INSIDE;
-        record->state = PAGE_INSIDE;
-        page -= (uint32_t)left_pages;
-        pages += left_pages;
-        record -= left_pages;
-    }
-    if (right->state == state) {
-        bin_remove(kind_of((uint8_t)state), right);
-        (right - 1)->state = PAGE_INSIDE;
-        pages += right->run_pages;
-        right->state = PAGE_INSIDE;
-    }
-    tag_run(record, pages, state, state);
-    bin_add(kind_of((uint8_t)state), page, record);
-}
-
-/* ---- the five verbs ---- */
-
-/* What is left of a free run when its front is taken: the tail takes its place in the bin when it belongs
- * there as well, which spares the lists. */
-INLINE void keep_tail(unsigned kind, struct page *record, size_t taken, size_t rest)
-{
-    struct page *tail = record + taken;
-    uint32_t page = (uint32_t)(tail - page_map);
-    enum page_state state = (enum page_state)record->state;
-
-    if (bin_of(rest) != bin_of(record->run_pages)) {
-        bin_remove(kind, record);
-        tag_run(tail, rest, state, state);
-        bin_add(kind, page, tail);
-        return;
-    }
-    tail->bin = record->bin;
-    page_record(tail->bin.next)->bin.previous = page;
-    if (tail->bin.previous != 0) page_record(tail->bin.previous)->bin.next = page;
-    else keeper.bins[kind].head[bin_of(rest)] = page;
-    tag_run(tail, rest, state, state);
-    keeper.free_pages[kind] -= taken;
-    record->slab = 0;
-}
-
-/* Takes the front of a free run. */
-static void take_front(uint32_t page, size_t pages, enum page_state state)
-{
-    struct page *record = page_record(page);
-    unsigned kind = kind_of(record->state);
-    size_t rest = record->run_pages - pages;
-
-    if (rest == 0) bin_remove(kind, record);
-    else keep_tail(kind, record, pages, rest);
-    tag_run(record, pages, state, pages == 1 ? state : PAGE_USED);
-}
-
-/* Makes two free runs of one, so that the second begins at page + skip. */
-static uint32_t split_free(uint32_t page, size_t skip)
-{
-    struct page *record = page_record(page);
-    enum page_state state = (enum page_state)record->state;
-    unsigned kind = kind_of(record->state);
-    size_t rest = record->run_pages - skip;
-
-    bin_remove(kind, record);
-    tag_run(record, skip, state, state);
-    bin_add(kind, page, record);
-    tag_run(record + skip, rest, state, state);
-    bin_add(kind, page + (uint32_t)skip, record + skip);
-    return page + (uint32_t)skip;
-}
+/* ---- holes and growth ---- */
 
 /* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one free run
  * after the other. True: all of them read as zero. */
@@ -155,7 +28,7 @@ static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state st
         page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
         at += part;
     }
-    tag_run(page_record(page), pages, state, pages == 1 ? state : PAGE_USED);
+    tag_run(page_record(page), pages, state, PAGE_USED);
     return zero;
 }
 
@@ -188,36 +61,39 @@ static struct hole grow_tail(size_t pages)
     return span.count != 0 ? hole_before(span.first + span.count) : (struct hole){ 0, 0 };
 }
 
-static bool take_aligned_run(struct run *run, size_t align_pages, enum page_state state)
+static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_state state)
 {
-    uint32_t page = run_find_aligned(run->pages, align_pages);
+    uint32_t page = run_find_aligned(pages, align_pages);
+    struct run run = { 0, false };
     size_t skip;
 
-    if (page == 0) return false;
+    if (page == 0) return run;
     skip = pages_to_alignment(page, align_pages);
     if (skip != 0) page = split_free(page, skip);
-    run->zero = page_record(page)->state == PAGE_CLEAN;
-    if (run->zero) keeper.clean_leased += run->pages;
-    run->page = page;
-    take_front(page, run->pages, state);
-    return true;
+    run.page = page;
+    run.zero = page_record(page)->state == PAGE_CLEAN;
+    if (run.zero) keeper.clean_leased += pages;
+    take_front(page, pages, state);
+    return run;
+}
+
+static COLD struct run take_aligned_or_grow(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct run run = take_aligned_run(pages, align_pages, state);
+
+    if (run.page == 0 && grow(pages + align_pages - 1).count != 0)
+        run = take_aligned_run(pages, align_pages, state);
+    return run;
 }
 
 /* No one free run is long enough: dirty and clean neighbours together; else the region opens further. */
-static COLD bool take_hole_or_grow(struct run *run, size_t align_pages, enum page_state state)
+static COLD struct run take_hole_or_grow(size_t pages, enum page_state state)
 {
-    struct hole hole;
+    struct hole hole = run_find_hole(pages);
 
-    if (align_pages > 1)
-        return take_aligned_run(run, align_pages, state)
-            || (grow(run->pages + align_pages - 1).count != 0
-                && take_aligned_run(run, align_pages, state));
-    hole = run_find_hole(run->pages);
-    if (hole.pages < run->pages) hole = grow_tail(run->pages);
-    if (hole.pages < run->pages) return false;
-    run->page = hole.first;
-    run->zero = take_hole(hole.first, 0, run->pages, state);
-    return true;
+    if (hole.pages < pages) hole = grow_tail(pages);
+    if (hole.pages < pages) return (struct run){ 0, false };
+    return (struct run){ hole.first, take_hole(hole.first, 0, pages, state) };
 }
 
 INLINE void note_dirty_low(void)
@@ -236,16 +112,15 @@ INLINE void count_lease(size_t pages, enum page_state state)
     }
 }
 
-/* The usual lease: a dirty run of just this length, which was returned a moment ago. */
-INLINE bool take_exact(uint32_t *taken, size_t pages, enum page_state state)
+/* The usual lease: a dirty run of just this length, which was returned a moment ago. 0: there is none. */
+INLINE uint32_t take_exact(size_t pages, enum page_state state)
 {
-    struct run_bins *bins = &keeper.bins[FREE_DIRTY];
+    struct run_bins *bins = &keeper.bins; /* the dirty ones come first */
     uint32_t page = bins->head[pages - 1];
     struct page *record = page_record(page);
     uint32_t next;
 
-    *taken = page;
-    if (unlikely(page == 0)) return false;
+    if (unlikely(page == 0)) return 0;
     next = record->bin.next;
     bins->head[pages - 1] = next;
     page_record(next)->bin.previous = 0;
@@ -254,67 +129,147 @@ INLINE bool take_exact(uint32_t *taken, size_t pages, enum page_state state)
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
     record->slab = 0; /* R3: the links shared this place */
-    return true;
+    return page;
 }
 
-static NOINLINE void lease_other(struct run *run, size_t align_pages, enum page_state state)
+/* The usual ways through run_lease and run_return call nothing: what might call something is called last, in
+ * their place, and does the rest, which spares them saving registers. */
+
+static NOINLINE struct run give_contended_after(struct run run)
 {
-    if (likely(align_pages == 1)) run->page = run_find(run->pages);
-    if (likely(run->page != 0)) {
-        run->zero = page_record(run->page)->state == PAGE_CLEAN;
-        if (run->zero) keeper.clean_leased += run->pages;
-        take_front(run->page, run->pages, state);
-    } else if (!take_hole_or_grow(run, align_pages, state)) {
-        return;
-    }
-    count_lease(run->pages, state);
+    lock_give_contended(&keeper.lock);
+    return run;
+}
+
+static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct run run = { 0, false };
+
+    if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
+        run = align_pages > 1 ? take_aligned_or_grow(pages, align_pages, state)
+                              : take_hole_or_grow(pages, state);
+    if (run.page != 0) count_lease(pages, state);
+    lock_give(&keeper.lock);
+    return run;
+}
+
+static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct run run = { 0, false };
+
+    if (likely(align_pages == 1 && pages <= plain.page_count_max)) run.page = run_find(pages);
+    if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
+    run.zero = page_record(run.page)->state == PAGE_CLEAN;
+    if (run.zero) keeper.clean_leased += pages;
+    take_front(run.page, pages, state);
+    count_lease(pages, state);
+    return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
+}
+
+INLINE struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct run run = { 0, false };
+
+    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1)) run.page = take_exact(pages, state);
+    if (unlikely(run.page == 0)) return lease_splitting(pages, align_pages, state);
+    count_lease(pages, state);
+    return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
+}
+
+static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, enum page_state state)
+{
+    lock_take_contended(&keeper.lock);
+    return lease_locked(pages, align_pages, state);
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {
-    uint32_t page;
-
     check(pages > 0 && is_power_of_two(align_pages));
-    lock_take(&keeper.lock);
-    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1)
-        && likely(take_exact(&page, pages, state))) {
-        count_lease(pages, state);
-        lock_give(&keeper.lock);
-        return (struct run){ page, (uint32_t)pages, false };
-    } else {
-        struct run run = { 0, (uint32_t)pages, false };
-        if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
-            lease_other(&run, align_pages, state);
-        lock_give(&keeper.lock);
-        return run;
+    if (unlikely(!lock_try(&keeper.lock))) return lease_contended(pages, align_pages, state);
+    return lease_locked(pages, align_pages, state);
+}
+
+static NOINLINE void return_merging(uint32_t page, size_t pages)
+{
+    make_free(page, pages, PAGE_DIRTY);
+    if (unlikely(!lock_give_unless_contended(&keeper.lock))) lock_give_contended(&keeper.lock);
+}
+
+INLINE void count_return(const struct page *record, size_t pages)
+{
+    check(record->state == PAGE_USED || record->state == PAGE_LARGE);
+    keeper.returns++;
+    if (record->state == PAGE_LARGE) {
+        keeper.large_count--;
+        keeper.large_pages -= pages;
     }
+}
+
+INLINE void return_locked(uint32_t page)
+{
+    struct page *record = page_record(page);
+    size_t pages = record->run_pages;
+
+    count_return(record, pages);
+    if (unlikely(pages > BIN_EXACT_COUNT || (record - 1)->state == PAGE_DIRTY
+                 || (record + pages)->state == PAGE_DIRTY)) {
+        return_merging(page, pages);
+        return;
+    }
+    record->state = PAGE_DIRTY;
+    (record + pages - 1)->state = PAGE_DIRTY;
+    keeper.free_pages[FREE_DIRTY] += pages;
+    bin_add((unsigned)pages - 1, page, record);
+    if (unlikely(!lock_give_unless_contended(&keeper.lock))) lock_give_contended(&keeper.lock);
+}
+
+static NOINLINE void return_contended(uint32_t page)
+{
+    lock_take_contended(&keeper.lock);
+    return_locked(page);
 }
 
 void run_return(uint32_t page)
 {
-    struct page *record = page_record(page);
-    size_t pages;
+    if (unlikely(!lock_try(&keeper.lock))) return_contended(page);
+    else return_locked(page);
+}
 
+unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+{
+    unsigned count = 0;
+
+    check(pages > 0 && pages <= BIN_EXACT_COUNT);
     lock_take(&keeper.lock);
-    pages = record->run_pages;
-    check(record->state == PAGE_USED || record->state == PAGE_LARGE);
-    if (record->state == PAGE_LARGE) {
-        keeper.large_pages -= pages;
-        keeper.large_count--;
+    while (count < wanted) {
+        uint32_t page = take_exact(pages, PAGE_USED);
+
+        if (page == 0) {
+            page = run_find(pages);
+            if (page == 0) break;
+            if (page_record(page)->state == PAGE_CLEAN) keeper.clean_leased += pages;
+            take_front(page, pages, PAGE_USED);
+        }
+        count_lease(pages, PAGE_USED);
+        leased[count++] = page;
     }
-    keeper.returns++;
-    if (likely(pages <= BIN_EXACT_COUNT && (record - 1)->state != PAGE_DIRTY
-               && (record + pages)->state != PAGE_DIRTY)) {
-        record->state = PAGE_DIRTY;
-        (record + pages - 1)->state = PAGE_DIRTY;
-        bin_add_to(FREE_DIRTY, (unsigned)pages - 1, page, record);
-    } else {
-        make_free(page, pages, PAGE_DIRTY);
+    lock_give(&keeper.lock);
+    return count;
+}
+
+void run_return_batch(const uint32_t *pages, unsigned count)
+{
+    lock_take(&keeper.lock);
+    for (unsigned i = 0; i < count; i++) {
+        const struct page *record = page_record(pages[i]);
+
+        count_return(record, record->run_pages);
+        make_free(pages[i], record->run_pages, PAGE_DIRTY);
     }
     lock_give(&keeper.lock);
 }
 
-bool run_extend(uint32_t page, size_t pages, bool *zero)
+bool run_extend(uint32_t page, size_t pages)
 {
     struct page *record = page_record(page);
     size_t old_pages, missing;
@@ -327,7 +282,7 @@ bool run_extend(uint32_t page, size_t pages, bool *zero)
     fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
-        *zero = take_hole(page, old_pages, pages, PAGE_LARGE);
+        (void)take_hole(page, old_pages, pages, PAGE_LARGE);
         note_dirty_low();
         keeper.large_pages += missing;
     }
@@ -343,66 +298,8 @@ void run_trim(uint32_t page, size_t pages)
     lock_take(&keeper.lock);
     old_pages = record->run_pages;
     check(record->state == PAGE_LARGE && pages > 0 && pages < old_pages);
-    tag_run(record, pages, PAGE_LARGE, pages == 1 ? PAGE_LARGE : PAGE_USED);
+    tag_run(record, pages, PAGE_LARGE, PAGE_USED);
     keeper.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
     lock_give(&keeper.lock);
-}
-
-/* ---- what purging needs ---- */
-
-/* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. */
-struct run run_take_dirty(size_t min_pages, size_t max_pages)
-{
-    struct run run = { 0, 0, false };
-
-    check(lock_is_mine(&keeper.lock));
-    for (unsigned word = BIN_WORDS; word-- > 0;) {
-        uint64_t bits = keeper.bins[FREE_DIRTY].bitmap[word];
-        unsigned bin;
-        uint32_t page, length;
-
-        if (bits == 0) continue;
-        bin = word * 64 + highest_bit(bits);
-        page = keeper.bins[FREE_DIRTY].head[bin];
-        length = page_record(page)->run_pages;
-        if (length < min_pages) return run;
-        run.pages = (uint32_t)min_size(length, max_pages);
-        if (run.pages < length) page = split_free(page, length - run.pages);
-        take_front(page, run.pages, PAGE_USED);
-        run.page = page;
-        return run;
-    }
-    return run;
-}
-
-void run_put_free(uint32_t page, enum page_state state)
-{
-    check(lock_is_mine(&keeper.lock));
-    make_free(page, page_record(page)->run_pages, state);
-}
-
-/* ---- giving up the end of the region ---- */
-
-bool runs_close_tail(void)
-{
-    struct hole tail = { 0, 0 };
-    size_t closed = 0;
-
-    lock_take(&keeper.lock);
-    if (plain_newest_is_open()) tail = hole_before(plain_open_end());
-    if (tail.pages > 0) closed = plain_close_tail(tail.first, tail.pages);
-    if (closed != 0) {
-        for (size_t at = 0; at < tail.pages;) {
-            struct page *record = page_record(tail.first + (uint32_t)at);
-            size_t pages = record->run_pages;
-
-            bin_remove(kind_of(record->state), record);
-            (record + pages - 1)->state = PAGE_INSIDE;
-            record->state = PAGE_INSIDE;
-            at += pages;
-        }
-    }
-    lock_give(&keeper.lock);
-    return closed != 0;
 }

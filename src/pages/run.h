@@ -26,26 +26,28 @@
 
 enum { BIN_EXACT_COUNT = 64, BIN_COUNT = 256, BIN_WORDS = BIN_COUNT / 64 };
 enum { FREE_DIRTY, FREE_CLEAN, FREE_KINDS };
+enum { IN_FLIGHT_MAX = 16 };
 
+/* The bins of dirty runs, then those of clean ones, numbered in one sequence. */
 struct run_bins {
-    uint64_t bitmap[BIN_WORDS]; /* K1 */
-    uint32_t head[BIN_COUNT];   /* page number; 0: empty */
+    uint64_t bitmap[FREE_KINDS * BIN_WORDS]; /* K1 */
+    uint32_t head[FREE_KINDS * BIN_COUNT];   /* page number; 0: empty */
 };
 
 struct run_keeper {
     struct lock lock;
-    size_t free_pages[FREE_KINDS];    /* under lock */
-    size_t large_pages;               /* under lock: those of large blocks */
-    size_t large_count;               /* under lock */
-    size_t dirty_low;                 /* under lock: fewest dirty pages since purging last looked */
-    uint64_t clean_leased;            /* under lock: pages leased that were clean */
-    uint64_t leases, returns, grows;  /* under lock: statistics */
-    struct run_bins bins[FREE_KINDS]; /* under lock */
+    size_t free_pages[FREE_KINDS];   /* under lock */
+    size_t large_pages;              /* under lock: those of large blocks */
+    size_t large_count;              /* under lock */
+    size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
+    uint64_t clean_leased;           /* under lock: pages leased that were clean */
+    uint64_t leases, returns, grows; /* under lock: statistics */
+    struct run_bins bins;            /* under lock */
+    uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
 };
 
 struct run {
     uint32_t page;
-    uint32_t pages;
     bool zero;
 }; /* page == 0: no memory */
 
@@ -65,19 +67,27 @@ void runs_start(void);
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state);
 /* Gives a used run back; merges it with free neighbours. */
 void run_return(uint32_t page);
+/* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without opening more of
+ * the region. Returns how many. */
+unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased);
+/* Gives several used runs back under one lock. */
+void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
 bool run_lease_would_grow(size_t pages);
-/* Grows a large run in place to `pages` by taking from a free right neighbour. `zero` tells whether the
- * added part reads as zero. False: there is no room, nothing happened. */
-bool run_extend(uint32_t page, size_t pages, bool *zero);
+/* Grows a large run in place to `pages` by taking from free right neighbours. False: there is no room,
+ * nothing happened. */
+bool run_extend(uint32_t page, size_t pages);
 /* Gives back the tail of a large run beyond `pages`. */
 void run_trim(uint32_t page, size_t pages);
 
 /* Under the lock: takes the dirty run that is best given to the kernel out of its bin, in state
- * PAGE_USED, at least min_pages long; page == 0 when there is none. */
-struct run run_take_dirty(size_t min_pages, size_t max_pages);
+ * PAGE_USED, at least min_pages long; 0 when there is none, or too many are on their way. */
+uint32_t run_take_dirty(size_t min_pages, size_t max_pages);
 /* Under the lock: puts such a run back, as clean or as dirty. */
 void run_put_free(uint32_t page, enum page_state state);
+/* In the child of a fork, under the lock: puts back all that were on their way, for those who took them are
+ * not there. */
+void runs_put_back_in_flight(void);
 
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
  * elsewhere. True: there were some. */

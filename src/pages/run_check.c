@@ -45,18 +45,18 @@ static void check_run(const struct page *record, struct totals *totals)
     }
 }
 
-static size_t check_bin(unsigned kind, unsigned bin)
+static size_t check_bin(unsigned bin)
 {
-    const struct run_bins *bins = &keeper.bins[kind];
+    const struct run_bins *bins = &keeper.bins;
     bool marked = (bins->bitmap[bin / 64] >> (bin % 64)) & 1;
     size_t members = 0;
     uint32_t previous = 0;
 
     for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
-        require(page_record(page)->state
-                == (kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN)); /* K2 */
-        require(page_record(page)->bin.previous == previous);       /* K2 */
-        require(bin_of(page_record(page)->run_pages) == bin);       /* K2 */
+        require(page_record(page)->state == (bin < BIN_COUNT ? PAGE_DIRTY : PAGE_CLEAN)); /* K2 */
+        require(page_record(page)->bin.previous == previous);                             /* K2 */
+        require(bin_of(page_record(page)->run_pages) == bin % BIN_COUNT);                 /* K2 */
+        require(page_record(page)->bin_index == bin);                                     /* K2 */
         previous = page;
         members++;
     }
@@ -78,8 +78,7 @@ void run_check_all(void)
             check_run(page_record(page), &totals);
         open += region->open_pages;
     }
-    for (unsigned kind = 0; kind < FREE_KINDS; kind++)
-        for (unsigned bin = 0; bin < BIN_COUNT; bin++) members += check_bin(kind, bin);
+    for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(bin);
     require(members == totals.free_runs);                                             /* K2 */
     require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                /* K3 */
     require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                /* K3 */

@@ -3,57 +3,7 @@
  */
 #include "run_find.h"
 
-enum { PROBES_MAX = 4, ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
-
-/* The shortest that fits among the first few members of a bin that mixes lengths. */
-static uint32_t fitting_member(uint32_t page, size_t pages)
-{
-    uint32_t best = 0, best_pages = UINT32_MAX;
-
-    for (unsigned probe = 0; page != 0 && probe < PROBES_MAX; probe++) {
-        const struct page *record = page_record(page);
-        if (record->run_pages >= pages && record->run_pages < best_pages) {
-            best = page;
-            best_pages = record->run_pages;
-            if (best_pages == pages) break;
-        }
-        page = record->bin.next;
-    }
-    return best;
-}
-
-INLINE unsigned first_bin_from(const struct run_bins *bins, unsigned bin)
-{
-    unsigned word = bin / 64;
-    uint64_t bits = bins->bitmap[word] & bits_from(bin % 64);
-
-    while (bits == 0) {
-        if (++word == BIN_WORDS) return BIN_COUNT;
-        bits = bins->bitmap[word];
-    }
-    return word * 64 + lowest_bit(bits);
-}
-
-INLINE uint32_t find_in(const struct run_bins *bins, size_t pages, unsigned below, unsigned fitting)
-{
-    unsigned bin;
-
-    if (below != fitting || pages > BIN_EXACT_COUNT) {
-        uint32_t page = bins->head[below];
-        if (page != 0 && (page = fitting_member(page, pages)) != 0) return page;
-    }
-    bin = first_bin_from(bins, fitting);
-    return bin == BIN_COUNT ? 0 : bins->head[bin];
-}
-
-uint32_t run_find(size_t pages)
-{
-    unsigned below = bin_of(pages);
-    unsigned fitting = bin_fitting(pages);
-    uint32_t page = find_in(&keeper.bins[FREE_DIRTY], pages, below, fitting);
-
-    return page != 0 ? page : find_in(&keeper.bins[FREE_CLEAN], pages, below, fitting);
-}
+enum { ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
 
 size_t pages_to_alignment(uint32_t page, size_t align_pages)
 {
@@ -64,15 +14,16 @@ size_t pages_to_alignment(uint32_t page, size_t align_pages)
 
 /* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones are
  * tried first: freed aligned blocks are exactly as long as the next request. */
-static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t align_pages)
+static uint32_t find_aligned(unsigned kind, size_t pages, size_t align_pages)
 {
+    const uint64_t *bitmap = bitmap_of(kind);
     unsigned last = bin_fitting(pages + align_pages - 1);
     unsigned probes = 0;
 
-    for (unsigned bin = first_bin_from(bins, bin_of(pages)); bin < BIN_COUNT;
-         bin = bin + 1 < BIN_COUNT ? first_bin_from(bins, bin + 1) : BIN_COUNT) {
+    for (unsigned bin = first_bin_from(bitmap, bin_of(pages)); bin < BIN_COUNT;
+         bin = bin + 1 < BIN_COUNT ? first_bin_from(bitmap, bin + 1) : BIN_COUNT) {
         unsigned in_bin = 0;
-        for (uint32_t page = bins->head[bin]; page != 0 && in_bin < 8;
+        for (uint32_t page = heads_of(kind)[bin]; page != 0 && in_bin < 8;
              page = page_record(page)->bin.next, in_bin++) {
             if (page_record(page)->run_pages >= pages + pages_to_alignment(page, align_pages))
                 return page;
@@ -85,17 +36,17 @@ static uint32_t find_aligned(const struct run_bins *bins, size_t pages, size_t a
 
 uint32_t run_find_aligned(size_t pages, size_t align_pages)
 {
-    uint32_t page = find_aligned(&keeper.bins[FREE_DIRTY], pages, align_pages);
+    uint32_t page = find_aligned(FREE_DIRTY, pages, align_pages);
 
-    return page != 0 ? page : find_aligned(&keeper.bins[FREE_CLEAN], pages, align_pages);
+    return page != 0 ? page : find_aligned(FREE_CLEAN, pages, align_pages);
 }
 
 READS_UNLOCKED bool run_lease_would_grow(size_t pages)
 {
     unsigned fitting = bin_fitting(pages);
 
-    return first_bin_from(&keeper.bins[FREE_DIRTY], fitting) == BIN_COUNT
-        && first_bin_from(&keeper.bins[FREE_CLEAN], fitting) == BIN_COUNT;
+    return first_bin_from(bitmap_of(FREE_DIRTY), fitting) == BIN_COUNT
+        && first_bin_from(bitmap_of(FREE_CLEAN), fitting) == BIN_COUNT;
 }
 
 /* ---- holes ---- */
@@ -132,7 +83,7 @@ static struct hole hole_around(uint32_t page, size_t enough)
 
 struct hole run_find_hole(size_t pages)
 {
-    const struct run_bins *bins = &keeper.bins[FREE_DIRTY];
+    const struct run_bins *bins = &keeper.bins; /* the dirty ones come first */
     unsigned probes = 0;
 
     for (unsigned word = BIN_WORDS; word-- > 0;) {

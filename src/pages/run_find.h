@@ -15,14 +15,16 @@ struct hole {
     size_t pages;
 };
 
-/* The bin that runs of this length are kept in. */
+/* The bin that runs of this length are kept in, if they are dirty; that for clean ones is BIN_COUNT
+ * further. Beyond the exact ones the four highest bits of the length, 8 to 15, follow those of the
+ * doubling: 64 is 8 and 6 * 8 and 8. */
 INLINE unsigned bin_of(size_t pages)
 {
     unsigned top;
 
     if (pages <= BIN_EXACT_COUNT) return (unsigned)pages - 1;
     top = highest_bit(pages);
-    return BIN_EXACT_COUNT + (top - 6) * 8 + (unsigned)((pages >> (top - 3)) & 7);
+    return (unsigned)(pages >> (top - 3)) + 8 * top + 8;
 }
 
 /* The first bin whose every member has at least this length. */
@@ -37,11 +39,72 @@ INLINE unsigned bin_fitting(size_t pages)
 
 INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
 
+enum { PROBES_MAX = 4 };
+
+/* The shortest that fits among the first few members of a bin that mixes lengths. */
+INLINE uint32_t fitting_member(uint32_t page, size_t pages)
+{
+    uint32_t best = 0, best_pages = UINT32_MAX;
+
+    for (unsigned probe = 0; page != 0 && probe < PROBES_MAX; probe++) {
+        const struct page *record = page_record(page);
+        if (record->run_pages >= pages && record->run_pages < best_pages) {
+            best = page;
+            best_pages = record->run_pages;
+            if (best_pages == pages) break;
+        }
+        page = record->bin.next;
+    }
+    return best;
+}
+
+/* Counted from the first bin of the kind; BIN_COUNT: none. */
+INLINE unsigned first_bin_from(const uint64_t *bitmap, unsigned bin)
+{
+    unsigned word = bin / 64;
+    uint64_t bits = bitmap[word] & bits_from(bin % 64);
+
+    while (bits == 0) {
+        if (++word == BIN_WORDS) return BIN_COUNT;
+        bits = bitmap[word];
+    }
+    return word * 64 + lowest_bit(bits);
+}
+
+INLINE const uint64_t *bitmap_of(unsigned kind)
+{
+    return &keeper.bins.bitmap[(size_t)kind * BIN_WORDS];
+}
+INLINE const uint32_t *heads_of(unsigned kind)
+{
+    return &keeper.bins.head[(size_t)kind * BIN_COUNT];
+}
+
+INLINE uint32_t find_in(unsigned kind, size_t pages, unsigned below, unsigned fitting)
+{
+    unsigned bin;
+
+    if (keeper.free_pages[kind] < pages) return 0;
+    if (pages > BIN_EXACT_COUNT) {
+        uint32_t page = heads_of(kind)[below];
+        if (page != 0 && (page = fitting_member(page, pages)) != 0) return page;
+    }
+    bin = first_bin_from(bitmap_of(kind), fitting);
+    return bin == BIN_COUNT ? 0 : heads_of(kind)[bin];
+}
+
+/* A free run of at least `pages`; dirty ones first. 0: there is none. */
+INLINE uint32_t run_find(size_t pages)
+{
+    unsigned below = bin_of(pages), fitting = bin_fitting(pages);
+    uint32_t page = find_in(FREE_DIRTY, pages, below, fitting);
+
+    return page != 0 ? page : find_in(FREE_CLEAN, pages, below, fitting);
+}
+
 /* How many pages of a run lie before its first aligned address. */
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
-/* A free run of at least `pages`; dirty ones first. 0: there is none. */
-uint32_t run_find(size_t pages);
-/* The same, with an aligned stretch of `pages` in it. */
+/* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
 uint32_t run_find_aligned(size_t pages, size_t align_pages);
 /* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was found. */
 struct hole run_find_hole(size_t pages);

@@ -75,27 +75,23 @@ void slab_record_give(struct slab *slab, unsigned class_index)
     meta_give(slab, slab_shape[class_index].record_bytes);
 }
 
-bool slab_open(struct slab *slab, unsigned class_index, uint16_t arena)
+void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page)
 {
     const struct slab_shape *shape = &slab_shape[class_index];
-    struct run run = run_lease(shape->bytes >> plain.page_shift, 1, PAGE_USED);
 
-    if (run.page == 0) return false;
-    slab->page = run.page;
-    slab->base = page_address(run.page);
+    slab->page = page;
+    slab->base = page_address(page);
     slab->block_count = shape->block_count;
     slab->arena = arena;
     slab->class_index = (uint8_t)class_index;
     free_all_blocks(slab, shape);
     mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
-    return true;
 }
 
 void slab_close(struct slab *slab)
 {
     check(slab->free_count == slab->block_count && !slab->listed);
     mark_pages(slab, 0, 0, slab_shape[slab->class_index].bytes);
-    run_return(slab->page);
 }
 
 /* All 64 blocks of a word: no bits to search, and several stores at a time. */
@@ -138,41 +134,42 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
     return target;
 }
 
-/* One multiplication tells where a block lies and whether one begins there: the low half of offset times
- * reciprocal is below the reciprocal exactly for multiples of the block size, for all offsets in a slab. */
-unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault)
+/* The word of the last block stays in a register until another one is wanted. */
+unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *result)
 {
-    const struct slab_shape *shape = &slab_shape[slab->class_index];
-    const uintptr_t base = (uintptr_t)slab->base, span_bytes = shape->span_bytes;
-    const uint32_t reciprocal = shape->reciprocal;
+    const struct slab_shape shape = slab_shape[slab->class_index];
+    const uintptr_t base = (uintptr_t)slab->base;
     uint64_t *const words = slab->free;
-    uint32_t lowest = slab->hint;
-    unsigned put = 0;
+    uintptr_t offset = (uintptr_t)blocks[0] - base;
+    uint64_t place = slab_place(&shape, offset), bits;
+    unsigned word = slab_place_word(place), lowest = slab->hint, put = 0;
+    enum slab_fault fault = SLAB_FAULT_INTERIOR;
 
-    *fault = SLAB_FAULT_NONE;
-    if (unlikely((uintptr_t)blocks[0] - base >= span_bytes)) *fault = SLAB_FAULT_INTERIOR;
-    for (; put < count; put++) {
-        uintptr_t offset = (uintptr_t)blocks[put] - base;
-        uint64_t product = offset * reciprocal;
-        uint32_t word = (uint32_t)(product >> 38);
-        uint64_t bits, bit;
+    *result = fault;
+    if (unlikely(offset >= shape.span_bytes)) return 0;
+    bits = words[word];
+    if (word < lowest) lowest = word;
+    while (likely(slab_place_is_block(&shape, place))) {
+        uint64_t bit = slab_place_bit(place);
 
-        if (offset >= span_bytes) break;
-        if (unlikely((uint32_t)product >= reciprocal)) {
-            *fault = SLAB_FAULT_INTERIOR;
-            break;
-        }
+        fault = bits & bit ? SLAB_FAULT_TWICE : SLAB_FAULT_NONE;
+        if (unlikely(bits & bit)) break;
+        bits |= bit;
+        if (++put == count) break;
+        offset = (uintptr_t)blocks[put] - base;
+        if (offset >= shape.span_bytes) break;
+        place = slab_place(&shape, offset);
+        fault = SLAB_FAULT_INTERIOR;
+        if (slab_place_word(place) == word) continue;
+        words[word] = bits;
+        word = slab_place_word(place);
         bits = words[word];
-        bit = (uint64_t)1 << (product >> 32) % 64;
-        if (unlikely(bits & bit)) {
-            *fault = SLAB_FAULT_TWICE;
-            break;
-        }
-        words[word] = bits | bit;
-        lowest = word < lowest ? word : lowest;
+        if (word < lowest) lowest = word;
     }
+    words[word] = bits;
     slab->hint = (uint16_t)lowest;
     slab->free_count = (uint16_t)(slab->free_count + put);
+    *result = fault;
     return put;
 }
 

@@ -53,13 +53,20 @@ extern PRIVATE struct slab_shape slab_shape[CLASS_COUNT]; /* constant after slab
 
 void slabs_start(void);
 
+/* The pages of the run that a slab of the class is made of. */
+INLINE size_t slab_pages(unsigned class_index)
+{
+    return slab_shape[class_index].bytes >> plain.page_shift;
+}
+
 /* The record of a slab that is not open yet. NULL: no memory. */
 struct slab *slab_record_take(unsigned class_index);
 void slab_record_give(struct slab *slab, unsigned class_index);
-/* Leases a run for a record: all blocks are free, the slab is on no list. False: no memory. Called under the
- * arena's lock. */
-bool slab_open(struct slab *slab, unsigned class_index, uint16_t arena);
-/* Gives the run back. All blocks are free and the slab is on no list; the record may be opened again. */
+/* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab is on no
+ * list. Called under the arena's lock. */
+void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
+/* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list; the record
+ * may be opened again. */
 void slab_close(struct slab *slab);
 
 /* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack that
@@ -87,10 +94,42 @@ INLINE struct slab *slab_of(const void *block, unsigned class_index)
     return slab_record(page_record(page)->slab);
 }
 
-enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE };
+enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE, SLAB_FAULT_ELSEWHERE };
 
-/* Marks blocks free, from blocks[0], which lies in this slab, to the first that does not. Returns how many.
- * *fault: the one after them lies in the slab too, but is not a block or is free already. */
+/* Where a block lies in its slab. One multiplication tells, and whether one begins there at all: the low half of
+ * offset times reciprocal is below the reciprocal exactly for multiples of the block size, for all
+ * offsets in a slab. */
+INLINE uint64_t slab_place(const struct slab_shape *shape, uintptr_t offset)
+{
+    return offset * shape->reciprocal;
+}
+INLINE bool slab_place_is_block(const struct slab_shape *shape, uint64_t place)
+{
+    return likely((uint32_t)place < shape->reciprocal);
+}
+INLINE unsigned slab_place_word(uint64_t place) { return (unsigned)(place >> 38); }
+INLINE uint64_t slab_place_bit(uint64_t place) { return (uint64_t)1 << (place >> 32) % 64; }
+
+/* Marks a block free. */
+INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *shape,
+                                    const void *block)
+{
+    uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
+    uint64_t place = slab_place(shape, offset), bit = slab_place_bit(place), bits;
+    unsigned word = slab_place_word(place);
+
+    if (unlikely(offset >= shape->span_bytes) || unlikely(!slab_place_is_block(shape, place)))
+        return SLAB_FAULT_INTERIOR;
+    bits = slab->free[word];
+    if (unlikely(bits & bit)) return SLAB_FAULT_TWICE;
+    slab->free[word] = bits | bit;
+    if (word < slab->hint) slab->hint = (uint16_t)word;
+    slab->free_count++;
+    return SLAB_FAULT_NONE;
+}
+
+/* The same for all of blocks[] from the first, which lies in this slab, to the first that does not. Returns how
+ * many. *fault: what is wrong with the one after them, if it lies in the slab. */
 unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault);
 
 #endif

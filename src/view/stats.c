@@ -52,6 +52,8 @@ static void add_arena(struct prairie_stats *stats, struct arena *arena)
     lock_take(&arena->lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         add_shelf(stats, &arena->shelf[class_index], class_index);
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        stats->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
     stats->depot_trades += arena->trades;
     add_lock(stats, &arena->lock);
     lock_give(&arena->lock);
@@ -63,7 +65,7 @@ static void add_pages(struct prairie_stats *stats)
     unsigned shift = plain.page_shift;
 
     lock_take(&keeper.lock);
-    stats->dirty = keeper.free_pages[FREE_DIRTY] << shift;
+    stats->dirty += keeper.free_pages[FREE_DIRTY] << shift;
     stats->clean = keeper.free_pages[FREE_CLEAN] << shift;
     stats->large_allocated = keeper.large_pages << shift;
     stats->large_count = keeper.large_count;

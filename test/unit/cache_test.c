@@ -114,7 +114,7 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
         for (unsigned round = 0; round < 80; round++) {
             unsigned burst = 2 * full + 2;
             blocks[0] = take(cache, class_index);
-            if (round == 0) assert_in_range(rack->capacity, 1, FIRST_CAPACITY);
+            if (round == 0) assert_in_range(rack->capacity, 1, first_capacity(class_index));
             for (unsigned i = 1; i < burst; i++) blocks[i] = take(cache, class_index);
             for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
             assert_true(rack->capacity >= before && rack->capacity <= full);
@@ -128,6 +128,71 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
 }
 
 /* A little traffic needs no metadata beyond the cache itself. */
+#define CACHE_LINE 64
+
+/* Does a cache line hold part of a block of both? */
+static bool share_a_line(void *const *some, unsigned some_count, void *const *others,
+                         unsigned other_count, size_t bytes)
+{
+    for (unsigned i = 0; i < some_count; i++)
+        for (unsigned j = 0; j < other_count; j++) {
+            uintptr_t first = (uintptr_t)some[i], second = (uintptr_t)others[j];
+            if (first / CACHE_LINE <= (second + bytes - 1) / CACHE_LINE
+                && second / CACHE_LINE <= (first + bytes - 1) / CACHE_LINE)
+                return true;
+        }
+    return false;
+}
+
+/* Two threads take by turns from one slab. */
+static void two_caches_do_not_share_a_line(void **state)
+{
+    enum { FIRSTS = 3 };
+    unsigned tried = 0;
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned class_index = 1; class_bytes[class_index] <= 512; class_index++) {
+        /* Tiny magazines do not hold a line of the smallest blocks. */
+        if (magazine_capacity(class_index) * class_bytes[class_index] % CACHE_LINE != 0
+            && magazine_capacity(class_index) < 4)
+            continue;
+        tried++;
+        struct cache *caches[2] = { make_test_cache(), make_test_cache() };
+        void *blocks[2][FIRSTS];
+
+        for (unsigned i = 0; i < FIRSTS; i++)
+            for (unsigned j = 0; j < 2; j++) blocks[j][i] = take(caches[j], class_index);
+        assert_false(share_a_line(blocks[0], FIRSTS, blocks[1], FIRSTS, class_bytes[class_index]));
+        for (unsigned j = 0; j < 2; j++) check_all(caches[j]);
+    }
+    assert_true(tried > 5);
+}
+
+/* What another thread handed over goes back to its neighbours, unless there is much of it. */
+static void the_first_strangers_go_home(void **state)
+{
+    struct cache *maker, *user;
+    void *blocks[STRANGERS_BEFORE_FIRST + 1];
+    uint64_t free_blocks;
+
+    (void)state;
+    start_arenas(1);
+    maker = make_test_cache();
+    user = make_test_cache();
+    for (unsigned i = 0; i <= STRANGERS_BEFORE_FIRST; i++) blocks[i] = take(maker, 2);
+    free_blocks = arenas[0]->shelf[2].slab_free_blocks;
+    for (unsigned i = 0; i < STRANGERS_BEFORE_FIRST; i++) {
+        put(user, 2, blocks[i]);
+        assert_int_equal(arenas[0]->shelf[2].slab_free_blocks, free_blocks + i + 1);
+        assert_int_equal(user->rack[2].capacity, 0);
+    }
+    put(user, 2, blocks[STRANGERS_BEFORE_FIRST]);
+    assert_ptr_equal(take(user, 2), blocks[STRANGERS_BEFORE_FIRST]);
+    check_all(user);
+    check_all(maker);
+}
+
 static void few_blocks_need_no_magazine(void **state)
 {
     struct cache *cache;
@@ -392,6 +457,7 @@ static void broken_invariants_are_found(void **state)
 UNIT_MAIN(UNIT_TEST(a_new_cache_has_no_blocks_and_no_room),
           UNIT_TEST(the_constant_caches_never_change), UNIT_TEST(class_0_takes_and_gives_nothing),
           UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
+          UNIT_TEST(two_caches_do_not_share_a_line), UNIT_TEST(the_first_strangers_go_home),
           UNIT_TEST(few_blocks_need_no_magazine),
           UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
           UNIT_TEST(a_stream_between_caches_trades_magazines),

@@ -8,8 +8,6 @@
 
 enum { ARENAS = 4 };
 
-static char users[16];
-
 static void start(void)
 {
     runs_start();
@@ -20,11 +18,10 @@ static void start(void)
 
 static struct arena *choose(struct arena *last)
 {
-    struct arena *arena = arena_choose(last, &users[0]);
+    struct arena *arena = arena_choose(last);
 
     if (arena == NULL) return NULL;
     assert_true(lock_is_mine(&arena->lock));
-    assert_ptr_equal(arena->last_user, &users[0]);
     lock_give(&arena->lock);
     return arena;
 }

@@ -177,6 +177,29 @@ static void the_others_wait_for_the_end_of_the_fork(void **state)
     assert_int_equal(lock.taken, 8);
 }
 
+/* For a moment a lock that the forking thread gives is marked as one less: nobody may take it then. */
+static void a_lock_on_its_way_back_is_still_marked(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(10);
+    lock_take_for_fork(&lock);
+    lock_fork_begins();
+    lock_take(&lock);
+    assert_false(lock_give_unless_contended(&lock));
+    assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) < 1) sched_yield();
+    assert_int_equal(RELAXED_LOAD(lock.state), LOCK_FORKING - 1);
+    lock_give_contended(&lock);
+    assert_int_equal(RELAXED_LOAD(lock.state), LOCK_FORKING);
+    lock_fork_ends();
+    lock_give_after_fork(&lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(lock.state, LOCK_FREE);
+}
+
 /* ---- the order ---- */
 
 static void take_upwards(void)
@@ -273,5 +296,6 @@ UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_t
           UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(threads_exclude_each_other),
           UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
+          UNIT_TEST(a_lock_on_its_way_back_is_still_marked),
           UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),
           UNIT_TEST(giving_what_is_not_held_aborts), UNIT_TEST(many_arena_locks_at_once))

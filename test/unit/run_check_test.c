@@ -30,7 +30,7 @@ static void start_pieces(void)
     give_back(dirty);
     give_back(clean);
     lock_take(&keeper.lock);
-    assert_int_equal(run_take_dirty(PIECE_PAGES, PIECE_PAGES).page, clean);
+    assert_int_equal(run_take_dirty(PIECE_PAGES, PIECE_PAGES), clean);
     run_put_free(clean, PAGE_CLEAN);
     lock_give(&keeper.lock);
     give_back(dirty_long);
@@ -80,14 +80,17 @@ static void class_at_the_end_of_a_large_block(void)
 {
     at(large, PIECE_PAGES - 1)->class_at = place_of_class(3);
 }
-static uint32_t slab_pages(void) { return page_record(slab_run)->run_pages; }
+static uint32_t slab_run_pages(void) { return page_record(slab_run)->run_pages; }
 static void class_missing_in_a_slab(void) { at(slab_run, 1)->class_at = 0; }
 static void class_missing_at_the_end_of_a_slab(void)
 {
-    at(slab_run, slab_pages() - 1)->class_at = 0;
+    at(slab_run, slab_run_pages() - 1)->class_at = 0;
 }
 static void number_missing_in_a_slab(void) { at(slab_run, 1)->slab = 0; }
-static void number_missing_at_the_end_of_a_slab(void) { at(slab_run, slab_pages() - 1)->slab = 0; }
+static void number_missing_at_the_end_of_a_slab(void)
+{
+    at(slab_run, slab_run_pages() - 1)->slab = 0;
+}
 static void number_in_a_large_block(void) { at(large, 0)->slab = slab_number(slab); }
 static void number_inside_a_large_block(void) { at(large, 4)->slab = slab_number(slab); }
 static void number_inside_a_free_run(void) { at(clean, 4)->slab = slab_number(slab); }
@@ -99,7 +102,7 @@ static void number_at_the_end_of_a_free_run(void)
 /* K1 */
 static void toggle_bit(unsigned kind, unsigned bin)
 {
-    keeper.bins[kind].bitmap[bin / 64] ^= (uint64_t)1 << (bin % 64);
+    keeper.bins.bitmap[kind * BIN_WORDS + bin / 64] ^= (uint64_t)1 << (bin % 64);
 }
 static void bit_without_members(void) { toggle_bit(FREE_DIRTY, 200); }
 static void members_without_a_bit(void) { toggle_bit(FREE_DIRTY, bin_of(PIECE_PAGES)); }
@@ -108,13 +111,13 @@ static void members_without_a_bit_far_up(void) { toggle_bit(FREE_DIRTY, bin_of(L
 /* K2 */
 static void move_to_bin(unsigned kind, uint32_t page, unsigned bin)
 {
-    struct run_bins *bins = &keeper.bins[kind];
+    uint32_t *head = &keeper.bins.head[kind * BIN_COUNT];
     unsigned old = bin_of(page_record(page)->run_pages);
 
     assert_int_equal(page_record(page)->bin.next, 0);
-    bins->head[old] = 0;
+    head[old] = 0;
     toggle_bit(kind, old);
-    bins->head[bin] = page;
+    head[bin] = page;
     toggle_bit(kind, bin);
 }
 static void a_run_in_a_shorter_bin(void) { move_to_bin(FREE_DIRTY, dirty, PIECE_PAGES - 2); }
@@ -127,18 +130,18 @@ static void a_long_run_in_a_wrong_bin(void)
 static void a_long_run_in_an_exact_bin(void) { move_to_bin(FREE_DIRTY, dirty_long, 5); }
 static void a_run_among_the_other_kind(void)
 {
-    keeper.bins[FREE_CLEAN].head[200] = dirty;
+    keeper.bins.head[BIN_COUNT + 200] = dirty;
     toggle_bit(FREE_CLEAN, 200);
 }
 static void a_run_in_no_bin(void)
 {
-    keeper.bins[FREE_DIRTY].head[bin_of(PIECE_PAGES)] = 0;
+    keeper.bins.head[bin_of(PIECE_PAGES)] = 0;
     toggle_bit(FREE_DIRTY, bin_of(PIECE_PAGES));
 }
 static void a_link_back_to_nowhere(void) { page_record(dirty)->bin.previous = clean; }
 static void a_used_run_in_a_bin(void)
 {
-    keeper.bins[FREE_DIRTY].head[200] = large;
+    keeper.bins.head[200] = large;
     toggle_bit(FREE_DIRTY, 200);
 }
 
@@ -269,16 +272,8 @@ static void k3_pages_are_counted(void **state)
 
 static void return_what_is_free(void) { run_return(dirty); }
 static void return_the_inside(void) { run_return(large + 1); }
-static void extend_what_is_used(void)
-{
-    bool zero;
-    (void)run_extend(used, PIECE_PAGES + 1, &zero);
-}
-static void extend_to_less(void)
-{
-    bool zero;
-    (void)run_extend(large, PIECE_PAGES, &zero);
-}
+static void extend_what_is_used(void) { (void)run_extend(used, PIECE_PAGES + 1); }
+static void extend_to_less(void) { (void)run_extend(large, PIECE_PAGES); }
 static void trim_to_nothing(void) { run_trim(large, 0); }
 static void trim_to_more(void) { run_trim(large, PIECE_PAGES); }
 static void lease_nothing(void) { (void)run_lease(0, 1, PAGE_USED); }

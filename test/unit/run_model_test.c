@@ -138,11 +138,12 @@ static void lease_one(unsigned index)
         return;
     }
     if (longest < pages && plain.open_bytes == open) hole_leases++;
-    assert_int_equal(run.pages, pages);
+    assert_int_equal(page_record(run.page)->run_pages, pages);
     assert_true(is_aligned((uintptr_t)page_address(run.page), bytes_of(align)));
-    check_zero(run.page, run.pages, run.zero);
-    hold(index, run.page, run.pages);
-    held_runs[index] = (struct held_run){ run.page, run.pages, large, false, random_word() | 1 };
+    check_zero(run.page, (uint32_t)pages, run.zero);
+    hold(index, run.page, (uint32_t)pages);
+    held_runs[index] =
+        (struct held_run){ run.page, (uint32_t)pages, large, false, random_word() | 1 };
     stamp_pages(&held_runs[index], 0);
 }
 
@@ -160,14 +161,13 @@ static void extend_one(struct held_run *run, unsigned index)
 {
     uint32_t added = (uint32_t)(1 + random_below(random_below(3) == 0 ? 200 : 6));
     uint32_t end = run->page + run->pages;
-    bool zero = false, free = true;
+    bool free = true;
 
     for (uint32_t at = end; at < end + added; at++) free &= is_free(at);
-    assert_int_equal(run_extend(run->page, run->pages + added, &zero), free);
+    assert_int_equal(run_extend(run->page, run->pages + added), free);
     if (!free) return;
     extensions++;
     check_stamps(run);
-    check_zero(end, added, zero);
     hold(index, end, added);
     run->pages += added;
     stamp_pages(run, run->pages - added);
@@ -186,16 +186,16 @@ static void trim_one(struct held_run *run)
 /* The first half of a purge: the run is out of the bins while the kernel works. */
 static void take_dirty_one(unsigned index)
 {
-    struct run run;
+    uint32_t page, pages;
 
     lock_take(&keeper.lock);
-    run = run_take_dirty(1 + random_below(20), 20 + random_below(100));
+    page = run_take_dirty(1 + random_below(20), 20 + random_below(100));
     lock_give(&keeper.lock);
-    if (run.page == 0) return;
-    for (uint32_t at = run.page; at < run.page + run.pages; at++)
-        assert_true(model_page[at].written);
-    hold(index, run.page, run.pages);
-    held_runs[index] = (struct held_run){ run.page, run.pages, false, true, 0 };
+    if (page == 0) return;
+    pages = page_record(page)->run_pages;
+    for (uint32_t at = page; at < page + pages; at++) assert_true(model_page[at].written);
+    hold(index, page, pages);
+    held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
 }
 
 /* The second half; the kernel may have refused. */

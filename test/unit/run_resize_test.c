@@ -50,32 +50,29 @@ static void aligned_runs_are_reused(void **state)
 static void extending_takes_from_a_free_right_neighbour(void **state)
 {
     uint32_t first, second;
-    bool zero = true;
 
     (void)state;
     start_pages();
     first = fenced(20);
     run_trim(first, 4);
     expect_run(first + 4, 16, PAGE_DIRTY);
-    assert_true(run_extend(first, 6, &zero));
-    assert_false(zero);
+    assert_true(run_extend(first, 6));
     expect_run(first, 6, PAGE_LARGE);
     expect_run(first + 6, 14, PAGE_DIRTY);
-    assert_false(run_extend(first, 21, &zero)); /* a used page stands at the end */
+    assert_false(run_extend(first, 21)); /* a used page stands at the end */
     check_runs();
     expect_run(first, 6, PAGE_LARGE);
-    assert_true(run_extend(first, 20, &zero));
+    assert_true(run_extend(first, 20));
     expect_run(first, 20, PAGE_LARGE);
     check_runs();
     second = lease(1);
     assert_true(second < first || second >= first + 20);
 }
 
-/* Dirty pages first, clean ones after them: both are taken, and the whole is not zero. */
+/* Dirty pages first, clean ones after them: both are taken. */
 static void extending_crosses_dirty_and_clean(void **state)
 {
     uint32_t first, second;
-    bool zero = true;
 
     (void)state;
     start_pages();
@@ -83,13 +80,11 @@ static void extending_crosses_dirty_and_clean(void **state)
     second = lease(3);
     assert_int_equal(second, first + 3);
     give_back(second);
-    assert_true(run_extend(first, 9, &zero));
-    assert_false(zero);
+    assert_true(run_extend(first, 9));
     check_runs();
     expect_run(first, 9, PAGE_LARGE);
     assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
-    assert_true(run_extend(first, 12, &zero));
-    assert_true(zero);
+    assert_true(run_extend(first, 12));
     check_runs();
     assert_int_equal(keeper.large_pages, 12);
     assert_int_equal(run_used_pages(), 12);
@@ -99,17 +94,16 @@ static void extending_stops_at_the_end_of_the_plain(void **state)
 {
     uint32_t last;
     size_t pages;
-    bool zero;
 
     (void)state;
     start_pages();
     (void)lease(1);
     pages = keeper.free_pages[FREE_CLEAN];
     last = lease(pages);
-    assert_false(run_extend(last, pages + 1, &zero));
+    assert_false(run_extend(last, pages + 1));
     check_runs();
     run_trim(last, 1);
-    assert_true(run_extend(last, pages, &zero));
+    assert_true(run_extend(last, pages));
     check_runs();
 }
 
@@ -136,7 +130,7 @@ static void trimming_gives_the_tail_back(void **state)
 static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
 {
     uint32_t longest, other;
-    struct run run;
+    uint32_t page;
 
     (void)state;
     start_pages();
@@ -145,20 +139,60 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
     give_back(other);
     give_back(longest);
     lock_take(&keeper.lock);
-    run = run_take_dirty(1, 30);
-    assert_int_equal(run.pages, 30);
-    assert_int_equal(run.page, longest + 60);
+    page = run_take_dirty(1, 30);
+    assert_int_equal(page_record(page)->run_pages, 30);
+    assert_int_equal(page, longest + 60);
     run_check_all();
-    run_put_free(run.page, PAGE_CLEAN);
+    run_put_free(page, PAGE_CLEAN);
     run_check_all();
     expect_run(longest, 60, PAGE_DIRTY);
     expect_run(longest + 60, 30, PAGE_CLEAN);
-    assert_int_equal(run_take_dirty(61, 100).page, 0);
-    run = run_take_dirty(60, 100);
-    assert_int_equal(run.page, longest);
-    run_put_free(run.page, PAGE_DIRTY);
+    assert_int_equal(run_take_dirty(61, 100), 0);
+    page = run_take_dirty(60, 100);
+    assert_int_equal(page, longest);
+    run_put_free(page, PAGE_DIRTY);
     run_check_all();
     expect_run(longest, 60, PAGE_DIRTY);
+    lock_give(&keeper.lock);
+}
+
+/* Who forks in the middle of a purge has a child in which nobody comes back from the kernel. */
+static void runs_in_flight_can_be_put_back(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start_pages();
+    first = fenced(80);
+    second = fenced(70);
+    give_back(first);
+    give_back(second);
+    lock_take(&keeper.lock);
+    assert_int_equal(run_take_dirty(1, 1000), first);
+    assert_int_equal(run_take_dirty(1, 1000), second);
+    runs_put_back_in_flight();
+    run_check_all();
+    lock_give(&keeper.lock);
+    expect_run(first, 80, PAGE_DIRTY);
+    expect_run(second, 70, PAGE_DIRTY);
+    assert_int_equal(keeper.free_pages[FREE_DIRTY], 150);
+}
+
+static void no_more_in_flight_than_are_remembered(void **state)
+{
+    uint32_t last = 0;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = fenced(5));
+    lock_take(&keeper.lock);
+    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
+        assert_int_not_equal(last = run_take_dirty(1, 5), 0);
+    assert_int_equal(run_take_dirty(1, 5), 0);
+    run_put_free(last, PAGE_CLEAN);
+    assert_int_not_equal(run_take_dirty(1, 5), 0);
+    runs_put_back_in_flight();
+    run_check_all();
     lock_give(&keeper.lock);
 }
 
@@ -228,5 +262,6 @@ UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused
           UNIT_TEST(extending_stops_at_the_end_of_the_plain),
           UNIT_TEST(trimming_gives_the_tail_back),
           UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
-          UNIT_TEST(the_free_end_can_be_closed),
+          UNIT_TEST(runs_in_flight_can_be_put_back),
+          UNIT_TEST(no_more_in_flight_than_are_remembered), UNIT_TEST(the_free_end_can_be_closed),
           UNIT_TEST(a_refused_close_leaves_the_end_as_it_was))

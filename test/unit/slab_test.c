@@ -244,7 +244,7 @@ static void closing_gives_everything_back(void **state)
 
     (void)state;
     start_slabs();
-    slab_close(open_one(class_of_size(1)));
+    close_test_slab(open_one(class_of_size(1)));
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct slab *slab;
         char *base;
@@ -255,7 +255,7 @@ static void closing_gives_everything_back(void **state)
         check_runs();
         assert_int_equal(take(slab, blocks, 1), 1);
         assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
-        slab_close(slab);
+        close_test_slab(slab);
         slab_record_give(slab, class_index);
         check_runs();
         assert_int_equal(meta.used_bytes, used);
@@ -279,9 +279,9 @@ static void a_record_can_be_opened_again(void **state)
         assert_int_equal(take(slab, blocks, count), count);
         for (unsigned i = 0; i < count; i++)
             assert_int_equal(put_one(slab, blocks[count - 1 - i]), SLAB_FAULT_NONE);
-        slab_close(slab);
+        close_test_slab(slab);
         check_runs();
-        assert_true(slab_open(slab, class_index, 5));
+        slab_open(slab, class_index, 5, run_lease(slab_pages(class_index), 1, PAGE_USED).page);
         check_slab(slab);
         check_runs();
         assert_int_equal(slab->free_count, count);
@@ -295,7 +295,7 @@ static void close_with_a_block_out(void)
     start_slabs();
     slab = open_one(3);
     (void)take(slab, blocks, 1);
-    slab_close(slab);
+    close_test_slab(slab);
 }
 
 static void closing_with_blocks_out_aborts(void **state)

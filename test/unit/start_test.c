@@ -187,10 +187,11 @@ static void parent_and_child_go_on(void **state)
     assert_true(all_bytes_are(block, 3, 5000));
 }
 
-static uint32_t stop;
+static uint32_t running, stop; /* atomic */
 
 static void *keep_allocating(void *unused)
 {
+    (void)__atomic_fetch_add(&running, 1, __ATOMIC_RELEASE);
     for (unsigned i = 0; RELAXED_LOAD(stop) == 0; i++) {
         size_t size = i * 7919 % (i % 20 == 0 ? 200000 : 3000);
         prairie_free(memset(prairie_malloc(size), 1, size));
@@ -207,6 +208,8 @@ static void children_of_a_busy_program_work(void **state)
     assert_true(live_a_little());
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, keep_allocating, NULL), 0);
+    /* A sanitizer's own allocator, which starts threads, does not survive a fork meanwhile. */
+    while (__atomic_load_n(&running, __ATOMIC_ACQUIRE) < 3) usleep(100);
     for (unsigned i = 0; i < 60; i++) {
         int status, child = fake_fork();
         if (child == 0) {

@@ -157,9 +157,9 @@ static void many_threads_leave_nothing_behind(void **state)
     (void)state;
     fake_cores(1);
     (void)prairie_malloc(10);
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 900; i++) {
         run_thread(allocate_and_end, &cache);
-        if (i == 20) {
+        if (i == 500) { /* by now magazines, depots and stocks are as full as they get */
             meta_bytes = meta.used_bytes;
             open = plain.open_bytes;
         }

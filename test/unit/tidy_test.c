@@ -166,6 +166,51 @@ static void the_helper_empties_the_depots(void **state)
     assert_int_equal(run_used_pages(), 0);
 }
 
+/* The rest of a magazine that small ones were filled from, and the empty ones that were traded. */
+static void the_helper_empties_what_was_opened(void **state)
+{
+    void *slots[SLOTS_MAX];
+    struct depot *depot;
+    size_t held;
+
+    (void)state;
+    start_threads(2);
+    depot = &arenas[0]->shelf[5].depot;
+    fill_depot(5);
+    held = meta.used_bytes - magazine_bytes(magazine_capacity(5));
+    lock_take(&arenas[0]->lock);
+    assert_int_equal(depot_take_some(arenas[0], 5, slots, 1), 1);
+    lock_give(&arenas[0]->lock);
+    arenas_drain(5, slots + 1, 1);
+    assert_non_null(depot->opened);
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_null(depot->opened);
+    assert_int_equal(depot->empty_count, 0);
+    assert_in_range(meta.used_bytes, 0, held);
+    assert_int_equal(run_used_pages(), 0);
+}
+
+static void ask_again(void)
+{
+    if (++looks == 15) assert_true(want_tidier());
+}
+
+/* Whoever finds it running relies on it. */
+static void the_helper_stays_while_it_is_asked(void **state)
+{
+    (void)state;
+    start_threads(2);
+    assert_true(want_tidier());
+    fake_on_sleep(ask_again);
+    assert_true(fake_thread_run());
+    assert_int_equal(looks, 15 + QUIET_LOOKS_MAX);
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+    assert_true(want_tidier());
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
+}
+
 static void a_helper_that_ended_starts_again(void **state)
 {
     (void)state;
@@ -374,18 +419,17 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-          UNIT_TEST(the_only_thread_purges_at_once),
-          UNIT_TEST(a_program_that_shrank_empties_its_depots),
-          UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
-          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
-          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
-          UNIT_TEST(a_helper_that_ended_starts_again),
-          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
-          UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
-          UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
-          UNIT_TEST(dense_slabs_are_left_alone),
-          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
-          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
+UNIT_MAIN(
+    UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
+    UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_program_that_shrank_empties_its_depots),
+    UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+    UNIT_TEST(the_helper_gives_back_what_nobody_needs), UNIT_TEST(the_helper_leaves_what_is_needed),
+    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
+    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(a_helper_that_ended_starts_again),
+    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
+    UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
+    UNIT_TEST(sparse_slabs_are_reclaimed_before_growth), UNIT_TEST(dense_slabs_are_left_alone),
+    UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+    UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

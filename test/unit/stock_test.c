@@ -1,0 +1,169 @@
+/* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the keeper. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+static struct stock stock;
+
+enum { PAGES = 4 };
+
+static uint32_t take(bool ahead)
+{
+    uint32_t page = stock_take(&stock, PAGES, ahead);
+
+    check_runs();
+    stock_check(&stock, PAGES);
+    return page;
+}
+
+static void put(uint32_t page)
+{
+    stock_put(&stock, page);
+    check_runs();
+    stock_check(&stock, PAGES);
+}
+
+/* An open plain with much free memory. */
+static void start(void)
+{
+    start_pages();
+    give_back(lease(PAGES * STOCK_RUNS_MAX * 2));
+}
+
+static void one_at_a_time_unless_told_otherwise(void **state)
+{
+    (void)state;
+    start();
+    assert_int_not_equal(take(false), 0);
+    assert_int_equal(stock.count, 0);
+    assert_int_equal(run_used_pages(), PAGES);
+}
+
+static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void **state)
+{
+    uint64_t locks;
+    uint32_t last;
+
+    (void)state;
+    start();
+    locks = keeper.lock.taken;
+    last = stock_take(&stock, PAGES, true);
+    assert_int_equal(keeper.lock.taken, locks + 1);
+    assert_int_equal(stock.count, STOCK_RUNS_MAX - 1);
+    for (unsigned i = 1; i < STOCK_RUNS_MAX; i++) {
+        uint32_t page = stock_take(&stock, PAGES, true);
+        assert_int_equal(page, last + PAGES);
+        last = page;
+    }
+    assert_int_equal(keeper.lock.taken, locks + 1);
+    assert_int_equal(stock.count, 0);
+}
+
+static void what_was_put_last_is_taken_first(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start();
+    first = take(false);
+    second = take(false);
+    put(first);
+    put(second);
+    assert_int_equal(take(true), second);
+    assert_int_equal(take(true), first);
+}
+
+static void a_full_stock_returns_its_older_half(void **state)
+{
+    uint32_t pages[STOCK_RUNS_MAX + 1];
+    uint64_t locks;
+
+    (void)state;
+    start();
+    for (unsigned i = 0; i <= STOCK_RUNS_MAX; i++) pages[i] = take(false);
+    for (unsigned i = 0; i < STOCK_RUNS_MAX; i++) put(pages[i]);
+    assert_int_equal(run_used_pages(), PAGES * (STOCK_RUNS_MAX + 1));
+    locks = keeper.lock.taken;
+    stock_put(&stock, pages[STOCK_RUNS_MAX]);
+    assert_int_equal(keeper.lock.taken, locks + 1);
+    check_runs();
+    assert_int_equal(stock.count, STOCK_RUNS_MAX / 2 + 1);
+    assert_int_equal(run_used_pages(), PAGES * (STOCK_RUNS_MAX / 2 + 1));
+    assert_int_equal(page_record(pages[0])->state, PAGE_DIRTY);
+    for (unsigned i = STOCK_RUNS_MAX; i >= STOCK_RUNS_MAX / 2; i--)
+        assert_int_equal(take(true), pages[i]);
+}
+
+static void clearing_returns_all(void **state)
+{
+    (void)state;
+    start();
+    put(take(true));
+    assert_int_equal(stock.count, STOCK_RUNS_MAX);
+    stock_clear(&stock);
+    check_runs();
+    assert_int_equal(stock.count, 0);
+    assert_int_equal(run_used_pages(), 0);
+    stock_clear(&stock);
+    assert_int_equal(stock.count, 0);
+}
+
+/* Leasing ahead never opens more of the region; the one run that is wanted may. */
+static void growth_is_for_the_wanted_run_only(void **state)
+{
+    size_t free, open;
+
+    (void)state;
+    start_pages();
+    (void)lease(1);
+    free = keeper.free_pages[FREE_CLEAN];
+    (void)lease(free - 2 * PAGES);
+    open = plain.open_bytes;
+    assert_int_not_equal(take(true), 0);
+    assert_int_equal(stock.count, 1);
+    assert_int_not_equal(take(true), 0);
+    assert_int_equal(plain.open_bytes, open);
+    assert_int_not_equal(take(true), 0);
+    assert_true(plain.open_bytes > open);
+    assert_int_equal(stock.count, 0);
+}
+
+static void without_memory_there_is_none(void **state)
+{
+    (void)state;
+    start_pages();
+    fake_fail_all(true);
+    assert_int_equal(take(true), 0);
+    assert_int_equal(take(false), 0);
+    fake_fail_all(false);
+    assert_int_not_equal(take(true), 0);
+}
+
+/* T1 */
+static void a_free_run(void) { run_return(stock.page[0]); }
+static void a_shorter_run(void) { run_trim(stock.page[0], PAGES - 1); }
+static void harm(void (*how)(void))
+{
+    start();
+    stock_put(&stock, run_lease(PAGES, 1, PAGE_LARGE).page);
+    how();
+    lock_take(&keeper.lock);
+    stock_check(&stock, PAGES);
+    lock_give(&keeper.lock);
+}
+static void keeps_a_free_run(void) { harm(a_free_run); }
+static void keeps_a_shorter_run(void) { harm(a_shorter_run); }
+static void the_walker_knows_a_wrong_run(void **state)
+{
+    (void)state;
+    expect_abort(keeps_a_free_run, "prairie: ");
+    expect_abort(keeps_a_shorter_run, "prairie: ");
+}
+
+UNIT_MAIN(UNIT_TEST(one_at_a_time_unless_told_otherwise),
+          UNIT_TEST(several_are_leased_under_one_lock_and_taken_in_ascending_order),
+          UNIT_TEST(what_was_put_last_is_taken_first),
+          UNIT_TEST(a_full_stock_returns_its_older_half), UNIT_TEST(clearing_returns_all),
+          UNIT_TEST(growth_is_for_the_wanted_run_only), UNIT_TEST(without_memory_there_is_none),
+          UNIT_TEST(the_walker_knows_a_wrong_run))
