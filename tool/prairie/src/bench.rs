@@ -1,0 +1,395 @@
+//! Runs every step of the rounds, and keeps what each run used and whether its result was right.
+// SPDX-License-Identifier: MIT
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use crate::allocator::Allocator;
+use crate::callgrind;
+use crate::environment::{self, Variables};
+use crate::interrupt::Stop;
+use crate::judge;
+use crate::launcher::{Command, Launcher};
+use crate::measure::{self, End, Job, Measured};
+use crate::order::Step;
+use crate::program;
+use crate::progress::Progress;
+use crate::record::{self, Outcome, Run};
+use crate::substitute::Values;
+use crate::suite::{Check, Workload};
+use crate::sys::Ended;
+use crate::trouble::{About, Result, Trouble};
+
+const FIGURES: &str = "PRAIRIE_FIGURES";
+const NOTHING: &str = "/dev/null";
+
+/// A workload and where it comes from.
+#[derive(Clone)]
+pub struct Item {
+    pub suite: String,
+    pub workload: Workload,
+    /// Relative paths start here, and commands run here.
+    pub root: PathBuf,
+    pub rounds: u32,
+    pub scale: u32,
+    /// The exit code must be 0 and the output steady, as a suite's author can promise.
+    pub strict: bool,
+}
+
+pub struct Bench<'a> {
+    pub launcher: &'a mut Launcher,
+    pub stop: Stop,
+    pub allocators: &'a [Allocator],
+    pub items: &'a [Item],
+    pub variables: Variables,
+    /// A folder for everything that lasts no longer than the tool.
+    pub scratch: &'a Path,
+    /// valgrind, when instructions are counted.
+    pub valgrind: Option<PathBuf>,
+}
+
+impl Bench<'_> {
+    /// Runs the steps in order. The second part of the result are notes on single workloads.
+    pub fn run(
+        &mut self,
+        steps: &[Step],
+        mut progress: Progress,
+    ) -> Result<(Vec<Run>, Vec<String>)> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut too_slow: Vec<(usize, usize)> = Vec::new();
+        for step in steps {
+            // One timeout takes the cell out; to wait for more of them tells nothing.
+            if too_slow.contains(&(step.workload, step.allocator)) {
+                progress.end(step, 0.0);
+                continue;
+            }
+            let item = &self.items[step.workload];
+            let allocator = &self.allocators[step.allocator];
+            progress.begin(step, &item.workload.name, &allocator.name);
+            let start = Instant::now();
+            let run = self.run_step(step)?;
+            progress.end(step, start.elapsed().as_secs_f64());
+            if let Some(reason) = &run.reason {
+                let outcome = run.outcome.text();
+                let (workload, allocator) = (&item.workload.name, &allocator.name);
+                progress.say(&format!("{workload} / {allocator}: {outcome}: {reason}"));
+            }
+            if run.outcome == Outcome::TimedOut {
+                too_slow.push((step.workload, step.allocator));
+            }
+            runs.push(run);
+        }
+        progress.finish();
+        let notes = self.compare_outputs(&mut runs);
+        Ok((runs, notes))
+    }
+
+    fn compare_outputs(&self, runs: &mut [Run]) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (index, item) in self.items.iter().enumerate() {
+            if item.workload.check != Check::Stdout {
+                continue;
+            }
+            let mut of_item: Vec<&mut Run> =
+                runs.iter_mut().filter(|run| run.workload == index).collect();
+            let note = judge::compare_outputs(&mut of_item, self.allocators, item.strict);
+            notes.extend(note.map(|note| format!("{}: {note}", item.workload.name)));
+        }
+        notes
+    }
+
+    /// Runs a workload's setup once, with the C library's malloc; the error says why it failed.
+    pub fn set_up(&mut self, item: &Item) -> Result<()> {
+        let files = Files::new(self.scratch, item)?;
+        let Some(setup) = &item.workload.setup else { return Ok(()) };
+        let words = files.values(item).fill_all(setup);
+        let measured = self.start(item, &words, &files, None, None)?;
+        match measured.end {
+            End::Itself(Ended::Exited(0)) => Ok(()),
+            End::Interrupted => Err(Stop::trouble()),
+            end => Err(Trouble::new(format!(
+                "its setup failed: {}{}",
+                end_text(end, item),
+                files.last_words()
+            ))),
+        }
+    }
+
+    fn run_step(&mut self, step: &Step) -> Result<Run> {
+        let item = &self.items[step.workload];
+        let allocator = &self.allocators[step.allocator];
+        let files = Files::new(self.scratch, item)?;
+        let words = files.values(item).fill_all(&item.workload.command);
+        let valgrind = self.valgrind.clone();
+        let measured = self.start(item, &words, &files, Some(allocator), valgrind.as_deref())?;
+        let mut run = Run::of(step.workload, step.allocator, step.round, &measured);
+        if let End::Itself(ended) = measured.end {
+            run.exit_code = Some(ended.code());
+        }
+        run.stdout_sha256 = checksum(&files.stdout)?;
+        if self.valgrind.is_some() {
+            let counts = callgrind::read(&files.dir, allocator.library.as_deref());
+            run.instructions = counts.instructions;
+            if measured.end == End::Itself(Ended::Exited(0)) && !counts.ran_library {
+                run.fail(Outcome::NotServed, "no code of the library ran");
+            }
+        }
+        self.check(&mut run, item, &files, &measured)?;
+        files.remove();
+        Ok(run)
+    }
+
+    /// All that can be told of one run by itself.
+    fn check(
+        &mut self,
+        run: &mut Run,
+        item: &Item,
+        files: &Files,
+        measured: &Measured,
+    ) -> Result<()> {
+        let last_words = || format!("{}{}", end_text(measured.end, item), files.last_words());
+        match measured.end {
+            End::Interrupted => return Err(Stop::trouble()),
+            End::TimedOut => run.fail(Outcome::TimedOut, last_words()),
+            End::Itself(Ended::Killed(_)) => run.fail(Outcome::Crashed, last_words()),
+            End::Itself(Ended::Exited(code)) if code != 0 && item.strict => {
+                // A shell reports a crash of its command in this way.
+                let crashed = code > 128;
+                run.fail(if crashed { Outcome::Crashed } else { Outcome::Wrong }, last_words());
+            }
+            End::Itself(_) => {}
+        }
+        if measured.main_is_not_served {
+            run.fail(Outcome::NotServed, "the library is not mapped into the program");
+        }
+        match record::read_figures(&fs::read_to_string(&files.figures).unwrap_or_default()) {
+            Ok(figures) => run.figures = figures,
+            Err(error) => run.fail(Outcome::Wrong, error),
+        }
+        if self.valgrind.is_some() && run.instructions.is_none() {
+            run.fail(Outcome::Wrong, format!("callgrind left no total{}", files.last_words()));
+        }
+        match run.cost(&item.workload) {
+            None => {
+                let figure = item.workload.figure.as_ref().map_or("", |figure| &figure.name);
+                run.fail(Outcome::Wrong, format!("it did not report the figure '{figure}'"));
+            }
+            Some(cost) if !cost.is_finite() || cost < 0.0 => {
+                run.fail(Outcome::Wrong, "its figure is no cost: 0 or below");
+            }
+            Some(_) => {}
+        }
+        if let Check::Command(words) = &item.workload.check
+            && run.outcome == Outcome::Right
+        {
+            self.check_by_command(run, item, files, words)?;
+        }
+        Ok(())
+    }
+
+    fn check_by_command(
+        &mut self,
+        run: &mut Run,
+        item: &Item,
+        files: &Files,
+        words: &[String],
+    ) -> Result<()> {
+        let words = files.values(item).fill_all(words);
+        // The checker's own output must not replace what it may be about to read.
+        let own = Files {
+            stdout: files.dir.with_extension("check"),
+            stderr: files.stderr.clone(),
+            dir: files.dir.clone(),
+            shared: files.shared.clone(),
+            figures: PathBuf::from(NOTHING),
+        };
+        let checked = self.start(item, &words, &own, None, None)?;
+        match checked.end {
+            End::Interrupted => return Err(Stop::trouble()),
+            End::Itself(Ended::Exited(0)) => {}
+            end => {
+                let text = format!("its check: {}{}", end_text(end, item), own.last_words());
+                run.fail(Outcome::Wrong, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Without an allocator: a setup or a check, on the C library's malloc and with empty input.
+    fn start(
+        &mut self,
+        item: &Item,
+        words: &[String],
+        files: &Files,
+        allocator: Option<&Allocator>,
+        valgrind: Option<&Path>,
+    ) -> Result<Measured> {
+        let values = files.values(item);
+        let program = program::find(OsStr::new(&words[0]), &item.root)?;
+        let variables = self.variables_of(item, &values, files, allocator);
+        let library = allocator.and_then(|allocator| allocator.library.as_deref());
+        let stdin = match (&item.workload.stdin, allocator) {
+            (Some(path), Some(_)) => item.root.join(values.fill(path)),
+            _ => PathBuf::from(NOTHING),
+        };
+        fs::metadata(&stdin).about(format!("stdin {}", stdin.display()))?;
+        let mut arguments = words.to_vec();
+        let mut timeout_s = item.workload.timeout_s;
+        if valgrind.is_some() {
+            arguments[0] = program.display().to_string();
+            arguments = callgrind::arguments(&files.dir).into_iter().chain(arguments).collect();
+            timeout_s *= callgrind::SLOWDOWN;
+        }
+        let command = Command {
+            program: valgrind.unwrap_or(&program),
+            arguments: arguments.iter().map(OsStr::new).collect(),
+            environment: variables.iter().map(|(n, v)| (n.as_os_str(), v.as_os_str())).collect(),
+            folder: &item.root,
+            stdin: Some(&stdin),
+            stdout: Some(&files.stdout),
+            stderr: Some(&files.stderr),
+            own_session: true,
+        };
+        // Under valgrind a program gets its libraries late; callgrind itself says what ran.
+        let library = library.filter(|_| valgrind.is_none());
+        let timeout = Some(Duration::from_secs_f64(timeout_s));
+        measure::run(self.launcher, &Job { command, library, timeout }, &mut self.stop)
+    }
+
+    fn variables_of(
+        &self,
+        item: &Item,
+        values: &Values,
+        files: &Files,
+        allocator: Option<&Allocator>,
+    ) -> Variables {
+        let mut variables = self.variables.clone();
+        environment::set(&mut variables, FIGURES, &files.figures);
+        for (name, value) in &item.workload.env {
+            environment::set(&mut variables, name, values.fill(value));
+        }
+        let Some(allocator) = allocator else { return variables };
+        for (name, value) in &allocator.env {
+            environment::set(&mut variables, name, values.fill(value));
+        }
+        if let Some(library) = &allocator.library {
+            environment::set(&mut variables, "LD_PRELOAD", library);
+        }
+        variables
+    }
+}
+
+/// Why a workload cannot run here; None: it can.
+pub fn absent_reason(item: &Item) -> Option<String> {
+    let here = Path::new("");
+    let values =
+        Values { root: &item.root, scale: item.scale, dir: here, shared: here, stdout: here };
+    let mut wanted: Vec<String> = item.workload.needs.iter().map(|n| values.fill(n)).collect();
+    // What setup makes cannot be there yet.
+    if !item.workload.command[0].contains("{shared}") {
+        wanted.push(values.fill(&item.workload.command[0]));
+    }
+    let missing = |name: &String| {
+        let is_file = name.contains('/') && item.root.join(name).exists();
+        (!is_file).then(|| program::find(OsStr::new(name), &item.root).err()).flatten()
+    };
+    wanted.iter().find_map(missing).map(|error| error.to_string())
+}
+
+fn end_text(end: End, item: &Item) -> String {
+    match end {
+        End::Itself(ended) => ended.text(),
+        End::TimedOut => format!("no end after {} s", item.workload.timeout_s),
+        End::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// The files of one run.
+struct Files {
+    dir: PathBuf,
+    shared: PathBuf,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    figures: PathBuf,
+}
+
+impl Files {
+    fn new(scratch: &Path, item: &Item) -> Result<Files> {
+        let name: String = format!("shared-{}-{}", item.suite, item.workload.name)
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+            .collect();
+        let files = Files {
+            dir: scratch.join("run"),
+            shared: scratch.join(name),
+            stdout: scratch.join("stdout"),
+            stderr: scratch.join("stderr"),
+            figures: scratch.join("figures"),
+        };
+        files.remove();
+        for folder in [&files.dir, &files.shared] {
+            fs::create_dir_all(folder).about(folder.display())?;
+        }
+        Ok(files)
+    }
+
+    fn values<'a>(&'a self, item: &'a Item) -> Values<'a> {
+        Values {
+            root: &item.root,
+            scale: item.scale,
+            dir: &self.dir,
+            shared: &self.shared,
+            stdout: &self.stdout,
+        }
+    }
+
+    /// What is gone already needs no removing.
+    fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.dir);
+        for file in [&self.stdout, &self.stderr, &self.figures] {
+            let _ = fs::remove_file(file);
+        }
+    }
+
+    /// The last line that the program wrote to standard error, to be put behind a reason.
+    fn last_words(&self) -> String {
+        const LONG: usize = 200;
+        let text = fs::read(&self.stderr).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        match text.lines().rev().find(|line| !line.trim().is_empty()) {
+            Some(line) => format!(": {}", line.chars().take(LONG).collect::<String>()),
+            None => String::new(),
+        }
+    }
+}
+
+fn checksum(path: &Path) -> Result<String> {
+    const PIECE: usize = 1 << 16;
+    let mut file = fs::File::open(path).about(path.display())?;
+    let mut sum = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece).about(path.display())? {
+            0 => break,
+            count => sum.update(&piece[..count]),
+        }
+    }
+    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// For items that come from the command line.
+pub fn require_utf8(words: &[std::ffi::OsString]) -> Result<Vec<String>> {
+    words
+        .iter()
+        .map(|word| {
+            let text = String::from_utf8(word.as_bytes().to_vec());
+            text.map_err(|_| Trouble::new(format!("{}: not UTF-8", word.display())))
+        })
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! The command line: every option with the sentence that users read.
+// SPDX-License-Identifier: MIT
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::trouble::{Result, Trouble};
+
+#[derive(Debug, Parser)]
+#[command(name = "prairie", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Run(Run),
+    Compare(Box<Compare>),
+    /// Print the completions of a shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  prairie run -- sort -u big.txt
+  prairie run --stats -- python3 script.py
+
+Exit code: the program's own; 128 + n if signal n ended it; 125 when prairie itself fails, 126 when
+the program cannot be executed, 127 when it is not found.";
+
+/// Run a program on prairie
+///
+/// The library is preloaded into the program and all that it starts. Input, output and exit code
+/// pass through; at the end, a summary on standard error says what it used and who served it.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    /// Let every process print prairie's statistics at its end
+    #[arg(long)]
+    pub stats: bool,
+
+    /// Print no summary
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Preload this library instead of the libprairie.so that is found
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub library: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  prairie compare -- sort -u big.txt
+  prairie compare --allocators glibc,prairie --rounds 20 -- ./server --self-test
+  prairie compare --suite bench/suites/workloads.toml --quick --out results
+  prairie compare --suite mine.toml --workloads 'pair*,trees' --extra mine=./libmine.so
+
+Exit code: 0; 1 when a run was wrong, crashed or timed out; 125 when prairie itself fails.";
+
+/// Compare allocators on a program, or on suites of workloads
+///
+/// In each round every allocator runs once, in shuffled order. Measured are the time and the memory
+/// of the whole tree of processes; results are checked, and a wrong one never counts as a fast one.
+#[derive(Debug, Args)]
+#[command(
+    after_help = COMPARE_EXAMPLES,
+    override_usage = "prairie compare [OPTIONS] -- <PROGRAM>...\n       \
+                      prairie compare [OPTIONS] --suite <FILE>..."
+)]
+pub struct Compare {
+    /// A file that describes workloads; may be repeated
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub suite: Vec<PathBuf>,
+
+    /// Only these allocators [default: all that are found]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub allocators: Vec<String>,
+
+    /// One more library to preload; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
+    pub extra: Vec<(String, PathBuf)>,
+
+    /// Only workloads that match, by name or group; * stands for anything
+    #[arg(long, value_name = "PATTERNS", value_delimiter = ',')]
+    pub workloads: Vec<String>,
+
+    /// List the workloads and allocators, and which are absent, and run nothing
+    #[arg(long)]
+    pub list: bool,
+
+    /// Rounds to run [default: the suite's, or 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: Option<u32>,
+
+    /// The suite's quick rounds and quick scale
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Rounds before the first that counts [default: 1; 0 with --quick or --instructions]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+
+    /// Of the order of runs; printed, so that an order can be repeated
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Whose lead is told [default: prairie]
+    #[arg(long, value_name = "NAME")]
+    pub subject: Option<String>,
+
+    /// Those whose memory is to be beaten on each workload [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub memory_peers: Vec<String>,
+
+    /// Whose figures are 1 for a single program [default: glibc]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+
+    /// Count instructions with callgrind instead of reading clocks; one round
+    #[arg(long, conflicts_with = "rounds")]
+    pub instructions: bool,
+
+    /// What makes a single program's run right
+    #[arg(long, value_enum, default_value_t = CheckBy::Stdout)]
+    pub check: CheckBy,
+
+    /// Standard input of a single program [default: empty]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub stdin: Option<PathBuf>,
+
+    /// Seconds that one run may take [default: the suite's, or 3600]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    pub timeout: Option<f64>,
+
+    /// Write tables, raw data and picture to this folder: compare.md, compare.json, compare.svg
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+
+    /// Write the raw data of each run
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json: Option<PathBuf>,
+
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub markdown: Option<PathBuf>,
+
+    /// Write a picture of time against memory
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub svg: Option<PathBuf>,
+
+    /// Print all tables of a suite, not only the summary
+    #[arg(long)]
+    pub full: bool,
+
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Use this as prairie instead of the libprairie.so that is found
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub library: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(
+        required_unless_present = "suite",
+        conflicts_with = "suite",
+        last = true,
+        value_name = "PROGRAM",
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckBy {
+    /// Output and exit code are the same under all allocators
+    Stdout,
+    /// The exit code is 0
+    Exit,
+}
+
+fn named_file(text: &str) -> Result<(String, PathBuf)> {
+    match text.split_once('=') {
+        Some((name, file)) if is_name(name) && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err(Trouble::new("it must be NAME=FILE, the name of letters, digits, '.', '_', '-'")),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits) && !text.starts_with('.')
+}
+
+fn positive_seconds(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err(Trouble::new("it must be a number above 0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_options_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_extra_allocator_has_a_name_and_a_file() {
+        assert_eq!(named_file("a=b=c").unwrap(), ("a".to_owned(), PathBuf::from("b=c")));
+        for wrong in ["a", "=b", "a=", "a/b=c", "../x=c"] {
+            assert!(named_file(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `prairie compare`: from the options to the reports.
+// SPDX-License-Identifier: MIT
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::allocator::{self, Allocator, Wish};
+use crate::analysis::Analysis;
+use crate::bench::Bench;
+use crate::callgrind;
+use crate::cli::Compare;
+use crate::environment;
+use crate::interrupt::Stop;
+use crate::launcher::Launcher;
+use crate::machine;
+use crate::order;
+use crate::places;
+use crate::plan;
+use crate::progress::Progress;
+use crate::record::Run;
+use crate::report::{self, Block, json, picture, render};
+use crate::suite::Suite;
+use crate::sys;
+use crate::trouble::{About, Result, Trouble};
+
+const WRONG_RESULTS: i32 = 1;
+
+pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
+    let suites = options.suite.iter().map(|path| Suite::read(path)).collect::<Result<Vec<_>>>()?;
+    let of_suites = suites.iter().find_map(|suite| places::project_above(&suite.root));
+    let root = of_suites.or_else(places::project);
+    let scratch =
+        tempfile::Builder::new().prefix("prairie-").tempdir().about("a temporary folder")?;
+    require_loadable(scratch.path())?;
+
+    let named: Vec<_> = suites.iter().flat_map(|suite| suite.allocators.clone()).collect();
+    let wish = Wish {
+        names: options.allocators.clone(),
+        extra: options.extra.clone(),
+        prairie: options.library.clone(),
+    };
+    let libraries = scratch.path().join("libraries");
+    let (allocators, absent) = allocator::gather(&wish, &named, root.as_deref(), &libraries)?;
+    let (subject, baseline) = roles(options, &allocators)?;
+    let plan = plan::make(options, &suites)?;
+    if options.list {
+        print!("{}", render::terminal(&report::list::blocks(&plan, &allocators, &absent)));
+        return Ok(0);
+    }
+
+    let machine = machine::describe();
+    sys::adopt_orphans();
+    let (variables, left_out) = environment::neutral();
+    let mut bench = Bench {
+        launcher,
+        stop: Stop::on_signals()?,
+        allocators: &allocators,
+        items: &plan.items,
+        variables,
+        scratch: scratch.path(),
+        valgrind: options.instructions.then(callgrind::find).transpose()?,
+    };
+    let (items, failed) = plan::set_up(&mut bench)?;
+    let absent_workloads = [plan.absent(), failed].concat();
+    bench.items = &items;
+    let rounds: Vec<u32> = items.iter().map(|item| item.rounds).collect();
+    let seed = options.seed.unwrap_or_else(|| rand::random_range(0..1_000_000));
+    let warm_ups = options.warmup.unwrap_or(u32::from(!options.quick && !options.instructions));
+    let steps = order::shuffled(&rounds, allocators.len(), warm_ups, seed);
+    if !options.quiet {
+        eprintln!("{} runs, seed {seed}", steps.len());
+    }
+    let progress = Progress::new(&steps, items.len(), options.quiet);
+    let (runs, mut notes) = bench.run(&steps, progress)?;
+    notes.extend(notes_on(&left_out, &runs, &allocators));
+    if !options.memory_peers.is_empty() {
+        let names = options.memory_peers.join(", ");
+        notes.push(format!("Leads in memory are over these only: {names}"));
+    }
+
+    let analysis = Analysis::new(&allocators, &items, &runs, seed);
+    let analysis = analysis.with_memory_peers(&options.memory_peers);
+    let result = report::Result {
+        analysis: &analysis,
+        suites: &suites,
+        machine: &machine,
+        date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        seed,
+        rounds: rounds_text(&rounds, warm_ups),
+        quick: options.quick,
+        instructions: options.instructions,
+        subject,
+        baseline,
+        absent_allocators: &absent,
+        absent_workloads: &absent_workloads,
+        notes,
+    };
+    let written = write(options, &result, &runs)?;
+    print!("{}", render::terminal(&blocks(&result, options.full)));
+    written.iter().for_each(|path| eprintln!("wrote {}", path.display()));
+    Ok(if analysis.has_failures() { WRONG_RESULTS } else { 0 })
+}
+
+/// Copies of libraries lie there, and LD_PRELOAD cannot hold every path.
+fn require_loadable(scratch: &Path) -> Result<()> {
+    if scratch.display().to_string().contains([' ', ':', '$']) {
+        let text = format!("{}: libraries cannot be preloaded from there", scratch.display());
+        return Err(Trouble::new(text).hint("set TMPDIR to a folder without blanks, ':' and '$'"));
+    }
+    Ok(())
+}
+
+/// The allocator whose lead is told, and the one whose figures are 1.
+fn roles(options: &Compare, allocators: &[Allocator]) -> Result<(usize, usize)> {
+    let find = |name: &str| allocators.iter().position(|allocator| allocator.name == name);
+    let choose = |option: &str, told: &Option<String>, default: &str| match told {
+        None => Ok(find(default).unwrap_or(0)),
+        Some(name) => find(name).ok_or_else(|| {
+            Trouble::new(format!("--{option} {name}: no such allocator takes part"))
+        }),
+    };
+    let peers = &options.memory_peers;
+    if !peers.is_empty() && peers.iter().all(|name| find(name).is_none()) {
+        return Err(Trouble::new("--memory-peers: none of them takes part"));
+    }
+    Ok((
+        choose("subject", &options.subject, allocator::PRAIRIE)?,
+        choose("baseline", &options.baseline, allocator::C_LIBRARY)?,
+    ))
+}
+
+fn rounds_text(rounds: &[u32], warm_ups: u32) -> String {
+    let (low, high) = (rounds.iter().min().unwrap_or(&0), rounds.iter().max().unwrap_or(&0));
+    let text = match (low, high) {
+        (1, 1) => "1 round".to_owned(),
+        (low, high) if low == high => format!("{high} rounds"),
+        (low, high) => format!("{low} to {high} rounds"),
+    };
+    match warm_ups {
+        0 => text,
+        1 => text + " after a warm-up",
+        count => format!("{text} after {count} warm-ups"),
+    }
+}
+
+/// What a reader must know about the environment and the programs.
+fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !left_out.is_empty() {
+        notes.push(format!("Not passed on to the programs: {}", left_out.join(", ")));
+    }
+    for (index, allocator) in allocators.iter().enumerate() {
+        let of_allocator = || runs.iter().filter(|run| run.allocator == index);
+        let mut own: Vec<&String> =
+            of_allocator().flat_map(|run| &run.seen.other_allocators).collect();
+        own.sort();
+        own.dedup();
+        let own = own.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        if !own.is_empty() && allocator.library.is_none() {
+            notes.push(format!(
+                "Under {}, programs loaded an allocator of their own ({own}), which answers instead",
+                allocator.name
+            ));
+        }
+        let mut unserved: Vec<&String> =
+            of_allocator().flat_map(|run| &run.seen.not_served).collect();
+        unserved.sort();
+        unserved.dedup();
+        if !unserved.is_empty() {
+            let names = unserved.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            notes.push(format!("Not served by {}: processes called {names}", allocator.name));
+        }
+    }
+    let left_behind: usize = runs.iter().map(|run| run.left_behind).sum();
+    if left_behind > 0 {
+        notes.push(format!("{left_behind} processes ran on after their program, and were ended"));
+    }
+    notes
+}
+
+fn blocks(result: &report::Result, full: bool) -> Vec<Block> {
+    if result.suites.is_empty() {
+        report::single::blocks(result)
+    } else {
+        report::suite::blocks(result, full)
+    }
+}
+
+/// The files that were asked for, as they were written.
+fn write(options: &Compare, result: &report::Result, runs: &[Run]) -> Result<Vec<PathBuf>> {
+    let place = |told: &Option<PathBuf>, name: &str| {
+        told.clone().or_else(|| options.out.as_ref().map(|folder| folder.join(name)))
+    };
+    let mut written = Vec::new();
+    let mut put = |path: Option<PathBuf>, text: &dyn Fn() -> Result<String>| {
+        let Some(path) = path else { return Ok(()) };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).about(folder.display())?;
+        }
+        fs::write(&path, text()?).about(path.display())?;
+        written.push(path);
+        Ok(())
+    };
+    put(place(&options.json, "compare.json"), &|| Ok(json::text(result, runs)))?;
+    put(place(&options.markdown, "compare.md"), &|| Ok(render::markdown(&blocks(result, true))))?;
+    if options.svg.is_some() {
+        put(options.svg.clone(), &|| picture::svg(result))?;
+    } else if let (Some(folder), Ok(text)) = (&options.out, picture::svg(result)) {
+        // A folder gets a picture when there is something to draw.
+        put(Some(folder.join("compare.svg")), &|| Ok(text.clone()))?;
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_told() {
+        assert_eq!(rounds_text(&[10, 10], 1), "10 rounds after a warm-up");
+        assert_eq!(rounds_text(&[3, 10], 0), "3 to 10 rounds");
+        assert_eq!(rounds_text(&[1], 2), "1 round after 2 warm-ups");
+    }
+}

@@ -1,0 +1,67 @@
+//! Notices that the user, or the system, wants this tool to stop.
+// SPDX-License-Identifier: MIT
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::measure::Watch;
+use crate::sys::{self, Pid};
+use crate::trouble::{About, Result, Trouble};
+
+/// As a shell calls the end by SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Any of the three signals ends the run and the tool.
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+}
+
+impl Stop {
+    pub fn on_signals() -> Result<Stop> {
+        let flag = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&flag)).about("signals")?;
+        }
+        Ok(Stop { flag })
+    }
+
+    pub fn trouble() -> Trouble {
+        Trouble::new("interrupted").code(INTERRUPTED)
+    }
+}
+
+impl Watch for Stop {
+    fn interrupted(&mut self, _pid: Pid) -> bool {
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
+/// Signals that somebody sent to this tool alone are passed on to the program, which decides.
+pub struct PassOn {
+    flags: Vec<(i32, Arc<AtomicBool>)>,
+}
+
+impl PassOn {
+    pub fn on_signals() -> Result<PassOn> {
+        let mut flags = Vec::new();
+        for signal in [SIGTERM, SIGHUP] {
+            let flag = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(signal, Arc::clone(&flag)).about("signals")?;
+            flags.push((signal, flag));
+        }
+        Ok(PassOn { flags })
+    }
+}
+
+impl Watch for PassOn {
+    fn interrupted(&mut self, pid: Pid) -> bool {
+        for (signal, flag) in &self.flags {
+            if flag.swap(false, Ordering::Relaxed) {
+                sys::send_signal(pid, *signal);
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,101 @@
+//! The prairie command: runs programs on prairie, and compares allocators.
+//!
+//! From the bottom up:
+//!
+//! - the system: `sys` and `launcher` (calls that the standard library lacks), `proc`, `elf`, `program`
+//! - one run: `tree` (its processes), `witness` (who serves them), `measure` (time and memory)
+//! - what to compare: `places`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
+//! - the rounds: `bench`, `record` (raw data), `judge` (right or wrong), `callgrind`, `progress`
+//! - what it says: `stats`, `analysis`, `units`, `report`
+//! - the verbs: `cli`, `run`, `compare`
+// SPDX-License-Identifier: MIT
+
+mod allocator;
+mod analysis;
+mod bench;
+mod callgrind;
+mod cli;
+mod compare;
+mod elf;
+mod environment;
+#[cfg(test)]
+mod fixture;
+mod interrupt;
+mod judge;
+mod launcher;
+mod machine;
+mod measure;
+mod order;
+mod owner;
+mod places;
+mod plan;
+mod proc;
+mod program;
+mod progress;
+mod record;
+mod report;
+mod run;
+mod stats;
+mod substitute;
+mod suite;
+mod sys;
+mod tree;
+mod trouble;
+mod units;
+mod witness;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Verb};
+use crate::launcher::Launcher;
+use crate::trouble::{About, Result, TOOL_FAILED};
+
+fn main() -> ExitCode {
+    // This copy answers a question about the process as the loader made it.
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == owner::COMMAND) {
+        owner::print();
+        return ExitCode::SUCCESS;
+    }
+    let launcher = Launcher::fork();
+    let code = parse().and_then(|cli| {
+        let mut launcher = launcher.about("the launcher")?;
+        dispatch(&cli.verb, &mut launcher)
+    });
+    match code {
+        // 256 and above cannot happen: exit codes and 128 + signal are below.
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(TOOL_FAILED)),
+        Err(error) => {
+            error.print();
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Wrong options are a failure of the tool; clap's own code, 2, would be taken for the program's.
+fn parse() -> Result<Cli> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli),
+        Err(error) => {
+            let _ = error.print();
+            std::process::exit(if error.use_stderr() { i32::from(TOOL_FAILED) } else { 0 })
+        }
+    }
+}
+
+fn dispatch(verb: &Verb, launcher: &mut Launcher) -> Result<i32> {
+    match verb {
+        Verb::Run(options) => run::run(options, launcher),
+        Verb::Compare(options) => compare::run(options, launcher),
+        Verb::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "prairie", &mut io::stdout());
+            Ok(0)
+        }
+        Verb::Man => {
+            clap_mangen::Man::new(Cli::command()).render(&mut io::stdout()).about("output")?;
+            Ok(0)
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Runs one program and measures the whole tree of its processes.
+// SPDX-License-Identifier: MIT
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::launcher::{Command, Launcher, Started};
+use crate::sys::{self, Ended, Pid, Usage};
+use crate::tree::{Root, Tree};
+use crate::trouble::{About, Result};
+use crate::witness::{Seen, Witness};
+
+/// Between two looks at the tree: a sixteenth of the program's age, within these limits, and at
+/// least so many times what a look costs, so that looking takes at most some per cent of one core.
+const LOOK_EVERY_MIN: Duration = Duration::from_micros(200);
+const LOOK_EVERY_MAX: Duration = Duration::from_millis(5);
+const LOOK_COST_FACTOR: u32 = 20;
+
+/// Time that processes get to end by themselves after a polite signal.
+const GRACE: Duration = Duration::from_millis(300);
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+pub struct Job<'a> {
+    pub command: Command<'a>,
+    /// The library that must serve it; None: the C library's malloc.
+    pub library: Option<&'a Path>,
+    /// None: it may take as long as it likes.
+    pub timeout: Option<Duration>,
+}
+
+/// What stops a run from outside; asked at every look.
+pub trait Watch {
+    /// True: end the program now.
+    fn interrupted(&mut self, pid: Pid) -> bool;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Itself(Ended),
+    TimedOut,
+    Interrupted,
+}
+
+#[derive(Debug)]
+pub struct Measured {
+    pub end: End,
+    pub wall_s: f64,
+    pub usage: Usage,
+    /// The tree's resident memory at its highest.
+    pub peak_bytes: u64,
+    /// Resident memory of the tree summed over time.
+    pub byte_seconds: f64,
+    pub look_count: u64,
+    pub process_count_max: usize,
+    /// Processes that still ran when the program had ended; they were ended too.
+    pub left_behind: usize,
+    pub seen: Seen,
+    pub main_is_not_served: bool,
+}
+
+pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<Measured> {
+    let started = launcher.start(&job.command)?;
+    let root = if job.command.own_session {
+        Root::ChildrenExcept(launcher.pid)
+    } else {
+        Root::Process(started.pid)
+    };
+    let mut guard = Guard { main: started.pid, root, armed: job.command.own_session };
+    let end_fd =
+        sys::open_process(started.pid).about("pidfd_open (Linux 5.3 or later is needed)")?;
+    let mut watching = Watching {
+        tree: Tree::new(root),
+        witness: Witness::new(job.library, started.pid),
+        memory: Memory::new(started.start_ns),
+        usage: Usage::default(),
+        process_count_max: 0,
+    };
+    let ended = watching.until_end(job, &started, &end_fd, watch);
+    let end_ns = sys::monotonic_ns();
+    if ended.is_some() {
+        // The whole group; whoever has left it is found among the adopted afterwards.
+        sys::send_signal(-started.pid, libc::SIGKILL);
+        sys::send_signal(started.pid, libc::SIGKILL);
+    }
+    let reaped = sys::reap(started.pid, true);
+    let mut left_behind = 0;
+    if let Some(reaped) = &reaped {
+        watching.usage.add(&reaped.usage);
+    }
+    if job.command.own_session {
+        left_behind = watching.end_the_rest(launcher.pid);
+    }
+    guard.armed = false;
+    let by_itself = reaped.map_or(Ended::Exited(0), |reaped| reaped.ended);
+    let (seen, main_is_not_served) = watching.witness.finish();
+    Ok(Measured {
+        end: ended.unwrap_or(End::Itself(by_itself)),
+        wall_s: (end_ns - started.start_ns) as f64 / 1e9,
+        usage: watching.usage,
+        peak_bytes: watching.memory.peak_bytes.max(watching.usage.peak_bytes),
+        byte_seconds: watching.memory.until(end_ns),
+        look_count: watching.memory.look_count,
+        process_count_max: watching.process_count_max,
+        left_behind,
+        seen,
+        main_is_not_served,
+    })
+}
+
+/// Ends a program whose measuring is given up, by an error or a panic.
+struct Guard {
+    main: Pid,
+    root: Root,
+    armed: bool,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.armed {
+            sys::send_signal(-self.main, libc::SIGKILL);
+            Tree::new(self.root)
+                .look()
+                .iter()
+                .for_each(|pid| sys::send_signal(*pid, libc::SIGKILL));
+        }
+    }
+}
+
+struct Watching {
+    tree: Tree,
+    witness: Witness,
+    memory: Memory,
+    usage: Usage,
+    process_count_max: usize,
+}
+
+impl Watching {
+    /// Looks at the tree until the program ends, or has to: why is then the result.
+    fn until_end(
+        &mut self,
+        job: &Job,
+        started: &Started,
+        end_fd: &OwnedFd,
+        watch: &mut dyn Watch,
+    ) -> Option<End> {
+        loop {
+            let look_ns = sys::monotonic_ns();
+            self.look(look_ns);
+            let age = Duration::from_nanos(look_ns - started.start_ns);
+            let cost = Duration::from_nanos(sys::monotonic_ns() - look_ns);
+            let pause = (age / 16).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
+            if sys::readable_within(end_fd, pause.max(cost * LOOK_COST_FACTOR)) {
+                return None;
+            }
+            if job.timeout.is_some_and(|limit| age > limit) {
+                return Some(End::TimedOut);
+            }
+            if watch.interrupted(started.pid) {
+                return Some(End::Interrupted);
+            }
+            if job.command.own_session {
+                self.reap_orphans(started.pid, end_fd);
+            }
+        }
+    }
+
+    fn look(&mut self, now_ns: u64) {
+        let pids = self.tree.look();
+        self.process_count_max = self.process_count_max.max(pids.len());
+        self.witness.look(pids, now_ns);
+        self.memory.add(now_ns, self.tree.resident_bytes());
+    }
+
+    /// Counts adopted processes that have ended. The program itself is left for the caller: it is
+    /// only looked for while it runs.
+    fn reap_orphans(&mut self, main: Pid, end_fd: &OwnedFd) {
+        for pid in self.tree.pids() {
+            let pid = *pid;
+            if pid != main
+                && !sys::readable_within(end_fd, Duration::ZERO)
+                && let Some(reaped) = sys::reap(pid, false)
+            {
+                self.usage.add(&reaped.usage);
+            }
+        }
+    }
+
+    /// Ends every process that the program left behind, politely first. Returns how many ran.
+    fn end_the_rest(&mut self, launcher: Pid) -> usize {
+        let mut tree = Tree::new(Root::ChildrenExcept(launcher));
+        let start = Instant::now();
+        let mut left_behind = 0;
+        let mut asked = false;
+        loop {
+            let mut running = Vec::new();
+            for pid in tree.look() {
+                match sys::reap(*pid, false) {
+                    Some(reaped) => self.usage.add(&reaped.usage),
+                    None => running.push(*pid),
+                }
+            }
+            if running.is_empty() || start.elapsed() > KILL_PATIENCE {
+                return left_behind;
+            }
+            left_behind = left_behind.max(running.len());
+            let signal = if start.elapsed() > GRACE { libc::SIGKILL } else { libc::SIGTERM };
+            if signal == libc::SIGKILL || !asked {
+                running.iter().for_each(|pid| sys::send_signal(*pid, signal));
+                asked = true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+            tree = Tree::new(Root::ChildrenExcept(launcher));
+        }
+    }
+}
+
+/// Resident memory over time: its highest value and its integral, by the trapezoid rule.
+struct Memory {
+    last_ns: u64,
+    last_bytes: u64,
+    peak_bytes: u64,
+    byte_seconds: f64,
+    look_count: u64,
+}
+
+impl Memory {
+    fn new(start_ns: u64) -> Memory {
+        Memory { last_ns: start_ns, last_bytes: 0, peak_bytes: 0, byte_seconds: 0.0, look_count: 0 }
+    }
+
+    fn add(&mut self, now_ns: u64, bytes: u64) {
+        // Nothing is known before the first look, so its value holds from the start.
+        let before = if self.look_count == 0 { bytes } else { self.last_bytes };
+        let seconds = now_ns.saturating_sub(self.last_ns) as f64 / 1e9;
+        self.byte_seconds += seconds * (before as f64 + bytes as f64) / 2.0;
+        (self.last_ns, self.last_bytes) = (now_ns, bytes);
+        self.peak_bytes = self.peak_bytes.max(bytes);
+        self.look_count += 1;
+    }
+
+    /// The integral up to the end; the last value holds until then.
+    fn until(&self, end_ns: u64) -> f64 {
+        let rest = end_ns.saturating_sub(self.last_ns) as f64 / 1e9;
+        self.byte_seconds + rest * self.last_bytes as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    #[test]
+    fn memory_over_time_is_an_area() {
+        let mut memory = Memory::new(0);
+        memory.add(SECOND_NS, 100);
+        memory.add(2 * SECOND_NS, 300);
+        memory.add(3 * SECOND_NS, 100);
+        assert_eq!(memory.peak_bytes, 300);
+        // 100 held for one second, two slopes of 200 on average, then 100 for two seconds.
+        assert_eq!(memory.until(5 * SECOND_NS), 100.0 + 200.0 + 200.0 + 200.0);
+    }
+
+    #[test]
+    fn a_run_without_a_look_has_no_area() {
+        assert_eq!(Memory::new(0).until(SECOND_NS), 0.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! What is to be run: the chosen workloads with their rounds, and those that cannot run here.
+// SPDX-License-Identifier: MIT
+
+use crate::allocator::Absent;
+use crate::bench::{self, Bench, Item};
+use crate::cli::{CheckBy, Compare};
+use crate::interrupt::Stop;
+use crate::suite::{Check, Suite, Workload};
+use crate::trouble::{About, Result, Trouble};
+
+const ROUNDS: u32 = 10;
+const QUICK_ROUNDS: u32 = 3;
+
+pub struct Plan {
+    pub items: Vec<Item>,
+    /// With the reason why each cannot run here.
+    pub missing: Vec<(Item, String)>,
+}
+
+impl Plan {
+    pub fn absent(&self) -> Vec<Absent> {
+        let absent = |(item, reason): &(Item, String)| Absent {
+            name: item.workload.name.clone(),
+            reason: reason.clone(),
+        };
+        self.missing.iter().map(absent).collect()
+    }
+}
+
+pub fn make(options: &Compare, suites: &[Suite]) -> Result<Plan> {
+    let mut items = Vec::new();
+    if suites.is_empty() {
+        items.push(single(options)?);
+    }
+    for suite in suites {
+        let rounds = if options.quick { suite.quick_rounds } else { suite.rounds };
+        let chosen = suite.workloads.iter().filter(|workload| is_chosen(options, workload));
+        items.extend(chosen.map(|workload| Item {
+            suite: suite.name.clone(),
+            workload: Workload {
+                timeout_s: options.timeout.unwrap_or(workload.timeout_s),
+                ..workload.clone()
+            },
+            root: suite.root.clone(),
+            rounds: rounds_of(options, rounds),
+            scale: workload.scale(options.quick),
+            strict: true,
+        }));
+    }
+    if items.is_empty() {
+        let names = suites.iter().flat_map(|suite| &suite.workloads).map(|w| w.name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        return Err(Trouble::new("--workloads matches nothing").hint(format!("there are {names}")));
+    }
+    let mut plan = Plan { items: Vec::new(), missing: Vec::new() };
+    for item in items {
+        match bench::absent_reason(&item) {
+            Some(reason) => plan.missing.push((item, reason)),
+            None => plan.items.push(item),
+        }
+    }
+    Ok(plan)
+}
+
+fn rounds_of(options: &Compare, default: u32) -> u32 {
+    if options.instructions { 1 } else { options.rounds.unwrap_or(default) }
+}
+
+fn single(options: &Compare) -> Result<Item> {
+    let command = bench::require_utf8(&options.command)?;
+    let root = std::env::current_dir().about("the current folder")?;
+    crate::program::find(&options.command[0], &root)?;
+    let mut workload = Workload::of_command(command);
+    workload.stdin = options.stdin.as_ref().map(|path| path.display().to_string());
+    workload.timeout_s = options.timeout.unwrap_or(workload.timeout_s);
+    if options.check == CheckBy::Exit {
+        workload.check = Check::Exit;
+    }
+    let rounds = rounds_of(options, if options.quick { QUICK_ROUNDS } else { ROUNDS });
+    let strict = options.check == CheckBy::Exit;
+    Ok(Item { suite: String::new(), workload, root, rounds, scale: 100, strict })
+}
+
+/// By name or group; none means all.
+fn is_chosen(options: &Compare, workload: &Workload) -> bool {
+    let fits = |pattern: &String| matches(pattern, &workload.name) || *pattern == workload.group;
+    options.workloads.is_empty() || options.workloads.iter().any(fits)
+}
+
+/// `*` stands for any letters, also none.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            name.char_indices()
+                .map(|(at, _)| at)
+                .chain([name.len()])
+                .any(|at| matches(rest, &name[at..]))
+        }),
+    }
+}
+
+/// Runs the setups. A workload whose setup fails is absent, like one whose program is missing.
+pub fn set_up(bench: &mut Bench) -> Result<(Vec<Item>, Vec<Absent>)> {
+    let (mut ready, mut absent) = (Vec::new(), Vec::new());
+    for item in bench.items {
+        match bench.set_up(item) {
+            Ok(()) => ready.push(item.clone()),
+            Err(error) if error.exit_code() == Stop::trouble().exit_code() => return Err(error),
+            Err(error) => {
+                let name = item.workload.name.clone();
+                absent.push(Absent { name, reason: error.to_string() });
+            }
+        }
+    }
+    if ready.is_empty() {
+        let reasons = absent.iter().map(|absent| format!("{}: {}", absent.name, absent.reason));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        return Err(Trouble::new(format!("no workload can run here ({reasons})"))
+            .hint("--list tells what each of them needs"));
+    }
+    Ok((ready, absent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_choose_by_name() {
+        assert!(matches("pair", "pair"));
+        assert!(!matches("pair", "pairs"));
+        assert!(matches("pair*", "pairs"));
+        assert!(matches("*", ""));
+        assert!(matches("*air*", "pairs"));
+        assert!(matches("a*c*e", "abcde"));
+        assert!(!matches("a*c*f", "abcde"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Reads what /proc says of a process. A process that has ended meanwhile reads as nothing.
+// SPDX-License-Identifier: MIT
+
+use std::fs;
+
+use crate::sys::Pid;
+
+/// Resident pages, from a file that the kernel fills without taking the lock of the address space.
+pub fn resident_pages(pid: Pid) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    text.split(' ').nth(1)?.parse().ok()
+}
+
+/// Children that the leading thread started. Nearly all children are, except in threaded servers.
+pub fn children_of_leader(pid: Pid, into: &mut Vec<Pid>) {
+    children_of_thread(pid, &pid.to_string(), into);
+}
+
+/// Children that any thread started.
+pub fn children(pid: Pid, into: &mut Vec<Pid>) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    for thread in threads.flatten() {
+        if let Some(name) = thread.file_name().to_str() {
+            children_of_thread(pid, name, into);
+        }
+    }
+}
+
+fn children_of_thread(pid: Pid, thread: &str, into: &mut Vec<Pid>) {
+    if let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")) {
+        into.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<Pid>().ok()));
+    }
+}
+
+/// Whether the kernel lists children (CONFIG_PROC_CHILDREN).
+pub fn lists_children() -> bool {
+    let pid = std::process::id();
+    fs::exists(format!("/proc/{pid}/task/{pid}/children")).unwrap_or(false)
+}
+
+/// Every process with its parent, for kernels that do not list children.
+pub fn all_with_parents() -> Vec<(Pid, Pid)> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: Pid| Some((pid, parent(pid)?))).collect()
+}
+
+/// The name of the program stands in brackets and may itself contain brackets and blanks.
+fn parent(pid: Pid) -> Option<Pid> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The files that a process has mapped, each once.
+pub fn mapped_files(pid: Pid) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    files_in(&text)
+}
+
+fn files_in(maps: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for line in maps.lines() {
+        if let Some(start) = line.find('/') {
+            let file = &line[start..];
+            if !files.iter().any(|known| known == file) {
+                files.push(file.to_owned());
+            }
+        }
+    }
+    files
+}
+
+/// The name under which the kernel lists the process.
+pub fn name(pid: Pid) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_resident_and_has_a_parent() {
+        let pid = std::process::id() as Pid;
+        assert!(resident_pages(pid).unwrap() > 100);
+        let all = all_with_parents();
+        let own = all.iter().find(|(child, _)| *child == pid).unwrap();
+        assert_eq!(own.1, std::os::unix::process::parent_id() as Pid);
+    }
+
+    #[test]
+    fn an_ended_process_reads_as_nothing() {
+        assert_eq!(resident_pages(Pid::MAX), None);
+        assert!(mapped_files(Pid::MAX).is_empty());
+    }
+
+    #[test]
+    fn files_are_listed_once_and_may_contain_blanks() {
+        let maps = "00400000-00401000 r-xp 00000000 08:01 1    /usr/bin/some program\n\
+                    00500000-00501000 rw-p 00000000 08:01 1    /usr/bin/some program\n\
+                    7f000000-7f001000 rw-p 00000000 00:00 0    [heap]\n\
+                    7f100000-7f101000 r--p 00000000 08:01 2    /lib/libc.so.6\n";
+        assert_eq!(files_in(maps), ["/usr/bin/some program", "/lib/libc.so.6"]);
+    }
+}

@@ -1,0 +1,122 @@
+//! The report on one program: a row for each allocator.
+// SPDX-License-Identifier: MIT
+
+use crate::analysis::Metric;
+use crate::stats::Verdict;
+
+use super::{Block, Result, Table, cells, header};
+
+pub fn blocks(result: &Result) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(format!(
+        "Allocators compared on: {}",
+        result.analysis.items[0].workload.command.join(" ")
+    ))];
+    blocks.extend(header::blocks(result));
+    blocks.push(Block::Table(if result.instructions { counts(result) } else { table(result) }));
+    if result.allocator_indices().len() > 1 {
+        let baseline = result.name(result.baseline);
+        let legend = cells::legend(result);
+        blocks.push(Block::Text(format!("×: the medians by those of {baseline}. {legend}")));
+    }
+    blocks.extend(header::missing(result));
+    blocks.extend(sentence(result).map(Block::Text));
+    blocks
+}
+
+fn table(result: &Result) -> Table {
+    let metrics = [
+        ("wall", Metric::Wall, true),
+        ("cpu", Metric::Cpu, true),
+        ("peak memory", Metric::Peak, true),
+        ("memory × time", Metric::Area, false),
+        ("faults", Metric::Faults, false),
+        ("switches", Metric::Switches, false),
+    ];
+    let mut columns = vec!["allocator".to_owned()];
+    for (name, metric, with_ratio) in metrics {
+        columns.push(name.into());
+        if metric == Metric::Wall {
+            columns.push("spread".into());
+        }
+        if with_ratio {
+            columns.push("×".into());
+        }
+    }
+    let rows = by_time(result).into_iter().map(|allocator| {
+        let mut row = vec![result.name(allocator).to_owned()];
+        for (_, metric, with_ratio) in metrics {
+            row.push(cells::median(result, 0, allocator, metric));
+            if metric == Metric::Wall {
+                let middle = result.analysis.middle(0, allocator, metric);
+                row.push(middle.map_or(cells::NONE.into(), |middle| cells::spread(&middle)));
+            }
+            if with_ratio {
+                row.push(ratio_to_baseline(result, allocator, metric));
+            }
+        }
+        row
+    });
+    let rows = rows.collect();
+    Table { columns, rows, text_columns: 1 }
+}
+
+fn counts(result: &Result) -> Table {
+    let rows = by_time(result).into_iter().map(|allocator| {
+        vec![
+            result.name(allocator).to_owned(),
+            cells::median(result, 0, allocator, Metric::Time),
+            ratio_to_baseline(result, allocator, Metric::Time),
+        ]
+    });
+    let columns = ["allocator", "instructions", "×"].map(str::to_owned).to_vec();
+    Table { columns, rows: rows.collect(), text_columns: 1 }
+}
+
+fn ratio_to_baseline(result: &Result, allocator: usize, metric: Metric) -> String {
+    if allocator == result.baseline {
+        return "1".to_owned();
+    }
+    cells::ratio(result.analysis.ratio(0, allocator, result.baseline, metric))
+}
+
+/// The fastest first; those that failed come last.
+fn by_time(result: &Result) -> Vec<usize> {
+    let mut order: Vec<usize> = result.allocator_indices().collect();
+    let median = |allocator: &usize| {
+        let middle = result.analysis.middle(0, *allocator, Metric::Time);
+        middle.map_or(f64::INFINITY, |middle| middle.median)
+    };
+    order.sort_by(|a, b| median(a).total_cmp(&median(b)));
+    order
+}
+
+/// The lead in one sentence, for whoever reads no tables.
+fn sentence(result: &Result) -> Option<String> {
+    if result.instructions || result.subject == result.baseline {
+        return None;
+    }
+    let ratio = |metric| result.analysis.ratio(0, result.subject, result.baseline, metric);
+    let (subject, baseline) = (result.subject_name(), result.name(result.baseline));
+    let wall = ratio(Metric::Wall)?;
+    let time = match wall.verdict() {
+        Verdict::Less => {
+            format!(
+                "{} times faster than {baseline}",
+                cells::ratio_with_interval(Some(wall.inverse()))
+            )
+        }
+        Verdict::More => {
+            format!("{} times slower than {baseline}", cells::ratio_with_interval(Some(wall)))
+        }
+        Verdict::NoDifference => {
+            format!("no faster and no slower than {baseline}, as far as can be told")
+        }
+        Verdict::Unknown => return None,
+    };
+    let peak = ratio(Metric::Peak)?;
+    let memory = match peak.verdict() {
+        Verdict::NoDifference => "as much peak memory, as far as can be told".to_owned(),
+        _ => format!("{} of its peak memory", cells::ratio_with_interval(Some(peak))),
+    };
+    Some(format!("{subject} was {time}, with {memory}."))
+}

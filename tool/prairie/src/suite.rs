@@ -1,0 +1,395 @@
+//! The file that describes a suite of workloads: its keys, their defaults, what is wrong with it.
+// SPDX-License-Identifier: MIT
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::places;
+use crate::trouble::{About, Result, Trouble};
+
+const ROUNDS: u32 = 10;
+const QUICK_ROUNDS: u32 = 3;
+const FULL_SCALE: u32 = 100;
+const QUICK_SCALE: u32 = 25;
+const TIMEOUT_S: f64 = 300.0;
+
+/// What may stand in braces in commands, environments and paths.
+pub const SUBSTITUTIONS: &[&str] = &["root", "scale", "dir", "shared", "stdout"];
+
+/// What makes a run right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Check {
+    /// Standard output and exit code are the same under all allocators.
+    Stdout,
+    /// The exit code is 0.
+    Exit,
+    /// This command, run afterwards, says so by its exit code 0.
+    Command(Vec<String>),
+}
+
+/// Which clock is a workload's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    Cpu,
+    Wall,
+}
+
+/// A figure that the program measures itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    pub name: String,
+    pub higher_is_better: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Workload {
+    pub name: String,
+    pub group: String,
+    pub what: String,
+    pub idea: String,
+    pub command: Vec<String>,
+    pub check: Check,
+    pub setup: Option<Vec<String>>,
+    pub env: BTreeMap<String, String>,
+    pub stdin: Option<String>,
+    pub timeout_s: f64,
+    pub threads: u32,
+    pub figure: Option<Figure>,
+    pub clock: Clock,
+    pub needs: Vec<String>,
+    pub quick_scale: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct NamedAllocator {
+    pub name: String,
+    pub label: Option<String>,
+    /// None: the C library's malloc, or a known allocator's own file.
+    pub path: Option<PathBuf>,
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Suite {
+    pub name: String,
+    pub what: String,
+    pub rounds: u32,
+    pub quick_rounds: u32,
+    pub workloads: Vec<Workload>,
+    pub allocators: Vec<NamedAllocator>,
+    /// Where relative paths start and commands run.
+    pub root: PathBuf,
+}
+
+impl Suite {
+    pub fn read(path: &Path) -> Result<Suite> {
+        let text = std::fs::read_to_string(path).about(path.display())?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().about(path.display())?;
+        let root = places::project_above(&folder).unwrap_or(folder);
+        Suite::parse(&text, root).map_err(|error| {
+            Trouble::new(format!("{}: {error}", path.display()))
+                .hint("docs/bench.md lists the keys of a suite")
+        })
+    }
+
+    fn parse(text: &str, root: PathBuf) -> Result<Suite> {
+        let file: File =
+            toml::from_str(text).map_err(|e| Trouble::new(e.to_string().trim_end()))?;
+        if file.workload.is_empty() {
+            return Err(Trouble::new("it has no [[workload]]"));
+        }
+        let mut names = BTreeSet::new();
+        let mut workloads = Vec::new();
+        for entry in file.workload {
+            let name = entry.name.clone();
+            if !names.insert(name.clone()) {
+                return Err(Trouble::new(format!("two workloads have the name '{name}'")));
+            }
+            let workload = entry.checked(&file.suite);
+            workloads.push(workload.map_err(|e| Trouble::new(format!("workload '{name}': {e}")))?);
+        }
+        positive("suite: rounds", file.suite.rounds)?;
+        positive("suite: quick_rounds", file.suite.quick_rounds)?;
+        let allocators = file.allocator.into_iter().map(|entry| NamedAllocator {
+            name: entry.name,
+            label: entry.label,
+            path: entry.path.map(|path| root.join(path)),
+            env: entry.env,
+        });
+        let allocators = allocators.collect();
+        Ok(Suite {
+            name: file.suite.name,
+            what: file.suite.what,
+            rounds: file.suite.rounds.unwrap_or(ROUNDS),
+            quick_rounds: file.suite.quick_rounds.unwrap_or(QUICK_ROUNDS),
+            workloads,
+            allocators,
+            root,
+        })
+    }
+}
+
+impl Workload {
+    pub fn scale(&self, quick: bool) -> u32 {
+        if quick { self.quick_scale } else { FULL_SCALE }
+    }
+
+    /// One program from the command line, checked by its output.
+    pub fn of_command(command: Vec<String>) -> Workload {
+        Workload {
+            name: Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy().into(),
+            group: String::new(),
+            what: String::new(),
+            idea: String::new(),
+            command,
+            check: Check::Stdout,
+            setup: None,
+            env: BTreeMap::new(),
+            stdin: None,
+            timeout_s: 3600.0,
+            threads: 0,
+            figure: None,
+            clock: Clock::Wall,
+            needs: Vec::new(),
+            quick_scale: FULL_SCALE,
+        }
+    }
+}
+
+/// The file as it is written; what is wrong beyond types is found when it is checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    suite: SuiteTable,
+    #[serde(default)]
+    workload: Vec<WorkloadTable>,
+    #[serde(default)]
+    allocator: Vec<AllocatorTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuiteTable {
+    name: String,
+    #[serde(default)]
+    what: String,
+    rounds: Option<u32>,
+    quick_rounds: Option<u32>,
+    quick_scale: Option<u32>,
+    timeout_s: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadTable {
+    name: String,
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    what: String,
+    #[serde(default)]
+    idea: String,
+    command: Vec<String>,
+    check: Option<toml::Value>,
+    setup: Option<Vec<String>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    stdin: Option<String>,
+    timeout_s: Option<f64>,
+    threads: Option<u32>,
+    figure: Option<String>,
+    higher_is_better: Option<bool>,
+    time: Option<Clock>,
+    #[serde(default)]
+    needs: Vec<String>,
+    quick_scale: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AllocatorTable {
+    name: String,
+    label: Option<String>,
+    path: Option<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+impl WorkloadTable {
+    fn checked(self, suite: &SuiteTable) -> Result<Workload> {
+        let quick_scale = self.quick_scale.or(suite.quick_scale);
+        positive("quick_scale", quick_scale)?;
+        positive("threads", self.threads)?;
+        let timeout_s = self.timeout_s.or(suite.timeout_s).unwrap_or(TIMEOUT_S);
+        if !timeout_s.is_finite() || timeout_s <= 0.0 {
+            return Err(Trouble::new(format!("timeout_s is {timeout_s}; it must be above 0")));
+        }
+        let check = check_of(self.check)?;
+        let none = Vec::new();
+        let setup = self.setup.as_ref();
+        for (key, words) in [
+            ("command", &self.command),
+            ("setup", setup.unwrap_or(&none)),
+            ("check", if let Check::Command(words) = &check { words } else { &none }),
+        ] {
+            words.iter().try_for_each(|word| known_substitutions(key, word))?;
+        }
+        self.env.values().try_for_each(|value| known_substitutions("env", value))?;
+        self.stdin.iter().try_for_each(|path| known_substitutions("stdin", path))?;
+        if self.command.is_empty() {
+            return Err(Trouble::new("command is empty"));
+        }
+        if setup.is_some_and(Vec::is_empty) {
+            return Err(Trouble::new("setup is empty"));
+        }
+        let figure = match (self.figure, self.higher_is_better) {
+            (None, Some(_)) => {
+                return Err(Trouble::new("higher_is_better is given without a figure"));
+            }
+            (None, None) => None,
+            (Some(name), higher) => {
+                Some(Figure { name, higher_is_better: higher.unwrap_or(false) })
+            }
+        };
+        let threads = self.threads.unwrap_or(1);
+        let clock = if threads == 1 { Clock::Cpu } else { Clock::Wall };
+        Ok(Workload {
+            name: self.name,
+            group: self.group,
+            what: self.what,
+            idea: self.idea,
+            command: self.command,
+            check,
+            setup: self.setup,
+            env: self.env,
+            stdin: self.stdin,
+            timeout_s,
+            threads,
+            figure,
+            clock: self.time.unwrap_or(clock),
+            needs: self.needs,
+            quick_scale: quick_scale.unwrap_or(QUICK_SCALE),
+        })
+    }
+}
+
+fn check_of(value: Option<toml::Value>) -> Result<Check> {
+    let wrong =
+        || Trouble::new("check must be \"stdout\", \"exit\" or a command as a list of words");
+    match value {
+        None => Ok(Check::Stdout),
+        Some(toml::Value::String(word)) if word == "stdout" => Ok(Check::Stdout),
+        Some(toml::Value::String(word)) if word == "exit" => Ok(Check::Exit),
+        Some(toml::Value::Array(words)) if !words.is_empty() => {
+            let words = words.iter().map(|word| word.as_str().map(str::to_owned));
+            Ok(Check::Command(words.collect::<Option<_>>().ok_or_else(wrong)?))
+        }
+        Some(_) => Err(wrong()),
+    }
+}
+
+fn positive(key: &str, value: Option<u32>) -> Result<()> {
+    match value {
+        Some(0) => Err(Trouble::new(format!("{key} is 0; it must be 1 or more"))),
+        _ => Ok(()),
+    }
+}
+
+/// Braces around a lower-case word must name a substitution; other braces are the program's own.
+fn known_substitutions(key: &str, text: &str) -> Result<()> {
+    for part in text.split('{').skip(1) {
+        let Some((name, _)) = part.split_once('}') else { continue };
+        let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase());
+        if is_word && !SUBSTITUTIONS.contains(&name) {
+            let known = SUBSTITUTIONS.join("}, {");
+            let text = format!("{key}: '{{{name}}}' is no substitution; there are {{{known}}}");
+            return Err(Trouble::new(text));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Suite> {
+        Suite::parse(text, PathBuf::from("/root-of-suite"))
+    }
+
+    fn refusal(workload: &str) -> String {
+        let text = format!("[suite]\nname = 's'\n[[workload]]\nname = 'w'\n{workload}\n");
+        parse(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let suite = parse(
+            "[suite]\nname = 's'\ntimeout_s = 7\n\
+             [[workload]]\nname = 'one'\ncommand = ['a', '{scale}']\n\
+             [[workload]]\nname = 'two'\ncommand = ['b']\nthreads = 4\ncheck = ['ok', '{dir}']\n\
+             [[workload]]\nname = 'three'\ncommand = ['c']\nfigure = 'rate'\nhigher_is_better = true\n",
+        )
+        .unwrap();
+        assert_eq!((suite.rounds, suite.quick_rounds), (10, 3));
+        let [one, two, three] = &suite.workloads[..] else { panic!("three workloads") };
+        assert_eq!((one.clock, two.clock), (Clock::Cpu, Clock::Wall));
+        assert_eq!((&one.check, one.timeout_s, one.threads), (&Check::Stdout, 7.0, 1));
+        assert_eq!(two.check, Check::Command(vec!["ok".into(), "{dir}".into()]));
+        let rate = Figure { name: "rate".into(), higher_is_better: true };
+        assert_eq!(three.figure, Some(rate));
+        assert_eq!((one.scale(false), one.scale(true)), (100, 25));
+    }
+
+    #[test]
+    fn a_wrong_key_is_named() {
+        assert!(refusal("command = ['a']\ncolour = 'red'").contains("unknown field `colour`"));
+        assert!(refusal("").contains("missing field `command`"));
+        assert!(refusal("command = 'a'").contains("command = 'a'"), "the line is shown");
+        assert!(refusal("command = ['a']\ntime = 'gpu'").contains("unknown variant `gpu`"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_its_key_and_workload() {
+        let cases = [
+            ("command = []", "command is empty"),
+            ("command = ['a', '{size}']", "command: '{size}' is no substitution"),
+            ("command = ['a']\nenv = { B = '{x}' }", "env: '{x}' is no substitution"),
+            ("command = ['a']\ncheck = 'sum'", "check must be"),
+            ("command = ['a']\ncheck = []", "check must be"),
+            ("command = ['a']\ncheck = ['a', 1]", "check must be"),
+            ("command = ['a']\nsetup = []", "setup is empty"),
+            ("command = ['a']\ntimeout_s = 0.0", "timeout_s is 0"),
+            ("command = ['a']\nthreads = 0", "threads is 0"),
+            ("command = ['a']\nquick_scale = 0", "quick_scale is 0"),
+            ("command = ['a']\nhigher_is_better = true", "without a figure"),
+        ];
+        for (text, expected) in cases {
+            let refusal = refusal(text);
+            assert!(refusal.starts_with("workload 'w': "), "{refusal}");
+            assert!(refusal.contains(expected), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_suite_needs_workloads_with_names_of_their_own() {
+        assert!(
+            parse("[suite]\nname = 's'\n").unwrap_err().to_string().contains("no [[workload]]")
+        );
+        let entry = "[[workload]]\nname = 'w'\ncommand = ['a']\n";
+        let twice = parse(&format!("[suite]\nname = 's'\n{entry}{entry}")).unwrap_err();
+        assert_eq!(twice.to_string(), "two workloads have the name 'w'");
+        let rounds = parse(&format!("[suite]\nname = 's'\nrounds = 0\n{entry}")).unwrap_err();
+        assert_eq!(rounds.to_string(), "suite: rounds is 0; it must be 1 or more");
+    }
+
+    #[test]
+    fn other_braces_belong_to_the_program() {
+        assert!(known_substitutions("command", "awk '{print $1}' {} {A} {root}/x").is_ok());
+    }
+}

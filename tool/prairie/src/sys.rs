@@ -1,0 +1,214 @@
+//! System calls that the standard library does not have.
+// SPDX-License-Identifier: MIT
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+pub type Pid = libc::pid_t;
+
+/// Nanoseconds of a clock that never jumps and that all processes share.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Exited(i32),
+    Killed(i32),
+}
+
+impl Ended {
+    /// 128 + n stands for signal n, as in a shell.
+    pub fn code(self) -> i32 {
+        match self {
+            Ended::Exited(code) => code,
+            Ended::Killed(signal) => 128 + signal,
+        }
+    }
+
+    pub fn text(self) -> String {
+        match self {
+            Ended::Exited(code) => format!("exit code {code}"),
+            Ended::Killed(signal) => format!("killed by {}", signal_name(signal)),
+        }
+    }
+}
+
+pub fn signal_name(signal: i32) -> String {
+    const NAMES: &[(i32, &str)] = &[
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGSYS, "SIGSYS"),
+    ];
+    match NAMES.iter().find(|(number, _)| *number == signal) {
+        Some((_, name)) => (*name).to_owned(),
+        None => format!("signal {signal}"),
+    }
+}
+
+/// What the kernel counted for a process that ended, and for those of its children it waited for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    pub user_s: f64,
+    pub system_s: f64,
+    /// The largest resident memory of any one of these processes.
+    pub peak_bytes: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub voluntary_switches: u64,
+    pub forced_switches: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: &Usage) {
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+        self.minor_faults += other.minor_faults;
+        self.major_faults += other.major_faults;
+        self.voluntary_switches += other.voluntary_switches;
+        self.forced_switches += other.forced_switches;
+    }
+}
+
+pub struct Reaped {
+    pub ended: Ended,
+    pub usage: Usage,
+}
+
+/// A child that has ended: the one named, or any with -1. None: none has ended, or there is none.
+pub fn reap(pid: Pid, block: bool) -> Option<Reaped> {
+    let flags = if block { 0 } else { libc::WNOHANG };
+    loop {
+        let mut status = 0;
+        // SAFETY: a struct of numbers may be all zero, and both places are valid for the answer.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        let found = unsafe { libc::wait4(pid, &mut status, flags, &mut usage) };
+        if found > 0 {
+            return Some(Reaped { ended: ended_of(status), usage: usage_of(&usage) });
+        }
+        if found == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+}
+
+fn ended_of(status: i32) -> Ended {
+    if libc::WIFSIGNALED(status) {
+        Ended::Killed(libc::WTERMSIG(status))
+    } else {
+        Ended::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+fn usage_of(usage: &libc::rusage) -> Usage {
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Usage {
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+        peak_bytes: usage.ru_maxrss as u64 * 1024,
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        forced_switches: usage.ru_nivcsw as u64,
+    }
+}
+
+/// A descriptor that becomes readable when the process ends.
+pub fn open_process(pid: Pid) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two numbers; a descriptor that it returns belongs to nobody else.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// Waits until `fd` is readable; false when the time is over or a signal came first.
+pub fn readable_within(fd: &OwnedFd, timeout: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let time = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: one valid entry, a valid time, no signal mask.
+    unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) > 0 }
+}
+
+/// Sends a signal; a process that has ended meanwhile is no failure.
+pub fn send_signal(pid: Pid, signal: i32) {
+    // SAFETY: two numbers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Processes left behind by their parents become ours, so that they can be counted and ended.
+pub fn adopt_orphans() {
+    // SAFETY: numbers only. A kernel without it leaves orphans to init, which costs figures only.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+pub fn page_bytes() -> u64 {
+    // SAFETY: a number in, a number out.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
+
+pub fn own_pid() -> Pid {
+    std::process::id() as Pid
+}
+
+/// Does nothing, and unlike ignoring a signal, children do not inherit it.
+extern "C" fn nothing(_signal: i32) {}
+
+/// Terminal signals go to the whole foreground group: the program decides, this process stays.
+pub fn outlive_terminal_signals() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: the handler touches nothing. A signal that was ignored at the start stays so.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction != libc::SIG_IGN {
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+                libc::sigaction(signal, &new, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// The file that answers calls of `name` in this process.
+pub fn owner_of(name: &CStr) -> Option<String> {
+    // SAFETY: the loader's table is only read; `info` is valid for the answer.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if symbol.is_null() || libc::dladdr(symbol, &mut info) == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        Some(CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
+    }
+}
+
+/// The address of a function that the loader knows by `name`.
+pub fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
+    // SAFETY: the loader's table is only read.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}

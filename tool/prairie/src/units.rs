@@ -1,0 +1,79 @@
+//! Figures as people read them: three significant digits, with a unit.
+// SPDX-License-Identifier: MIT
+
+/// Three significant digits, never in exponents.
+pub fn digits(value: f64) -> String {
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        0.0 => 0,
+        m if m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        m if m >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let last = units.last().expect("there are units");
+    // Just below a unit's size rounds up to it.
+    let found = units.iter().find(|(size, _)| value.abs() >= size * 0.9995);
+    let (size, unit) = found.unwrap_or(last);
+    format!("{} {unit}", digits(value / size))
+}
+
+pub fn seconds(value: f64) -> String {
+    scaled(value, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
+}
+
+pub fn bytes(value: f64) -> String {
+    const KIB: f64 = 1024.0;
+    scaled(value, &[(KIB * KIB * KIB, "GiB"), (KIB * KIB, "MiB"), (KIB, "KiB"), (1.0, "B")])
+}
+
+/// Memory held over time.
+pub fn byte_seconds(value: f64) -> String {
+    scaled(value, &[(1e9, "GB·s"), (1e6, "MB·s"), (1e3, "kB·s"), (1.0, "B·s")])
+}
+
+/// How many.
+pub fn count(value: f64) -> String {
+    if value < 9_999.5 {
+        return format!("{value:.0}");
+    }
+    scaled(value, &[(1e9, "G"), (1e6, "M"), (1e3, "k")])
+}
+
+/// A program's own figure, whose unit stands elsewhere.
+pub fn count_or_digits(value: f64) -> String {
+    if value.abs() < 9_999.5 { digits(value) } else { count(value) }
+}
+
+/// A duration to wait for.
+pub fn about(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        assert_eq!(seconds(1.2345), "1.23 s");
+        assert_eq!(seconds(0.99999), "1.00 s");
+        assert_eq!(seconds(0.0123), "12.3 ms");
+        assert_eq!(seconds(0.0), "0 ns");
+        assert_eq!(bytes(1536.0), "1.50 KiB");
+        assert_eq!(bytes(123.0 * 1024.0 * 1024.0), "123 MiB");
+        assert_eq!(byte_seconds(2.5e6), "2.50 MB·s");
+        assert_eq!(count(812.0), "812");
+        assert_eq!(count(123_456.0), "123 k");
+        assert_eq!(digits(0.0012), "0.001");
+        assert_eq!(about(600.0), "10 min");
+    }
+}

@@ -1,0 +1,148 @@
+//! `prairie compare` as a command: order, files, lists, interruption.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use support::{Suite, prairie};
+
+const TWO: &str = "[[workload]]\nname = 'first'\ngroup = 'easy'\nwhat = 'nothing'\ncommand = ['true']\n\
+                   [[workload]]\nname = 'second'\ncommand = ['sh', '-c', 'echo $0', '{scale}']\n";
+
+fn order(suite: &Suite, seed: &str) -> Vec<String> {
+    suite.compare().args(["--rounds", "6", "--seed", seed]).assert().success();
+    let name = |run: &serde_json::Value| format!("{} {}", run["workload"], run["allocator"]);
+    suite.runs().iter().map(name).collect()
+}
+
+#[test]
+fn the_seed_decides_the_order_and_is_printed() {
+    let suite = Suite::new(TWO);
+    let first = order(&suite, "7");
+    assert_eq!(first.len(), 24);
+    assert_eq!(first, order(&suite, "7"));
+    assert_ne!(first, order(&suite, "8"));
+    suite
+        .compare()
+        .args(["--seed", "4711"])
+        .assert()
+        .stdout(contains("shuffled with seed 4711"))
+        .stderr(contains("8 runs, seed 4711"));
+}
+
+#[test]
+fn tables_data_and_picture_are_written() {
+    let suite = Suite::new(TWO);
+    suite.compare().args(["--rounds", "5"]).assert().success().stdout(contains("Summary"));
+    let tables = std::fs::read_to_string(suite.path("compare.md")).unwrap();
+    for title in ["# Allocators compared: test", "## Time", "## Peak resident memory", "| second |"]
+    {
+        assert!(tables.contains(title), "{title} in {tables}");
+    }
+    let picture = std::fs::read_to_string(suite.path("compare.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("geometric mean"));
+    let json = suite.json();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["runs"].as_array().unwrap().len(), 20);
+    for key in ["kernel", "cpu", "cores", "transparent_huge_pages"] {
+        assert!(!json["machine"][key].is_null(), "{key}");
+    }
+    assert_eq!(json["workloads"][1]["command"][3], "{scale}");
+}
+
+#[test]
+fn quick_means_fewer_rounds_and_less_work() {
+    let suite = Suite::new(TWO);
+    suite.compare().arg("--quick").assert().success();
+    let json = suite.json();
+    assert_eq!(json["workloads"][1]["rounds"], 3);
+    assert_eq!(json["workloads"][1]["scale"], 25);
+    assert_eq!(json["runs"].as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn workloads_are_chosen_by_pattern_and_group() {
+    let suite = Suite::new(TWO);
+    for (patterns, expected) in [("sec*", "second"), ("easy", "first")] {
+        suite.compare().args(["--workloads", patterns]).assert().success();
+        assert!(suite.runs().iter().all(|run| run["workload"] == expected));
+    }
+    suite
+        .compare()
+        .args(["--workloads", "third"])
+        .assert()
+        .code(125)
+        .stderr(contains("--workloads matches nothing").and(contains("first, second")));
+}
+
+#[test]
+fn what_is_absent_is_listed_with_its_reason() {
+    let suite = Suite::new(&format!(
+        "{TWO}[[workload]]\nname = 'third'\nneeds = ['no-such-program']\ncommand = ['true']\n\
+         [[workload]]\nname = 'fourth'\nsetup = ['sh', '-c', 'echo full >&2; exit 4']\ncommand = ['true']\n"
+    ));
+    let absent = "third: absent: no-such-program: no such program in PATH";
+    suite.compare().arg("--list").assert().success().stdout(
+        contains(absent).and(contains("nothing")).and(contains("glibc")).and(contains("again")),
+    );
+    suite.compare().assert().success().stdout(
+        contains("third: no-such-program: no such program in PATH")
+            .and(contains("fourth: its setup failed: exit code 4: full")),
+    );
+    let json = suite.json();
+    assert_eq!(json["workloads"].as_array().unwrap().len(), 2);
+    assert_eq!(json["absent_workloads"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_single_program_gets_a_row_for_each_allocator() {
+    prairie()
+        .args(["compare", "--allocators", "glibc", "--rounds", "2", "--", "echo", "hello"])
+        .assert()
+        .success()
+        .stdout(contains("Allocators compared on: echo hello").and(contains(" glibc ")))
+        .stderr(contains("hello").not());
+}
+
+#[test]
+fn settings_of_other_allocators_are_left_out_and_told() {
+    prairie()
+        .env("MALLOC_ARENA_MAX", "1")
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--"])
+        .args(["sh", "-c", "test -z \"$MALLOC_ARENA_MAX\""])
+        .args(["extra"])
+        .assert()
+        .success()
+        .stdout(contains("Not passed on to the programs: MALLOC_ARENA_MAX"));
+}
+
+#[test]
+fn an_interrupt_ends_the_program_too() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_prairie"))
+        .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", "14142.13"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    for _ in 0..500 {
+        if is_running_program() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(is_running_program(), "it never started");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!is_running_program(), "the program runs on");
+}
+
+/// The tool has the word among its arguments as well; the program is `sleep`.
+fn is_running_program() -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let commands = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
+    commands.into_iter().any(|command| command.starts_with(b"sleep\x0014142.13"))
+}

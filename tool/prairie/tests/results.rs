@@ -1,0 +1,147 @@
+//! Results that are not right never count: wrong, crashed, too slow, not served, not steady.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::time::Instant;
+
+use predicates::str::contains;
+use support::{Suite, built_library, is_running, prairie};
+
+#[test]
+fn a_wrong_result_counts_nowhere() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'sum'\n\
+         command = ['sh', '-c', 'if [ $VARIANT = two ]; then echo 5; else sleep 0.1; echo 4; fi']\n\
+         time = 'wall'\n",
+    );
+    suite.compare().assert().code(1).stdout(contains(
+        "sum under again: WRONG in 2 runs: its output differs from that under glibc",
+    ));
+    assert_eq!(suite.outcomes("again"), ["wrong", "wrong"]);
+    assert_eq!(suite.outcomes("glibc"), ["right", "right"]);
+    // It was the fastest by far, and is not listed as such.
+    let overall = &suite.json()["summary"]["overall"];
+    assert_eq!(overall[1]["allocator"], "again");
+    assert_eq!(overall[1]["fastest_on"], 0);
+    assert_eq!(overall[0]["fastest_on"], 1);
+    let tables = std::fs::read_to_string(suite.path("compare.md")).unwrap();
+    assert!(tables.contains("| WRONG |"), "{tables}");
+}
+
+#[test]
+fn an_exit_code_is_a_result() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'code'\ncheck = 'exit'\n\
+         command = ['sh', '-c', 'echo why >&2; test $VARIANT = one']\n",
+    );
+    suite.compare().assert().code(1).stdout(contains("WRONG in 2 runs: exit code 1: why"));
+    assert_eq!(suite.outcomes("again"), ["wrong", "wrong"]);
+    assert_eq!(suite.outcomes("glibc"), ["right", "right"]);
+}
+
+#[test]
+fn a_check_of_its_own_reads_what_the_run_left() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'own'\n\
+         command = ['sh', '-c', 'echo $VARIANT > {dir}/file; echo $$']\n\
+         check = ['sh', '-c', 'test -s {stdout} && grep -q one {dir}/file || { echo bad >&2; false; }']\n",
+    );
+    suite
+        .compare()
+        .assert()
+        .code(1)
+        .stdout(contains("WRONG in 2 runs: its check: exit code 1: bad"));
+    assert_eq!(suite.outcomes("again"), ["wrong", "wrong"]);
+    assert_eq!(suite.outcomes("glibc"), ["right", "right"]);
+}
+
+#[test]
+fn a_crash_is_told_with_its_signal() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'crash'\n\
+         command = ['sh', '-c', 'test $VARIANT = one || kill -SEGV $$']\n",
+    );
+    suite.compare().assert().code(1).stdout(contains("CRASHED in 2 runs: killed by SIGSEGV"));
+    assert_eq!(suite.outcomes("again"), ["crashed", "crashed"]);
+}
+
+#[test]
+fn what_does_not_end_is_ended_with_all_its_processes() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'slow'\ntimeout_s = 1\n\
+         command = ['sh', '-c', 'test $VARIANT = one || { setsid sleep 27182.81 & sleep 31415.92; }']\n",
+    );
+    let start = Instant::now();
+    suite.compare().assert().code(1).stdout(contains("TIMED OUT in 1 run: no end after 1 s"));
+    assert!(start.elapsed().as_secs() < 20);
+    // The second round is spared.
+    assert_eq!(suite.outcomes("again"), ["timed_out"]);
+    assert!(!is_running("31415.92"), "the program runs on");
+    assert!(!is_running("27182.81"), "a process that left the program's group runs on");
+}
+
+#[test]
+fn an_unsteady_output_is_no_check() {
+    let suite = Suite::new("[[workload]]\nname = 'dice'\ncommand = ['sh', '-c', 'echo $$']\n");
+    suite
+        .compare()
+        .assert()
+        .code(1)
+        .stdout(contains("WRONG in 2 runs: the output differs between runs under glibc itself"));
+    // A program that somebody happens to run is compared all the same, with a note.
+    prairie()
+        .args(["compare", "--allocators", "glibc", "--rounds", "2", "--", "sh", "-c", "echo $$"])
+        .assert()
+        .success()
+        .stdout(contains("differs between runs under glibc itself (a time, an address, chance?)"));
+}
+
+#[test]
+fn a_library_that_does_not_answer_malloc_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    // A library that any program has, and that is no allocator.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let other = maps.lines().find(|line| line.contains("libgcc_s")).unwrap();
+    let other = &other[other.find('/').unwrap()..];
+    let library = folder.path().join("liballocator.so");
+    std::fs::copy(other, &library).unwrap();
+    prairie()
+        .args(["compare", "--extra", &format!("mine={}", library.display()), "--", "true"])
+        .assert()
+        .code(125)
+        .stderr(contains("--extra mine: malloc is answered by"));
+    prairie()
+        .args(["run", "--library", library.to_str().unwrap(), "--", "true"])
+        .assert()
+        .code(125)
+        .stderr(contains("malloc is answered by"));
+}
+
+#[test]
+fn a_missing_figure_is_a_wrong_result() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'rate'\nfigure = 'rate'\nhigher_is_better = true\n\
+         command = ['sh', '-c', 'test $VARIANT = one || echo rate 4 k/s > $PRAIRIE_FIGURES']\n",
+    );
+    suite.compare().assert().code(1).stdout(contains("it did not report the figure 'rate'"));
+    assert_eq!(suite.outcomes("glibc"), ["wrong", "wrong"]);
+    assert_eq!(suite.outcomes("again"), ["right", "right"]);
+}
+
+#[test]
+fn a_run_that_drops_the_library_does_not_count() {
+    let Some(library) = built_library() else { return };
+    let suite = Suite::new(
+        "[[workload]]\nname = 'drop'\ncommand = ['env', '-u', 'LD_PRELOAD', 'sleep', '0.3']\n",
+    );
+    suite
+        .compare()
+        .args(["--allocators", "prairie", "--rounds", "1", "--library"])
+        .arg(library)
+        .assert()
+        .code(1)
+        .stdout(contains("drop under prairie: NOT SERVED in 1 run"));
+    assert_eq!(suite.outcomes("glibc"), ["right"]);
+    assert_eq!(suite.outcomes("prairie"), ["not_served"]);
+}

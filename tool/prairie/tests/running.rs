@@ -1,0 +1,117 @@
+//! `prairie run`: what passes through, and what is refused before anything runs.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::{contains, is_empty};
+use support::{built_library, prairie};
+
+/// None where prairie has not been built.
+fn run() -> Option<Command> {
+    let mut command = prairie();
+    command.args(["run", "--library"]).arg(built_library()?);
+    Some(command)
+}
+
+#[test]
+fn exit_codes_and_signals_pass_through() {
+    for (script, code) in [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 137)] {
+        let Some(mut command) = run() else { return };
+        command.args(["--", "sh", "-c", script]).assert().code(code);
+    }
+}
+
+#[test]
+fn input_and_output_pass_through() {
+    let Some(mut command) = run() else { return };
+    command
+        .args(["--quiet", "--", "sh", "-c", "cat; echo error >&2"])
+        .write_stdin("some input\n")
+        .assert()
+        .success()
+        .stdout("some input\n")
+        .stderr("error\n");
+}
+
+#[test]
+fn the_summary_tells_who_served() {
+    let Some(mut command) = run() else { return };
+    command.args(["--", "sleep", "0.2"]).assert().success().stdout(is_empty()).stderr(
+        contains("prairie: sleep: exit code 0")
+            .and(contains("ms wall"))
+            .and(contains("at its peak"))
+            .and(contains("page faults"))
+            .and(contains("by prairie"))
+            .and(contains("seen in 1 process")),
+    );
+}
+
+#[test]
+fn a_process_that_drops_the_library_is_told() {
+    let Some(mut command) = run() else { return };
+    command
+        .args(["--", "sh", "-c", "env -u LD_PRELOAD sleep 0.3; true"])
+        .assert()
+        .success()
+        .stderr(contains("NOT served by prairie: sleep"));
+}
+
+#[test]
+fn statistics_are_printed_when_asked_for() {
+    let Some(mut command) = run() else { return };
+    command
+        .env("PRAIRIE_CONF", "arenas:1")
+        .args(["--stats", "--", "printenv", "PRAIRIE_CONF"])
+        .assert()
+        .success()
+        .stdout("arenas:1,stats_print:true\n")
+        .stderr(contains("statistics of prairie"));
+}
+
+#[test]
+fn a_library_in_an_odd_place_is_preloaded() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::Builder::new().prefix("odd place:").tempdir().unwrap();
+    let copy = folder.path().join("libprairie.so");
+    std::fs::copy(library, &copy).unwrap();
+    let mut command = prairie();
+    command.arg("run").arg("--library").arg(&copy);
+    command.args(["--", "grep", "-o", "-m1", "odd place:", "/proc/self/maps"]);
+    command.assert().success().stdout("odd place:\n");
+}
+
+#[test]
+fn what_cannot_be_run_has_the_codes_of_env() {
+    for (program, code, text) in [
+        ("no-such-program", 127, "prairie: no-such-program: no such program in PATH"),
+        ("/no/such/program", 127, "prairie: /no/such/program: No such file"),
+        ("/etc/passwd", 126, "prairie: /etc/passwd: not an executable file"),
+    ] {
+        let Some(mut command) = run() else { return };
+        command.args(["--", program]).assert().code(code).stderr(contains(text));
+    }
+}
+
+#[test]
+fn a_set_uid_program_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program");
+    std::fs::copy("/bin/true", &path).unwrap();
+    // Only root can give a file away, so that others cannot make such a file.
+    if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let Some(mut command) = run() else { return };
+    command
+        .arg("--")
+        .arg(&path)
+        .assert()
+        .code(125)
+        .stderr(contains("is set-uid: the loader ignores LD_PRELOAD in it"));
+}

@@ -1,0 +1,89 @@
+//! What the tests of the command line share: how to start it, and suites made on the spot.
+// SPDX-License-Identifier: MIT
+#![allow(dead_code)] // Each test program uses a part of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub fn prairie() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+    for name in ["LD_PRELOAD", "PRAIRIE_LIBRARY", "PRAIRIE_CONF"] {
+        command.env_remove(name);
+    }
+    // Far from the project, so that its suites and peers take no part.
+    command.current_dir("/");
+    command
+}
+
+/// The library of this project, where it has been built.
+pub fn built_library() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?;
+    let library = root.join("build/libprairie.so").canonicalize().ok();
+    if library.is_none() {
+        eprintln!("skipped: build/libprairie.so has not been built");
+    }
+    library
+}
+
+/// Two allocators that are the C library's malloc twice, told apart by the variable VARIANT.
+pub const VARIANTS: &str = r#"
+[[allocator]]
+name = "glibc"
+env = { VARIANT = "one" }
+[[allocator]]
+name = "again"
+env = { VARIANT = "two" }
+"#;
+
+pub struct Suite {
+    pub folder: TempDir,
+}
+
+impl Suite {
+    pub fn new(workloads: &str) -> Suite {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("[suite]\nname = 'test'\nrounds = 2\n{VARIANTS}\n{workloads}\n");
+        fs::write(folder.path().join("suite.toml"), text).unwrap();
+        Suite { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `prairie compare` on this suite under both variants, with all files written.
+    pub fn compare(&self) -> Command {
+        let mut command = prairie();
+        command.arg("compare").arg("--suite").arg(self.path("suite.toml"));
+        command.args(["--allocators", "glibc,again", "--subject", "glibc", "--warmup", "0"]);
+        command.arg("--out").arg(self.folder.path());
+        command
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("compare.json")).unwrap()).unwrap()
+    }
+
+    pub fn runs(&self) -> Vec<Value> {
+        self.json()["runs"].as_array().unwrap().clone()
+    }
+
+    /// The outcomes of all runs under one allocator.
+    pub fn outcomes(&self, allocator: &str) -> Vec<String> {
+        let runs = self.runs().into_iter().filter(|run| run["allocator"] == allocator);
+        runs.map(|run| run["outcome"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Whether a process with this word among its arguments runs.
+pub fn is_running(word: &str) -> bool {
+    let is_it = |folder: fs::DirEntry| {
+        let command = fs::read(folder.path().join("cmdline")).unwrap_or_default();
+        command.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    };
+    fs::read_dir("/proc").unwrap().flatten().any(is_it)
+}
