@@ -4,7 +4,8 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run test lint format symbols count bench stress install clean help
+.PHONY: all flavours run test lint format symbols count micro peers tool bench bench-quick stress \
+        install clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so and libprairie.a in build/ (plain `make`)
@@ -33,10 +34,23 @@ symbols: all ## rewrite dev/symbols.txt from the library that is built now
 count: all ## compare instructions, loads, stores, branches and locks with the committed tables
 	@dev/count
 
-bench: ## compare allocators on the micro patterns; ARGS go to dev/micro
+micro: ## compare allocators on small patterns of calls; ARGS go to dev/micro
 	@dev/setup build bench
 	@$(MAKE) --no-print-directory all
 	@dev/micro $(ARGS)
+
+peers: ## build the allocators to compare with, once; ARGS='mimalloc3' picks some
+	@dev/setup build bench
+	@dev/peers $(ARGS)
+
+tool: ## build the prairie command in build/tool/release/
+	@dev/tool build
+
+bench: ## compare allocators on all workloads and programs; ARGS go to prairie compare
+	@dev/bench $(ARGS)
+
+bench-quick: ## the same in less than five minutes, with smaller workloads and fewer rounds
+	@dev/bench --quick $(ARGS)
 
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
@@ -48,7 +62,7 @@ clean: ## remove everything that was built
 	@rm -rf $(BUILD)
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BUILD)/build.ninja:
 	@cmake -S . -B $(BUILD) -G Ninja
