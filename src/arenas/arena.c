@@ -152,10 +152,10 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 /* A block that lies in no slab of the class it was freed as. */
 static NORETURN COLD void misplaced(const void *block)
 {
-    uint32_t page = page_at(block);
+    uint32_t page = open_page_at(block);
     const struct page *record = page_record(page);
 
-    if (page == 0 || !page_is_open(page)) fatal_address("free of a foreign pointer", block);
+    if (page == 0) fatal_address("free of a foreign pointer", block);
     if (record->class_at != 0 || record->state == PAGE_LARGE)
         fatal_address("double free or wrong size in sized delete", block);
     fatal_address("double free", block);

@@ -9,15 +9,20 @@
 enum { LOOK_MS = 500, QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
 
 static struct {
-    struct lock lock;    /* the helper's life */
-    bool helper_runs;    /* under lock; atomic, partner of asked */
-    bool asked;          /* atomic: somebody wanted it since it last looked */
-    uint32_t threads;    /* atomic: threads with caches */
-    size_t looked_bytes; /* atomic: the open region when reclaiming was last thought of */
-    size_t peak_pages;   /* one thread: the most pages in use since the depots were emptied */
+    struct lock lock;  /* the helper's life */
+    bool helper_runs;  /* under lock; atomic, partner of asked */
+    bool asked;        /* atomic: somebody wanted it since it last looked */
+    uint32_t threads;  /* atomic: threads with caches */
+    size_t peak_pages; /* one thread: the most pages in use since the depots were emptied */
 } tidy;
 
-void tidy_start(void) { lock_init(&tidy.lock, LOCK_TIDY); }
+size_t tidy_look_at_bytes;
+
+void tidy_start(void)
+{
+    lock_init(&tidy.lock, LOCK_TIDY);
+    tidy_look_at_bytes = RECLAIM_BYTES_MIN;
+}
 
 void tidy_thread_count(unsigned count) { RELAXED_STORE(tidy.threads, count); }
 
@@ -112,20 +117,12 @@ static READS_UNLOCKED size_t slab_free_bytes(void)
 
 static READS_UNLOCKED size_t open_bytes_now(void) { return plain.open_bytes; }
 
-/* The region has grown by an eighth since the last look. */
-bool tidy_could_reclaim(void)
-{
-    size_t looked_bytes = RELAXED_LOAD(tidy.looked_bytes);
-
-    return open_bytes_now() >= looked_bytes + looked_bytes / 8 + RECLAIM_BYTES_MIN;
-}
-
 bool tidy_reclaim(void)
 {
     size_t open_bytes = open_bytes_now(), free_bytes;
 
     if (!tidy_could_reclaim()) return false;
-    RELAXED_STORE(tidy.looked_bytes, open_bytes);
+    RELAXED_STORE(tidy_look_at_bytes, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
     free_bytes = slab_free_bytes();
     if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
     arenas_clear();

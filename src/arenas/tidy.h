@@ -23,9 +23,15 @@ void tidy_thread_count(unsigned count);
  * caller, who is its only thread, should empty its magazines. */
 bool tidy_after_return(void);
 
+extern PRIVATE size_t
+    tidy_look_at_bytes; /* atomic: the size of the region that calls for reclaiming */
+
 /* Before the region opens further: cached blocks, scattered over slabs that are otherwise free, may hold more
  * memory than is wanted. Could emptying the depots be worth it, as of a moment ago? */
-bool tidy_could_reclaim(void);
+INLINE_READS_UNLOCKED bool tidy_could_reclaim(void)
+{
+    return plain.open_bytes >= RELAXED_LOAD(tidy_look_at_bytes);
+}
 /* Empties them when it is. True: the caller should empty its own magazines too. Called without a lock. */
 bool tidy_reclaim(void);
 

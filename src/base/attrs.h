@@ -18,6 +18,11 @@
     __attribute__((format(printf, format_index, first_index)))
 /* A function that reads, without their lock, numbers that may be a moment old. */
 #define READS_UNLOCKED __attribute__((no_sanitize_thread, noinline))
+#if defined(__SANITIZE_THREAD__)
+#define INLINE_READS_UNLOCKED static READS_UNLOCKED __attribute__((unused))
+#else
+#define INLINE_READS_UNLOCKED INLINE
+#endif
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 #define CACHE_ALIGNED __attribute__((aligned(64)))

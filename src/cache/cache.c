@@ -96,6 +96,34 @@ static void give_magazine(struct cache *cache, unsigned class_index, void **slot
     if (slots != first_slots_of(cache, class_index)) meta_give(slots, magazine_bytes(capacity));
 }
 
+/* ---- how many blocks at a time ---- */
+
+/* A thread that allocates a little of everything holds what it did not take of each fill: threads are many, so
+ * small magazines are filled by bytes (200 threads of 100 KB: 151 KB each with whole ones, 130 so). */
+enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
+
+static unsigned fill_bound(struct cache *cache, unsigned class_index)
+{
+    unsigned capacity = cache->rack[class_index].capacity;
+    size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
+    size_t blocks = max_size(bytes / class_bytes[class_index], 1);
+
+    return is_full_size(cache, class_index) || blocks > capacity ? capacity : (unsigned)blocks;
+}
+
+/* As many as end where a cache line ends, so that two threads that fill one after the other do not write to
+ * one line. */
+static unsigned fill_count(struct cache *cache, unsigned class_index)
+{
+    size_t factor = class_bytes[class_index] & (0 - class_bytes[class_index]);
+    unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
+    unsigned count = fill_bound(cache, class_index);
+
+    return count >= group ? count & ~(group - 1) : count;
+}
+
+/* ---- larger ones ---- */
+
 /* A larger loaded magazine with the same blocks in it. Without memory the class stays as it is. */
 static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity)
 {
@@ -119,8 +147,8 @@ static void grow_if_pressed(struct cache *cache, unsigned class_index)
 
     rack->pressure++;
     if (!is_full_size(cache, class_index)) {
-        if (rack->pressure < (rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE))
-            return;
+        unsigned most = rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
+        if (rack->pressure < most * rack->capacity / fill_count(cache, class_index)) return;
         enlarge(cache, class_index,
                 rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY
                                                                            : full);
@@ -186,21 +214,11 @@ static void share_from(struct arena *arena, struct cache *cache, unsigned class_
     load_magazine(cache, class_index, slots, depot_take_some(arena, class_index, slots, capacity));
 }
 
-/* How many blocks of a slab a magazine is filled with: as many as end where a cache line ends, so that two
- * threads that fill one after the other do not write to one line. */
-static unsigned fill_count(unsigned class_index, unsigned capacity)
-{
-    size_t factor = class_bytes[class_index] & (0 - class_bytes[class_index]);
-    unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
-
-    return capacity >= group ? capacity & ~(group - 1) : capacity;
-}
-
 static bool fill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
 {
     struct rack *rack = &cache->rack[class_index];
     void **slots = loaded_of(cache, class_index);
-    unsigned wanted = fill_count(class_index, rack->capacity);
+    unsigned wanted = fill_count(cache, class_index);
     unsigned count = arena_fill(arena, class_index, slots, wanted, may_grow);
 
     load_magazine(cache, class_index, slots, count);

@@ -49,20 +49,25 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         cache_overflow(cache, class_index, block);
 }
 
-/* Neither NULL nor a block of a class in the class map. Where address space is too narrow for that map, small
- * blocks come here too. */
+/* Neither NULL nor a block of a class in the class map: a large block. Where address space is too narrow for
+ * that map, small blocks come here too. */
 static NOINLINE void free_by_page(struct cache *cache, void *block)
 {
-    uint32_t page = page_at(block);
+    uint32_t page = open_page_at(block);
     enum pointer_kind kind;
 
-    if (likely(page != 0 && page_is_open(page)) && page_record(page)->class_at != 0) {
-        put_small(cache, class_of_place(page_record(page)->class_at), block);
-        return;
+    if (likely(page != 0)) {
+        if (likely(page_record(page)->state == PAGE_LARGE) && likely(page_address(page) == block)) {
+            large_put(page);
+            return;
+        }
+        if (page_record(page)->class_at != 0) {
+            put_small(cache, class_of_place(page_record(page)->class_at), block);
+            return;
+        }
     }
     kind = pointer_kind(block, &page);
-    if (unlikely(kind != POINTER_LARGE)) misuse_abort("free", kind, block);
-    large_put(block, page);
+    misuse_abort("free", kind, block);
 }
 
 void free_overflow(struct cache *cache, void *block)

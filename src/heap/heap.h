@@ -35,7 +35,7 @@ NOINLINE void free_overflow(struct cache *cache, void *block);
 
 /* Large blocks: whole pages. `zero`: all bytes must read as zero. NULL: no memory. */
 void *large_take(size_t size, size_t align, bool zero);
-void large_put(void *block, uint32_t page);
+void large_put(uint32_t page);
 /* Resizes in place or by moving. NULL: no memory, the block is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);

@@ -48,9 +48,8 @@ void *large_take(size_t size, size_t align, bool zero)
     return block;
 }
 
-void large_put(void *block, uint32_t page)
+void large_put(uint32_t page)
 {
-    (void)block;
     run_return(page);
     if (unlikely(tidy_after_return())) thread_flush();
 }
@@ -85,7 +84,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
 
     if (moved == NULL) return NULL;
     move_contents(moved, block, large_bytes(page));
-    large_put(block, page);
+    large_put(page);
     return moved;
 }
 

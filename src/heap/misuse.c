@@ -22,8 +22,8 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 {
     const struct page *record;
 
-    *page = page_at(pointer);
-    if (*page == 0 || !page_is_open(*page)) return POINTER_FOREIGN;
+    *page = open_page_at(pointer);
+    if (*page == 0) return POINTER_FOREIGN;
     record = page_record(*page);
     if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->class_at != 0) return POINTER_SMALL;

@@ -6,6 +6,7 @@
 enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
 
 struct purge_stats purge_stats;
+size_t purge_alarm_pages;
 
 static struct {
     size_t bonus_pages;         /* under the run lock: what regrets added to the budget */
@@ -131,7 +132,11 @@ size_t purge_unneeded(void)
     return unneeded;
 }
 
-READS_UNLOCKED bool purge_is_within_budget(void)
+READS_UNLOCKED bool purge_is_within_live_budget(void)
 {
-    return keeper.free_pages[FREE_DIRTY] <= budget_pages() + pages_in(PURGE_KEEP_BYTES) / 2;
+    size_t most = budget_pages() + pages_in(PURGE_KEEP_BYTES) / 2;
+
+    /* The least that it will be: memory in use only adds to it. */
+    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / 64);
+    return keeper.free_pages[FREE_DIRTY] <= most;
 }

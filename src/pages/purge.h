@@ -21,11 +21,18 @@ struct purge_stats {
 };
 
 extern PRIVATE struct purge_stats purge_stats;
+extern PRIVATE size_t
+    purge_alarm_pages; /* atomic: dirty pages up to which nobody need think of purging */
 
 /* All of these are called without a lock. */
 
 /* Are the dirty pages, as of a moment ago, no more than may be kept? */
-bool purge_is_within_budget(void);
+bool purge_is_within_live_budget(void);
+INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
+{
+    return likely(keeper.free_pages[FREE_DIRTY] <= RELAXED_LOAD(purge_alarm_pages))
+        || purge_is_within_live_budget();
+}
 /* Gives back what goes beyond the budget, and learns from the last time. */
 void purge_beyond_budget(void);
 /* Gives back half of the dirty pages that were not needed at any moment since the last call. Returns

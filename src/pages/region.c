@@ -74,6 +74,18 @@ uint32_t page_at_beyond_first(const void *address)
     return 0;
 }
 
+uint32_t open_page_at_beyond_first(const void *address)
+{
+    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 1; i < count; i++) {
+        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
+        if (offset >> plain.page_shift < RELAXED_LOAD(plain.region[i].open_pages))
+            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
+    }
+    return 0;
+}
+
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
 
 /* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is about
@@ -198,7 +210,8 @@ struct page_span plain_grow(size_t pages)
             return (struct page_span){ 0, 0 };
     }
     span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
-    RELAXED_STORE(region->open_pages, region->open_pages + (uint32_t)step);
+    /* Partner: open_page_at, which reads records of open pages. */
+    __atomic_store_n(&region->open_pages, region->open_pages + (uint32_t)step, __ATOMIC_RELEASE);
     plain.open_bytes += step << plain.page_shift;
     return span;
 }

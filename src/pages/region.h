@@ -80,15 +80,17 @@ INLINE uint32_t page_at(const void *address)
     return page_at_beyond_first(address);
 }
 
-/* Has the page been opened? Its record can be read only then. */
-INLINE bool page_is_open(uint32_t page)
-{
-    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+/* The same for addresses in open pages, whose records can be read; 0 for all others. */
+uint32_t open_page_at_beyond_first(const void *address);
 
-    for (uint32_t i = 0; i < count; i++)
-        if (page - plain.region[i].first_page < RELAXED_LOAD(plain.region[i].open_pages))
-            return true;
-    return false;
+INLINE uint32_t open_page_at(const void *address)
+{
+    size_t open_pages = __atomic_load_n(&plain.region[0].open_pages, __ATOMIC_ACQUIRE);
+    size_t offset = (uintptr_t)address - (uintptr_t)plain.region[0].base;
+
+    if (likely(offset >> plain.page_shift < open_pages))
+        return 1 + (uint32_t)(offset >> plain.page_shift);
+    return open_page_at_beyond_first(address);
 }
 
 /* `page` is a page of some region. */
