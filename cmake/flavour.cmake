@@ -72,8 +72,7 @@ function(prairie_library suffix folder)
     add_library(prairie_static${suffix} STATIC $<TARGET_OBJECTS:${object}>)
     # nodelete: threads that still run keep our thread-end hook after a dlclose.
     target_link_options(prairie_shared${suffix} PRIVATE ${flags}
-                        LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:-z,noseparate-code
-                        LINKER:--as-needed)
+                        LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:--as-needed)
     if(arg_SANITIZE STREQUAL "none")
         target_link_options(prairie_shared${suffix} PRIVATE LINKER:-z,defs)
     endif()

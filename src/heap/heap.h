@@ -40,6 +40,12 @@ void large_put(uint32_t page);
 void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);
 
+/* May a block of this many bytes be what realloc made of a small one for a size beyond the table? */
+INLINE bool is_resized_from(size_t size, size_t bytes)
+{
+    return size > TABLE_BYTES_MAX && size <= bytes && size > bytes - bytes / 4;
+}
+
 /* What a pointer is, for the doors that take one. */
 enum pointer_kind {
     POINTER_FOREIGN,

@@ -122,5 +122,6 @@ void misuse_check_size(const void *pointer, size_t size)
     usable = prairie_usable_size(pointer);
     wanted = size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
                                      : pages_for(size) << plain.page_shift;
-    if (usable != wanted) fatal_address("wrong size in sized delete", pointer);
+    if (usable != wanted && (size > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
+        fatal_address("wrong size in sized delete", pointer);
 }

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-enum { RESIZE_SLACK_FROM = 512 };
-
 static void *move_block(void *block, size_t old_bytes, size_t size)
 {
     void *moved = prairie_malloc(size);
@@ -17,17 +15,26 @@ static void *move_block(void *block, size_t old_bytes, size_t size)
     return moved;
 }
 
-/* What grows once will grow again: from where classes are an eighth apart a growing block skips one, so that it
- * is copied half as often. What shrinks by less than a quarter stays. */
+static size_t with_room(size_t size)
+{
+    size_t roomy = size + size / 8;
+
+    if (roomy > SMALL_BYTES_MAX) return size;
+    return is_resized_from(size, class_bytes[class_of_size(roomy)]) ? roomy : size;
+}
+
+/* What grows once will grow again: a growing block skips a class, so that it is copied half as often. What
+ * shrinks by less than a quarter stays. Only beyond the sizes for which a sized free believes the size. */
 static void *resize_small(void *block, unsigned class_index, size_t size)
 {
     size_t old_bytes = class_bytes[class_index];
 
-    if (size <= old_bytes && size > old_bytes - old_bytes / 4) return block;
-    if (size <= old_bytes && class_of_size(size) == class_index) return block;
-    if (size > old_bytes && size > RESIZE_SLACK_FROM && size <= SMALL_BYTES_MAX)
-        return move_block(block, old_bytes, size + size / 8);
-    return move_block(block, old_bytes, size);
+    if (size <= TABLE_BYTES_MAX || size > SMALL_BYTES_MAX) {
+        if (size <= TABLE_BYTES_MAX && class_of_size(size) == class_index) return block;
+        return move_block(block, old_bytes, size);
+    }
+    if (size > old_bytes) return move_block(block, old_bytes, with_room(size));
+    return is_resized_from(size, old_bytes) ? block : move_block(block, old_bytes, size);
 }
 
 static void *resize_other(void *block, size_t size)

@@ -36,9 +36,9 @@ static size_t purge_piece(size_t pages_min, size_t pages_max)
 
     lock_take(&keeper.lock);
     page = run_take_dirty(pages_min, pages_max);
-    pages = page_record(page)->run_pages;
     lock_give(&keeper.lock);
     if (page == 0) return 0;
+    pages = page_record(page)->run_pages; /* nobody else's meanwhile */
 
     gone = os_purge((struct os_range){ page_address(page), pages << plain.page_shift });
 
