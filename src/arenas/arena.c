@@ -14,6 +14,8 @@ void arenas_start(unsigned core_count)
 {
     unsigned wanted = option_arenas() != 0 ? option_arenas() : core_count;
 
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        require(slab_pages(class_index) <= STOCK_PAGES_MAX);
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
 }
 
@@ -24,6 +26,7 @@ static struct arena *make_arena(unsigned index)
     if (arena == NULL) return NULL;
     /* A page whose first access is a read costs one fault more. */
     for (size_t at = 0; at < sizeof *arena; at += page_bytes()) ((volatile char *)arena)[at] = 0;
+    ((volatile char *)arena)[sizeof *arena - 1] = 0;
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
     return arena;
@@ -104,7 +107,6 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     struct slab *slab;
     uint32_t page;
 
-    check(pages <= STOCK_PAGES_MAX);
     if (!may_grow && stock->count == 0 && run_lease_would_grow(pages)) return false;
     slab = take_record(shelf, class_index);
     if (slab == NULL) return false;

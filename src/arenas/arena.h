@@ -109,7 +109,8 @@ void depots_open(void);
 void arenas_clear(void);
 void arenas_close_empty(void);
 /* Drains half of the magazines that nobody took out of the depots since the last call, gives back as many
- * empty ones, and drops the slabs that are empty then. True: there were some. */
+ * empty ones, drops the slabs that are empty then, and returns half of the runs that nobody took from the
+ * stocks. True: there were some. */
 bool arenas_drain_unneeded(void);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);

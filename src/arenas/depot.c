@@ -233,7 +233,7 @@ static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
 
 bool arenas_drain_unneeded(void)
 {
-    unsigned drained = 0;
+    unsigned drained = 0, returned = 0;
 
     for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
@@ -241,7 +241,11 @@ bool arenas_drain_unneeded(void)
         if (arena == NULL) continue;
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             drained += drain_unneeded(arena, class_index);
+        lock_take(&arena->lock);
+        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+            returned += stock_return_unneeded(&arena->stock[pages]);
+        lock_give(&arena->lock);
     }
     if (drained > 0) arenas_close_empty();
-    return drained > 0;
+    return drained + returned > 0;
 }

@@ -17,19 +17,32 @@ uint32_t stock_take(struct stock *stock, size_t pages, bool ahead)
 {
     if (stock->count == 0 && ahead) lease_ahead(stock, pages);
     if (stock->count == 0) return run_lease(pages, 1, PAGE_USED).page;
-    return stock->page[--stock->count];
+    stock->count--;
+    if (stock->count < stock->low) stock->low = stock->count;
+    return stock->page[stock->count];
 }
 
-/* The younger half stays: it is warm. */
+/* Those that were put first: the others are warm. */
+static void return_oldest(struct stock *stock, uint32_t count)
+{
+    run_return_batch(stock->page, count);
+    stock->count -= count;
+    for (uint32_t i = 0; i < stock->count; i++) stock->page[i] = stock->page[i + count];
+}
+
 void stock_put(struct stock *stock, uint32_t page)
 {
-    if (stock->count == STOCK_RUNS_MAX) {
-        run_return_batch(stock->page, STOCK_RUNS_MAX / 2);
-        stock->count -= STOCK_RUNS_MAX / 2;
-        for (uint32_t i = 0; i < stock->count; i++)
-            stock->page[i] = stock->page[i + STOCK_RUNS_MAX / 2];
-    }
+    if (stock->count == STOCK_RUNS_MAX) return_oldest(stock, STOCK_RUNS_MAX / 2);
     stock->page[stock->count++] = page;
+}
+
+unsigned stock_return_unneeded(struct stock *stock)
+{
+    uint32_t unneeded = ((stock->low < stock->count ? stock->low : stock->count) + 1) / 2;
+
+    if (unneeded != 0) return_oldest(stock, unneeded);
+    stock->low = stock->count;
+    return unneeded;
 }
 
 void stock_clear(struct stock *stock)
@@ -43,6 +56,8 @@ void stock_check(const struct stock *stock, size_t pages)
     require(stock->count <= STOCK_RUNS_MAX);
     for (uint32_t i = 0; i < stock->count; i++) { /* T1 */
         const struct page *record = page_record(stock->page[i]);
-        require(record->state == PAGE_USED && record->run_pages == pages && record->class_at == 0);
+        require(record->state == PAGE_USED);
+        require(record->run_pages == pages);
+        require(record->class_at == 0);
     }
 }

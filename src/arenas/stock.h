@@ -16,6 +16,7 @@ enum { STOCK_RUNS_MAX = 8, STOCK_PAGES_MAX = 16 };
 
 struct stock {
     uint32_t count;
+    uint32_t low;                  /* the fewest since stock_return_unneeded was last called */
     uint32_t page[STOCK_RUNS_MAX]; /* first pages; the last one in is the first out */
 };
 
@@ -24,6 +25,8 @@ uint32_t stock_take(struct stock *stock, size_t pages, bool ahead);
 void stock_put(struct stock *stock, uint32_t page);
 /* Returns all of them. */
 void stock_clear(struct stock *stock);
+/* Returns half of those that were not taken at any moment since the last call. How many. */
+unsigned stock_return_unneeded(struct stock *stock);
 void stock_check(const struct stock *stock, size_t pages);
 
 #endif

@@ -92,11 +92,15 @@ static bool want_tidier(void)
 
     if (!RELAXED_LOAD(tidy.asked)) __atomic_store_n(&tidy.asked, true, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_SEQ_CST)) return true;
-    if (!lock_try(&tidy.lock)) return true; /* somebody else is at it */
-    runs = tidy.helper_runs || os_thread_start(helper_body);
-    RELAXED_STORE(tidy.helper_runs, runs);
+    lock_take(&tidy.lock);
+    runs = tidy.helper_runs;
+    RELAXED_STORE(tidy.helper_runs, true); /* ours to start, or running */
     lock_give(&tidy.lock);
-    return runs;
+    if (runs || os_thread_start(helper_body)) return true;
+    lock_take(&tidy.lock);
+    RELAXED_STORE(tidy.helper_runs, false);
+    lock_give(&tidy.lock);
+    return false;
 }
 
 /* ---- before growth ---- */
@@ -128,6 +132,8 @@ bool tidy_reclaim(void)
     arenas_clear();
     return true;
 }
+
+void tidy_before_refusal(void) { arenas_close_empty(); }
 
 /* ---- the door ---- */
 

@@ -5,8 +5,9 @@
  * depots stay closed until it grows again: a few cached blocks hold many slabs open.
  *
  * A program with threads gets a helper that looks twice a second: full magazines that nobody took from
- * the depots since its last look go back into their slabs, then half of the dirty pages that nobody
- * needed go back to the kernel. It ends when there is nothing left to do.
+ * the depots since its last look go back into their slabs, runs that nobody took from the stocks are returned,
+ * then half of the dirty pages that nobody needed go back to the kernel. It ends when there is nothing left
+ * to do and nobody has asked for it in ten seconds.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the kernel.
  * SPDX-License-Identifier: MIT
@@ -23,8 +24,8 @@ void tidy_thread_count(unsigned count);
  * caller, who is its only thread, should empty its magazines. */
 bool tidy_after_return(void);
 
-extern PRIVATE size_t
-    tidy_look_at_bytes; /* atomic: the size of the region that calls for reclaiming */
+/* The size of the region from which on reclaiming is worth a thought; atomic. */
+extern PRIVATE size_t tidy_look_at_bytes;
 
 /* Before the region opens further: cached blocks, scattered over slabs that are otherwise free, may hold more
  * memory than is wanted. Could emptying the depots be worth it, as of a moment ago? */
@@ -34,6 +35,9 @@ INLINE_READS_UNLOCKED bool tidy_could_reclaim(void)
 }
 /* Empties them when it is. True: the caller should empty its own magazines too. Called without a lock. */
 bool tidy_reclaim(void);
+
+/* Before memory is refused: gives back what arenas keep though nobody holds it. */
+void tidy_before_refusal(void);
 
 /* For fork and for walks. */
 void tidy_each_lock(void (*visit)(struct lock *lock));

@@ -1,7 +1,7 @@
 /* lock.h - a mutex of one word that sleeps in the kernel, and counts how often it had to.
  *
  * Three states after Drepper's futex paper: free, held, held with sleepers. Taking a free lock is one
- * compare-and-swap and giving it another; only a lock with sleepers costs a system call.
+ * compare-and-swap and giving it one subtraction; only a lock with sleepers costs a system call.
  * A contended taker spins for a short while first, unless the process has one core.
  *
  * A fork takes all locks and marks them: the forking thread passes through marked locks, because other

@@ -79,6 +79,7 @@ static void use_first(struct cache *cache, unsigned class_index)
     void **slots = first_slots_of(cache, class_index);
 
     cache->rack[class_index].capacity = (uint16_t)(full < first ? full : first);
+    cache->rack[class_index].pressure = 0;
     slots[0] = NULL; /* M1 */
     load_magazine(cache, class_index, slots, 0);
 }
@@ -263,6 +264,8 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     if (refill_once(cache, class_index, !tidy_could_reclaim())) return true;
     if (tidy_reclaim()) cache_drain_all(cache);
     if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+    if (refill_once(cache, class_index, true)) return true;
+    tidy_before_refusal();
     return refill_once(cache, class_index, true);
 }
 

@@ -42,7 +42,11 @@ void *large_take(size_t size, size_t align, bool zero)
     if (unlikely(tidy_could_reclaim()) && run_lease_would_grow(pages) && tidy_reclaim())
         thread_flush();
     run = run_lease(pages, align_pages, PAGE_LARGE);
-    if (unlikely(run.page == 0)) return NULL;
+    if (unlikely(run.page == 0)) {
+        tidy_before_refusal();
+        run = run_lease(pages, align_pages, PAGE_LARGE);
+        if (run.page == 0) return NULL;
+    }
     block = page_address(run.page);
     if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
     return block;

@@ -29,10 +29,10 @@
 
 enum page_state {
     PAGE_INSIDE, /* not a boundary; also: never opened */
-    PAGE_USED,   /* a slab's first page, and the last page of anything used */
-    PAGE_LARGE,  /* the first page of a large block */
-    PAGE_DIRTY,  /* free, with stale contents */
-    PAGE_CLEAN,  /* free, reads as zero */
+    PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
+    PAGE_LARGE, /* the first page of a large block */
+    PAGE_DIRTY, /* free, with stale contents */
+    PAGE_CLEAN, /* free, reads as zero */
 };
 
 struct page {

@@ -201,8 +201,8 @@ struct page_span plain_grow(size_t pages)
     region = region_with_room(pages);
     if (region == NULL) return (struct page_span){ 0, 0 };
 
-    /* The records of the first megabyte, and of the page after it, fit into one page of the map. */
-    if (plain.open_bytes == 0) step -= 2;
+    /* The records of the first opening, and of the page after it, fit into one page of the map. */
+    if (plain.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
     step = min_size(max_size(step, pages), room_of(region));
     if (!limit_allows(step << plain.page_shift) || !open_pages(region, step)) {
         step = pages;

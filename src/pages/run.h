@@ -9,7 +9,8 @@
  *
  * Exact sizes come first, so that small runs fit without a search. For larger ones the first set bit at
  * or above a size finds a bin whose every member fits; a few probes in the bin below look for one that
- * fits better. Dirty before clean; what was returned last before what was returned long ago.
+ * fits better. Dirty before clean; what was returned last before what was returned long ago, except that a
+ * merged run keeps the place of the part whose bin it stays in.
  *
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state

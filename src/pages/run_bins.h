@@ -1,7 +1,8 @@
 /* run_bins.h - how free runs are kept: lists of page numbers in bins, and tags at both ends of a run.
  *
- * Only for the files of the keeper, under its lock. Whoever makes a run free or takes a free one does it
- * through make_free, take_front and split_free, which hold R1, R2, K1, K2 and K3 between them.
+ * Only for the files of the keeper, under its lock. make_free and take_front hold R1, R2, K1, K2 and K3;
+ * split_free leaves two free neighbours, one of which its caller takes next. The shortest ways in run.c, and
+ * the closing of the region's end, do the same by hand.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_RUN_BINS_H

@@ -3,6 +3,9 @@
  */
 #include "run_find.h"
 
+_Static_assert(PLAIN_BYTES_PER_REGION *REGION_BYTES_FIRST / (4 * KiB) < (size_t)15 << 26,
+               "the bin of the longest run that can be asked for is below BIN_COUNT");
+
 enum { ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
 
 size_t pages_to_alignment(uint32_t page, size_t align_pages)

@@ -38,8 +38,11 @@ uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
 
 void run_put_free(uint32_t page, enum page_state state)
 {
-    check(lock_is_mine(&keeper.lock));
-    keeper.in_flight[place_in_flight(page)] = 0;
+    unsigned place = place_in_flight(page);
+
+    check(lock_is_mine(&keeper.lock) && place < IN_FLIGHT_MAX);
+    if (unlikely(place == IN_FLIGHT_MAX)) return; /* a fork's child has put it back already */
+    keeper.in_flight[place] = 0;
     make_free(page, page_record(page)->run_pages, state);
 }
 

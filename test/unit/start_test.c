@@ -229,6 +229,34 @@ static void children_of_a_busy_program_work(void **state)
     prairie_check_all();
 }
 
+/* Another thread has taken pages out and is in the kernel with them when this one forks. */
+static void the_child_has_what_was_on_its_way(void **state)
+{
+    void *block = prairie_malloc(PURGE_KEEP_BYTES / 2);
+    int status, child;
+    uint32_t page;
+
+    (void)state;
+    prairie_free(memset(block, 1, PURGE_KEEP_BYTES / 2));
+    lock_take(&keeper.lock);
+    page = run_take_dirty(1, 1000);
+    lock_give(&keeper.lock);
+    assert_int_not_equal(page, 0);
+    child = fake_fork();
+    if (child == 0) {
+        prairie_check_all();
+        (void)prairie_purge();
+        prairie_check_all();
+        _exit(run_used_pages() == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    lock_take(&keeper.lock);
+    run_put_free(page, PAGE_DIRTY);
+    lock_give(&keeper.lock);
+    prairie_check_all();
+}
+
 /* ---- purge and walk ---- */
 
 static void purging_gives_all_free_memory_back(void **state)
@@ -280,4 +308,5 @@ UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_work
           UNIT_TEST(a_first_call_that_fails_is_made_again),
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
           UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
+          UNIT_TEST(the_child_has_what_was_on_its_way),
           UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))

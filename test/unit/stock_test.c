@@ -140,25 +140,52 @@ static void without_memory_there_is_none(void **state)
     assert_int_not_equal(take(true), 0);
 }
 
+/* What nobody took between two looks goes back by halves; what was taken for a moment stays. */
+static void what_nobody_took_goes_back_by_halves(void **state)
+{
+    (void)state;
+    start();
+    put(take(true));
+    (void)stock_return_unneeded(&stock);
+    for (unsigned left = stock.count; left > 0; left = stock.count) {
+        assert_int_equal(stock_return_unneeded(&stock), (left + 1) / 2);
+        check_runs();
+        assert_int_equal(stock.count, left - (left + 1) / 2);
+        assert_int_equal(run_used_pages(), stock.count * PAGES);
+    }
+    put(take(true));
+    (void)stock_return_unneeded(&stock);
+    while (stock.count > 0) (void)take(false);
+    put(take(false));
+    assert_int_equal(stock_return_unneeded(&stock), 0);
+}
+
 /* T1 */
-static void a_free_run(void) { run_return(stock.page[0]); }
-static void a_shorter_run(void) { run_trim(stock.page[0], PAGES - 1); }
-static void harm(void (*how)(void))
+static void (*harm)(struct page *record);
+static void free_it(struct page *record) { record->state = PAGE_DIRTY; }
+static void shorten_it(struct page *record) { record->run_pages--; }
+static void make_it_a_slab(struct page *record) { record->class_at = 2; }
+static void leave_it(struct page *record) { (void)record; }
+
+static void harm_and_walk(void)
 {
     start();
-    stock_put(&stock, run_lease(PAGES, 1, PAGE_LARGE).page);
-    how();
-    lock_take(&keeper.lock);
+    stock_put(&stock, run_lease(PAGES, 1, PAGE_USED).page);
+    harm(page_record(stock.page[0]));
     stock_check(&stock, PAGES);
-    lock_give(&keeper.lock);
 }
-static void keeps_a_free_run(void) { harm(a_free_run); }
-static void keeps_a_shorter_run(void) { harm(a_shorter_run); }
+
 static void the_walker_knows_a_wrong_run(void **state)
 {
     (void)state;
-    expect_abort(keeps_a_free_run, "prairie: ");
-    expect_abort(keeps_a_shorter_run, "prairie: ");
+    harm = leave_it;
+    expect_survival(harm_and_walk);
+    harm = free_it;
+    expect_abort(harm_and_walk, "prairie: broken invariant: record->state");
+    harm = shorten_it;
+    expect_abort(harm_and_walk, "prairie: broken invariant: record->run_pages");
+    harm = make_it_a_slab;
+    expect_abort(harm_and_walk, "prairie: broken invariant: record->class_at");
 }
 
 UNIT_MAIN(UNIT_TEST(one_at_a_time_unless_told_otherwise),
@@ -166,4 +193,4 @@ UNIT_MAIN(UNIT_TEST(one_at_a_time_unless_told_otherwise),
           UNIT_TEST(what_was_put_last_is_taken_first),
           UNIT_TEST(a_full_stock_returns_its_older_half), UNIT_TEST(clearing_returns_all),
           UNIT_TEST(growth_is_for_the_wanted_run_only), UNIT_TEST(without_memory_there_is_none),
-          UNIT_TEST(the_walker_knows_a_wrong_run))
+          UNIT_TEST(what_nobody_took_goes_back_by_halves), UNIT_TEST(the_walker_knows_a_wrong_run))

@@ -61,9 +61,10 @@ static void fill_depot(unsigned class_index)
 
     fill_all(0, class_index, full, magazine_capacity(class_index));
     lock_take(&arenas[0]->lock);
-    (void)depot_trade_full(arenas[0], class_index, full, &drain);
+    full = depot_trade_full(arenas[0], class_index, full, &drain);
     lock_give(&arenas[0]->lock);
     assert_false(drain);
+    meta_give(full, magazine_bytes(magazine_capacity(class_index)));
 }
 
 static void a_program_that_shrank_empties_its_depots(void **state)
@@ -166,6 +167,20 @@ static void the_helper_empties_the_depots(void **state)
     assert_int_equal(run_used_pages(), 0);
 }
 
+/* An empty magazine into the depot, for a full one. */
+static unsigned give_empty(unsigned class_index)
+{
+    void **empty = meta_take(magazine_bytes(magazine_capacity(class_index)));
+
+    fill_depot(class_index);
+    lock_take(&arenas[0]->lock);
+    empty = depot_take_full(arenas[0], class_index, empty);
+    lock_give(&arenas[0]->lock);
+    arenas_drain(class_index, empty + 1, magazine_capacity(class_index));
+    meta_give(empty, magazine_bytes(magazine_capacity(class_index)));
+    return arenas[0]->shelf[class_index].depot.empty_count;
+}
+
 /* The rest of a magazine that small ones were filled from, and the empty ones that were traded. */
 static void the_helper_empties_what_was_opened(void **state)
 {
@@ -181,6 +196,7 @@ static void the_helper_empties_what_was_opened(void **state)
     lock_take(&arenas[0]->lock);
     assert_int_equal(depot_take_some(arenas[0], 5, slots, 1), 1);
     lock_give(&arenas[0]->lock);
+    assert_int_equal(give_empty(5), 1);
     arenas_drain(5, slots + 1, 1);
     assert_non_null(depot->opened);
     breathe(burst_pages());
@@ -209,6 +225,36 @@ static void the_helper_stays_while_it_is_asked(void **state)
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
     assert_true(want_tidier());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
+}
+
+/* Asked between its last look and its end, which looks once more. */
+static void the_helper_does_not_end_unheard(void **state)
+{
+    (void)state;
+    start_threads(2);
+    tidy.helper_runs = true;
+    tidy.asked = true;
+    assert_false(helper_may_end());
+    assert_true(tidy.helper_runs);
+    tidy.asked = false;
+    assert_true(helper_may_end());
+    assert_false(tidy.helper_runs);
+}
+
+/* Runs that slabs left behind count as used until the helper returns them. */
+static void the_helper_empties_the_stocks(void **state)
+{
+    (void)state;
+    start_threads(2);
+    lock_take(&arenas[0]->lock);
+    for (unsigned i = 0; i < STOCK_RUNS_MAX; i++)
+        stock_put(&arenas[0]->stock[4], run_lease(4, 1, PAGE_USED).page);
+    lock_give(&arenas[0]->lock);
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_int_equal(arenas[0]->stock[4].count, 0);
+    assert_int_equal(run_used_pages(), 0);
 }
 
 static void a_helper_that_ended_starts_again(void **state)
@@ -419,17 +465,20 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(
-    UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-    UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_program_that_shrank_empties_its_depots),
-    UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
-    UNIT_TEST(the_helper_gives_back_what_nobody_needs), UNIT_TEST(the_helper_leaves_what_is_needed),
-    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
-    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(a_helper_that_ended_starts_again),
-    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
-    UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
-    UNIT_TEST(sparse_slabs_are_reclaimed_before_growth), UNIT_TEST(dense_slabs_are_left_alone),
-    UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
-    UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
+UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
+          UNIT_TEST(the_only_thread_purges_at_once),
+          UNIT_TEST(a_program_that_shrank_empties_its_depots),
+          UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
+          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
+          UNIT_TEST(the_helper_empties_what_was_opened),
+          UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
+          UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
+          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
+          UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
+          UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
+          UNIT_TEST(dense_slabs_are_left_alone),
+          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
