@@ -50,7 +50,7 @@ queries)
     done
     ;;
 esac
-sleep 0.05                       # the server has to notice that the last session is over
+sleep 0.05                       # the server has to notice that the last connection is over
 after=$(cpu_ticks)
 [ -z "${PRAIRIE_FIGURES:-}" ] ||
     echo "cpu $(((after - before) * 100 / $(getconf CLK_TCK))) cs" >>"$PRAIRIE_FIGURES"
