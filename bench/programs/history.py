@@ -19,7 +19,8 @@ def main():
     for number in range(max(10, COMMITS * per_cent // 100)):
         changed = range(len(paths)) if number == 0 else source.sample(range(len(paths)), 4)
         message = f"take {number}: {source.choice(words)}"
-        out.write(f"commit refs/heads/main\ncommitter C <c@example.org> {1120000000 + number} +0000\n"
+        out.write(f"commit refs/heads/main\n"
+                  f"committer C <c@example.org> {1120000000 + number} +0000\n"
                   f"data {len(message)}\n{message}\n")
         for place in changed:
             lines = texts[place]

@@ -38,7 +38,8 @@ until sql 'SELECT 1' >/dev/null 2>&1; do
     [ $tries -lt 300 ] || die "the server does not answer"
     sleep 0.02
 done
-[ "$library" = none ] || grep -qF "$library" "/proc/$server/maps" || die "$library does not serve it"
+[ "$library" = none ] || grep -qF "$library" "/proc/$server/maps" ||
+    die "$library does not serve the server"
 
 before=$(cpu_ticks)
 case $mode in

@@ -47,14 +47,15 @@ before=$(cpu)
 case $mode in
 mix)
     fill commands
-    load -n "$(scaled 700000)" -r 20000 -c 20 -P 16 -d 120 -t set,get
-    load -n "$(scaled 60000)" -r 20000 -c 20 -P 16 -d 40 -t lpush,lrange_100
+    keys=$((20000 * per_cent / 100))
+    load -n "$(scaled 700000)" -r $keys -c 20 -P 16 -d 120 -t set,get
+    load -n "$(scaled 60000)" -r $keys -c 20 -P 16 -d 40 -t lpush,lrange_100
     ;;
 large)
     for bytes in 3000 700000 25000 140000 8000 300000 60000; do
         # Many rounds of each key: that one is left out is less likely than 1 to 10^9.
         load -n 1800 -r 60 -c 4 -d $bytes -t set
-        load -n "$(scaled 2000)" -r 60 -c 4 -d $bytes -t get
+        load -n "$(scaled 5000)" -r 60 -c 4 -d $bytes -t get
     done
     ;;
 delete|kept)

@@ -5,7 +5,7 @@ import random
 import sys
 from pathlib import Path
 
-KEYS_MIX = 20_000        # as many as redis-benchmark draws from, whatever the scale
+KEYS_MIX = 20_000        # as many as redis-benchmark draws from
 KEYS = 220_000           # of the deletion, at 100 per cent
 KEPT_ONE_IN = 8
 
@@ -21,11 +21,11 @@ def write(path, commands):
         file.writelines(commands)
 
 
-def mix(folder):
-    """All of redis-benchmark's keys with its values: the data do not depend on its chance."""
+def mix(folder, per_cent):
+    """All of redis-benchmark's keys. It draws 35 times as many, so each gets its value."""
     value = b"x" * 120
     write(folder / "commands",
-          (encoded(b"SET", b"key:%012d" % number, value) for number in range(KEYS_MIX)))
+          (encoded(b"SET", b"key:%012d" % number, value) for number in range(KEYS_MIX * per_cent // 100)))
 
 
 def delete(folder, per_cent):
@@ -55,7 +55,7 @@ def delete(folder, per_cent):
 def main():
     kind, per_cent, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     if kind == "mix":
-        mix(folder)
+        mix(folder, per_cent)
     else:
         delete(folder, per_cent)
 

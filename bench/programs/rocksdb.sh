@@ -12,9 +12,10 @@ bench() {
     db_bench --db="$folder/database" --seed=20120501 --value_size=200 --compression_type=lz4 \
         --verify_checksum=1 --write_buffer_size=4000000 --disable_wal=1 "$@" \
         >"$folder/output" 2>/dev/null
-    tr '\r' '\n' <"$folder/output" | sed -n 's/^\(.*[a-z]\) *: .*\((.* found)\).*/\1 \2/p' >"$folder/found"
-    [ -s "$folder/found" ] || { tail -n 1 "$folder/output" >&2; exit 1; }
-    sed 's/ops\/sec.*(/(/' "$folder/found"
+    found=$(sed -n 's/.*[^a-z]\([a-z]*\) *: .*(\(.* found\)).*/\1 \2/p
+                    s/^\([a-z]*\) *: .*(\(.* found\)).*/\1 \2/p' "$folder/output")
+    [ -n "$found" ] || { tail -n 1 "$folder/output" >&2; exit 1; }
+    echo "$found"
 }
 case $mode in
 write)
@@ -24,7 +25,7 @@ write)
 setup) bench --num=120000 --benchmarks=fillrandom,compact,readrandom --reads=1000 ;;
 read)
     bench --num=120000 --use_existing_db=1 --readonly=1 --cache_size=1500000 --threads=2 \
-        --benchmarks=readrandom,seekrandom,multireadrandom --reads="$(scaled 90000)" --seek_nexts=5 \
-        --batch_size=20
+        --benchmarks=readrandom,seekrandom,multireadrandom --reads="$(scaled 90000)" \
+        --seek_nexts=5 --batch_size=20
     ;;
 esac

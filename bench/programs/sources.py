@@ -7,8 +7,8 @@ from pathlib import Path
 RECORDS = 3          # of the large file, at 100 per cent
 FILES = 4            # of the tree, at 100 per cent
 
-HEADERS = """algorithm array chrono deque functional iostream map memory numeric optional set sstream
-string tuple unordered_map utility variant vector""".split()
+HEADERS = """algorithm array chrono deque functional iostream map memory numeric optional set
+sstream string tuple unordered_map utility variant vector""".split()
 
 # Every number instantiates the templates anew.
 RECORD = """

@@ -33,7 +33,8 @@ my @top = (sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count)[ 0 .. 9 
 print "$_ $count{$_}\n" for @top;
 my $groups = Digest::MD5->new;
 for my $first (sort keys %group) {
-    my @sorted = sort { $a->{key} cmp $b->{key} || $a->{number} <=> $b->{number} } @{ $group{$first} };
+    my @sorted = sort { $a->{key} cmp $b->{key} || $a->{number} <=> $b->{number} }
+        @{ $group{$first} };
     $groups->add(join '|', map { join ',', $_->{key}, reverse @{ $_->{words} } } @sorted);
 }
 print 'groups ', $groups->hexdigest, ', recent ', md5_hex(join "\n", @recent), "\n";
