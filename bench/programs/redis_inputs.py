@@ -22,10 +22,11 @@ def write(path, commands):
 
 
 def mix(folder, per_cent):
-    """All of redis-benchmark's keys. It draws 35 times as many, so each gets its value."""
+    """All keys of redis-benchmark, which draws 35 times as many: each gets its value."""
     value = b"x" * 120
     write(folder / "commands",
-          (encoded(b"SET", b"key:%012d" % number, value) for number in range(KEYS_MIX * per_cent // 100)))
+          (encoded(b"SET", b"key:%012d" % number, value)
+           for number in range(KEYS_MIX * per_cent // 100)))
 
 
 def delete(folder, per_cent):
