@@ -11,6 +11,8 @@
 #ifndef PRAIRIE_BENCH_MICRO_H
 #define PRAIRIE_BENCH_MICRO_H
 
+#include "../random.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,24 +47,6 @@ void bench_lap(void);
 /* Ends the program when an allocation under test failed: a figure with failures in it means
  * nothing. */
 void *bench_need(void *block);
-
-/* The random numbers of the patterns: xorshift64*, fixed start, the same stream under every
- * allocator. */
-static inline uint64_t random_next(uint64_t *state)
-{
-    uint64_t x = *state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    *state = x;
-    return x * 0x2545F4914F6CDD1Dull;
-}
-
-/* Uniform in 0..bound-1 for bound < 2^32, by multiplication instead of division. */
-static inline uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    return (uint32_t)(((random_next(state) >> 32) * bound) >> 32);
-}
 
 /* The mixed sizes of the small patterns: 16..511 bytes, each of the five doublings equally likely
  * and uniform inside it (mean 149 bytes, median 96): small sizes are the common ones in programs.

@@ -8,6 +8,8 @@
 #ifndef PRAIRIE_BENCH_WORKLOAD_H
 #define PRAIRIE_BENCH_WORKLOAD_H
 
+#include "../random.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,17 +90,6 @@ static inline uint64_t scaled(const struct job *job, uint64_t full)
     return count > 0 ? count : 1;
 }
 
-/* The random numbers of all workloads: xorshift64*, the same stream under every allocator. */
-static inline uint64_t random_next(uint64_t *state)
-{
-    uint64_t x = *state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    *state = x;
-    return x * 0x2545F4914F6CDD1Dull;
-}
-
 /* A stream of its own for each (seed, number). */
 static inline uint64_t random_start(uint64_t seed, uint64_t number)
 {
@@ -108,12 +99,6 @@ static inline uint64_t random_start(uint64_t seed, uint64_t number)
     x *= 0xBF58476D1CE4E5B9ull;
     x ^= x >> 29;
     return x | 1;
-}
-
-/* Uniform in 0..bound-1 for bound < 2^32, by multiplication instead of division. */
-static inline uint32_t random_below(uint64_t *state, uint32_t bound)
-{
-    return (uint32_t)(((random_next(state) >> 32) * bound) >> 32);
 }
 
 static inline uint64_t random_between(uint64_t *state, uint64_t least, uint64_t most)
