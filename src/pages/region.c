@@ -62,28 +62,35 @@ static bool reserve_all(struct layout layout)
     return true;
 }
 
-uint32_t page_at_beyond_first(const void *address)
+/* The region that holds the address, of those after the first; NULL: none does. */
+static const struct region *region_beyond_first(const void *address)
 {
     uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
 
-    for (uint32_t i = 1; i < count; i++) {
-        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
-        if (offset < plain.region[i].bytes)
-            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
-    }
-    return 0;
+    for (uint32_t i = 1; i < count; i++)
+        if ((uintptr_t)address - (uintptr_t)plain.region[i].base < plain.region[i].bytes)
+            return &plain.region[i];
+    return NULL;
+}
+
+static uint32_t pages_into(const struct region *region, const void *address)
+{
+    return (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> plain.page_shift);
+}
+
+uint32_t page_at_beyond_first(const void *address)
+{
+    const struct region *region = region_beyond_first(address);
+
+    return region != NULL ? region->first_page + pages_into(region, address) : 0;
 }
 
 uint32_t open_page_at_beyond_first(const void *address)
 {
-    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+    const struct region *region = region_beyond_first(address);
 
-    for (uint32_t i = 1; i < count; i++) {
-        size_t offset = (uintptr_t)address - (uintptr_t)plain.region[i].base;
-        if (offset >> plain.page_shift < RELAXED_LOAD(plain.region[i].open_pages))
-            return plain.region[i].first_page + (uint32_t)(offset >> plain.page_shift);
-    }
-    return 0;
+    if (region == NULL || pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
+    return region->first_page + pages_into(region, address);
 }
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
