@@ -24,6 +24,7 @@
 #include "os/linux_thread.c"
 #endif
 #include "pages/meta.c"
+#include "pages/huge.c"
 #include "pages/page_map.c"
 #include "pages/region.c"
 #include "pages/run_find.c"

@@ -137,10 +137,17 @@ void tidy_before_refusal(void) { arenas_close_empty(); }
 
 /* ---- the door ---- */
 
+/* A program of one thread gets no second one; one whose threads have ended may still have a helper. */
+static bool may_purge_later(void)
+{
+    if (!option_helper_thread()) return false;
+    return RELAXED_LOAD(tidy.threads) > 1 || RELAXED_LOAD(tidy.helper_runs);
+}
+
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
-    if (RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread() && want_tidier()) return false;
+    if (may_purge_later() && want_tidier()) return false;
     return tidy_at_once();
 }
 

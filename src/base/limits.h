@@ -14,6 +14,10 @@
 #define ARENA_COUNT_MAX 256u
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
+#define HUGE_PAGE_BYTES (2 * MiB)
+#define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
+#define PURGE_USED_SHARE 8u  /* and of what is in use */
+#define HUGE_SHORT_SHARE 8u  /* of what is in use may go back in pieces shorter than a huge page */
 
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u
@@ -36,6 +40,8 @@
 #define REMAP_SHARE_BYTES (64 * MiB)
 #define CLEAR_BYTES_MAX (128 * KiB)
 #define RECLAIM_BYTES_MIN (128 * KiB)
+#define HUGE_FROM_BYTES (1 * MiB)
+#define HUGE_REGION_BYTES_MIN (8 * MiB)
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
@@ -58,7 +64,9 @@
 #define REMAP_COUNT_MIN ((size_t)4)  /* so many times, */
 #define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap */
 #define CLEAR_BYTES_MAX (32 * MiB) /* calloc clears stale pages up to here, beyond it purges them */
-#define RECLAIM_BYTES_MIN (1 * MiB) /* free memory in slabs worth emptying caches for */
+#define RECLAIM_BYTES_MIN (1 * MiB)     /* free memory in slabs worth emptying caches for */
+#define HUGE_FROM_BYTES (4 * MiB)       /* open, from where on huge pages are wanted */
+#define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
 #define AUDIT_PERIOD 4096u
 #endif
 

@@ -3,12 +3,15 @@
  */
 #include "purge.h"
 
+#include "huge.h"
+
 enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
 
 struct purge_stats purge_stats;
 size_t purge_alarm_pages;
 
 static struct {
+    size_t peak_pages;          /* atomic: the most pages in use, of late */
     size_t bonus_pages;         /* under the run lock: what regrets added to the budget */
     size_t last_pages;          /* under the run lock: given back lately, beyond the budget */
     uint64_t last_ms;           /* under the run lock: when */
@@ -21,9 +24,19 @@ static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 /* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
 static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
-INLINE size_t budget_pages(void)
+/* What may stay without regrets: a share of the most that was in use of late, and of what is in use. */
+INLINE size_t share_pages(void)
 {
-    return pages_in(PURGE_KEEP_BYTES) + run_used_pages() / 64 + purge.bonus_pages;
+    return max_size(pages_in(PURGE_KEEP_BYTES), RELAXED_LOAD(purge.peak_pages) / PURGE_PEAK_SHARE)
+         + run_used_pages() / PURGE_USED_SHARE;
+}
+
+/* The pages in use, and those that were a moment ago. A race with another thread loses one such look. */
+static READS_UNLOCKED void note_peak(void)
+{
+    size_t pages = run_used_pages() + keeper.free_pages[FREE_DIRTY];
+
+    if (pages > RELAXED_LOAD(purge.peak_pages)) RELAXED_STORE(purge.peak_pages, pages);
 }
 
 /* Gives one piece back. Takes the run lock and gives it while the kernel works. Returns pages; 0: there is
@@ -36,6 +49,7 @@ static size_t purge_piece(size_t pages_min, size_t pages_max)
 
     lock_take(&keeper.lock);
     page = run_take_dirty(pages_min, pages_max);
+    if (page != 0) huge_before_purge(page_record(page)->run_pages);
     lock_give(&keeper.lock);
     if (page == 0) return 0;
     pages = page_record(page)->run_pages; /* nobody else's meanwhile */
@@ -55,23 +69,34 @@ static size_t purge_pieces(size_t wanted, size_t piece_min)
     size_t piece_max = max_size(pages_in(32 * MiB), 1);
     size_t purged = 0;
 
-    while (purged < wanted) {
-        size_t part =
-            purge_piece(piece_min, min_size(max_size(wanted - purged, piece_min), piece_max));
+    while (wanted - purged >= piece_min) {
+        size_t part = purge_piece(piece_min, min_size(wanted - purged, piece_max));
         if (part == 0) break;
         purged += part;
     }
     return purged;
 }
 
-static size_t purge_pages(size_t wanted)
+/* What is as long as a huge page. */
+static size_t purge_longest(size_t wanted)
+{
+    return purge_pieces(wanted, max_size(huge_pages_each(), long_piece_pages()));
+}
+
+/* What is long, then everything. */
+static size_t purge_shorter(size_t wanted)
 {
     size_t purged = purge_pieces(wanted, long_piece_pages());
 
-    return purged < wanted ? purged + purge_pieces(wanted - purged, 1) : purged;
+    return purged + purge_pieces(wanted - purged, 1);
 }
 
-size_t purge_all(void) { return purge_pages(SIZE_MAX) << plain.page_shift; }
+size_t purge_all(void)
+{
+    size_t purged = purge_longest(SIZE_MAX);
+
+    return (purged + purge_shorter(SIZE_MAX)) << plain.page_shift;
+}
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in again
  * soon? Under the run lock. */
@@ -81,6 +106,8 @@ static void learn(uint64_t now)
 
     if (purge.last_pages == 0) return;
     if (now >= purge.last_ms + REGRET_MS) {
+        purge.peak_pages -= purge.peak_pages / 4;
+        note_peak();
         purge.regrets_running = 0;
         purge.bonus_pages -= purge.bonus_pages / 4;
         purge.last_pages = 0;
@@ -94,18 +121,23 @@ static void learn(uint64_t now)
 void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
-    size_t excess, budget, purged;
+    size_t excess, share, budget, purged;
 
     lock_take(&keeper.lock);
     learn(now);
-    budget = budget_pages();
+    share = share_pages();
+    budget = share + purge.bonus_pages;
     excess = keeper.free_pages[FREE_DIRTY] > budget ? keeper.free_pages[FREE_DIRTY] - budget : 0;
     lock_give(&keeper.lock);
     if (excess == 0) return;
 
-    purged = purge_pages(excess);
+    /* Huge pages are not broken for little. */
+    purged = purge_longest(excess);
+    if (excess - purged > (huge.wanted ? share : 0)) purged += purge_shorter(excess - purged);
 
     lock_take(&keeper.lock);
+    if (excess - purged <= share) /* left on purpose: not to be looked at again at once */
+        RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + share / 4);
     if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
     purge.last_pages += purged;
     purge.last_ms = now;
@@ -121,22 +153,26 @@ void purge_watch_unneeded(void)
 
 size_t purge_unneeded(void)
 {
-    size_t unneeded;
+    size_t unneeded, wanted, purged;
 
     lock_take(&keeper.lock);
     unneeded = keeper.dirty_low;
     lock_give(&keeper.lock);
-    if (unneeded >= long_piece_pages()) unneeded = purge_pages((unneeded + 1) / 2);
-    else unneeded = 0;
+    wanted = unneeded >= long_piece_pages() ? (unneeded + 1) / 2 : 0;
+    purged = purge_longest(wanted);
+    purged += purge_shorter(wanted - purged);
     purge_watch_unneeded();
-    return unneeded;
+    return purged;
 }
 
 READS_UNLOCKED bool purge_is_within_live_budget(void)
 {
-    size_t most = budget_pages() + pages_in(PURGE_KEEP_BYTES) / 2;
+    size_t share, most;
 
+    note_peak();
+    share = share_pages();
+    most = share + share / 2 + purge.bonus_pages;
     /* The least that it will be: memory in use only adds to it. */
-    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / 64);
+    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / PURGE_USED_SHARE * 3 / 2);
     return keeper.free_pages[FREE_DIRTY] <= most;
 }

@@ -7,6 +7,7 @@
  */
 #include "region.h"
 
+#include "huge.h"
 #include "meta.h"
 #include "page_map.h"
 
@@ -36,7 +37,8 @@ static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
 
     return (struct layout){
         .meta_bytes = whole_pages(max_size(plain_bytes / (META_SHARE / 2), 512 * KiB)),
-        .map_bytes = whole_pages(map_records * sizeof(struct page)),
+        .map_bytes = round_up(map_records * sizeof(struct page),
+                              region_bytes >= HUGE_REGION_BYTES_MIN ? HUGE_PAGE_BYTES : 64 * KiB),
         .region_bytes = whole_pages(region_bytes),
     };
 }
@@ -52,7 +54,7 @@ static bool reserve_all(struct layout layout)
     page_map = (struct page *)(all.base + layout.meta_bytes);
     map_open_end = all.base + layout.meta_bytes;
     map_end = map_open_end + layout.map_bytes;
-    os_refuse_huge_pages((struct os_range){ all.base, layout.meta_bytes + layout.map_bytes });
+    os_refuse_huge_pages(all);
 
     plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
     plain.reserved_bytes = total;
@@ -197,20 +199,31 @@ static struct region *region_with_room(size_t pages)
     return add_region(pages);
 }
 
+/* How many pages to open when so many are wanted: ahead of need, and up to the end of a huge page. */
+static size_t opening_step(const struct region *region, size_t pages)
+{
+    size_t step =
+        max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
+
+    /* The records of the first opening, and of the page after it, fit into one page of the map. */
+    if (plain.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
+    step = max_size(step, pages);
+    huge_before_growth(plain.open_bytes + (step << plain.page_shift));
+    step = round_up(region->open_pages + step, huge_pages_each()) - region->open_pages;
+    return min_size(step, room_of(region));
+}
+
 struct page_span plain_grow(size_t pages)
 {
     struct region *region;
-    size_t step =
-        max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
+    size_t step;
     struct page_span span;
 
     if (pages > plain.page_count_max) return (struct page_span){ 0, 0 };
     region = region_with_room(pages);
     if (region == NULL) return (struct page_span){ 0, 0 };
 
-    /* The records of the first opening, and of the page after it, fit into one page of the map. */
-    if (plain.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
-    step = min_size(max_size(step, pages), room_of(region));
+    step = opening_step(region, pages);
     if (!limit_allows(step << plain.page_shift) || !open_pages(region, step)) {
         step = pages;
         if (!limit_allows(step << plain.page_shift) || !open_pages(region, step))

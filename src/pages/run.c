@@ -3,11 +3,18 @@
  */
 #include "run.h"
 
+#include "huge.h"
 #include "run_bins.h"
 
 struct run_keeper keeper;
 
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
+
+INLINE void count_clean(size_t pages)
+{
+    keeper.clean_leased += pages;
+    huge_after_clean_lease(keeper.clean_leased);
+}
 
 /* ---- holes and growth ---- */
 
@@ -21,7 +28,7 @@ static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state st
         uint32_t next = page + (uint32_t)at;
         size_t part = min_size(page_record(next)->run_pages, pages - at);
 
-        if (page_record(next)->state == PAGE_CLEAN) keeper.clean_leased += part;
+        if (page_record(next)->state == PAGE_CLEAN) count_clean(part);
         else zero = false;
         take_front(next, part, PAGE_USED);
         page_record(next)->state = PAGE_INSIDE;
@@ -72,7 +79,7 @@ static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_s
     if (skip != 0) page = split_free(page, skip);
     run.page = page;
     run.zero = page_record(page)->state == PAGE_CLEAN;
-    if (run.zero) keeper.clean_leased += pages;
+    if (run.zero) count_clean(pages);
     take_front(page, pages, state);
     return run;
 }
@@ -160,7 +167,7 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enu
     if (likely(align_pages == 1 && pages <= plain.page_count_max)) run.page = run_find(pages);
     if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
     run.zero = page_record(run.page)->state == PAGE_CLEAN;
-    if (run.zero) keeper.clean_leased += pages;
+    if (run.zero) count_clean(pages);
     take_front(run.page, pages, state);
     count_lease(pages, state);
     return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
@@ -247,7 +254,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
         if (page == 0) {
             page = run_find(pages);
             if (page == 0) break;
-            if (page_record(page)->state == PAGE_CLEAN) keeper.clean_leased += pages;
+            if (page_record(page)->state == PAGE_CLEAN) count_clean(pages);
             take_front(page, pages, PAGE_USED);
         }
         count_lease(pages, PAGE_USED);

@@ -13,6 +13,21 @@ static unsigned place_in_flight(uint32_t page)
     return place;
 }
 
+/* The last so many pages of a run, to be taken off at the boundaries of huge pages, if it is long enough. */
+static struct page_span piece_of(uint32_t page, size_t pages_max)
+{
+    size_t length = page_record(page)->run_pages, unit = huge_pages_each();
+    size_t pages = min_size(length, pages_max);
+    size_t head, rest;
+
+    if (pages < 2 * unit)
+        return (struct page_span){ page + (uint32_t)(length - pages), (uint32_t)pages };
+    head = pages_to_alignment(page, unit);
+    rest = round_down(length - head, unit);
+    pages = min_size(rest, round_down(pages_max, unit));
+    return (struct page_span){ page + (uint32_t)(head + rest - pages), (uint32_t)pages };
+}
+
 /* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. */
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
 {
@@ -21,17 +36,17 @@ uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
     check(lock_is_mine(&keeper.lock));
     for (unsigned word = BIN_WORDS; word-- > 0 && place < IN_FLIGHT_MAX;) {
         uint64_t bits = keeper.bins.bitmap[word]; /* the dirty ones come first */
-        uint32_t page, length, pages;
+        struct page_span piece;
+        uint32_t page;
 
         if (bits == 0) continue;
         page = keeper.bins.head[word * 64 + highest_bit(bits)];
-        length = page_record(page)->run_pages;
-        if (length < min_pages) return 0;
-        pages = (uint32_t)min_size(length, max_pages);
-        if (pages < length) page = split_free(page, length - pages);
-        take_front(page, pages, PAGE_USED);
-        keeper.in_flight[place] = page;
-        return page;
+        if (page_record(page)->run_pages < min_pages) return 0;
+        piece = piece_of(page, max_pages);
+        if (piece.first != page) (void)split_free(page, piece.first - page);
+        take_front(piece.first, piece.count, PAGE_USED);
+        keeper.in_flight[place] = piece.first;
+        return piece.first;
     }
     return 0;
 }

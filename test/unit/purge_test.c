@@ -10,6 +10,19 @@ static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
 /* As many pages as make purging worth while, many times over. */
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
 
+/* Pages that are nothing but pages. */
+static void start_small(void)
+{
+    huge.policy = HUGE_NEVER;
+    start_pages();
+}
+
+/* What stays of a peak when nothing is in use any more. */
+static size_t kept_of(size_t peak_pages)
+{
+    return max_size(pages_of_bytes(PURGE_KEEP_BYTES), peak_pages / PURGE_PEAK_SHARE);
+}
+
 static void return_and_look(uint32_t page)
 {
     run_return(page);
@@ -31,7 +44,7 @@ static void breathe(size_t pages)
 static void what_the_budget_keeps_stays(void **state)
 {
     (void)state;
-    start_pages();
+    start_small();
     for (unsigned i = 0; i < 50; i++) breathe(pages_of_bytes(PURGE_KEEP_BYTES));
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
@@ -43,11 +56,11 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     uint32_t page;
 
     (void)state;
-    start_pages();
+    start_small();
     pages = burst_pages();
     breathe(pages);
     assert_true(fake_calls(FAKE_PURGE) > 0);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), kept_of(pages));
     assert_int_equal(purge_stats.purged_pages, pages - dirty_pages());
     assert_int_equal(purge_stats.calls, fake_calls(FAKE_PURGE));
     assert_int_equal(fake_purged_bytes(), bytes_of(purge_stats.purged_pages));
@@ -55,17 +68,54 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     assert_true(all_bytes_are(page_address(page), 0, bytes_of(pages - dirty_pages())));
 }
 
-/* What is in use entitles to a share of it: a 64th may lie free beside it. */
+/* What is in use entitles to a share of it that may lie free beside it. */
 static void the_budget_grows_with_what_is_used(void **state)
 {
     size_t pages;
 
     (void)state;
-    start_pages();
+    start_small();
     pages = burst_pages();
     (void)lease(pages * 4);
     breathe(pages);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES) + pages * 4 / 64);
+    assert_int_equal(dirty_pages(), kept_of(pages * 5) + pages * 4 / PURGE_USED_SHARE);
+}
+
+/* A peak of long ago entitles to nothing. */
+static void a_peak_is_forgotten(void **state)
+{
+    (void)state;
+    start_small();
+    breathe(16 * burst_pages());
+    assert_int_equal(dirty_pages(), kept_of(16 * burst_pages()));
+    for (unsigned i = 0; i < 20; i++) {
+        fake_clock_ms(10000);
+        breathe(burst_pages());
+    }
+    assert_in_range(dirty_pages(), kept_of(burst_pages()), kept_of(2 * burst_pages()));
+}
+
+/* Pieces shorter than a huge page stay as long as that does not double what is kept. */
+static void huge_pages_are_not_broken_for_little(void **state)
+{
+    enum { SHORT_RUNS = 400 };
+    static uint32_t page[SHORT_RUNS];
+    size_t piece, budget, most = 0;
+
+    (void)state;
+    start_pages();
+    piece = pages_of_bytes(64 * KiB);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    assert_true(huge.wanted);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) {
+        run_return(page[i]);
+        if (!purge_is_within_budget()) purge_beyond_budget();
+        budget = kept_of(SHORT_RUNS * (piece + 2)) + run_used_pages() / PURGE_USED_SHARE;
+        most = max_size(most, dirty_pages() * 100 / budget);
+    }
+    check_runs();
+    assert_in_range(most, 180, 250);
+    assert_true(fake_calls(FAKE_PURGE) > 0);
 }
 
 /* ---- one thread: regrets ---- */
@@ -76,7 +126,7 @@ static void a_program_that_breathes_pays_twice(void **state)
     uint64_t purged;
 
     (void)state;
-    start_pages();
+    start_small();
     for (unsigned i = 0; i < 3; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -99,7 +149,7 @@ static void many_blocks_that_breathe_pay_twice(void **state)
     uint64_t purged = 0;
 
     (void)state;
-    start_pages();
+    start_small();
     for (unsigned i = 0; i < 20; i++) {
         for (unsigned j = 0; j < BLOCKS; j++) page[j] = lease(burst_pages() / BLOCKS);
         for (unsigned j = 0; j < BLOCKS; j++) return_and_look(page[j]);
@@ -116,7 +166,7 @@ static void slow_breaths_are_not_regretted(void **state)
     uint64_t purged;
 
     (void)state;
-    start_pages();
+    start_small();
     for (unsigned i = 0; i < 10; i++) {
         purged = fake_purged_bytes();
         breathe(burst_pages());
@@ -132,7 +182,7 @@ static void a_larger_budget_does_not_last(void **state)
     size_t kept;
 
     (void)state;
-    start_pages();
+    start_small();
     for (unsigned i = 0; i < 6; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -154,19 +204,19 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     size_t pages;
 
     (void)state;
-    start_pages();
+    start_small();
     pages = burst_pages();
     fake_fail_kind(FAKE_PURGE, true);
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge_stats.purged_pages, 0);
-    assert_true(fake_calls(FAKE_PURGE) <= 2); /* no hammering */
+    assert_true(fake_calls(FAKE_PURGE) <= 3); /* no hammering */
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     fake_fail_kind(FAKE_PURGE, false);
     return_and_look(page);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), kept_of(pages));
 }
 
 /* A call costs more than a small piece is worth: long pieces go first, short ones if those do not
@@ -178,13 +228,13 @@ static void short_pieces_go_last(void **state)
     uint32_t page[SHORT_RUNS];
 
     (void)state;
-    start_pages();
+    start_small();
     piece = pages_of_bytes(64 * KiB) - 1;
-    budget = pages_of_bytes(PURGE_KEEP_BYTES);
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
     kept = SHORT_RUNS * piece;
     return_and_look(fenced(burst_pages()));
+    budget = kept_of(run_used_pages() + kept + burst_pages()) + run_used_pages() / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
         expect_run(page[i], piece, PAGE_DIRTY);
@@ -203,13 +253,14 @@ static void short_pieces_go_when_there_are_no_others(void **state)
     size_t budget, piece;
 
     (void)state;
-    start_pages();
+    start_small();
     piece = pages_of_bytes(64 * KiB) / 2;
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
-        budget = pages_of_bytes(PURGE_KEEP_BYTES) * 3 / 2 + run_used_pages() / 64;
+        budget = kept_of(SHORT_RUNS * (piece + 2)) + run_used_pages() / PURGE_USED_SHARE;
+        budget += budget / 2;
         assert_true(dirty_pages() <= budget);
     }
     check_runs();
@@ -224,11 +275,11 @@ static void look_for_locks(enum fake_call kind)
 static void large_purges_go_in_parts_without_the_lock(void **state)
 {
     (void)state;
-    start_pages();
+    start_small();
     fake_on_call(look_for_locks);
     breathe(pages_of_bytes(200 * MiB));
     assert_true(fake_calls(FAKE_PURGE) >= 200 / 32);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), kept_of(pages_of_bytes(200 * MiB)));
 }
 
 /* ---- what nobody needed ---- */
@@ -238,7 +289,7 @@ static void half_of_what_nobody_needed_goes(void **state)
     size_t dirty;
 
     (void)state;
-    start_pages();
+    start_small();
     run_return(lease(burst_pages()));
     dirty = dirty_pages();
     purge_watch_unneeded();
@@ -259,7 +310,7 @@ static void what_was_needed_meanwhile_stays(void **state)
     size_t part, dirty;
 
     (void)state;
-    start_pages();
+    start_small();
     run_return(lease(burst_pages()));
     part = burst_pages() / 4;
     purge_watch_unneeded();
@@ -275,7 +326,7 @@ static void what_was_needed_meanwhile_stays(void **state)
 static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
 {
     (void)state;
-    start_pages();
+    start_small();
     run_return(lease(burst_pages()));
     purge_watch_unneeded();
     fake_fail_kind(FAKE_PURGE, true);
@@ -285,7 +336,8 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_budget_goes_at_once),
-          UNIT_TEST(the_budget_grows_with_what_is_used),
+          UNIT_TEST(the_budget_grows_with_what_is_used), UNIT_TEST(a_peak_is_forgotten),
+          UNIT_TEST(huge_pages_are_not_broken_for_little),
           UNIT_TEST(a_program_that_breathes_pays_twice),
           UNIT_TEST(many_blocks_that_breathe_pay_twice), UNIT_TEST(slow_breaths_are_not_regretted),
           UNIT_TEST(a_larger_budget_does_not_last),

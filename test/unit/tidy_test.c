@@ -11,6 +11,7 @@ static size_t held_pages(void) { return run_used_pages() + dirty_pages(); }
 
 static void start_threads(unsigned count)
 {
+    huge.policy = HUGE_NEVER;
     start_arenas(2);
     tidy_thread_count(count);
 }
@@ -49,7 +50,7 @@ static void the_only_thread_purges_at_once(void **state)
     (void)state;
     start_threads(1);
     breathe(burst_pages());
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
 }
 
@@ -279,11 +280,27 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     fake_thread_allow(false);
     breathe(burst_pages());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);
     fake_thread_allow(true);
     fake_clock_ms(10000);
     breathe(burst_pages());
     assert_true(fake_thread_waits());
+}
+
+/* A program whose threads have ended but for one leaves the work to the helper that still runs. */
+static void a_helper_that_runs_serves_the_last_thread(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    tidy_thread_count(1);
+    breathe(2 * burst_pages());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_true(fake_thread_run());
+    assert_true(fake_calls(FAKE_PURGE) > 0);
+    breathe(burst_pages());
+    assert_false(fake_thread_waits());
 }
 
 static void the_helper_can_be_declined(void **state)
@@ -293,7 +310,7 @@ static void the_helper_can_be_declined(void **state)
     options_parse("helper_thread:false");
     breathe(burst_pages());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
-    assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);
 }
 
 static void the_helper_meets_a_kernel_that_refuses(void **state)
@@ -474,8 +491,9 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_helper_empties_what_was_opened),
           UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
           UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_helper_can_be_declined),
-          UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+          UNIT_TEST(a_helper_that_is_refused_is_not_needed),
+          UNIT_TEST(a_helper_that_runs_serves_the_last_thread),
+          UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
           UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
           UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),

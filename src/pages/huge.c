@@ -1,0 +1,52 @@
+/* huge.c - wishing for huge pages, and no longer.
+ * SPDX-License-Identifier: MIT
+ */
+#include "huge.h"
+
+#include "run.h"
+
+struct huge huge = { .again_at = UINT64_MAX };
+
+static struct os_range first_region(void)
+{
+    return (struct os_range){ plain.region[0].base, plain.region[0].bytes };
+}
+
+/* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
+static bool is_possible(void)
+{
+    return huge.policy != HUGE_NEVER && plain.region[0].bytes >= HUGE_REGION_BYTES_MIN
+        && page_bytes() == 4 * KiB;
+}
+
+static void want(void)
+{
+    huge.wanted = true;
+    huge.short_pages = 0;
+    huge.again_at = UINT64_MAX;
+    os_want_huge_pages(first_region());
+}
+
+void huge_before_growth(size_t open_bytes)
+{
+    if (huge.wanted || huge.again_at != UINT64_MAX || !is_possible()) return;
+    if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want();
+}
+
+void huge_want_again(void)
+{
+    huge.again_at = UINT64_MAX;
+    if (run_used_pages() >= HUGE_FROM_BYTES >> plain.page_shift) want();
+}
+
+void huge_before_purge(size_t pages)
+{
+    if (!huge.wanted || huge.policy == HUGE_ALWAYS || pages >= huge_pages_each()) return;
+    huge.short_pages += pages;
+    if (huge.short_pages < HUGE_FROM_BYTES >> plain.page_shift
+        || huge.short_pages < run_used_pages() / HUGE_SHORT_SHARE)
+        return;
+    huge.wanted = false;
+    huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
+    os_refuse_huge_pages(first_region());
+}

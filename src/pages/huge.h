@@ -1,0 +1,51 @@
+/* huge.h - when the heap is worth huge pages.
+ *
+ * A first touch inside a huge page costs less than half of one outside, and a heap in huge pages misses the
+ * translation caches less often; but a page of 2 MiB of which only a part is used costs memory. So the plain
+ * is refused huge pages while it is small, wants them once it has grown dense (it opens from one end, and
+ * what is touched next lies beside what is used), and is refused them again when pieces shorter than a huge
+ * page go back to the kernel, which would otherwise fill them up behind our back. It wants them again when
+ * it grows again.
+ *
+ * One wish covers the first region, open or not, so that there are no more mappings than without. Regions
+ * under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
+ * Everything here is under the run lock.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGES_HUGE_H
+#define PRAIRIE_PAGES_HUGE_H
+
+#include "region.h"
+
+enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
+
+struct huge {
+    enum huge_policy policy;
+    bool wanted;
+    size_t short_pages; /* given back in short pieces since they were wanted */
+    uint64_t
+        again_at; /* keeper.clean_leased at which a plain that was refused them wants them again */
+};
+
+extern PRIVATE struct huge huge;
+
+/* How long a huge page is; 1: there are none for us. */
+INLINE size_t huge_pages_each(void)
+{
+    return huge.wanted ? HUGE_PAGE_BYTES >> plain.page_shift : 1;
+}
+
+/* The plain is about to have so many bytes open. */
+void huge_before_growth(size_t open_bytes);
+void huge_want_again(void);
+/* Clean pages were leased, so many since the start. */
+INLINE void huge_after_clean_lease(uint64_t clean_leased)
+{
+    void huge_want_again(void);
+
+    if (unlikely(clean_leased >= huge.again_at)) huge_want_again();
+}
+/* So many pages go back to the kernel, in one piece. */
+void huge_before_purge(size_t pages);
+
+#endif

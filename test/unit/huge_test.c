@@ -1,0 +1,146 @@
+/* huge_test.c - when the plain wants huge pages, when it does not, and where it opens and is cut then. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+static size_t huge_each(void) { return HUGE_PAGE_BYTES >> plain.page_shift; }
+static size_t from_pages(void) { return HUGE_FROM_BYTES >> plain.page_shift; }
+
+static bool ends_at_a_huge_page(void)
+{
+    return (uintptr_t)page_address(plain_open_end() - 1) % HUGE_PAGE_BYTES
+        == HUGE_PAGE_BYTES - page_bytes();
+}
+
+static void a_small_plain_is_refused_them(void **state)
+{
+    (void)state;
+    start_pages();
+    assert_true(fake_calls(FAKE_HUGE_REFUSE) >= 1);
+    (void)lease(from_pages() / 2);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+    assert_int_equal(huge_pages_each(), 1);
+}
+
+static void a_plain_that_has_grown_wants_them_once(void **state)
+{
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 8; i++) (void)lease(from_pages() / 2);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
+    assert_int_equal(huge_pages_each(), huge_each());
+    assert_true(ends_at_a_huge_page());
+    (void)lease(huge_each() + 1);
+    assert_true(ends_at_a_huge_page());
+}
+
+static void never_means_never(void **state)
+{
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    start_pages();
+    (void)lease(4 * from_pages());
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+}
+
+static void always_means_from_the_first_page(void **state)
+{
+    (void)state;
+    huge.policy = HUGE_ALWAYS;
+    start_pages();
+    (void)lease(1);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
+    huge_before_purge(1);
+    huge_before_purge(100 * from_pages() - 1);
+    assert_true(huge.wanted);
+}
+
+static void larger_pages_have_none(void **state)
+{
+    (void)state;
+    fake_page_bytes(64 * KiB);
+    start_pages();
+    (void)lease(2 * from_pages());
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+}
+
+static void narrow_regions_have_none(void **state)
+{
+    (void)state;
+    fake_address_space(64 * MiB, 0);
+    start_pages();
+    (void)lease(from_pages());
+    (void)lease(from_pages());
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+}
+
+/* Whole huge pages may go; when much went in shorter pieces the kernel would fill them up again. */
+static void short_pieces_end_it_and_growth_begins_it(void **state)
+{
+    size_t gone = 0, used;
+
+    (void)state;
+    start_pages();
+    (void)lease(2 * from_pages());
+    used = run_used_pages();
+    huge_before_purge(8 * used);
+    assert_true(huge.wanted);
+    for (; huge.wanted; gone += 2) huge_before_purge(2);
+    assert_true(gone >= from_pages() && gone >= used / HUGE_SHORT_SHARE);
+    assert_true(gone <= max_size(from_pages(), used / HUGE_SHORT_SHARE) + 2);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
+    (void)lease(from_pages() - 1);
+    assert_false(huge.wanted);
+    (void)lease(1);
+    assert_true(huge.wanted);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2);
+}
+
+/* A plain that is nearly empty and leases clean pages again and again stays small. */
+static void an_empty_plain_does_not_want_them_again(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    page = lease(2 * from_pages());
+    while (huge.wanted) huge_before_purge(1);
+    give_back(page);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_true(purge_all() > 0);
+        give_back(lease(from_pages() / 2));
+    }
+    assert_false(huge.wanted);
+}
+
+static void long_pieces_are_cut_between_huge_pages(void **state)
+{
+    uint32_t page;
+    uintptr_t at;
+
+    (void)state;
+    start_pages();
+    page = fenced(16 * huge_each() + 3);
+    assert_true(huge.wanted);
+    run_return(page);
+    lock_take(&keeper.lock);
+    page = run_take_dirty(huge_each(), 4 * huge_each() + 1);
+    at = (uintptr_t)page_address(page);
+    assert_int_equal(at % HUGE_PAGE_BYTES, 0);
+    assert_int_equal(page_record(page)->run_pages, 4 * huge_each());
+    run_put_free(page, PAGE_CLEAN);
+    page = run_take_dirty(huge_each(), SIZE_MAX);
+    assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
+    assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
+    run_put_free(page, PAGE_CLEAN);
+    lock_give(&keeper.lock);
+    check_runs();
+}
+
+UNIT_MAIN(UNIT_TEST(a_small_plain_is_refused_them),
+          UNIT_TEST(a_plain_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
+          UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
+          UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_pieces_end_it_and_growth_begins_it),
+          UNIT_TEST(an_empty_plain_does_not_want_them_again),
+          UNIT_TEST(long_pieces_are_cut_between_huge_pages))
