@@ -4,7 +4,7 @@
 """Usage: check_docs.py [ROOT]
 
 D1  docs/errors.md has a heading for each message in src/, and no heading for any other
-D2  docs/options.md is what dev/make_options.py makes of the table in src/base/options.c
+D2  docs/options.md is what dev/make_options.py makes of the list in src/base/option_list.h
 D3  a link to a file of the project leads to one, and a link to a heading leads to one
 D4  the page of a floor names the numbered invariants of the floor's headers, and no others
 D5  a path of the project in a code span exists, and a `make` command in one is a target

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-# make_options.py - writes docs/options.md from the table of options in src/base/options.c.
+# make_options.py - writes docs/options.md from the list of options in src/base/option_list.h.
 # SPDX-License-Identifier: MIT
 """Usage: make_options.py [--check]
 
-A small program takes the real table in and prints it, so that the page says what the library obeys.
+A small program takes the real list in and prints it, so that the page says what the library obeys.
 With --check nothing is written, and the exit code is 1 when the page is not current.
 """
 import subprocess
@@ -18,52 +18,99 @@ PRINTER = r"""
 #include "base/options.c"
 #include <stdio.h>
 void port_write_error(const char *text, size_t length_bytes) { (void)text, (void)length_bytes; }
+void fatal(const char *what) { (void)what; __builtin_trap(); }
+static void print(enum option option, const char *standard, const char *sentence)
+{
+    const struct option_row *row = &option_rows[option];
+    printf("%s\t%d\t%d\t%s\t%lld\t%lld\t%llu\t%s\t", row->name, row->kind, row->mode, standard,
+           (long long)option_values[option], (long long)row->least,
+           (unsigned long long)row->most, sentence);
+    if (row->kind == OPTION_KIND_TEXT) printf("%s", row->words);
+    else for (const char *word = row->words; *word != 0; word += __builtin_strlen(word) + 1)
+        printf("%s ", word);
+    printf("\n");
+}
 int main(void)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        const struct option_row *row = &option_rows[i];
-        printf("%s\t%d\t%llu\t%llu\t%llu\t%llu\t%s\n", row->name, row->is_bool,
-               (unsigned long long)row->default_value, (unsigned long long)row->least,
-               (unsigned long long)row->most, (unsigned long long)option_values[i], row->sentence);
-    }
-    return 0;
+#define OPTION(id, kind, mode, name, standard, least, most, words, sentence) \
+    print(OPTION_##id, #kind, sentence);
+#include "base/option_list.h"
 }
 """
 
 HEAD = """# Options
 
-<!-- Written by dev/make_options.py from the table in src/base/options.c; change it there. -->
+<!-- Written by dev/make_options.py from src/base/option_list.h; change it there. -->
 
-A program reads its options once, before `main`, from the environment variable `PRAIRIE_CONF`: pairs
-of a key and a value, separated by commas, without spaces.
+A program reads its options once, before `main`: pairs of a key and a value, separated by commas,
+without spaces.
 
 ```sh
-PRAIRIE_CONF="stats_print:true,arenas:4" LD_PRELOAD=/usr/local/lib/libprairie.so program
+MALLOC_CONF="narenas:4,dirty_decay_ms:5000" LD_PRELOAD=/usr/local/lib/libprairie.so program
 ```
+
+They come from these places, in this order; when a key comes twice, the last one counts.
+
+| place | for whom |
+|---|---|
+| the variable `malloc_conf`, a `const char *` that the program defines | its author |
+| the symbolic link `/etc/malloc.conf`, which leads to the text itself: `ln -s narenas:4 /etc/malloc.conf` | the administrator |
+| the environment variable `MALLOC_CONF` | the user |
+| the environment variable `PRAIRIE_CONF`, where jemalloc is in use too | the user |
+| the variable `malloc_conf_2_conf_harder` of the program | its author |
+
+"""
+
+OBEYED = """## What can be set
 
 | key | value | default | what it does |
 |---|---|---|---|
 """
 
+SAMPLER = """
+## Profiling
+
+| key | value | default | what it does |
+|---|---|---|---|
+"""
+
+KEPT = """
+## Understood, and without effect
+
+Long strings that were written for jemalloc are accepted as they are. These keys are checked, can be
+read back as [`opt.` names](control.md), and change nothing.
+
+| key | value | default | because |
+|---|---|---|---|
+"""
+
 TAIL = """
+## Notes
+
+- `arenas` is another name for `narenas`, and `helper_thread` for `background_thread`;
+  `lg_tcache_max` is `tcache_max` as a power of two.
+- Numbers are written as in C: `10`, `0x10`, `010`.
 - A pair that is not understood is ignored and [said on the standard
-  error](errors.md#prairie-prairie_conf-bad-pair-pair); the other pairs count.
-- When a key comes twice, the last one counts.
+  error](errors.md#prairie-invalid-conf-pair-pair-source); the other pairs count.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the
-  variable.
+  environment.
+- `stats_print:true` prints what [`malloc_stats_print`](control.md#statistics) prints. From
+  `PRAIRIE_CONF`, and without `stats_print_opts`, it prints prairie's own short form.
 - `stats_print:true` keeps a copy of the standard error open, on a file descriptor of 200 or above:
   some programs close theirs before they end.
-- Child processes inherit the variable, as they do `LD_PRELOAD`.
-- Only the library that answers under `malloc`'s own names reads it. A program built with
-  `PRAIRIE_FACE_NONE` has no options.
+- Child processes inherit the environment, as they do `LD_PRELOAD`.
+- Only the library that answers under `malloc`'s own names reads options. A program built with
+  `PRAIRIE_FACE_NONE` has none.
 
 [Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
 GNU C library and changes nothing.
 """
 
+MODES = ("obeyed", "kept", "sampler")
+
 
 def table():
-    """The rows that the compiled table prints."""
+    """The rows that the compiled list prints, in their three parts."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "options"
         subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-I", ROOT / "src", "-x", "c", "-",
@@ -72,28 +119,51 @@ def table():
     return [line.split("\t") for line in lines.splitlines()]
 
 
+def size_text(number):
+    return "any" if int(number) >= 2**63 - 1 else number
+
+
+def value_text(row):
+    """What the option takes, and what it is without a word."""
+    _, _, _, kind, default, least, most, _, words = row
+    if kind == "BOOL":
+        return "`true` or `false`", "`true`" if int(default) else "`false`"
+    if kind == "CHOICE":
+        names = words.split(" ")[:int(most) + 1]
+        if "N/A" in words or "supported" in words:
+            names = [name for name in names if name]
+        return ", ".join(f"`{name}`" for name in names), f"`{names[int(default)]}`"
+    if kind == "TEXT":
+        return "a text", f"`{words}`" if words else "none"
+    if kind == "FRACTION":
+        return "a fraction", str(int(default) / 65536).rstrip("0").rstrip(".")
+    if kind == "IGNORED":
+        return "anything", ""
+    return (f"{least} and more" if size_text(most) == "any" or int(most) == 2**32 - 1
+            else f"{least} to {most}"), default
+
+
 def row_text(row):
-    name, is_bool, default, least, most, _, sentence = row
-    words = ("false", "true")
-    if is_bool == "1":
-        return f"| `{name}` | `true` or `false` | `{words[int(default)]}` | {sentence} |"
-    return f"| `{name}` | {least} to {most} | {default} | {sentence} |"
+    value, default = value_text(row)
+    return f"| `{row[0]}` | {value} | {default} | {row[7]} |\n"
+
+
+def page_text(rows):
+    parts = {mode: "".join(row_text(row) for row in rows if MODES[int(row[2])] == mode)
+             for mode in MODES}
+    sampler = SAMPLER + parts["sampler"] if parts["sampler"] else ""
+    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + TAIL
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__)
         return 2
-    rows = table()
-    wrong = [row[0] for row in rows if row[2] != row[5]]
-    if wrong:
-        print(f"src/base/options.c: option_values starts with another default: {', '.join(wrong)}")
-        return 1
-    page = HEAD + "".join(row_text(row) + "\n" for row in rows) + TAIL
+    page = page_text(table())
     if sys.argv[1:] == ["--check"]:
         if PAGE.is_file() and PAGE.read_text() == page:
             return 0
-        print("docs/options.md is not what src/base/options.c says; dev/make_options.py writes it")
+        print("docs/options.md is not what src/base/option_list.h says; dev/make_options.py writes it")
         return 1
     PAGE.write_text(page)
     return 0

@@ -146,6 +146,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
     }
     if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
     shelf->slab_free_blocks -= wanted - left;
+    shelf->blocks_taken += wanted - left;
     return wanted - left;
 }
 

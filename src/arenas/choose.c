@@ -8,15 +8,30 @@
 #include "arena.h"
 #include "choose.h"
 
+#include "../base/options.h"
+
 struct arena_choices arena_choices;
 
 static unsigned next_index; /* atomic: threads that have been placed */
+
+/* The words of percpu_arena. */
+enum { PERCPU_DISABLED, PERCPU, PERCPU_OF_CORE };
+
+/* The arena of the core that we run on. */
+static unsigned place_by_core(void)
+{
+    unsigned core = os_core_current();
+
+    if (option_value(OPTION_PERCPU_ARENA) == PERCPU_OF_CORE && arena_limit > 1)
+        return core % ((arena_limit + 1) / 2);
+    return core % arena_limit;
+}
 
 static unsigned place_new_thread(void)
 {
     unsigned turn = __atomic_fetch_add(&next_index, 1, __ATOMIC_RELAXED);
 
-    return turn < arena_limit ? turn : os_core_current() % arena_limit;
+    return turn < arena_limit ? turn : place_by_core();
 }
 
 static struct arena *take_arena(struct arena *arena)
@@ -29,6 +44,10 @@ struct arena *arena_choose(struct arena *last)
 {
     struct arena *hop;
 
+    if (unlikely(option_is_set(OPTION_PERCPU_ARENA))) {
+        hop = arena_at(place_by_core());
+        if (hop != NULL) return take_arena(hop);
+    }
     if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
     if (last == NULL) {
         struct arena *placed = arena_at(place_new_thread());
@@ -36,6 +55,6 @@ struct arena *arena_choose(struct arena *last)
         return take_arena(placed);
     }
     RELAXED_STORE(arena_choices.hops, RELAXED_LOAD(arena_choices.hops) + 1);
-    hop = arena_at(os_core_current() % arena_limit);
+    hop = arena_at(place_by_core());
     return take_arena(hop != NULL ? hop : last);
 }

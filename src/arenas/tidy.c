@@ -6,13 +6,15 @@
 #include "../base/options.h"
 #include "../pages/purge.h"
 
-enum { LOOK_MS = 500, QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
+enum { QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
+enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
 
 static struct {
     struct lock lock;  /* the helper's life */
     bool helper_runs;  /* under lock; atomic, partner of asked */
     bool asked;        /* atomic: somebody wanted it since it last looked */
     uint32_t threads;  /* atomic: threads with caches */
+    uint64_t looks;    /* atomic: statistics */
     size_t peak_pages; /* one thread: the most pages in use since the depots were emptied */
 } tidy;
 
@@ -66,6 +68,20 @@ static bool helper_may_end(void)
     return !wanted;
 }
 
+/* The promise is kept by taking half of what is not needed twenty times in the span. */
+static uint64_t look_ms(void)
+{
+    int64_t decay_ms = option_decay_ms();
+
+    if (decay_ms < 0) return LOOK_MS_MAX;
+    return max_size(min_size((size_t)decay_ms / QUIET_LOOKS_MAX, LOOK_MS_MAX), LOOK_MS_MIN);
+}
+
+void tidy_close_tail(void)
+{
+    if (!option_is_set(OPTION_RETAIN)) (void)runs_close_tail();
+}
+
 static void *helper_body(void *unused)
 {
     static const uint32_t never;
@@ -76,10 +92,12 @@ static void *helper_body(void *unused)
     do {
         bool busy;
 
-        os_sleep(&never, 0, LOOK_MS);
+        os_sleep(&never, 0, look_ms());
+        RELAXED_STORE(tidy.looks, tidy.looks + 1);
         busy = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
         busy |= arenas_drain_unneeded();
         busy |= purge_unneeded() > 0;
+        tidy_close_tail();
         quiet_looks = busy ? 0 : quiet_looks + 1;
     } while (quiet_looks < QUIET_LOOKS_MAX || !helper_may_end());
     return NULL;
@@ -140,15 +158,28 @@ void tidy_before_refusal(void) { arenas_close_empty(); }
 /* A program of one thread gets no second one; one whose threads have ended may still have a helper. */
 static bool may_purge_later(void)
 {
-    if (!option_helper_thread()) return false;
+    if (!option_helper_thread() || option_decay_ms() == 0) return false;
     return RELAXED_LOAD(tidy.threads) > 1 || RELAXED_LOAD(tidy.helper_runs);
 }
 
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
+    if (purge_oversize()) return false;
     if (may_purge_later() && want_tidier()) return false;
     return tidy_at_once();
+}
+
+void tidy_obey_options(void)
+{
+    purge_obey_options();
+    if (option_decay_ms() == 0) purge_beyond_budget();
+}
+
+struct tidy_numbers tidy_numbers(void)
+{
+    return (struct tidy_numbers){ RELAXED_LOAD(tidy.helper_runs), RELAXED_LOAD(tidy.looks),
+                                  look_ms() };
 }
 
 void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }

@@ -18,6 +18,18 @@
 #include "arena.h"
 
 void tidy_start(void);
+/* dirty_decay_ms, oversize_threshold or retain were set: obeys them from now on. Called without a lock. */
+void tidy_obey_options(void);
+/* With retain:false, gives the right to use the free end of the heap back. Called without a lock. */
+void tidy_close_tail(void);
+
+/* What is known of the helper, as of a moment ago. */
+struct tidy_numbers {
+    bool helper_runs;
+    uint64_t looks; /* so far */
+    uint64_t look_ms;
+};
+struct tidy_numbers tidy_numbers(void);
 /* How many threads have caches; decides who tidies. */
 void tidy_thread_count(unsigned count);
 /* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and the

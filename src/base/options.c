@@ -3,27 +3,42 @@
  */
 #include "options.h"
 
+#include "fatal.h"
 #include "port.h"
 
+#define OPTION(id, kind, mode, name, standard, least, most, words, sentence) \
+    { name, OPTION_KIND_##kind, OPTION_MODE_##mode, least, most, words },
 const struct option_row option_rows[OPTION_COUNT] = {
-    [OPTION_STATS_PRINT] = { "stats_print", true, 0, 0, 1,
-                             "Print the statistics to the standard error when the program ends." },
-    [OPTION_HELPER_THREAD] = { "helper_thread", true, 1, 0, 1,
-                               "Let a program that has threads use one more, now and then, to give "
-                               "memory back." },
-    [OPTION_ARENAS] = { "arenas", false, 0, 0, 256,
-                        "How many arenas there may be; 0 means one for each core the program may "
-                        "use." },
+#include "option_list.h"
 };
+#undef OPTION
 
+#define OPTION(id, kind, mode, name, standard, least, most, words, sentence) (uint64_t)(standard),
 uint64_t option_values[OPTION_COUNT] = {
-    [OPTION_HELPER_THREAD] = 1,
+#include "option_list.h"
+};
+#undef OPTION
+
+/* Other names. */
+static const struct option_alias {
+    char name[16];
+    uint8_t option;
+} aliases[] = {
+    { "arenas", OPTION_NARENAS },
+    { "helper_thread", OPTION_BACKGROUND_THREAD },
 };
 
 struct text {
     const char *start;
     size_t length;
 };
+
+enum verdict { PAIR_SET, PAIR_UNKNOWN, VALUE_UNKNOWN, VALUE_OUT_OF_RANGE };
+
+/* Where the texts of all sources are kept, so that options that are texts end with a NUL. */
+static char text_room[512];
+static size_t text_used;
+static bool not_understood; /* a pair was not, and abort_conf does not forgive it */
 
 static bool equals(struct text text, const char *word)
 {
@@ -32,67 +47,297 @@ static bool equals(struct text text, const char *word)
     return text.length == length && __builtin_memcmp(text.start, word, length) == 0;
 }
 
+static bool starts_with(struct text text, const char *start)
+{
+    size_t length = __builtin_strlen(start);
+
+    return text.length >= length && __builtin_memcmp(text.start, start, length) == 0;
+}
+
+/* ---- values ---- */
+
+static unsigned digit_of(char letter)
+{
+    if (letter >= '0' && letter <= '9') return (unsigned)(letter - '0');
+    if ((letter | 32) >= 'a' && (letter | 32) <= 'f') return (unsigned)((letter | 32) - 'a') + 10;
+    return 16;
+}
+
+/* As C writes numbers: 10, 0x10, 010. */
 static bool parse_number(struct text text, uint64_t *value)
 {
     uint64_t number = 0;
+    unsigned base = 10;
+    size_t at = 0;
 
-    if (text.length == 0) return false;
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned digit = (unsigned char)text.start[i] - '0';
-        if (digit > 9 || number > (UINT64_MAX - digit) / 10) return false;
-        number = number * 10 + digit;
+    if (text.length > 2 && text.start[0] == '0' && (text.start[1] | 32) == 'x') base = 16, at = 2;
+    else if (text.length > 1 && text.start[0] == '0') base = 8, at = 1;
+    if (at == text.length) return false;
+    for (; at < text.length; at++) {
+        unsigned digit = digit_of(text.start[at]);
+        if (digit >= base || number > (UINT64_MAX - digit) / base) return false;
+        number = number * base + digit;
     }
     *value = number;
     return true;
 }
 
-static bool parse_value(const struct option_row *row, struct text text, uint64_t *value)
+static bool is_signed(const struct option_row *row)
 {
-    if (row->is_bool) {
-        *value = equals(text, "true");
-        return *value == 1 || equals(text, "false");
-    }
-    return parse_number(text, value) && *value >= row->least && *value <= row->most;
+    return row->kind == OPTION_KIND_SSIZE || row->kind == OPTION_KIND_I64;
 }
 
-static void complain(struct text pair)
+static enum verdict parse_integer(const struct option_row *row, struct text text, uint64_t *value)
 {
-    static const char before[] = "prairie: PRAIRIE_CONF: bad pair: ";
-    char line[160];
-    size_t used = sizeof before - 1;
+    bool negative = text.length > 0 && text.start[0] == '-';
+    uint64_t size;
 
-    __builtin_memcpy(line, before, used);
-    for (size_t i = 0; i < pair.length && used < sizeof line - 1; i++) line[used++] = pair.start[i];
+    if (negative) text = (struct text){ text.start + 1, text.length - 1 };
+    if (!parse_number(text, &size)) return VALUE_UNKNOWN;
+    *value = negative ? 0 - size : size;
+    if (negative) {
+        bool small = is_signed(row) && size <= INT64_MAX && -(int64_t)size >= row->least;
+        return small || size == 0 ? PAIR_SET : VALUE_OUT_OF_RANGE;
+    }
+    if (size > row->most) return VALUE_OUT_OF_RANGE;
+    return row->least > 0 && size < (uint64_t)row->least ? VALUE_OUT_OF_RANGE : PAIR_SET;
+}
+
+/* 1, 0.25, .5; kept in 65536ths. */
+static enum verdict parse_fraction(struct text text, uint64_t *value)
+{
+    uint64_t whole = 0, part = 0, scale = 1;
+    bool beyond_point = false;
+    size_t digits = 0;
+
+    if (equals(text, "-1")) {
+        *value = UINT32_MAX;
+        return PAIR_SET;
+    }
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned digit = digit_of(text.start[i]);
+        if (text.start[i] == '.' && !beyond_point) {
+            beyond_point = true;
+            continue;
+        }
+        if (digit > 9) return VALUE_UNKNOWN;
+        digits++;
+        if (!beyond_point) whole = whole * 10 + digit;
+        else if (scale < 1000000000) part = part * 10 + digit, scale *= 10;
+        if (whole >= 65535) return VALUE_OUT_OF_RANGE;
+    }
+    *value = (whole << 16) + (part << 16) / scale;
+    return digits > 0 ? PAIR_SET : VALUE_UNKNOWN;
+}
+
+static int number_of_word(const struct option_row *row, struct text text)
+{
+    int number = 0;
+
+    for (const char *word = row->words; *word != '\0'; word += __builtin_strlen(word) + 1) {
+        if (equals(text, word)) return (uint64_t)number <= row->most ? number : -1;
+        number++;
+    }
+    return -1;
+}
+
+static enum verdict keep_text(struct text text, uint64_t *value)
+{
+    char *room = text_room + text_used;
+
+    if (text.length >= sizeof text_room - text_used) return VALUE_OUT_OF_RANGE;
+    __builtin_memcpy(room, text.start, text.length);
+    room[text.length] = '\0';
+    text_used += text.length + 1;
+    *value = (uintptr_t)room;
+    return PAIR_SET;
+}
+
+static enum verdict parse_value(enum option option, struct text text, uint64_t *value)
+{
+    const struct option_row *row = &option_rows[option];
+    int number;
+
+    switch ((enum option_kind)row->kind) {
+    case OPTION_KIND_BOOL:
+        *value = equals(text, "true");
+        return *value == 1 || equals(text, "false") ? PAIR_SET : VALUE_UNKNOWN;
+    case OPTION_KIND_CHOICE:
+        number = number_of_word(row, text);
+        *value = (uint64_t)number;
+        return number >= 0 ? PAIR_SET : VALUE_UNKNOWN;
+    case OPTION_KIND_FRACTION: return parse_fraction(text, value);
+    case OPTION_KIND_TEXT: return keep_text(text, value);
+    case OPTION_KIND_IGNORED: return PAIR_SET;
+    default: break;
+    }
+    if (option == OPTION_NARENAS && equals(text, "default")) text = (struct text){ "0", 1 };
+    return parse_integer(row, text, value);
+}
+
+/* ---- pairs ---- */
+
+static unsigned option_of_key(struct text key)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++)
+        if (equals(key, option_rows[i].name)) return i;
+    for (unsigned i = 0; i < ARRAY_COUNT(aliases); i++)
+        if (equals(key, aliases[i].name)) return aliases[i].option;
+    return OPTION_COUNT;
+}
+
+/* tcache_max as a power of two. */
+static enum verdict set_lg_tcache_max(struct text text)
+{
+    uint64_t number = 0;
+
+    if (!parse_number(text, &number)) return VALUE_UNKNOWN;
+    option_values[OPTION_TCACHE_MAX] = number < 63 ? (uint64_t)1 << number : INT64_MAX;
+    return PAIR_SET;
+}
+
+static enum verdict set_pair(struct text key, struct text value, const char *source)
+{
+    unsigned option = option_of_key(key);
+    uint64_t number = 0;
+    enum verdict verdict;
+
+    if (equals(key, "lg_tcache_max")) return set_lg_tcache_max(value);
+    if (option == OPTION_COUNT) return PAIR_UNKNOWN;
+    verdict = parse_value((enum option)option, value, &number);
+    if (verdict != PAIR_SET) return verdict;
+    if (option == OPTION_STATS_PRINT && number != 0)
+        number = source[0] == 'P' ? STATS_PRINTED_SHORT : STATS_PRINTED;
+    option_values[option] = number;
+    return PAIR_SET;
+}
+
+static void say(const char *what, struct text pair, const char *source)
+{
+    struct text parts[] = {
+        { what, __builtin_strlen(what) },     pair,       { " (", 2 },
+        { source, __builtin_strlen(source) }, { ")", 1 },
+    };
+    char line[240];
+    size_t used = 0;
+
+    for (unsigned part = 0; part < ARRAY_COUNT(parts); part++)
+        for (size_t i = 0; i < parts[part].length && used < sizeof line - 1; i++)
+            line[used++] = parts[part].start[i];
     line[used++] = '\n';
     port_write_error(line, used);
 }
 
-static void parse_pair(struct text pair)
+static void complain(enum verdict verdict, struct text pair, const char *source)
 {
-    const char *colon = __builtin_memchr(pair.start, ':', pair.length);
-    struct text key, value;
+    const char *what = "prairie: Invalid conf pair: ";
 
-    if (colon != NULL) {
-        key = (struct text){ pair.start, (size_t)(colon - pair.start) };
-        value = (struct text){ colon + 1, pair.length - key.length - 1 };
-        for (unsigned i = 0; i < OPTION_COUNT; i++) {
-            uint64_t number = 0;
-            if (!equals(key, option_rows[i].name)) continue;
-            if (!parse_value(&option_rows[i], value, &number)) break;
-            option_values[i] = number;
-            return;
-        }
-    }
-    complain(pair);
+    if (verdict == VALUE_UNKNOWN) what = "prairie: Invalid conf value: ";
+    if (verdict == VALUE_OUT_OF_RANGE) what = "prairie: Out-of-range conf value: ";
+    say(what, pair, source);
+    if (!starts_with(pair, "experimental_")) not_understood = true;
 }
 
-void options_parse(const char *text)
+static void parse_pair(struct text pair, const char *source)
 {
-    while (text != NULL && *text != '\0') {
-        const char *end = text;
+    const char *colon = __builtin_memchr(pair.start, ':', pair.length);
+    enum verdict verdict = PAIR_UNKNOWN;
 
-        while (*end != '\0' && *end != ',') end++;
-        if (end != text) parse_pair((struct text){ text, (size_t)(end - text) });
-        text = *end == ',' ? end + 1 : end;
+    if (colon != NULL) {
+        struct text key = { pair.start, (size_t)(colon - pair.start) };
+        verdict = set_pair(key, (struct text){ colon + 1, pair.length - key.length - 1 }, source);
     }
+    if (verdict != PAIR_SET) complain(verdict, pair, source);
+    else if (option_is_set(OPTION_CONFIRM_CONF)) say("prairie: -- Set conf value: ", pair, source);
+}
+
+/* The next pair that is not empty, and what comes after it. Length 0: there is none. */
+static struct text next_pair(const char **text)
+{
+    const char *start = *text, *end;
+
+    while (*start == ',') start++;
+    end = start;
+    while (*end != '\0' && *end != ',') end++;
+    *text = end;
+    return (struct text){ start, (size_t)(end - start) };
+}
+
+void options_parse(const char *text, const char *source)
+{
+    struct text pair;
+
+    if (text == NULL) return;
+    while ((pair = next_pair(&text)).length != 0) parse_pair(pair, source);
+}
+
+void options_parse_first(const char *text)
+{
+    struct text pair;
+
+    if (text == NULL) return;
+    while ((pair = next_pair(&text)).length != 0) {
+        if (equals(pair, "abort_conf:true")) option_values[OPTION_ABORT_CONF] = 1;
+        if (equals(pair, "confirm_conf:true")) option_values[OPTION_CONFIRM_CONF] = 1;
+    }
+}
+
+void options_finish(void)
+{
+    if (not_understood && option_is_set(OPTION_ABORT_CONF))
+        fatal("abort_conf:true, and an option that is not understood");
+}
+
+/* ---- while the program runs ---- */
+
+enum { CHANGED_MAX = 16 };
+
+static struct {
+    uint8_t option;
+    uint64_t value_at_start;
+} changed[CHANGED_MAX];
+static unsigned changed_count; /* options that were changed; entries below it are whole */
+
+/* The caller sees to it that there is one at a time. */
+void option_set(enum option option, uint64_t value)
+{
+    unsigned i = 0;
+
+    while (i < changed_count && changed[i].option != option) i++;
+    if (i == changed_count && i < CHANGED_MAX) {
+        changed[i].option = (uint8_t)option;
+        changed[i].value_at_start = option_values[option];
+        changed_count++;
+    }
+    RELAXED_STORE(option_values[option], value);
+}
+
+uint64_t option_value_at_start(enum option option)
+{
+    for (unsigned i = 0; i < changed_count; i++)
+        if (changed[i].option == option) return changed[i].value_at_start;
+    return RELAXED_LOAD(option_values[option]);
+}
+
+/* ---- words ---- */
+
+const char *option_word(enum option option, uint64_t number)
+{
+    const char *word = option_rows[option].words;
+
+    while (number-- > 0) word += __builtin_strlen(word) + 1;
+    return word;
+}
+
+int option_number(enum option option, const char *word)
+{
+    return number_of_word(&option_rows[option],
+                          (struct text){ word, word == NULL ? 0 : __builtin_strlen(word) });
+}
+
+const char *option_text(enum option option)
+{
+    uint64_t value = option_values[option];
+
+    return value != 0 ? (const char *)(uintptr_t)value : option_rows[option].words;
 }

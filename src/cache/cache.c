@@ -21,13 +21,8 @@ static void *const nothing[1];
     {                                      \
         (void **)nothing, (void **)nothing \
     }
-#define EMPTY_CACHE                                              \
-    {                                                            \
-        .magazine = { [0 ... CLASS_COUNT - 1] = EMPTY_MAGAZINE } \
-    }
-
-const union cache_constant cache_empty = EMPTY_CACHE;
-const union cache_constant cache_gone = EMPTY_CACHE;
+const union cache_constant cache_empty = { .magazine = { [0 ... CLASS_COUNT + 1] =
+                                                             EMPTY_MAGAZINE } };
 
 void cache_init(struct cache *cache)
 {

@@ -46,11 +46,16 @@ struct cache {
     void *first_slots[FIRST_SLOTS];
 };
 
-/* What a thread's slot points at before its first call and after its end: no blocks, no room. */
+/* What a thread's slot points at before its first call, after its end, and while it shall hold no blocks:
+ * no blocks, no room. Three caches that overlap, for all their magazines are alike. */
 union cache_constant {
-    struct magazine magazine[CLASS_COUNT];
+    struct magazine magazine[CLASS_COUNT + 2];
     struct cache *just_for_the_type;
 };
+
+#define CACHE_EMPTY ((struct cache *)&cache_empty)
+#define CACHE_GONE ((struct cache *)&cache_empty.magazine[1])
+#define CACHE_OFF ((struct cache *)&cache_empty.magazine[2])
 
 /* The two hot moves: magazine_take and magazine_put for the magazine at a place. Between its accesses the
  * compiler is made to forget what the place was, so that each access carries its own address and moving

@@ -33,12 +33,12 @@ static void list_remove(struct cache *cache)
 }
 
 /* The blocks go back; the empty cache waits for the next thread. */
-static void thread_end(void)
+static void give_cache(struct cache *instead)
 {
     struct cache *cache = thread_cache();
 
     if (cache_is_constant(cache)) return;
-    thread_cache_set((struct cache *)&cache_gone);
+    thread_cache_set(instead);
     cache_drain_all(cache);
     lock_take(&list_lock);
     list_remove(cache);
@@ -46,6 +46,19 @@ static void thread_end(void)
     waiting = cache;
     lock_give(&list_lock);
     (void)tidy_after_return();
+}
+
+static void thread_end(void) { give_cache(CACHE_GONE); }
+
+void thread_cache_off(void)
+{
+    give_cache(CACHE_OFF);
+    if (thread_cache() == CACHE_EMPTY) thread_cache_set(CACHE_OFF);
+}
+
+void thread_cache_on(void)
+{
+    if (thread_cache() == CACHE_OFF) thread_cache_set(CACHE_EMPTY);
 }
 
 static struct cache *take_waiting(void)
@@ -110,9 +123,9 @@ void thread_flush(void)
     if (!cache_is_constant(cache)) cache_drain_all(cache);
 }
 
-/* ---- threads past their end ---- */
+/* ---- threads that hold no blocks ---- */
 
-void *stray_take(unsigned class_index)
+static void *take_stray(unsigned class_index)
 {
     struct arena *arena = arena_choose(NULL);
     void *slots[2] = { NULL, NULL };
@@ -123,7 +136,20 @@ void *stray_take(unsigned class_index)
     return slots[1];
 }
 
-void stray_put(unsigned class_index, void *block) { arenas_drain(class_index, &block, 1); }
+void *stray_take(unsigned class_index)
+{
+    void *block = take_stray(class_index);
+
+    if (likely(block != NULL)) return block;
+    tidy_before_refusal();
+    return take_stray(class_index);
+}
+
+void stray_put(unsigned class_index, void *block)
+{
+    arenas_drain(class_index, &block, 1);
+    (void)tidy_after_return();
+}
 
 /* ---- fork and visits ---- */
 

@@ -14,16 +14,23 @@ void threads_start(void);
 /* Gives the calling thread a cache. NULL: no memory. */
 struct cache *thread_attach(void);
 
-INLINE bool cache_is_gone(const struct cache *cache)
-{
-    return cache == (const struct cache *)&cache_gone;
-}
 INLINE bool cache_is_constant(const struct cache *cache)
 {
-    return cache == (const struct cache *)&cache_empty || cache_is_gone(cache);
+    return (uintptr_t)cache - (uintptr_t)CACHE_EMPTY
+        <= (uintptr_t)CACHE_OFF - (uintptr_t)CACHE_EMPTY;
+}
+/* Of a thread that holds no blocks: past its end, or told not to. */
+INLINE bool cache_is_gone(const struct cache *cache)
+{
+    return cache_is_constant(cache) && cache != CACHE_EMPTY;
 }
 
-/* A block for a thread past its end, and the way back; slow, and never cached. */
+/* From now on the calling thread holds no blocks; and it may again. Nothing happens to a thread past its
+ * end. */
+void thread_cache_off(void);
+void thread_cache_on(void);
+
+/* A block for a thread that holds none, and the way back; slow, and never cached. */
 void *stray_take(unsigned class_index);
 void stray_put(unsigned class_index, void *block);
 

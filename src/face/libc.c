@@ -6,7 +6,7 @@
  */
 #include "../heap/heap.h"
 
-#include "../base/options.h"
+#include "conf.h"
 
 #include <errno.h>
 
@@ -41,11 +41,6 @@ int __posix_memalign(void **block, size_t align, size_t size) ALIAS_OF(prairie_p
  * program's fork handlers. */
 __attribute__((constructor)) static void prepare_process(void)
 {
-    options_parse(os_setting("PRAIRIE_CONF"));
-    if (option_arenas() != 0) arena_limit = option_arenas();
-    if (option_stats_print()) {
-        os_keep_error_output();
-        os_at_exit(prairie_stats_print);
-    }
+    conf_read();
     (void)heap_attach(); /* registers for fork before main does */
 }

@@ -45,7 +45,11 @@ PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
     if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
     taken = take_aligned(align, size);
     errno = saved_errno;
-    if (unlikely(taken == NULL)) return ENOMEM;
+    if (unlikely(taken == NULL)) {
+        (void)refuse_memory(); /* may abort */
+        errno = saved_errno;
+        return ENOMEM;
+    }
     *block = taken;
     return 0;
 }

@@ -3,6 +3,8 @@
  */
 #include "heap.h"
 
+#include "../guard/fill.h"
+
 PUBLIC void prairie_free(void *block)
 {
     struct cache *cache = thread_cache();
@@ -40,9 +42,14 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
     if (cache_is_constant(cache)) {
         cache = heap_attach();
         if (cache == NULL || cache_is_gone(cache)) {
+            fill_given(block, class_bytes[class_index]);
             stray_put(class_index, block);
             return;
         }
+    }
+    if (unlikely(class_index > cached_class_max)) {
+        stray_put(class_index, block);
+        return;
     }
     if (AUDITED) heap_audit();
     if (!magazine_put(&cache->magazine[class_index], block))

@@ -11,6 +11,9 @@
 
 #include "../../include/prairie/prairie.h"
 
+/* What the control tree and its snapshot keep is under this lock. */
+extern PRIVATE struct lock control_lock;
+
 /* Prepares the process for its first allocation. False: no memory; the next call tries again. */
 bool heap_start(void);
 /* This thread's cache, or the constant one of a thread past its end. NULL: no memory. */
@@ -29,6 +32,14 @@ INLINE void *malloc_hit(struct cache *cache, size_t size)
 
 NOINLINE void *malloc_beyond_table(size_t size);
 COLD void *malloc_refill(struct cache *cache, size_t size);
+/* Threads hold blocks of classes up to this one; written before main. */
+extern PRIVATE unsigned cached_class_max;
+
+/* Does what the options ask for that were read just now. Before main. */
+void heap_obey_options(void);
+/* Calls of realloc(block, 0) so far. */
+uint64_t realloc_zero_calls(void);
+
 /* A block of a class, from the magazine or from where magazines are filled. NULL: no memory. */
 void *class_take(unsigned class_index);
 NOINLINE void free_overflow(struct cache *cache, void *block);

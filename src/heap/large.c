@@ -7,6 +7,7 @@
 #include "heap.h"
 
 #include "../arenas/tidy.h"
+#include "../guard/fill.h"
 
 size_t large_bytes(uint32_t page)
 {
@@ -28,13 +29,32 @@ static void make_zero(char *block, size_t bytes)
     __builtin_memset(block, 0, bytes);
 }
 
+static void *take_run(size_t size, size_t align, bool zero);
+
+/* The thread's first call, or it holds no blocks: then blocks may have to be filled. */
+static NOINLINE void *take_attaching(size_t size, size_t align, bool zero)
+{
+    struct cache *cache = heap_attach();
+    void *block;
+
+    if (cache == NULL) return NULL;
+    block = take_run(size, align, zero || fill_clears());
+    if (block == NULL || zero || !cache_is_gone(cache)) return block;
+    return fill_taken(block, round_up(size, page_bytes()));
+}
+
 void *large_take(size_t size, size_t align, bool zero)
+{
+    if (unlikely(cache_is_constant(thread_cache()))) return take_attaching(size, align, zero);
+    return take_run(size, align, zero);
+}
+
+static void *take_run(size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages;
     struct run run;
     char *block;
 
-    if (unlikely(cache_is_constant(thread_cache())) && heap_attach() == NULL) return NULL;
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
@@ -105,6 +125,11 @@ void *large_resize(void *block, uint32_t page, size_t size)
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (run_extend(page, new_pages)) return block;
+    if (run_extend(page, new_pages)) {
+        if (unlikely(cache_is_gone(thread_cache())))
+            (void)fill_taken((char *)block + (old_pages << plain.page_shift),
+                             (new_pages - old_pages) << plain.page_shift);
+        return block;
+    }
     return move_large(block, page, size);
 }

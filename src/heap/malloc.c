@@ -3,13 +3,19 @@
  */
 #include "heap.h"
 
+#include "../base/options.h"
+#include "../guard/fill.h"
+
 #include <errno.h>
 
 void *refuse_memory(void)
 {
+    if (option_is_set(OPTION_XMALLOC)) fatal("xmalloc:true, and there is no memory");
     errno = ENOMEM;
     return NULL;
 }
+
+unsigned cached_class_max = CLASS_COUNT - 1;
 
 PUBLIC void *prairie_malloc(size_t size)
 {
@@ -29,8 +35,10 @@ static void *class_refill(struct cache *cache, unsigned class_index)
     if (cache_is_constant(cache)) {
         cache = heap_attach();
         if (cache == NULL) return NULL;
-        if (cache_is_gone(cache)) return stray_take(class_index);
+        if (cache_is_gone(cache))
+            return fill_taken(stray_take(class_index), class_bytes[class_index]);
     }
+    if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
     if (AUDITED) heap_audit();
     if (!cache_refill(cache, class_index)) return NULL;
     return magazine_take(&cache->magazine[class_index]);

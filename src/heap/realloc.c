@@ -3,7 +3,12 @@
  */
 #include "heap.h"
 
+#include "../base/options.h"
+
 #include <errno.h>
+
+/* The words of zero_realloc. */
+enum { ZERO_REALLOC_ALLOC, ZERO_REALLOC_FREE, ZERO_REALLOC_ABORT };
 
 static void *move_block(void *block, size_t old_bytes, size_t size)
 {
@@ -51,16 +56,27 @@ static void *resize_other(void *block, size_t size)
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
+static uint64_t zero_calls; /* atomic */
+
+uint64_t realloc_zero_calls(void) { return RELAXED_LOAD(zero_calls); }
+
+static COLD void *resize_to_zero(void *block)
+{
+    (void)__atomic_fetch_add(&zero_calls, 1, __ATOMIC_RELAXED);
+    switch (option_value(OPTION_ZERO_REALLOC)) {
+    case ZERO_REALLOC_ABORT: fatal("zero_realloc:abort, and realloc was called with size 0");
+    case ZERO_REALLOC_ALLOC: return prairie_realloc(block, 1);
+    default: prairie_free(block); return NULL;
+    }
+}
+
 PUBLIC void *prairie_realloc(void *block, size_t size)
 {
     unsigned class_index;
 
     if (CHECKED) misuse_check("realloc", block);
     if (unlikely(block == NULL)) return prairie_malloc(size);
-    if (unlikely(size == 0)) {
-        prairie_free(block);
-        return NULL;
-    }
+    if (unlikely(size == 0)) return resize_to_zero(block);
     class_index = class_of_place(class_map_at(block));
     if (likely(class_index != 0)) return resize_small(block, class_index, size);
     return resize_other(block, size);

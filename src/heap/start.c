@@ -4,9 +4,17 @@
 #include "heap.h"
 
 #include "../arenas/tidy.h"
+#include "../base/options.h"
+#include "../guard/fill.h"
+#include "../pages/huge.h"
 #include "../pages/purge.h"
 
 #include <errno.h>
+
+/* A word of metadata_thp. */
+enum { METADATA_THP_ALWAYS = 2 };
+
+struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
 
 /* Among initialised data, which the loader has touched already: in zeroed data the first read and the first
  * write of a page are a fault each. */
@@ -19,6 +27,7 @@ static struct {
 /* Every lock of the process, in the order of ranks. */
 static void each_lock(void (*visit)(struct lock *lock))
 {
+    visit(&control_lock);
     visit(&life.lock);
     threads_each_lock(visit);
     tidy_each_lock(visit);
@@ -86,6 +95,27 @@ static void hook_process(void)
     os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+/* What fills blocks does it where every call comes along. */
+static bool threads_may_hold_blocks(void)
+{
+    return option_is_set(OPTION_TCACHE) && !fill_is_wanted();
+}
+
+void heap_obey_options(void)
+{
+    if (option_arenas() != 0) arena_limit = (unsigned)min_size(option_arenas(), ARENA_COUNT_MAX);
+    cached_class_max = 0;
+    while (cached_class_max + 1 < CLASS_COUNT
+           && class_bytes[cached_class_max + 1] <= option_value(OPTION_TCACHE_MAX))
+        cached_class_max++;
+    fill_start();
+    if (!threads_may_hold_blocks()) thread_cache_off();
+    tidy_obey_options();
+    huge_obey_option((enum huge_policy)option_value(OPTION_THP));
+    if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
+        plain_want_huge_records();
+}
+
 struct cache *heap_attach(void)
 {
     struct cache *cache = thread_cache();
@@ -93,7 +123,8 @@ struct cache *heap_attach(void)
 
     if (!cache_is_constant(cache) || cache_is_gone(cache)) return cache;
     if (!heap_start()) return NULL;
-    cache = thread_attach();
+    if (likely(threads_may_hold_blocks())) cache = thread_attach();
+    else thread_cache_set(cache = CACHE_OFF);
     if (cache != NULL) hook_process();
     errno = saved_errno;
     return cache;
@@ -121,8 +152,12 @@ PUBLIC void prairie_check_all(void) { heap_check_all(); }
 
 PUBLIC size_t prairie_purge(void)
 {
+    size_t bytes;
+
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
     thread_flush();
     arenas_clear();
-    return purge_all();
+    bytes = purge_all();
+    tidy_close_tail();
+    return bytes;
 }

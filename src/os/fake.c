@@ -208,6 +208,12 @@ const char *os_setting(const char *name)
     return fake.setting_value;
 }
 
+bool os_link_text(const char *path, char *text, size_t room_bytes)
+{
+    (void)path, (void)text, (void)room_bytes;
+    return false;
+}
+
 /* ---- the port ---- */
 
 static void futex(const uint32_t *word, int operation, uint32_t value)

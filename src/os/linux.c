@@ -226,6 +226,16 @@ const char *os_setting(const char *name)
     return NULL;
 }
 
+bool os_link_text(const char *path, char *text, size_t room_bytes)
+{
+    long length =
+        kernel(SYS_readlinkat, AT_FDCWD, (long)path, (long)text, (long)room_bytes - 1, 0, 0);
+
+    if (failed(length)) return false;
+    text[length] = '\0';
+    return true;
+}
+
 /* ---- locks and messages ---- */
 
 void port_wait(const uint32_t *word, uint32_t expected)

@@ -16,7 +16,6 @@ struct cache;
 
 extern PRIVATE const union cache_constant
     cache_empty; /* cache/cache.c: a thread that has none yet */
-extern PRIVATE const union cache_constant cache_gone; /* cache/cache.c: a thread past its end */
 
 extern PRIVATE __thread struct cache *thread_slot __attribute__((tls_model("initial-exec")));
 

@@ -33,6 +33,15 @@ void huge_before_growth(size_t open_bytes)
     if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want();
 }
 
+/* What is open already was refused huge pages, and is wished them now when they are always wanted. */
+void huge_obey_option(enum huge_policy policy)
+{
+    lock_take(&keeper.lock);
+    huge.policy = policy;
+    if (plain.open_bytes != 0) huge_before_growth(plain.open_bytes);
+    lock_give(&keeper.lock);
+}
+
 void huge_want_again(void)
 {
     huge.again_at = UINT64_MAX;

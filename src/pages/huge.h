@@ -35,6 +35,8 @@ INLINE size_t huge_pages_each(void)
     return huge.wanted ? HUGE_PAGE_BYTES >> plain.page_shift : 1;
 }
 
+/* The option thp was read; takes the run lock. */
+void huge_obey_option(enum huge_policy policy);
 /* The plain is about to have so many bytes open. */
 void huge_before_growth(size_t open_bytes);
 void huge_want_again(void);

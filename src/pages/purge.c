@@ -3,6 +3,7 @@
  */
 #include "purge.h"
 
+#include "../base/options.h"
 #include "huge.h"
 
 enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
@@ -24,9 +25,11 @@ static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 /* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
 static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
-/* What may stay without regrets: a share of the most that was in use of late, and of what is in use. */
+/* What may stay without regrets: a share of the most that was in use of late, and of what is in use.
+ * With dirty_decay_ms:0 nothing may. */
 INLINE size_t share_pages(void)
 {
+    if (unlikely(option_decay_ms() == 0)) return 0;
     return max_size(pages_in(PURGE_KEEP_BYTES), RELAXED_LOAD(purge.peak_pages) / PURGE_PEAK_SHARE)
          + run_used_pages() / PURGE_USED_SHARE;
 }
@@ -118,6 +121,12 @@ static void learn(uint64_t now)
     }
 }
 
+/* What asks for more than the budget is asked each time: dirty_decay_ms:0 and oversize_threshold. */
+static bool alarm_is_fixed(void)
+{
+    return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
+}
+
 void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
@@ -136,7 +145,7 @@ void purge_beyond_budget(void)
     if (excess - purged > (huge.wanted ? share : 0)) purged += purge_shorter(excess - purged);
 
     lock_take(&keeper.lock);
-    if (excess - purged <= share) /* left on purpose: not to be looked at again at once */
+    if (excess - purged <= share && !alarm_is_fixed()) /* left on purpose: not to be looked at again at once */
         RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + share / 4);
     if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
     purge.last_pages += purged;
@@ -158,20 +167,43 @@ size_t purge_unneeded(void)
     lock_take(&keeper.lock);
     unneeded = keeper.dirty_low;
     lock_give(&keeper.lock);
-    wanted = unneeded >= long_piece_pages() ? (unneeded + 1) / 2 : 0;
+    wanted = unneeded >= long_piece_pages() && option_decay_ms() >= 0 ? (unneeded + 1) / 2 : 0;
     purged = purge_longest(wanted);
     purged += purge_shorter(wanted - purged);
     purge_watch_unneeded();
     return purged;
 }
 
+static READS_UNLOCKED size_t kept_pages_max(void)
+{
+    size_t share = share_pages();
+
+    return share + share / 2 + purge.bonus_pages;
+}
+
+READS_UNLOCKED bool purge_oversize(void)
+{
+    uint64_t bytes = option_value(OPTION_OVERSIZE_THRESHOLD);
+    size_t pages = max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1);
+
+    if (bytes == 0) return false;
+    while (purge_piece(pages, SIZE_MAX) != 0) {}
+    return option_decay_ms() < 0 || keeper.free_pages[FREE_DIRTY] <= kept_pages_max();
+}
+
+void purge_obey_options(void) { RELAXED_STORE(purge_alarm_pages, 0); }
+
 READS_UNLOCKED bool purge_is_within_live_budget(void)
 {
-    size_t share, most;
+    size_t most;
 
     note_peak();
-    share = share_pages();
-    most = share + share / 2 + purge.bonus_pages;
+    if (unlikely(alarm_is_fixed())) {
+        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
+        RELAXED_STORE(purge_alarm_pages, never ? SIZE_MAX : 0);
+        return never || keeper.free_pages[FREE_DIRTY] == 0;
+    }
+    most = kept_pages_max();
     /* The least that it will be: memory in use only adds to it. */
     RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / PURGE_USED_SHARE * 3 / 2);
     return keeper.free_pages[FREE_DIRTY] <= most;

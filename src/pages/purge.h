@@ -40,6 +40,11 @@ void purge_beyond_budget(void);
 size_t purge_unneeded(void);
 /* Starts that span of time anew. */
 void purge_watch_unneeded(void);
+/* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is such a
+ * threshold, and nothing else is to be given back. */
+bool purge_oversize(void);
+/* dirty_decay_ms or oversize_threshold were set. */
+void purge_obey_options(void);
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
 

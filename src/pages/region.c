@@ -64,6 +64,11 @@ static bool reserve_all(struct layout layout)
     return true;
 }
 
+void plain_want_huge_records(void)
+{
+    os_want_huge_pages((struct os_range){ meta.zone_base, (size_t)(map_end - meta.zone_base) });
+}
+
 /* The region that holds the address, of those after the first; NULL: none does. */
 static const struct region *region_beyond_first(const void *address)
 {

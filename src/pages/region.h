@@ -38,6 +38,8 @@ struct plain {
 
 extern PRIVATE struct plain plain;
 
+/* Takes the refusal of huge pages for prairie's own records back. After plain_start. */
+void plain_want_huge_records(void);
 /* Reserves metadata zone, page map and first region. False: no memory, the next call may try again. */
 bool plain_start(void);
 

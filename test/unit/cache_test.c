@@ -70,8 +70,7 @@ static void a_new_cache_has_no_blocks_and_no_room(void **state)
 
 static void the_constant_caches_never_change(void **state)
 {
-    struct cache *constant[] = { (struct cache *)(uintptr_t)&cache_empty,
-                                 (struct cache *)(uintptr_t)&cache_gone };
+    struct cache *constant[] = { CACHE_EMPTY, CACHE_GONE };
 
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(constant); i++) {

@@ -1,21 +1,44 @@
-/* options_test.c - what PRAIRIE_CONF may say, and what is said about the rest. */
+/* options_test.c - what an option string may say, and what is said about the rest. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
 #include "unit.h"
 
-#define COMPLAINT "prairie: PRAIRIE_CONF: bad pair: "
+#define SOURCE "MALLOC_CONF"
+#define PAIR_LINE "prairie: Invalid conf pair: "
+#define VALUE_LINE "prairie: Invalid conf value: "
+#define RANGE_LINE "prairie: Out-of-range conf value: "
 
-static void defaults_are_those_of_the_table(void **state)
+static const uint64_t standards[OPTION_COUNT] = {
+#define OPTION(id, kind, mode, name, standard, least, most, words, sentence) (uint64_t)(standard),
+#include "base/option_list.h"
+#undef OPTION
+};
+static const char *const sentences[OPTION_COUNT] = {
+#define OPTION(id, kind, mode, name, standard, least, most, words, sentence) sentence,
+#include "base/option_list.h"
+#undef OPTION
+};
+
+static void expect_standards(void)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++) assert_true(option_values[i] == standards[i]);
+}
+
+static void defaults_are_those_of_the_list(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < OPTION_COUNT; i++)
-        assert_int_equal(option_values[i], option_rows[i].default_value);
-    options_parse(NULL);
-    options_parse("");
-    for (unsigned i = 0; i < OPTION_COUNT; i++)
-        assert_int_equal(option_values[i], option_rows[i].default_value);
+    expect_standards();
+    options_parse(NULL, SOURCE);
+    options_parse("", SOURCE);
+    options_parse(",,", SOURCE);
+    expect_standards();
     assert_string_equal(fake_error_text(), "");
+}
+
+static bool is_number(const struct option_row *row)
+{
+    return row->kind >= OPTION_KIND_UNSIGNED && row->kind <= OPTION_KIND_I64;
 }
 
 static void every_row_is_whole(void **state)
@@ -23,10 +46,13 @@ static void every_row_is_whole(void **state)
     (void)state;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
-        assert_non_null(row->name);
-        assert_true(strlen(row->sentence) > 10);
-        assert_true(row->least <= row->default_value && row->default_value <= row->most);
-        if (row->is_bool) assert_true(row->least == 0 && row->most == 1);
+        assert_true(strlen(row->name) > 0 && strlen(row->name) < sizeof row->name);
+        assert_true(strlen(sentences[i]) > 5);
+        assert_int_equal(sentences[i][strlen(sentences[i]) - 1], '.');
+        assert_int_equal(row->words[sizeof row->words - 1], '\0');
+        if (is_number(row)) assert_true(row->least < 0 || (uint64_t)row->least <= row->most);
+        if (row->kind == OPTION_KIND_CHOICE)
+            assert_true(strlen(option_word((enum option)i, row->most)) > 0);
         for (unsigned j = 0; j < i; j++) assert_string_not_equal(row->name, option_rows[j].name);
     }
 }
@@ -36,97 +62,239 @@ static void set_by_name(const struct option_row *row, const char *value)
     char text[200];
 
     snprintf(text, sizeof text, "%s:%s", row->name, value);
-    options_parse(text);
+    options_parse(text, SOURCE);
 }
 
-static void every_option_takes_its_limits(void **state)
+static void every_number_takes_its_limits(void **state)
 {
     char value[32];
 
     (void)state;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
-        if (row->is_bool) {
-            set_by_name(row, "true");
-            assert_int_equal(option_values[i], 1);
-            set_by_name(row, "false");
-            assert_int_equal(option_values[i], 0);
-            continue;
-        }
+        if (!is_number(row)) continue;
         snprintf(value, sizeof value, "%llu", (unsigned long long)row->most);
         set_by_name(row, value);
-        assert_int_equal(option_values[i], row->most);
-        snprintf(value, sizeof value, "%llu", (unsigned long long)row->least);
+        assert_true(option_values[i] == row->most);
+        snprintf(value, sizeof value, "%lld", (long long)row->least);
         set_by_name(row, value);
-        assert_int_equal(option_values[i], row->least);
+        assert_true(option_values[i] == (uint64_t)row->least);
+        assert_string_equal(fake_error_text(), "");
+        if (row->most != UINT64_MAX) {
+            snprintf(value, sizeof value, "%llu", (unsigned long long)row->most + 1);
+            set_by_name(row, value);
+            assert_memory_equal(fake_error_text(), RANGE_LINE, strlen(RANGE_LINE));
+            assert_true(option_values[i] == (uint64_t)row->least);
+        }
+        fake_error_clear();
+        snprintf(value, sizeof value, "%lld", (long long)row->least - 1);
+        set_by_name(row, value);
+        assert_memory_equal(fake_error_text(), RANGE_LINE, strlen(RANGE_LINE));
+        fake_error_clear();
+    }
+}
+
+static void every_word_is_taken(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        const struct option_row *row = &option_rows[i];
+        if (i == OPTION_CONFIRM_CONF) continue; /* it says something */
+        if (row->kind == OPTION_KIND_BOOL) {
+            set_by_name(row, "true");
+            assert_true(option_values[i] != 0);
+            set_by_name(row, "false");
+            assert_int_equal(option_values[i], 0);
+        }
+        for (uint64_t word = 0; row->kind == OPTION_KIND_CHOICE && word <= row->most; word++) {
+            set_by_name(row, option_word((enum option)i, word));
+            assert_true(option_values[i] == word);
+        }
+        if (row->kind == OPTION_KIND_IGNORED) set_by_name(row, "any:thing|there is");
+        if (row->kind == OPTION_KIND_TEXT) {
+            set_by_name(row, "text");
+            assert_string_equal(option_text((enum option)i), "text");
+        }
     }
     assert_string_equal(fake_error_text(), "");
+}
+
+static void fractions_are_read(void **state)
+{
+    (void)state;
+    options_parse("hpa_dirty_mult:0.25", SOURCE);
+    assert_int_equal(option_values[OPTION_HPA_DIRTY_MULT], 16384);
+    options_parse("hpa_dirty_mult:3", SOURCE);
+    assert_int_equal(option_values[OPTION_HPA_DIRTY_MULT], 3 * 65536);
+    options_parse("hpa_dirty_mult:.5", SOURCE);
+    assert_int_equal(option_values[OPTION_HPA_DIRTY_MULT], 32768);
+    options_parse("hpa_dirty_mult:-1", SOURCE);
+    assert_true(option_values[OPTION_HPA_DIRTY_MULT] == UINT32_MAX);
+    assert_string_equal(fake_error_text(), "");
+    options_parse("hpa_dirty_mult:1.2.3", SOURCE);
+    assert_memory_equal(fake_error_text(), VALUE_LINE, strlen(VALUE_LINE));
 }
 
 static void several_pairs_in_one_text(void **state)
 {
     (void)state;
-    options_parse("stats_print:true,arenas:7,helper_thread:false");
-    assert_true(option_stats_print());
+    options_parse("xmalloc:true,narenas:7,background_thread:false", SOURCE);
+    assert_true(option_is_set(OPTION_XMALLOC));
     assert_int_equal(option_arenas(), 7);
     assert_false(option_helper_thread());
-    options_parse(",,arenas:8,,arenas:9,"); /* empty pairs are nothing; the last one counts */
+    options_parse(",,narenas:8,,narenas:9,", SOURCE); /* the last one counts */
     assert_int_equal(option_arenas(), 9);
+    options_parse("narenas:default", SOURCE);
+    assert_int_equal(option_arenas(), 0);
     assert_string_equal(fake_error_text(), "");
 }
 
-static void expect_complaint(const char *text, const char *pair)
+static void other_names_are_understood(void **state)
+{
+    (void)state;
+    options_parse("arenas:3,helper_thread:false,lg_tcache_max:12", SOURCE);
+    assert_int_equal(option_arenas(), 3);
+    assert_false(option_helper_thread());
+    assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
+    assert_string_equal(fake_error_text(), "");
+}
+
+static void numbers_are_written_as_in_c(void **state)
+{
+    (void)state;
+    options_parse("narenas:0x10", SOURCE);
+    assert_int_equal(option_arenas(), 16);
+    options_parse("narenas:010", SOURCE);
+    assert_int_equal(option_arenas(), 8);
+    options_parse("dirty_decay_ms:-1", SOURCE);
+    assert_true(option_decay_ms() == -1);
+    assert_string_equal(fake_error_text(), "");
+}
+
+static void expect_complaint(const char *pair, const char *line_start)
 {
     char line[300];
     uint64_t before[OPTION_COUNT];
 
-    snprintf(line, sizeof line, COMPLAINT "%s\n", pair);
+    snprintf(line, sizeof line, "%s%s (" SOURCE ")\n", line_start, pair);
     memcpy(before, option_values, sizeof before);
     fake_error_clear();
-    options_parse(text);
+    options_parse(pair, SOURCE);
     assert_string_equal(fake_error_text(), line);
     assert_memory_equal(before, option_values, sizeof before);
 }
 
 static void bad_pairs_are_said_and_change_nothing(void **state)
 {
-    static const char *const bad[] = {
-        "arenas",
-        "arenas:",
-        ":",
-        ":1",
-        "arenas:x",
-        "arenas:1x",
-        "arenas:-1",
-        "arenas:+1",
-        "arenas: 1",
-        "arenas:257",
-        "arenas:18446744073709551616",
-        "arenas:99999999999999999999999",
-        "arenas:true",
-        "stats_print:1",
-        "stats_print:TRUE",
-        "stats_print:",
-        "stats_print:true ",
-        "Arenas:1",
-        "arena:1",
-        "arenass:1",
-        " arenas:1",
-        "no such option:1",
-        "arenas:1:2",
+    static const char *const unknown[] = {
+        "narenas",    ":",          ":1",          "Narenas:1",        "narena:1",
+        "narenass:1", " narenas:1", "stats_print", "no such option:1", "experimental_no_such:1",
+    };
+    static const char *const not_values[] = {
+        "narenas:",
+        "narenas:x",
+        "narenas:1x",
+        "narenas:+1",
+        "narenas: 1",
+        "narenas:true",
+        "narenas:1:2",
+        "narenas:0x",
+        "narenas:08",
+        "narenas:-",
+        "tcache:1",
+        "tcache:TRUE",
+        "tcache:",
+        "tcache:true ",
+        "junk:maybe",
+        "junk:",
+        "percpu_arena:",
+        "thp:not supported",
+        "dss:N/A",
+        "zero_realloc:0",
+        "narenas:18446744073709551616",
+        "narenas:99999999999999999999999",
+    };
+    static const char *const out_of_range[] = {
+        "narenas:-1",
+        "dirty_decay_ms:-2",
+        "narenas:4294967296",
+        "lg_prof_sample:64",
     };
 
     (void)state;
-    for (unsigned i = 0; i < ARRAY_COUNT(bad); i++) expect_complaint(bad[i], bad[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(unknown); i++) expect_complaint(unknown[i], PAIR_LINE);
+    for (unsigned i = 0; i < ARRAY_COUNT(not_values); i++)
+        expect_complaint(not_values[i], VALUE_LINE);
+    for (unsigned i = 0; i < ARRAY_COUNT(out_of_range); i++)
+        expect_complaint(out_of_range[i], RANGE_LINE);
 }
 
 static void a_bad_pair_does_not_stop_the_good_ones(void **state)
 {
     (void)state;
-    options_parse("arenas:5,bad:1,stats_print:true");
+    options_parse("narenas:5,bad:1,xmalloc:true", SOURCE);
     assert_int_equal(option_arenas(), 5);
-    assert_true(option_stats_print());
-    assert_string_equal(fake_error_text(), COMPLAINT "bad:1\n");
+    assert_true(option_is_set(OPTION_XMALLOC));
+    assert_string_equal(fake_error_text(), PAIR_LINE "bad:1 (" SOURCE ")\n");
+    options_finish(); /* without abort_conf it says nothing */
+}
+
+static void finish_after_a_bad_pair(void) { options_finish(); }
+
+static void finish_after_a_forgiven_pair(void)
+{
+    options_parse("abort_conf:true,narenas:2", SOURCE);
+    options_finish();
+}
+
+static void abort_conf_aborts(void **state)
+{
+    (void)state;
+    options_parse_first("bad:1,abort_conf:true");
+    assert_true(option_is_set(OPTION_ABORT_CONF));
+    option_values[OPTION_ABORT_CONF] = 0;
+    expect_survival(finish_after_a_forgiven_pair);
+    options_parse("bad:1,abort_conf:true", SOURCE);
+    expect_abort(finish_after_a_bad_pair, "prairie: abort_conf:true, ");
+}
+
+static void experiments_are_forgiven(void **state)
+{
+    (void)state;
+    options_parse("abort_conf:true,experimental_no_such:1", SOURCE);
+    assert_string_equal(fake_error_text(), PAIR_LINE "experimental_no_such:1 (" SOURCE ")\n");
+    options_finish();
+}
+
+static void confirm_conf_tells_what_counts(void **state)
+{
+    (void)state;
+    options_parse_first("narenas:5,confirm_conf:true");
+    options_parse("narenas:5,confirm_conf:true", SOURCE);
+    assert_string_equal(fake_error_text(),
+                        "prairie: -- Set conf value: narenas:5 (" SOURCE ")\n"
+                        "prairie: -- Set conf value: confirm_conf:true (" SOURCE ")\n");
+}
+
+/* prairie's own variable asks for its own form. */
+static void the_source_decides_the_form_of_statistics(void **state)
+{
+    (void)state;
+    options_parse("stats_print:true", "PRAIRIE_CONF");
+    assert_int_equal(option_value(OPTION_STATS_PRINT), STATS_PRINTED_SHORT);
+    options_parse("stats_print:true", SOURCE);
+    assert_int_equal(option_value(OPTION_STATS_PRINT), STATS_PRINTED);
+}
+
+static void what_an_option_was_at_first_is_kept(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:7", SOURCE);
+    option_set(OPTION_DIRTY_DECAY_MS, 8);
+    option_set(OPTION_DIRTY_DECAY_MS, 9);
+    assert_int_equal(option_value(OPTION_DIRTY_DECAY_MS), 9);
+    assert_int_equal(option_value_at_start(OPTION_DIRTY_DECAY_MS), 7);
+    assert_int_equal(option_value_at_start(OPTION_NARENAS), 0);
 }
 
 /* The largest number that fits is a number; it is refused for its limit, not misread. */
@@ -155,15 +323,32 @@ static void a_long_bad_pair_is_cut(void **state)
     (void)state;
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    options_parse(text);
-    assert_true(strlen(fake_error_text()) <= 160);
-    assert_memory_equal(fake_error_text(), COMPLAINT "xxxx", strlen(COMPLAINT) + 4);
+    options_parse(text, SOURCE);
+    assert_true(strlen(fake_error_text()) <= 240);
+    assert_memory_equal(fake_error_text(), PAIR_LINE "xxxx", strlen(PAIR_LINE) + 4);
     assert_int_equal(fake_error_text()[strlen(fake_error_text()) - 1], '\n');
     assert_int_equal(fake_calls(FAKE_WRITE), 1);
 }
 
-UNIT_MAIN(UNIT_TEST(defaults_are_those_of_the_table), UNIT_TEST(every_row_is_whole),
-          UNIT_TEST(every_option_takes_its_limits), UNIT_TEST(several_pairs_in_one_text),
+static void a_text_that_is_too_long_is_refused(void **state)
+{
+    char text[1000] = "prof_prefix:";
+
+    (void)state;
+    memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
+    options_parse(text, SOURCE);
+    assert_memory_equal(fake_error_text(), RANGE_LINE, strlen(RANGE_LINE));
+    assert_string_equal(option_text(OPTION_PROF_PREFIX), "jeprof");
+}
+
+UNIT_MAIN(UNIT_TEST(defaults_are_those_of_the_list), UNIT_TEST(every_row_is_whole),
+          UNIT_TEST(every_number_takes_its_limits), UNIT_TEST(every_word_is_taken),
+          UNIT_TEST(fractions_are_read), UNIT_TEST(several_pairs_in_one_text),
+          UNIT_TEST(other_names_are_understood), UNIT_TEST(numbers_are_written_as_in_c),
           UNIT_TEST(bad_pairs_are_said_and_change_nothing),
-          UNIT_TEST(a_bad_pair_does_not_stop_the_good_ones),
-          UNIT_TEST(numbers_are_read_without_overflow), UNIT_TEST(a_long_bad_pair_is_cut))
+          UNIT_TEST(a_bad_pair_does_not_stop_the_good_ones), UNIT_TEST(abort_conf_aborts),
+          UNIT_TEST(experiments_are_forgiven), UNIT_TEST(confirm_conf_tells_what_counts),
+          UNIT_TEST(the_source_decides_the_form_of_statistics),
+          UNIT_TEST(what_an_option_was_at_first_is_kept),
+          UNIT_TEST(numbers_are_read_without_overflow), UNIT_TEST(a_long_bad_pair_is_cut),
+          UNIT_TEST(a_text_that_is_too_long_is_refused))

@@ -90,7 +90,7 @@ static void a_slot_that_was_reset_finds_its_cache_again(void **state)
     (void)state;
     (void)prairie_malloc(10);
     cache = thread_cache();
-    thread_cache_set((struct cache *)(uintptr_t)&cache_empty);
+    thread_cache_set(CACHE_EMPTY);
     assert_non_null(prairie_malloc(20));
     assert_ptr_equal(thread_cache(), cache);
     assert_int_equal(caches_in_use(), 1);
@@ -200,14 +200,14 @@ static void a_thread_past_its_end_can_allocate(void **state)
     (void)state;
     early = prairie_malloc(48);
     fake_thread_end();
-    assert_ptr_equal(thread_cache(), &cache_gone);
+    assert_ptr_equal(thread_cache(), CACHE_GONE);
     assert_int_equal(caches_in_use(), 0);
     for (unsigned i = 0; i < 200; i++) {
         blocks[i] = prairie_malloc(i * 177);
         assert_non_null(blocks[i]);
         memset(blocks[i], (int)i, i * 177);
     }
-    assert_ptr_equal(thread_cache(), &cache_gone);
+    assert_ptr_equal(thread_cache(), CACHE_GONE);
     for (unsigned i = 0; i < 200; i++) {
         blocks[i] = prairie_realloc(blocks[i], i * 177 + 500);
         assert_true(all_bytes_are(blocks[i], (unsigned char)i, i * 177));

@@ -307,7 +307,7 @@ static void the_helper_can_be_declined(void **state)
 {
     (void)state;
     start_threads(2);
-    options_parse("helper_thread:false");
+    options_parse("helper_thread:false", "PRAIRIE_CONF");
     breathe(burst_pages());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
     assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);

@@ -1,0 +1,185 @@
+/* option_list.h - every option, one entry each; taken in several times, with another OPTION each time.
+ *
+ * OPTION(id, kind, mode, name, default, least, most, words, sentence)
+ *
+ *   kind   BOOL      true or false
+ *          UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
+ *          FRACTION  0.25; kept in 65536ths; -1: none
+ *          CHOICE    one of `words`, which end with a NUL each; the value is its number
+ *          TEXT      anything; `words` is the default
+ *          IGNORED   a key that has no value to read back
+ *   mode   OBEYED    it does what its sentence says
+ *          KEPT      understood, checked and read back; changes nothing, and the sentence says why
+ *          SAMPLER   read by the profiler
+ *
+ * The parser, the names opt.* of the control tree, the statistics' list of options and docs/options.md are
+ * made from it. The sentences are for the page only; the library does not carry them.
+ * No include guard.
+ * SPDX-License-Identifier: MIT
+ */
+
+/* ---- what the page of options lists first ---- */
+
+OPTION(STATS_PRINT, BOOL, OBEYED, "stats_print", 0, 0, 1, "",
+       "Print the statistics to the standard error when the program ends.")
+OPTION(STATS_PRINT_OPTS, TEXT, OBEYED, "stats_print_opts", 0, 0, 0, "",
+       "Letters for `stats_print`, as `malloc_stats_print` takes them.")
+OPTION(BACKGROUND_THREAD, BOOL, OBEYED, "background_thread", 1, 0, 1, "",
+       "Let a program that has threads use one more, now and then, to give memory back.")
+OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
+       "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
+       "program may use.")
+OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\0phycpu\0",
+       "`percpu`: take the arena of the core a thread runs on each time it needs one; `phycpu`: "
+       "cores that are half of all apart share one; `disabled`: stay as long as nobody is in the "
+       "way.")
+OPTION(DIRTY_DECAY_MS, SSIZE, OBEYED, "dirty_decay_ms", 10000, -1, INT64_MAX, "",
+       "Milliseconds after which nine tenths of what was freed are back with the kernel; 0: at "
+       "once; -1: never.")
+OPTION(RETAIN, BOOL, OBEYED, "retain", 1, 0, 1, "",
+       "`false`: when memory is given back, so is the right to use the end of the heap.")
+OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX, "",
+       "A freed block of this many bytes and more goes back to the kernel at once; 0: none does.")
+OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
+       "`false`: threads hold no blocks; every call takes a lock.")
+OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
+       "Threads hold blocks of at most this many bytes; larger values count as 14336.")
+OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abort\0",
+       "What `realloc(p, 0)` does: `free` it and return NULL, `alloc` a smallest block instead, or "
+       "`abort`.")
+OPTION(XMALLOC, BOOL, OBEYED, "xmalloc", 0, 0, 1, "",
+       "Say so and abort instead of returning NULL for want of memory.")
+OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",
+       "Fill blocks with 0xa5 when they are given out (`alloc`), with 0x5a when they are freed "
+       "(`free`), or both (`true`). Every call then takes a lock.")
+OPTION(ZERO, BOOL, OBEYED, "zero", 0, 0, 1, "",
+       "Clear every block that is given out. Every call then takes a lock.")
+OPTION(THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
+       "Huge pages for the heap: `default` once it has grown dense, from 4 MiB on; `always` from the "
+       "beginning; `never`.")
+OPTION(METADATA_THP, CHOICE, OBEYED, "metadata_thp", 0, 0, 2, "disabled\0auto\0always\0",
+       "`always`: let the kernel use huge pages for prairie's own records.")
+OPTION(ABORT_CONF, BOOL, OBEYED, "abort_conf", 0, 0, 1, "",
+       "Abort when a pair is not understood; keys that begin with `experimental_` are forgiven.")
+OPTION(CONFIRM_CONF, BOOL, OBEYED, "confirm_conf", 0, 0, 1, "",
+       "Say on the standard error where options came from and which were set.")
+OPTION(MAX_BACKGROUND_THREADS, SIZE, OBEYED, "max_background_threads", 4, 1, UINT64_MAX, "",
+       "An upper limit; there is never more than one.")
+
+/* ---- understood, and without effect ---- */
+
+OPTION(MUZZY_DECAY_MS, SSIZE, KEPT, "muzzy_decay_ms", 0, -1, INT64_MAX, "",
+       "Free pages are either dirty or with the kernel; there is no state between.")
+OPTION(ABORT, BOOL, KEPT, "abort", 0, 0, 1, "", "Misuse always aborts.")
+OPTION(DSS, CHOICE, KEPT, "dss", 1, 0, 2, "disabled\0secondary\0primary\0N/A\0",
+       "The break of the data segment is never used.")
+OPTION(CACHE_OBLIVIOUS, BOOL, KEPT, "cache_oblivious", 1, 0, 1, "", "Large blocks begin at a page.")
+OPTION(TRUST_MADVISE, BOOL, KEPT, "trust_madvise", 1, 0, 1, "", "It is trusted.")
+OPTION(LG_EXTENT_MAX_ACTIVE_FIT, SIZE, KEPT, "lg_extent_max_active_fit", 6, 0, 63, "",
+       "Runs of pages are found by length.")
+OPTION(NARENAS_RATIO, FRACTION, KEPT, "narenas_ratio", 65536, 0, UINT32_MAX, "", "See `narenas`.")
+OPTION(STATS_INTERVAL, I64, KEPT, "stats_interval", -1, -1, INT64_MAX, "",
+       "Nothing is printed while the program runs.")
+OPTION(STATS_INTERVAL_OPTS, TEXT, KEPT, "stats_interval_opts", 0, 0, 0, "", "As above.")
+OPTION(TCACHE_NCACHED_MAX, IGNORED, KEPT, "tcache_ncached_max", 0, 0, 0, "",
+       "Magazines grow with what a thread does.")
+OPTION(CALLOC_MADVISE_THRESHOLD, SIZE, KEPT, "calloc_madvise_threshold", 0, 0, UINT64_MAX, "",
+       "Up to 32 MiB are cleared, more is given back and taken anew.")
+OPTION(PROCESS_MADVISE_MAX_BATCH, SIZE, KEPT, "process_madvise_max_batch", 0, 0, UINT64_MAX, "",
+       "Runs go back one by one.")
+OPTION(EXPERIMENTAL_INFALLIBLE_NEW, BOOL, KEPT, "experimental_infallible_new", 0, 0, 1, "",
+       "`operator new` throws; `xmalloc` aborts.")
+OPTION(BIN_SHARDS, IGNORED, KEPT, "bin_shards", 0, 0, 0, "", "Arenas have one lock each.")
+OPTION(SLAB_SIZES, IGNORED, KEPT, "slab_sizes", 0, 0, 0, "", "Slabs have the shape they have.")
+OPTION(MUTEX_MAX_SPIN, I64, KEPT, "mutex_max_spin", 600, -1, INT64_MAX, "",
+       "Locks spin for a short while, and not at all with one core.")
+OPTION(TCACHE_NSLOTS_SMALL_MIN, UNSIGNED, KEPT, "tcache_nslots_small_min", 20, 1, UINT32_MAX, "",
+       "Magazines grow with what a thread does.")
+OPTION(TCACHE_NSLOTS_SMALL_MAX, UNSIGNED, KEPT, "tcache_nslots_small_max", 200, 1, UINT32_MAX, "",
+       "As above.")
+OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT, "tcache_nslots_large", 20, 1, UINT32_MAX, "",
+       "As above.")
+OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
+OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1, UINT64_MAX, "",
+       "The helper empties what is not used.")
+OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
+       "As above.")
+OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1, 0, 16, "",
+       "Half of a full magazine goes, or a whole one.")
+OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT, "lg_tcache_flush_large_div", 1, 0, 16, "",
+       "As above.")
+OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
+       "The helper empties what is not used.")
+OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
+       "", "A second free is always found, at the latest when its slab gets the block.")
+OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
+       "Large blocks are whole pages.")
+OPTION(LG_SAN_UAF_ALIGN, SSIZE, KEPT, "lg_san_uaf_align", -1, -1, 63, "", "There are no guards.")
+OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As above.")
+OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
+OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
+OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
+OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "There is one keeper of pages.")
+OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
+       "As above.")
+OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
+       "", "As above.")
+OPTION(HPA_HUGIFICATION_THRESHOLD_RATIO, IGNORED, KEPT, "hpa_hugification_threshold_ratio", 0, 0, 0,
+       "", "As above.")
+OPTION(HPA_HUGIFY_DELAY_MS, U64, KEPT, "hpa_hugify_delay_ms", 10000, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_HUGIFY_SYNC, BOOL, KEPT, "hpa_hugify_sync", 0, 0, 1, "", "As above.")
+OPTION(HPA_HUGIFY_STYLE, CHOICE, KEPT, "hpa_hugify_style", 0, 0, 2, "lazy\0eager\0none\0",
+       "As above.")
+OPTION(HPA_MIN_PURGE_INTERVAL_MS, U64, KEPT, "hpa_min_purge_interval_ms", 5000, 0, UINT64_MAX, "",
+       "As above.")
+OPTION(HPA_MIN_PURGE_DELAY_MS, U64, KEPT, "hpa_min_purge_delay_ms", 0, 0, UINT64_MAX, "",
+       "As above.")
+OPTION(HPA_PURGE_THRESHOLD, SIZE, KEPT, "hpa_purge_threshold", 4096, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_PURGE_THRESHOLD_RATIO, IGNORED, KEPT, "hpa_purge_threshold_ratio", 0, 0, 0, "",
+       "As above.")
+OPTION(HPA_DIRTY_MULT, FRACTION, KEPT, "hpa_dirty_mult", 16384, 0, UINT32_MAX, "", "As above.")
+OPTION(HPA_SEC_NSHARDS, SIZE, KEPT, "hpa_sec_nshards", 2, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_SEC_MAX_ALLOC, SIZE, KEPT, "hpa_sec_max_alloc", 32768, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_SEC_MAX_BYTES, SIZE, KEPT, "hpa_sec_max_bytes", 262144, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_SEC_BYTES_AFTER_FLUSH, IGNORED, KEPT, "hpa_sec_bytes_after_flush", 0, 0, 0, "",
+       "As above.")
+OPTION(HPA_SEC_BATCH_FILL_EXTRA, SIZE, KEPT, "hpa_sec_batch_fill_extra", 3, 0, UINT64_MAX, "",
+       "As above.")
+OPTION(EXPERIMENTAL_HPA_MAX_PURGE_NHP, SSIZE, KEPT, "experimental_hpa_max_purge_nhp", -1, -1,
+       INT64_MAX, "", "As above.")
+OPTION(EXPERIMENTAL_HPA_START_HUGE, BOOL, KEPT, "experimental_hpa_start_huge_if_thp_always", 1, 0,
+       1, "", "As above.")
+OPTION(EXPERIMENTAL_HPA_ENFORCE_HUGIFY, BOOL, KEPT, "experimental_hpa_enforce_hugify", 0, 0, 1, "",
+       "As above.")
+OPTION(HUGE_ARENA_PAC_THP, BOOL, KEPT, "huge_arena_pac_thp", 0, 0, 1, "", "As above.")
+
+/* ---- the profiler's ---- */
+
+OPTION(PROF, BOOL, SAMPLER, "prof", 0, 0, 1, "", "Take samples of allocations.")
+OPTION(PROF_ACTIVE, BOOL, SAMPLER, "prof_active", 1, 0, 1, "", "Begin at once.")
+OPTION(PROF_THREAD_ACTIVE_INIT, BOOL, SAMPLER, "prof_thread_active_init", 1, 0, 1, "",
+       "Begin at once in new threads.")
+OPTION(PROF_PREFIX, TEXT, SAMPLER, "prof_prefix", 0, 0, 0, "jeprof", "How file names begin.")
+OPTION(LG_PROF_SAMPLE, SIZE, SAMPLER, "lg_prof_sample", 19, 0, 63, "",
+       "The logarithm of the bytes between two samples, on average.")
+OPTION(LG_PROF_INTERVAL, SSIZE, SAMPLER, "lg_prof_interval", -1, -1, 63, "",
+       "The logarithm of the bytes between two dumps; -1: none.")
+OPTION(PROF_GDUMP, BOOL, SAMPLER, "prof_gdump", 0, 0, 1, "", "Dump at each new peak.")
+OPTION(PROF_FINAL, BOOL, SAMPLER, "prof_final", 0, 0, 1, "", "Dump when the program ends.")
+OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "", "Report leaks when it ends.")
+OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
+       "Exit with 1 when there are any.")
+OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
+OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
+       "The deepest stack that is kept.")
+OPTION(PROF_PID_NAMESPACE, BOOL, SAMPLER, "prof_pid_namespace", 0, 0, 1, "",
+       "Put the namespace of process numbers into file names.")
+OPTION(PROF_SYS_THREAD_NAME, BOOL, SAMPLER, "prof_sys_thread_name", 0, 0, 1, "",
+       "Use the system's names of threads.")
+OPTION(PROF_RECENT_ALLOC_MAX, SSIZE, SAMPLER, "prof_recent_alloc_max", 0, -1, INT64_MAX, "",
+       "How many recent samples to keep.")
+OPTION(PROF_STATS, BOOL, SAMPLER, "prof_stats", 0, 0, 1, "", "Count samples by size.")
+OPTION(PROF_TIME_RESOLUTION, CHOICE, SAMPLER, "prof_time_resolution", 0, 0, 1, "default\0high\0",
+       "Of the times in records.")
+OPTION(PROF_LOG, IGNORED, SAMPLER, "prof_log", 0, 0, 0, "", "Log every sample.")
+OPTION(PROF_UNBIAS, IGNORED, SAMPLER, "prof_unbias", 0, 0, 0, "", "Samples are always unbiased.")

@@ -1,0 +1,83 @@
+/* conf.c - where options come from, in which order, and what is done about them at once.
+ *
+ * Programs for jemalloc define malloc_conf, so both symbols are weak and found through the dynamic linker.
+ * A program that runs with more rights than its user hears neither environment variable; the link in /etc is
+ * its administrator's.
+ * SPDX-License-Identifier: MIT
+ */
+#include "conf.h"
+
+#include "../base/options.h"
+#include "../base/port.h"
+#include "../heap/heap.h"
+#include "../view/snapshot.h"
+#include "stats_print.h"
+
+PUBLIC const char *malloc_conf __attribute__((weak));
+PUBLIC const char *malloc_conf_2_conf_harder __attribute__((weak));
+
+static const char *conf_texts[CONF_SOURCE_COUNT];
+static char symlink_text[256];
+
+const char *conf_text(enum conf_source source) { return conf_texts[source]; }
+
+static const char *conf_name(enum conf_source source)
+{
+    switch (source) {
+    case CONF_GLOBAL: return "malloc_conf";
+    case CONF_SYMLINK: return "/etc/malloc.conf";
+    case CONF_MALLOC_CONF: return "MALLOC_CONF";
+    case CONF_PRAIRIE_CONF: return "PRAIRIE_CONF";
+    default: return "malloc_conf_2_conf_harder";
+    }
+}
+
+static void write_text(const char *text) { port_write_error(text, __builtin_strlen(text)); }
+
+static void confirm_source(enum conf_source source)
+{
+    write_text("prairie: malloc_conf ");
+    write_text(conf_name(source));
+    write_text(": \"");
+    if (conf_texts[source] != NULL) write_text(conf_texts[source]);
+    write_text("\"\n");
+}
+
+static void parse_all(void)
+{
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) options_parse_first(conf_texts[i]);
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) {
+        if (option_is_set(OPTION_CONFIRM_CONF)) confirm_source((enum conf_source)i);
+        options_parse(conf_texts[i], conf_name((enum conf_source)i));
+    }
+    options_finish();
+}
+
+static void print_at_exit(void)
+{
+    if (option_value(OPTION_STATS_PRINT) == STATS_PRINTED_SHORT
+        && option_text(OPTION_STATS_PRINT_OPTS)[0] == '\0')
+        prairie_stats_print();
+    else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
+}
+
+void conf_read(void)
+{
+    bool any = false;
+
+    snapshot_begin();
+    conf_texts[CONF_GLOBAL] = malloc_conf;
+    conf_texts[CONF_SYMLINK] =
+        os_link_text("/etc/malloc.conf", symlink_text, sizeof symlink_text) ? symlink_text : NULL;
+    conf_texts[CONF_MALLOC_CONF] = os_setting("MALLOC_CONF");
+    conf_texts[CONF_PRAIRIE_CONF] = os_setting("PRAIRIE_CONF");
+    conf_texts[CONF_GLOBAL_2] = malloc_conf_2_conf_harder;
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) any |= conf_texts[i] != NULL;
+    if (!any) return;
+    parse_all();
+    heap_obey_options();
+    if (option_is_set(OPTION_STATS_PRINT)) {
+        os_keep_error_output();
+        os_at_exit(print_at_exit);
+    }
+}

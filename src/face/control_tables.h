@@ -1,0 +1,15 @@
+/* control_tables.h - the tables that there are.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_FACE_CONTROL_TABLES_H
+#define PRAIRIE_FACE_CONTROL_TABLES_H
+
+#include "control.h"
+
+extern PRIVATE const struct control_table control_root;   /* version, epoch, the helper */
+extern PRIVATE const struct control_table control_config; /* how the library was built */
+extern PRIVATE const struct control_table control_opt;    /* options */
+extern PRIVATE const struct control_table control_arenas; /* arenas and size classes */
+extern PRIVATE const struct control_table control_stats;  /* the snapshot's numbers */
+
+#endif

@@ -1,0 +1,259 @@
+/* snapshot.c - sums up what the floors counted, for each arena and each class.
+ * SPDX-License-Identifier: MIT
+ */
+#include "snapshot.h"
+
+#include "../arenas/choose.h"
+#include "../arenas/tidy.h"
+#include "../pages/purge.h"
+
+static struct {
+    struct snapshot *numbers; /* under control_lock, as all of it */
+    struct snapshot_arena *arenas[ARENA_COUNT_MAX];
+    uint64_t epoch;
+    uint64_t begin_ms; /* written before main */
+} room;
+
+void snapshot_begin(void) { room.begin_ms = os_now_ms(); }
+
+_Static_assert(sizeof(struct snapshot) <= META_RECORD_BYTES_MAX, "a record");
+
+static struct arena *made_arena(unsigned index)
+{
+    return __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+}
+
+/* ---- room ---- */
+
+static bool room_ready(void)
+{
+    if (room.numbers == NULL) room.numbers = meta_take(sizeof *room.numbers);
+    if (room.numbers == NULL) return false;
+    if (room.arenas[0] == NULL) room.arenas[0] = meta_take(sizeof *room.arenas[0]);
+    if (room.arenas[0] == NULL) return false;
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        if (made_arena(index) == NULL || room.arenas[index] != NULL) continue;
+        room.arenas[index] = meta_take(sizeof *room.arenas[index]);
+        if (room.arenas[index] == NULL) return false;
+    }
+    return true;
+}
+
+/* ---- counting ---- */
+
+static struct snapshot_lock lock_numbers(const struct lock *lock)
+{
+    return (struct snapshot_lock){ RELAXED_LOAD(lock->taken), RELAXED_LOAD(lock->contended),
+                                   RELAXED_LOAD(lock->waits) };
+}
+
+/* `blocks` is what is out of the slabs until what is cached is known. */
+static void count_arena(struct arena *arena, struct snapshot_arena *into)
+{
+    lock_take(&arena->lock);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct shelf *shelf = &arena->shelf[class_index];
+        into->of_class[class_index] = (struct snapshot_class){
+            .slabs = shelf->slab_count,
+            .slabs_not_full = shelf->partial_count,
+            .blocks =
+                shelf->slab_count * slab_shape[class_index].block_count - shelf->slab_free_blocks,
+            .cached = (uint64_t)shelf->depot.full_count * magazine_capacity(class_index)
+                    + shelf->depot.opened_count,
+            .fills = shelf->fills,
+            .drains = shelf->drains,
+            .blocks_taken = shelf->blocks_taken,
+        };
+        into->active += shelf->slab_count * slab_shape[class_index].bytes;
+    }
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
+    room.numbers->depot_trades += arena->trades;
+    into->lock = lock_numbers(&arena->lock);
+    lock_give(&arena->lock);
+}
+
+/* The owner goes on meanwhile: the counts are of a moment that is just past. */
+static READS_UNLOCKED void count_cache(const struct cache *cache, void *unused)
+{
+    const struct arena *home = RELAXED_LOAD(cache->arena);
+    struct snapshot_arena *into = home != NULL ? room.arenas[home->index] : NULL;
+
+    (void)unused;
+    if (into == NULL) into = room.arenas[0];
+    into->threads++;
+    room.numbers->refills += RELAXED_LOAD(cache->refills);
+    room.numbers->overflows += RELAXED_LOAD(cache->overflows);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        void **top = RELAXED_LOAD(cache->magazine[class_index].top);
+        void **limit = RELAXED_LOAD(cache->magazine[class_index].limit);
+        size_t capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
+
+        into->of_class[class_index].cached += RELAXED_LOAD(cache->rack[class_index].spare_count);
+        if (top <= limit && (size_t)(limit - top) <= capacity)
+            into->of_class[class_index].cached += capacity - (size_t)(limit - top);
+    }
+}
+
+/* Takes up to `cached` blocks off those that are out; what cannot be taken off is returned. */
+static uint64_t take_off(struct snapshot_class *numbers, uint64_t cached)
+{
+    uint64_t part = cached < numbers->blocks ? cached : numbers->blocks;
+
+    numbers->blocks -= part;
+    numbers->cached_of_arena += part;
+    return cached - part;
+}
+
+/* A thread holds blocks of other arenas too, so that an arena may have fewer out than wait. V2 */
+static void take_cached_off(unsigned class_index)
+{
+    uint64_t rest = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+            struct snapshot_arena *arena = room.arenas[index];
+            if (arena == NULL) continue;
+            rest = pass == 0 ? rest
+                                   + take_off(&arena->of_class[class_index],
+                                              arena->of_class[class_index].cached)
+                             : take_off(&arena->of_class[class_index], rest);
+        }
+}
+
+static void count_pages(struct snapshot_arena *into)
+{
+    unsigned shift = plain.page_shift;
+    size_t open_pages;
+
+    lock_take(&keeper.lock);
+    into->dirty += keeper.free_pages[FREE_DIRTY] << shift;
+    into->clean = keeper.free_pages[FREE_CLEAN] << shift;
+    into->large_allocated = keeper.large_pages << shift;
+    into->large_count = keeper.large_count;
+    into->purges = purge_stats.calls;
+    into->purged_pages = purge_stats.purged_pages;
+    open_pages = plain.open_bytes >> shift;
+    room.numbers->leases = keeper.leases;
+    room.numbers->returns = keeper.returns;
+    room.numbers->runs_lock = lock_numbers(&keeper.lock);
+    lock_give(&keeper.lock);
+
+    into->active += into->large_allocated;
+    into->metadata_map =
+        open_pages * sizeof(struct page) + (open_pages << shift >> CLASS_MAP_SHIFT);
+    lock_take(&meta.lock);
+    into->metadata = meta.used_bytes + into->metadata_map;
+    into->mapped = (size_t)(meta.zone_end - meta.open_base) - meta.used_bytes;
+    room.numbers->meta_lock = lock_numbers(&meta.lock);
+    lock_give(&meta.lock);
+}
+
+/* ---- sums ---- */
+
+static void add_lock_numbers(struct snapshot_lock *sum, const struct snapshot_lock *lock)
+{
+    sum->taken += lock->taken;
+    sum->contended += lock->contended;
+    sum->waits += lock->waits;
+}
+
+static void add_class(struct snapshot_class *sum, const struct snapshot_class *numbers)
+{
+    sum->slabs += numbers->slabs;
+    sum->slabs_not_full += numbers->slabs_not_full;
+    sum->blocks += numbers->blocks;
+    sum->cached += numbers->cached;
+    sum->cached_of_arena += numbers->cached_of_arena;
+    sum->fills += numbers->fills;
+    sum->drains += numbers->drains;
+    sum->blocks_taken += numbers->blocks_taken;
+}
+
+static void add_to_all(const struct snapshot_arena *arena)
+{
+    struct snapshot_arena *all = &room.numbers->all;
+
+    all->threads += arena->threads;
+    all->small_allocated += arena->small_allocated;
+    all->large_allocated += arena->large_allocated;
+    all->active += arena->active;
+    all->dirty += arena->dirty;
+    all->clean += arena->clean;
+    all->metadata += arena->metadata;
+    all->metadata_map += arena->metadata_map;
+    all->resident += arena->resident;
+    all->mapped += arena->mapped;
+    all->cached += arena->cached;
+    all->large_count += arena->large_count;
+    all->purges += arena->purges;
+    all->purged_pages += arena->purged_pages;
+    add_lock_numbers(&all->lock, &arena->lock);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        add_class(&all->of_class[class_index], &arena->of_class[class_index]);
+}
+
+/* V1 */
+static void finish_arena(struct snapshot_arena *arena)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct snapshot_class *numbers = &arena->of_class[class_index];
+        arena->small_allocated += numbers->blocks * class_bytes[class_index];
+        arena->cached += numbers->cached * class_bytes[class_index];
+    }
+    arena->resident = arena->active + arena->dirty + arena->metadata;
+    arena->mapped += arena->resident;
+}
+
+static void count_all(void)
+{
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+        if (room.arenas[index] != NULL && made_arena(index) != NULL)
+            count_arena(made_arena(index), room.arenas[index]);
+    threads_visit(count_cache, NULL);
+    count_pages(room.arenas[0]);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        take_cached_off(class_index);
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        if (room.arenas[index] == NULL) continue;
+        finish_arena(room.arenas[index]);
+        add_to_all(room.arenas[index]);
+    }
+}
+
+const struct snapshot *snapshot_take(void)
+{
+    struct tidy_numbers tidy_now = tidy_numbers();
+    struct snapshot *numbers;
+
+    check(lock_is_mine(&control_lock));
+    if (!room_ready()) return NULL;
+    numbers = room.numbers;
+    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+        if (room.arenas[index] != NULL)
+            __builtin_memset(room.arenas[index], 0, sizeof *room.arenas[index]);
+    *numbers = (struct snapshot){ .epoch = ++room.epoch, .arena_count = arena_limit };
+    count_all();
+    for (unsigned index = arena_limit; index < ARENA_COUNT_MAX; index++)
+        if (room.arenas[index] != NULL) numbers->arena_count = index + 1;
+    numbers->control_lock = lock_numbers(&control_lock);
+    numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
+    numbers->helper_runs = tidy_now.helper_runs;
+    numbers->helper_looks = tidy_now.looks;
+    numbers->helper_look_ms = tidy_now.look_ms;
+    numbers->realloc_zero_calls = realloc_zero_calls();
+    numbers->uptime_ms = os_now_ms() - room.begin_ms;
+    return numbers;
+}
+
+const struct snapshot *snapshot_get(void)
+{
+    check(lock_is_mine(&control_lock));
+    return room.numbers != NULL && room.epoch != 0 ? room.numbers : snapshot_take();
+}
+
+const struct snapshot_arena *snapshot_arena(unsigned index)
+{
+    check(lock_is_mine(&control_lock));
+    return index < ARENA_COUNT_MAX ? room.arenas[index] : NULL;
+}
