@@ -30,6 +30,7 @@
 #include "pages/run_find.c"
 #include "pages/run.c"
 #include "pages/run_kernel.c"
+#include "pages/run_walk.c"
 #include "pages/run_check.c"
 #include "pages/purge.c"
 #include "slabs/size_class.c"
@@ -63,7 +64,10 @@
 #include "face/control_stats.c"
 #include "face/control_tables.c"
 #include "face/mallctl.c"
+#include "face/report.c"
 #include "face/stats_print.c"
+#include "face/stats_arena.c"
+#include "face/metrics.c"
 #include "face/libc_info.c"
 #include "face/cxx_new.c"
 #endif

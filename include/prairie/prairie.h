@@ -87,6 +87,10 @@ bool prairie_stats_read(struct prairie_stats *stats);
 /* Prints them to the standard error, without allocating. */
 void prairie_stats_print(void);
 
+/* Hands the same moment's numbers out as OpenMetrics text, which Prometheus reads, in pieces that end with a
+ * NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
+bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
+
 /* Walks everything prairie knows and aborts with one line when something is broken. Stops all
  * allocation meanwhile; for tests and for suspicion. */
 void prairie_check_all(void);

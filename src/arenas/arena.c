@@ -10,6 +10,8 @@ unsigned arena_limit = 1;
 
 static struct lock making = { .state = LOCK_FREE, .rank = LOCK_MAKING };
 
+_Static_assert(sizeof(struct arena) <= META_RECORD_BYTES_MAX, "a record");
+
 void arenas_start(unsigned core_count)
 {
     unsigned wanted = option_arenas() != 0 ? option_arenas() : core_count;
@@ -118,6 +120,7 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     depots_open();
     shelf->slab_count++;
+    shelf->slabs_opened++;
     shelf->slab_free_blocks += slab->free_count;
     list_slab(shelf, slab);
     return true;

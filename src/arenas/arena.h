@@ -41,6 +41,7 @@ struct shelf {        /* what an arena has of one class */
     uint64_t slab_free_blocks; /* free blocks in them */
     uint64_t fills, drains;    /* statistics: calls that went to the slabs */
     uint64_t blocks_taken;     /* statistics: by fills */
+    uint64_t slabs_opened;     /* statistics */
 };
 
 struct arena {

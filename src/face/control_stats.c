@@ -51,6 +51,8 @@ enum stats_leaf {
     STATS_SMALL_NFILLS,
     STATS_SMALL_NFLUSHES,
     STATS_LARGE_ALLOCATED,
+    STATS_LARGE_NMALLOC,
+    STATS_LARGE_NDALLOC,
     STATS_LOCK_RUNS,
     STATS_LOCK_META = STATS_LOCK_RUNS + 3,
     STATS_OF_BIN = STATS_LOCK_META + 3, /* from here on the second number is a bin's */
@@ -59,6 +61,7 @@ enum stats_leaf {
     STATS_BIN_CURREGS,
     STATS_BIN_NFILLS,
     STATS_BIN_NFLUSHES,
+    STATS_BIN_NSLABS,
     STATS_BIN_CURSLABS,
     STATS_BIN_NONFULL_SLABS,
     STATS_LOCK_BIN,
@@ -124,6 +127,9 @@ static const struct control_row stats_rows[] = {
     U64_ROW(OF_ARENA "small.nfills", STATS_SMALL_NFILLS),
     U64_ROW(OF_ARENA "small.nflushes", STATS_SMALL_NFLUSHES),
     SIZE_ROW(OF_ARENA "large.allocated", STATS_LARGE_ALLOCATED),
+    U64_ROW(OF_ARENA "large.nmalloc", STATS_LARGE_NMALLOC),
+    U64_ROW(OF_ARENA "large.ndalloc", STATS_LARGE_NDALLOC),
+    U64_ROW(OF_ARENA "large.nrequests", STATS_LARGE_NMALLOC),
     LOCK_ROWS(OF_ARENA "mutexes.extents_dirty", STATS_LOCK_RUNS),
     LOCK_ROWS(OF_ARENA "mutexes.base", STATS_LOCK_META),
     U64_ROW(OF_BIN "nmalloc", STATS_BIN_NMALLOC),
@@ -131,6 +137,7 @@ static const struct control_row stats_rows[] = {
     SIZE_ROW(OF_BIN "curregs", STATS_BIN_CURREGS),
     U64_ROW(OF_BIN "nfills", STATS_BIN_NFILLS),
     U64_ROW(OF_BIN "nflushes", STATS_BIN_NFLUSHES),
+    U64_ROW(OF_BIN "nslabs", STATS_BIN_NSLABS),
     SIZE_ROW(OF_BIN "curslabs", STATS_BIN_CURSLABS),
     SIZE_ROW(OF_BIN "nonfull_slabs", STATS_BIN_NONFULL_SLABS),
     LOCK_ROWS(OF_BIN "mutex", STATS_LOCK_BIN),
@@ -239,6 +246,8 @@ static void serve_of_arena(struct control_call *call, const struct snapshot *num
     case STATS_DIRTY_PURGED: call->old.u64 = arena->purged_pages; return;
     case STATS_SMALL_ALLOCATED: call->old.size = arena->small_allocated; return;
     case STATS_LARGE_ALLOCATED: call->old.size = arena->large_allocated; return;
+    case STATS_LARGE_NMALLOC: call->old.u64 = arena->large_taken; return;
+    case STATS_LARGE_NDALLOC: call->old.u64 = arena->large_taken - arena->large_count; return;
     case STATS_ARENA_ZERO: call->old.u64 = 0; return;
     case STATS_DSS:
     case STATS_DIRTY_DECAY_MS:
@@ -258,6 +267,7 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
     case STATS_BIN_CURREGS: call->old.size = of_class->blocks; return;
     case STATS_BIN_NFILLS: call->old.u64 = of_class->fills; return;
     case STATS_BIN_NFLUSHES: call->old.u64 = of_class->drains; return;
+    case STATS_BIN_NSLABS: call->old.u64 = of_class->slabs_opened; return;
     case STATS_BIN_CURSLABS: call->old.size = of_class->slabs; return;
     case STATS_BIN_NONFULL_SLABS: call->old.size = of_class->slabs_not_full; return;
     default: call->old.u64 = of_lock(&arena->lock, leaf - STATS_LOCK_BIN); /* of all its bins */

@@ -1,13 +1,36 @@
 /* stats_print.h - the statistics as text and JSON, in the words and sections of jemalloc's.
+ *
+ * What prairie has no number for is 0 where scripts expect a key: requests one by one, owners of locks and
+ * the times they were waited for.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_FACE_STATS_PRINT_H
 #define PRAIRIE_FACE_STATS_PRINT_H
+
+#include "../view/snapshot.h"
+#include "report.h"
+
+/* What somebody wants to see. */
+struct stats_wish {
+    bool json, general, merged, destroyed, each_arena, bins, large, mutexes, extents;
+};
 
 /* Takes a snapshot and hands the text out in pieces that end with a NUL. `write` NULL: malloc_message, or the
  * standard error. `letters`, which may be NULL: J for JSON; each of g m d a b l x e h leaves something
  * out. */
 void malloc_stats_print(void (*write)(void *context, const char *text), void *context,
                         const char *letters);
+
+/* A member of an object, or a line of text. */
+void stats_number(struct report *report, const char *key, const char *line, uint64_t number);
+
+/* One arena, or all: `index` is then -1. `numbers` tells about the locks that the first arena shows. */
+void stats_print_arena(struct report *report, const struct stats_wish *wish,
+                       const struct snapshot *numbers, const struct snapshot_arena *arena,
+                       int index);
+void stats_print_lock_titles(struct report *report);
+/* `lock` NULL: nothing is known of it. */
+void stats_print_lock(struct report *report, const char *name, const struct snapshot_lock *lock,
+                      uint64_t seconds);
 
 #endif

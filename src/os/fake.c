@@ -214,6 +214,11 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
     return false;
 }
 
+void os_huge_page_mode(char *text, size_t room_bytes)
+{
+    (void)snprintf(text, room_bytes, "madvise");
+}
+
 /* ---- the port ---- */
 
 static void futex(const uint32_t *word, int operation, uint32_t value)

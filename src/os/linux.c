@@ -236,6 +236,26 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
     return true;
 }
 
+/* The file says "always [madvise] never". */
+void os_huge_page_mode(char *text, size_t room_bytes)
+{
+    char line[64] = { 0 };
+    const char *word = "not supported";
+    size_t length = 0;
+
+    (void)read_small_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line - 1);
+    for (char *at = line; *at != '\0'; at++) {
+        if (*at == '[') word = at + 1;
+        if (*at == ']') *at = '\0';
+        if (*at == '\0') break;
+    }
+    while (word[length] != '\0' && length < room_bytes - 1) {
+        text[length] = word[length];
+        length++;
+    }
+    text[length] = '\0';
+}
+
 /* ---- locks and messages ---- */
 
 void port_wait(const uint32_t *word, uint32_t expected)

@@ -53,6 +53,9 @@ const char *os_setting(const char *name);
 /* The text that a symbolic link leads to, cut at the room there is. False: there is no such link. */
 bool os_link_text(const char *path, char *text, size_t room_bytes);
 
+/* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
+void os_huge_page_mode(char *text, size_t room_bytes);
+
 /* Starts a thread that takes no signals and may use nothing above this floor but what takes no memory.
  * One at a time. False: it could not be started, or the last one has not quite ended. */
 bool os_thread_start(void *(*body)(void *));

@@ -56,6 +56,7 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
         into->of_class[class_index] = (struct snapshot_class){
             .slabs = shelf->slab_count,
             .slabs_not_full = shelf->partial_count,
+            .slabs_opened = shelf->slabs_opened,
             .blocks =
                 shelf->slab_count * slab_shape[class_index].block_count - shelf->slab_free_blocks,
             .cached = (uint64_t)shelf->depot.full_count * magazine_capacity(class_index)
@@ -131,6 +132,7 @@ static void count_pages(struct snapshot_arena *into)
     into->clean = keeper.free_pages[FREE_CLEAN] << shift;
     into->large_allocated = keeper.large_pages << shift;
     into->large_count = keeper.large_count;
+    into->large_taken = keeper.large_leases;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
     open_pages = plain.open_bytes >> shift;
@@ -162,6 +164,7 @@ static void add_class(struct snapshot_class *sum, const struct snapshot_class *n
 {
     sum->slabs += numbers->slabs;
     sum->slabs_not_full += numbers->slabs_not_full;
+    sum->slabs_opened += numbers->slabs_opened;
     sum->blocks += numbers->blocks;
     sum->cached += numbers->cached;
     sum->cached_of_arena += numbers->cached_of_arena;
@@ -186,6 +189,7 @@ static void add_to_all(const struct snapshot_arena *arena)
     all->mapped += arena->mapped;
     all->cached += arena->cached;
     all->large_count += arena->large_count;
+    all->large_taken += arena->large_taken;
     all->purges += arena->purges;
     all->purged_pages += arena->purged_pages;
     add_lock_numbers(&all->lock, &arena->lock);

@@ -19,7 +19,7 @@ struct snapshot_lock {
 };
 
 struct snapshot_class {
-    uint64_t slabs, slabs_not_full;
+    uint64_t slabs, slabs_not_full, slabs_opened;
     uint64_t blocks;          /* that the program holds */
     uint64_t cached;          /* that wait in threads and depots */
     uint64_t cached_of_arena; /* blocks of this arena among all that wait, as far as can be told */
@@ -33,7 +33,7 @@ struct snapshot_arena {
     size_t active, dirty, clean; /* bytes of pages */
     size_t metadata, metadata_map, resident, mapped;
     size_t cached;
-    uint64_t large_count;
+    uint64_t large_count, large_taken;
     uint64_t purges, purged_pages;
     struct snapshot_lock lock;
     struct snapshot_class of_class[CLASS_COUNT];

@@ -1,0 +1,41 @@
+/* run_walk.c - walks by the lengths in the page map.
+ * SPDX-License-Identifier: MIT
+ */
+#include "run_walk.h"
+
+/* Runs for one holding of the lock: some tens of microseconds. */
+enum { RUNS_PER_HOLD = 1024 };
+
+/* `page` began a run when the lock was given. Now it may be in the middle of one, whose last page says that it
+ * is a boundary again; the run is left out. */
+static uint32_t next_start(uint32_t page, uint32_t end)
+{
+    if (page >= end || page_record(page)->state != PAGE_INSIDE) return page;
+    while (page < end && page_record(page)->state == PAGE_INSIDE) page++;
+    return page < end ? page + 1 : end;
+}
+
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+{
+    uint32_t regions = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < regions; i++) {
+        const struct region *region = &plain.region[i];
+        uint32_t page = region->first_page, end;
+
+        do {
+            lock_take(&keeper.lock);
+            end = region->first_page + region->open_pages;
+            page = next_start(page, end);
+            for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
+                const struct page *record = page_record(page);
+                if (record->run_pages == 0) page = end; /* not a run: nothing to go on from */
+                else {
+                    visit((enum page_state)record->state, record->run_pages, context);
+                    page += record->run_pages;
+                }
+            }
+            lock_give(&keeper.lock);
+        } while (page < end);
+    }
+}

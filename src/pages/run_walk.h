@@ -1,0 +1,13 @@
+/* run_walk.h - every run of the plain, one after the other, for those who count.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGES_RUN_WALK_H
+#define PRAIRIE_PAGES_RUN_WALK_H
+
+#include "run.h"
+
+/* Calls `visit` for each run in open pages, under the keeper's lock, which is given and taken again every so
+ * many runs: what changes meanwhile may be missed or counted twice. */
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context);
+
+#endif
