@@ -25,8 +25,8 @@ INLINE bool cache_is_gone(const struct cache *cache)
     return cache_is_constant(cache) && cache != CACHE_EMPTY;
 }
 
-/* From now on the calling thread holds no blocks; and it may again. Nothing happens to a thread past its
- * end. */
+/* From now on the calling thread holds no blocks; and it may again. The process has started. Nothing happens
+ * to a thread past its end. */
 void thread_cache_off(void);
 void thread_cache_on(void);
 

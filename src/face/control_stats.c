@@ -8,6 +8,7 @@
 #include "../view/snapshot.h"
 #include "control_classes.h"
 #include "control_tables.h"
+#include "stats_print.h"
 
 #include <errno.h>
 
@@ -180,12 +181,6 @@ static void serve_global(struct control_call *call, const struct snapshot *numbe
     }
 }
 
-/* Only `blocks_taken` counts up; what came back is what is not out. */
-static uint64_t blocks_given(const struct snapshot_class *of_class)
-{
-    return of_class->blocks_taken - of_class->blocks - of_class->cached_of_arena;
-}
-
 static void serve_small(struct control_call *call, const struct snapshot_arena *arena)
 {
     uint64_t sum = 0;
@@ -194,7 +189,7 @@ static void serve_small(struct control_call *call, const struct snapshot_arena *
         const struct snapshot_class *of_class = &arena->of_class[class_index];
         switch (call->row->leaf) {
         case STATS_SMALL_NMALLOC: sum += of_class->blocks_taken; break;
-        case STATS_SMALL_NDALLOC: sum += blocks_given(of_class); break;
+        case STATS_SMALL_NDALLOC: sum += stats_given_of(of_class); break;
         case STATS_SMALL_NFILLS: sum += of_class->fills; break;
         default: sum += of_class->drains; break;
         }
@@ -263,7 +258,7 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
 
     switch (leaf) {
     case STATS_BIN_NMALLOC: call->old.u64 = of_class->blocks_taken; return;
-    case STATS_BIN_NDALLOC: call->old.u64 = blocks_given(of_class); return;
+    case STATS_BIN_NDALLOC: call->old.u64 = stats_given_of(of_class); return;
     case STATS_BIN_CURREGS: call->old.size = of_class->blocks; return;
     case STATS_BIN_NFILLS: call->old.u64 = of_class->fills; return;
     case STATS_BIN_NFLUSHES: call->old.u64 = of_class->drains; return;

@@ -4,7 +4,6 @@
 #include "stats_print.h"
 
 #include "../base/options.h"
-#include "../pages/run_walk.h"
 #include "control_classes.h"
 
 /* ---- locks ---- */
@@ -19,9 +18,9 @@ enum { LOCK_FIGURES = 7 };
 
 static void figures_of(const struct snapshot_lock *lock, struct lock_figures *figures)
 {
-    static const struct snapshot_lock nothing = { 0, 0, 0 };
+    static const struct snapshot_lock no_numbers = { 0, 0, 0 };
 
-    if (lock == NULL) lock = &nothing;
+    if (lock == NULL) lock = &no_numbers;
     figures[0] = (struct lock_figures){ "num_ops", lock->taken, true };
     figures[1] = (struct lock_figures){ "num_wait", lock->waits, true };
     figures[2] = (struct lock_figures){ "num_spin_acq", lock->contended - lock->waits, true };
@@ -31,26 +30,15 @@ static void figures_of(const struct snapshot_lock *lock, struct lock_figures *fi
     figures[6] = (struct lock_figures){ "max_num_thds", 0, false };
 }
 
-static uint64_t rate(uint64_t number, uint64_t seconds)
-{
-    return seconds == 0 ? 0 : number / seconds;
-}
-
-static void print_lock_titles(struct report *report)
+void stats_print_lock_titles(struct report *report)
 {
     report_text(report, "      n_lock_ops (#/sec)       n_waiting (#/sec)      n_spin_acq (#/sec)"
                         "  n_owner_switch (#/sec)   total_wait_ns   (#/sec)     max_wait_ns"
                         "  max_n_thds\n");
 }
 
-void stats_print_lock_titles(struct report *report)
-{
-    report_column(report, "", -21);
-    print_lock_titles(report);
-}
-
-static void print_lock_columns(struct report *report, const struct snapshot_lock *lock,
-                               uint64_t seconds)
+void stats_print_lock_columns(struct report *report, const struct snapshot_lock *lock,
+                              uint64_t seconds)
 {
     struct lock_figures figures[LOCK_FIGURES];
 
@@ -58,13 +46,13 @@ static void print_lock_columns(struct report *report, const struct snapshot_lock
     for (unsigned i = 0; i < LOCK_FIGURES; i++) {
         report_number_column(report, figures[i].number, i == 6 ? 12 : 16);
         if (figures[i].has_rate)
-            report_number_column(report, rate(figures[i].number, seconds), i == 4 ? 10 : 8);
+            report_number_column(report, stats_rate(figures[i].number, seconds), i == 4 ? 10 : 8);
     }
     report_text(report, "\n");
 }
 
-static void print_lock_members(struct report *report, const char *key,
-                               const struct snapshot_lock *lock)
+void stats_print_lock_members(struct report *report, const char *key,
+                              const struct snapshot_lock *lock)
 {
     struct lock_figures figures[LOCK_FIGURES];
 
@@ -79,11 +67,11 @@ void stats_print_lock(struct report *report, const char *name, const struct snap
                       uint64_t seconds)
 {
     if (report->json) {
-        print_lock_members(report, name, lock);
+        stats_print_lock_members(report, name, lock);
         return;
     }
     report_column(report, name, -21);
-    print_lock_columns(report, lock, seconds);
+    stats_print_lock_columns(report, lock, seconds);
 }
 
 static void print_locks(struct report *report, const struct snapshot *numbers, bool is_first)
@@ -95,7 +83,10 @@ static void print_locks(struct report *report, const struct snapshot *numbers, b
     };
 
     if (report->json) report_open(report, "mutexes", '{');
-    else stats_print_lock_titles(report);
+    else {
+        report_column(report, "", -21);
+        stats_print_lock_titles(report);
+    }
     for (unsigned i = 0; i < ARRAY_COUNT(names); i++) {
         const struct snapshot_lock *lock = NULL;
         if (is_first && __builtin_strcmp(names[i], "extents_dirty") == 0)
@@ -112,11 +103,6 @@ struct flow {
     uint64_t allocated, taken, given, fills, drains;
 };
 
-static uint64_t given_of(const struct snapshot_class *of_class)
-{
-    return of_class->blocks_taken - of_class->blocks - of_class->cached_of_arena;
-}
-
 static struct flow flow_of_small(const struct snapshot_arena *arena)
 {
     struct flow flow = { arena->small_allocated, 0, 0, 0, 0 };
@@ -124,7 +110,7 @@ static struct flow flow_of_small(const struct snapshot_arena *arena)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct snapshot_class *of_class = &arena->of_class[class_index];
         flow.taken += of_class->blocks_taken;
-        flow.given += given_of(of_class);
+        flow.given += stats_given_of(of_class);
         flow.fills += of_class->fills;
         flow.drains += of_class->drains;
     }
@@ -147,7 +133,7 @@ static void print_flow(struct report *report, const char *name, struct flow flow
     report_number_column(report, flow.allocated, 15);
     for (unsigned i = 0; i < ARRAY_COUNT(numbers); i++) {
         report_number_column(report, numbers[i], 16);
-        report_number_column(report, rate(numbers[i], seconds), 10);
+        report_number_column(report, stats_rate(numbers[i], seconds), 10);
     }
     report_text(report, "\n");
 }
@@ -163,247 +149,6 @@ static void print_flow_members(struct report *report, const char *key, struct fl
     report_member(report, "nfills", flow.fills);
     report_member(report, "nflushes", flow.drains);
     report_close(report, '}');
-}
-
-/* ---- bins ---- */
-
-static void print_bin_members(struct report *report, const struct stats_wish *wish,
-                              const struct snapshot_arena *arena)
-{
-    report_open(report, "bins", '[');
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct snapshot_class *of_class = &arena->of_class[class_index];
-        report_open(report, NULL, '{');
-        report_member(report, "nmalloc", of_class->blocks_taken);
-        report_member(report, "ndalloc", given_of(of_class));
-        report_member(report, "curregs", of_class->blocks);
-        report_member(report, "nrequests", 0);
-        report_member(report, "nfills", of_class->fills);
-        report_member(report, "nflushes", of_class->drains);
-        report_member(report, "nreslabs", 0);
-        report_member(report, "curslabs", of_class->slabs);
-        report_member(report, "nonfull_slabs", of_class->slabs_not_full);
-        if (wish->mutexes) print_lock_members(report, "mutex", &arena->lock);
-        report_close(report, '}');
-    }
-    report_close(report, ']');
-}
-
-/* Blocks of all that its slabs have room for, in thousandths. */
-static void print_share(struct report *report, uint64_t blocks, uint64_t room)
-{
-    uint64_t thousandths = room == 0 ? 1000 : blocks * 1000 / room;
-    const char *zeros = thousandths < 10 ? "0.00" : thousandths < 100 ? "0.0" : "0.";
-
-    if (thousandths >= 1000) {
-        report_text(report, "      1");
-        return;
-    }
-    report_text(report, "  ");
-    report_text(report, zeros);
-    report_number(report, thousandths);
-}
-
-static void print_bin_line(struct report *report, const struct snapshot_arena *arena,
-                           unsigned class_index, uint64_t seconds)
-{
-    const struct snapshot_class *of_class = &arena->of_class[class_index];
-    const struct slab_shape *shape = &slab_shape[class_index];
-    const struct {
-        uint64_t number;
-        int columns, rate_columns;
-    } cells[] = {
-        { class_bytes[class_index], 20, 0 },
-        { class_index - 1, 4, 0 },
-        { of_class->blocks * class_bytes[class_index], 14, 0 },
-        { of_class->blocks_taken, 14, 8 },
-        { given_of(of_class), 14, 8 },
-        { 0, 15, 10 },
-        { 1, 9, 0 },
-        { of_class->blocks, 13, 0 },
-        { of_class->slabs, 13, 0 },
-        { of_class->slabs_not_full, 15, 0 },
-        { shape->block_count, 5, 0 },
-        { shape->bytes >> plain.page_shift, 4, 0 },
-    };
-
-    for (unsigned i = 0; i < ARRAY_COUNT(cells); i++) {
-        report_number_column(report, cells[i].number, cells[i].columns);
-        if (cells[i].rate_columns != 0)
-            report_number_column(report, rate(cells[i].number, seconds), cells[i].rate_columns);
-    }
-    print_share(report, of_class->blocks, of_class->slabs * shape->block_count);
-    report_number_column(report, of_class->fills, 13);
-    report_number_column(report, rate(of_class->fills, seconds), 8);
-    report_number_column(report, of_class->drains, 13);
-    report_number_column(report, rate(of_class->drains, seconds), 8);
-    report_number_column(report, of_class->slabs_opened, 13);
-    report_number_column(report, 0, 13);
-    report_number_column(report, 0, 8);
-}
-
-/* A line for a gap: classes that were never used. */
-static void print_bins(struct report *report, const struct stats_wish *wish,
-                       const struct snapshot_arena *arena, uint64_t seconds)
-{
-    bool in_gap = false;
-
-    report_text(report, "bins:           size ind     allocated       nmalloc (#/sec)"
-                        "       ndalloc (#/sec)      nrequests   (#/sec)  nshards      curregs"
-                        "     curslabs  nonfull_slabs regs pgs   util       nfills (#/sec)"
-                        "     nflushes (#/sec)       nslabs     nreslabs (#/sec)");
-    if (wish->mutexes) print_lock_titles(report);
-    else report_text(report, "\n");
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        bool unused = arena->of_class[class_index].slabs_opened == 0;
-        if (in_gap && !unused) report_text(report, "                     ---\n");
-        in_gap = unused;
-        if (unused) continue;
-        print_bin_line(report, arena, class_index, seconds);
-        if (wish->mutexes) print_lock_columns(report, &arena->lock, seconds);
-        else report_text(report, "\n");
-    }
-    if (in_gap) report_text(report, "                     ---\n");
-}
-
-/* ---- runs of pages, by length ---- */
-
-/* Lengths are counted by steps: one, two and three pages, then those of large blocks. */
-enum { SHORT_STEPS = 3, STEPS_MAX = 40 * 4 };
-
-struct lengths {
-    uint32_t large[STEPS_MAX], dirty[STEPS_MAX], clean[STEPS_MAX];
-    uint64_t dirty_pages[STEPS_MAX], clean_pages[STEPS_MAX];
-};
-
-static unsigned step_count(void) { return min_size(lextent_count() + SHORT_STEPS, STEPS_MAX); }
-
-static size_t step_bytes(unsigned step)
-{
-    return step < SHORT_STEPS ? (step + 1) * page_bytes() : lextent_bytes(step - SHORT_STEPS);
-}
-
-/* The last step that is not longer. */
-static unsigned step_below(size_t bytes)
-{
-    unsigned step = 0;
-
-    while (step + 1 < step_count() && step_bytes(step + 1) <= bytes) step++;
-    return step;
-}
-
-static void count_length(enum page_state state, size_t pages, void *context)
-{
-    struct lengths *lengths = context;
-    size_t bytes = pages << plain.page_shift;
-    unsigned step = step_below(bytes);
-
-    if (state == PAGE_LARGE) {
-        unsigned of_large = lextent_of(bytes);
-        if (of_large < STEPS_MAX) lengths->large[of_large]++;
-    } else if (state == PAGE_DIRTY) {
-        lengths->dirty[step]++;
-        lengths->dirty_pages[step] += pages;
-    } else if (state == PAGE_CLEAN) {
-        lengths->clean[step]++;
-        lengths->clean_pages[step] += pages;
-    }
-}
-
-static void print_large_members(struct report *report, const struct lengths *lengths)
-{
-    report_open(report, "lextents", '[');
-    for (unsigned i = 0; i < lextent_count(); i++) {
-        report_open(report, NULL, '{');
-        report_member(report, "curlextents", i < STEPS_MAX ? lengths->large[i] : 0);
-        report_close(report, '}');
-    }
-    report_close(report, ']');
-}
-
-static void print_extent_members(struct report *report, const struct lengths *lengths)
-{
-    report_open(report, "extents", '[');
-    for (unsigned i = 0; i < lextent_count() + SHORT_STEPS; i++) {
-        bool counted = i < step_count();
-        report_open(report, NULL, '{');
-        report_member(report, "ndirty", counted ? lengths->dirty[i] : 0);
-        report_member(report, "nmuzzy", 0);
-        report_member(report, "nretained", counted ? lengths->clean[i] : 0);
-        report_member(report, "dirty_bytes",
-                      counted ? lengths->dirty_pages[i] << plain.page_shift : 0);
-        report_member(report, "muzzy_bytes", 0);
-        report_member(report, "retained_bytes",
-                      counted ? lengths->clean_pages[i] << plain.page_shift : 0);
-        report_close(report, '}');
-    }
-    report_close(report, ']');
-}
-
-static void print_large(struct report *report, const struct lengths *lengths)
-{
-    bool in_gap = false;
-
-    report_text(report, "large:          size ind     allocated    curlextents\n");
-    for (unsigned i = 0; i < min_size(lextent_count(), STEPS_MAX); i++) {
-        bool unused = lengths->large[i] == 0;
-        if (in_gap && !unused) report_text(report, "                     ---\n");
-        in_gap = unused;
-        if (unused) continue;
-        report_number_column(report, lextent_bytes(i), 20);
-        report_number_column(report, BIN_CLASS_COUNT + i, 4);
-        report_number_column(report, lengths->large[i] * lextent_bytes(i), 14);
-        report_number_column(report, lengths->large[i], 15);
-        report_text(report, "\n");
-    }
-    if (in_gap) report_text(report, "                     ---\n");
-}
-
-static void print_extents(struct report *report, const struct lengths *lengths)
-{
-    bool in_gap = false;
-
-    report_text(report, "extents:        size ind       ndirty        dirty       nmuzzy"
-                        "        muzzy    nretained     retained       ntotal        total\n");
-    for (unsigned i = 0; i < step_count(); i++) {
-        uint64_t dirty = lengths->dirty_pages[i] << plain.page_shift;
-        uint64_t clean = lengths->clean_pages[i] << plain.page_shift;
-        const uint64_t cells[] = { lengths->dirty[i],
-                                   dirty,
-                                   0,
-                                   0,
-                                   lengths->clean[i],
-                                   clean,
-                                   (uint64_t)lengths->dirty[i] + lengths->clean[i],
-                                   dirty + clean };
-
-        if (in_gap && cells[6] != 0) report_text(report, "                     ---\n");
-        in_gap = cells[6] == 0;
-        if (in_gap) continue;
-        report_number_column(report, step_bytes(i), 20);
-        report_number_column(report, i, 4);
-        for (unsigned j = 0; j < ARRAY_COUNT(cells); j++)
-            report_number_column(report, cells[j], 13);
-        report_text(report, "\n");
-    }
-    if (in_gap) report_text(report, "                     ---\n");
-}
-
-/* Runs of pages are of no arena, so the first one shows them. */
-static NOINLINE void print_lengths(struct report *report, const struct stats_wish *wish,
-                                   bool is_first)
-{
-    struct lengths lengths;
-
-    __builtin_memset(&lengths, 0, sizeof lengths);
-    if (is_first) runs_visit(count_length, &lengths);
-    if (report->json) {
-        if (wish->large) print_large_members(report, &lengths);
-        if (wish->extents) print_extent_members(report, &lengths);
-        return;
-    }
-    if (wish->large) print_large(report, &lengths);
-    if (wish->extents) print_extents(report, &lengths);
 }
 
 /* ---- the arena ---- */
@@ -543,8 +288,9 @@ void stats_print_arena(struct report *report, const struct stats_wish *wish,
     if (report->json) print_arena_members(report, numbers, arena, index);
     else print_arena_text(report, numbers, arena);
     if (wish->mutexes) print_locks(report, numbers, index <= 0);
-    if (wish->bins && report->json) print_bin_members(report, wish, arena);
-    if (wish->bins && !report->json) print_bins(report, wish, arena, numbers->uptime_ms / 1000);
-    if (wish->large || wish->extents) print_lengths(report, wish, index <= 0);
+    if (wish->bins && report->json) stats_print_bin_members(report, wish, arena);
+    if (wish->bins && !report->json)
+        stats_print_bins(report, wish, arena, numbers->uptime_ms / 1000);
+    if (wish->large || wish->extents) stats_print_lengths(report, wish, index <= 0);
     if (report->json) report_close(report, '}');
 }

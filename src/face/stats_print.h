@@ -24,13 +24,39 @@ void malloc_stats_print(void (*write)(void *context, const char *text), void *co
 /* A member of an object, or a line of text. */
 void stats_number(struct report *report, const char *key, const char *line, uint64_t number);
 
+/* Version, build, options, sizes. */
+void stats_print_general(struct report *report);
 /* One arena, or all: `index` is then -1. `numbers` tells about the locks that the first arena shows. */
 void stats_print_arena(struct report *report, const struct stats_wish *wish,
                        const struct snapshot *numbers, const struct snapshot_arena *arena,
                        int index);
+void stats_print_bins(struct report *report, const struct stats_wish *wish,
+                      const struct snapshot_arena *arena, uint64_t seconds);
+void stats_print_bin_members(struct report *report, const struct stats_wish *wish,
+                             const struct snapshot_arena *arena);
+/* Large blocks and free runs. They are of no arena, so the first one shows them. */
+void stats_print_lengths(struct report *report, const struct stats_wish *wish, bool is_first);
+
+/* The columns of locks, without what begins the line; and a line, or a member. `lock` NULL: nothing is known
+ * of it. */
 void stats_print_lock_titles(struct report *report);
-/* `lock` NULL: nothing is known of it. */
+void stats_print_lock_columns(struct report *report, const struct snapshot_lock *lock,
+                              uint64_t seconds);
+void stats_print_lock_members(struct report *report, const char *key,
+                              const struct snapshot_lock *lock);
 void stats_print_lock(struct report *report, const char *name, const struct snapshot_lock *lock,
                       uint64_t seconds);
+
+/* Per second; 0 in the first one. */
+INLINE uint64_t stats_rate(uint64_t number, uint64_t seconds)
+{
+    return seconds == 0 ? 0 : number / seconds;
+}
+
+/* Only what was taken is counted; what came back is what is not out. */
+INLINE uint64_t stats_given_of(const struct snapshot_class *of_class)
+{
+    return of_class->blocks_taken - of_class->blocks - of_class->cached_of_arena;
+}
 
 #endif

@@ -109,7 +109,8 @@ void heap_obey_options(void)
            && class_bytes[cached_class_max + 1] <= option_value(OPTION_TCACHE_MAX))
         cached_class_max++;
     fill_start();
-    if (!threads_may_hold_blocks()) thread_cache_off();
+    /* A thread that has not called yet comes through heap_attach. */
+    if (!threads_may_hold_blocks() && thread_cache() != CACHE_EMPTY) thread_cache_off();
     tidy_obey_options();
     huge_obey_option((enum huge_policy)option_value(OPTION_THP));
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())

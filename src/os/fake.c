@@ -216,7 +216,7 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
 
 void os_huge_page_mode(char *text, size_t room_bytes)
 {
-    (void)snprintf(text, room_bytes, "madvise");
+    memcpy(text, "madvise", room_bytes < 8 ? room_bytes : 8);
 }
 
 /* ---- the port ---- */

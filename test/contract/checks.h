@@ -50,6 +50,8 @@ struct check {
     size_t bytes;
     size_t align_bytes;
     size_t other;
+    const char *text;
+    const void *data; /* what the program that adds it knows */
 };
 
 /* The functions themselves; a member is NULL when nobody in the process exports the symbol. */
