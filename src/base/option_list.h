@@ -54,9 +54,10 @@ OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",
        "(`free`), or both (`true`). Every call then takes a lock.")
 OPTION(ZERO, BOOL, OBEYED, "zero", 0, 0, 1, "",
        "Clear every block that is given out. Every call then takes a lock.")
-OPTION(THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
-       "Huge pages for the heap: `default` once it has grown dense, from 4 MiB on; `always` from the "
-       "beginning; `never`.")
+OPTION(
+    THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
+    "Huge pages for the heap: `default` once it has grown dense, from 4 MiB on; `always` from the "
+    "beginning; `never`.")
 OPTION(METADATA_THP, CHOICE, OBEYED, "metadata_thp", 0, 0, 2, "disabled\0auto\0always\0",
        "`always`: let the kernel use huge pages for prairie's own records.")
 OPTION(ABORT_CONF, BOOL, OBEYED, "abort_conf", 0, 0, 1, "",

@@ -155,7 +155,7 @@ static size_t token_of_start(const struct control_row *row, struct part last)
 
 int control_path_of(const char *name, size_t *path, size_t *length)
 {
-    struct found found;
+    struct found found = { .parts = 0 };
     int64_t token = find_token(name, &found);
     const struct control_row *row;
     struct part pattern;
@@ -268,7 +268,7 @@ int control_by_name(const char *name, void *old_buffer, size_t *old_length, cons
                                  .old_length = old_length,
                                  .new_buffer = new_buffer,
                                  .new_length = new_length };
-    struct found found;
+    struct found found = { .parts = 0 };
     int64_t token = find_token(name, &found);
 
     if (token < 0 || !found.whole) return ENOENT;

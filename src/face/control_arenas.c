@@ -113,7 +113,7 @@ static bool arenas_exists(const struct control_row *row, const size_t *index)
 /* ---- names that programs give to arenas ---- */
 
 enum { ARENA_NAME_BYTES = 32 };
-_Static_assert(ARENA_NAME_BYTES *ARENA_COUNT_MAX <= META_RECORD_BYTES_MAX, "a record");
+_Static_assert((size_t)ARENA_NAME_BYTES *ARENA_COUNT_MAX <= META_RECORD_BYTES_MAX, "a record");
 
 static char (
     *arena_names)[ARENA_NAME_BYTES]; /* under control_lock; an empty one: it was given none */

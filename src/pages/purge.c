@@ -145,7 +145,8 @@ void purge_beyond_budget(void)
     if (excess - purged > (huge.wanted ? share : 0)) purged += purge_shorter(excess - purged);
 
     lock_take(&keeper.lock);
-    if (excess - purged <= share && !alarm_is_fixed()) /* left on purpose: not to be looked at again at once */
+    if (excess - purged <= share
+        && !alarm_is_fixed()) /* left on purpose: not to be looked at again at once */
         RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + share / 4);
     if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
     purge.last_pages += purged;
