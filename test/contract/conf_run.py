@@ -170,8 +170,8 @@ def decay():
     conf("dirty thread 1500", "dirty_decay_ms:600000", "dirty: all\n")
     if "tiny" not in FLAVOUR:
         conf("dirty thread 0", "background_thread:false", "dirty: some\n")
-    conf("oversize 20", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: 0\n")
-    conf("oversize 4", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: 4\n")
+    conf("oversize 20", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: little\n")
+    conf("oversize 4", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: much\n")
     conf("retained", "retain:true", "kept: the right to use it\n")
     if "tiny" not in FLAVOUR:  # where so large a block has a region of its own
         conf("retained", "retain:false", "kept: nothing\n")
