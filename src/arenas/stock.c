@@ -10,13 +10,18 @@ static void lease_ahead(struct stock *stock, size_t pages)
     uint32_t leased[STOCK_RUNS_MAX];
 
     stock->count = run_lease_batch(pages, STOCK_RUNS_MAX, leased);
+    stock->leased += stock->count;
     for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
 }
 
 uint32_t stock_take(struct stock *stock, size_t pages, bool ahead)
 {
     if (stock->count == 0 && ahead) lease_ahead(stock, pages);
-    if (stock->count == 0) return run_lease(pages, 1, PAGE_USED).page;
+    if (stock->count == 0) {
+        uint32_t page = run_lease(pages, 1, PAGE_USED).page;
+        stock->leased += page != 0;
+        return page;
+    }
     stock->count--;
     if (stock->count < stock->low) stock->low = stock->count;
     return stock->page[stock->count];

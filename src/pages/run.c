@@ -116,7 +116,6 @@ INLINE void count_lease(size_t pages, enum page_state state)
     if (state == PAGE_LARGE) {
         keeper.large_pages += pages;
         keeper.large_count++;
-        keeper.large_leases++;
     }
 }
 

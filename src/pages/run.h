@@ -43,7 +43,6 @@ struct run_keeper {
     size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;           /* under lock: pages leased that were clean */
     uint64_t leases, returns, grows; /* under lock: statistics */
-    uint64_t large_leases;           /* under lock: statistics; of these, for large blocks */
     struct run_bins bins;            /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
 };

@@ -12,6 +12,8 @@ static struct {
     struct snapshot_arena *arenas[ARENA_COUNT_MAX];
     uint64_t epoch;
     uint64_t begin_ms; /* written before main */
+    uint64_t
+        stock_leases; /* runs that the stocks of all arenas leased; all others are large blocks */
 } room;
 
 void snapshot_begin(void) { room.begin_ms = os_now_ms(); }
@@ -67,8 +69,10 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
         };
         into->active += shelf->slab_count * slab_shape[class_index].bytes;
     }
-    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
         into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
+        room.stock_leases += arena->stock[pages].leased;
+    }
     room.numbers->depot_trades += arena->trades;
     into->lock = lock_numbers(&arena->lock);
     lock_give(&arena->lock);
@@ -132,7 +136,7 @@ static void count_pages(struct snapshot_arena *into)
     into->clean = keeper.free_pages[FREE_CLEAN] << shift;
     into->large_allocated = keeper.large_pages << shift;
     into->large_count = keeper.large_count;
-    into->large_taken = keeper.large_leases;
+    into->large_taken = keeper.leases - room.stock_leases;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
     open_pages = plain.open_bytes >> shift;
@@ -211,6 +215,7 @@ static void finish_arena(struct snapshot_arena *arena)
 
 static void count_all(void)
 {
+    room.stock_leases = 0;
     for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)
             count_arena(made_arena(index), room.arenas[index]);
