@@ -133,3 +133,22 @@ void *large_resize(void *block, uint32_t page, size_t size)
     }
     return move_large(block, page, size);
 }
+
+size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
+{
+    size_t old_pages = page_record(page)->run_pages;
+    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
+    size_t pages;
+
+    /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
+    if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
+    pages = pages_for(min_size(most, limit));
+    if (pages < old_pages) {
+        run_trim(page, pages);
+        if (unlikely(tidy_after_return())) thread_flush();
+    } else if (pages > old_pages && !run_extend(page, pages)) {
+        pages = pages_for(least);
+        if (pages > old_pages) (void)run_extend(page, pages);
+    }
+    return large_bytes(page);
+}
