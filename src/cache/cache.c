@@ -232,9 +232,17 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
     return drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
 }
 
+/* Locked. */
+static struct arena *arena_for(struct cache *cache)
+{
+    if (likely(!cache->is_bound)) return arena_choose(cache->arena);
+    lock_take(&cache->arena->lock);
+    return cache->arena;
+}
+
 static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
 {
-    struct arena *arena = arena_choose(cache->arena);
+    struct arena *arena = arena_for(cache);
     bool filled;
 
     if (arena == NULL) return false;
@@ -344,6 +352,15 @@ void cache_drain_all(struct cache *cache)
         give_magazine(cache, class_index, loaded_of(cache, class_index), rack->capacity);
     }
     cache_init(cache);
+}
+
+void cache_bind(struct cache *cache, struct arena *arena)
+{
+    if (cache->arena != arena && cache->arena != NULL
+        && (cache->arena->is_explicit || arena->is_explicit))
+        cache_drain_all(cache);
+    cache->arena = arena;
+    cache->is_bound = true;
 }
 
 void cache_check(struct cache *cache)

@@ -4,7 +4,7 @@
  * up to TABLE_BYTES_MAX needs one rounding more. Everything else is decided in the ways behind.
  * SPDX-License-Identifier: MIT
  */
-#include "extended.h"
+#include "placed.h"
 
 /* The size of a block that a request aligned like that is served with, where a table tells the class: rounding
  * up to the alignment leads to the smallest class whose blocks are all aligned (test/unit/extended_test.c).
@@ -25,8 +25,9 @@ static void *take_flagged(size_t size, unsigned flags)
     unsigned class_index = class_of_aligned(size, align);
     void *block;
 
+    if ((flags & (FLAG_ARENA | FLAG_CACHE)) != 0) return placed_take(size, class_index, flags);
     if (class_index == 0) return large_take(size, align, zero);
-    block = flags_cache(flags) == CACHE_NONE ? single_take(class_index) : class_take(class_index);
+    block = class_take(class_index);
     return zero && block != NULL ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
@@ -76,8 +77,9 @@ PUBLIC size_t prairie_sallocx(const void *block, int flags)
 
 PUBLIC void prairie_dallocx(void *block, int flags)
 {
-    if (likely(flags_cache((unsigned)flags) != CACHE_NONE)) prairie_free(block);
-    else single_free(block);
+    if (likely(flags_cache((unsigned)flags) == CACHE_OWN)) prairie_free(block);
+    else if (flags_cache((unsigned)flags) == CACHE_NONE) single_free(block);
+    else placed_free(block, (unsigned)flags);
 }
 
 /* The checking flavours: the size is one that this block may have been asked for with. */

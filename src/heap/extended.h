@@ -24,5 +24,7 @@ enum { CACHE_OWN, CACHE_NONE, CACHE_FIRST_EXPLICIT };
 
 INLINE size_t flags_align(unsigned flags) { return (size_t)1 << (flags & FLAG_ALIGN); }
 INLINE unsigned flags_cache(unsigned flags) { return (flags & FLAG_CACHE) >> 8; }
+/* Only when there is one. */
+INLINE unsigned flags_arena(unsigned flags) { return (flags >> 20) - 1; }
 
 #endif

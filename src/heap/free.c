@@ -68,7 +68,15 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
             large_put(page);
             return;
         }
+        if (unlikely(page_record(page)->state == PAGE_OWNED) && page_address(page) == block) {
+            owned_put(page);
+            return;
+        }
         if (page_record(page)->class_at != 0) {
+            if (unlikely(explicit_arena_of(page_record(page)) != NULL)) {
+                home_put(page, block);
+                return;
+            }
             put_small(cache, class_of_place(page_record(page)->class_at), block);
             return;
         }

@@ -7,6 +7,7 @@
 #ifndef PRAIRIE_HEAP_HEAP_H
 #define PRAIRIE_HEAP_HEAP_H
 
+#include "../arenas/explicit.h"
 #include "../cache/thread.h"
 
 #include "../../include/prairie/prairie.h"
@@ -55,6 +56,12 @@ void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
+
+/* The same for a block of an explicit arena, whatever thread gives it back. */
+void owned_put(uint32_t page);
+void home_put(uint32_t page, void *block);
+/* Makes stale pages read as zero. */
+void large_clear(char *block, size_t bytes);
 
 /* May a block of this many bytes be what realloc made of a small one for a size beyond the table? */
 INLINE bool is_resized_from(size_t size, size_t bytes)

@@ -88,6 +88,16 @@ void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t
     mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
 }
 
+void slab_reset(struct slab *slab)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+
+    free_all_blocks(slab, shape);
+    if (CHECKED)
+        __builtin_memset(&slab->free[shape->word_count], 0,
+                         shape->word_count * sizeof slab->free[0]);
+}
+
 void slab_close(struct slab *slab)
 {
     check(slab->free_count == slab->block_count && !slab->listed);

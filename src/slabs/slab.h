@@ -65,6 +65,8 @@ void slab_record_give(struct slab *slab, unsigned class_index);
 /* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab is on no
  * list. Called under the arena's lock. */
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
+/* Every block is free, whoever holds it. The slab is on its arena's partial list or about to be closed. */
+void slab_reset(struct slab *slab);
 /* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list; the record
  * may be opened again. */
 void slab_close(struct slab *slab);
