@@ -60,6 +60,7 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 /* The same for a block of an explicit arena, whatever thread gives it back. */
 void owned_put(uint32_t page);
 void home_put(uint32_t page, void *block);
+COLD void free_explicit(uint32_t page, void *block);
 /* Makes stale pages read as zero. */
 void large_clear(char *block, size_t bytes);
 

@@ -23,7 +23,7 @@ static bool is_too_large(size_t size, size_t align)
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch most
  * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
-void large_clear(char *block, size_t bytes)
+INLINE void make_zero(char *block, size_t bytes)
 {
     if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
     __builtin_memset(block, 0, bytes);
@@ -68,9 +68,11 @@ static void *take_run(size_t size, size_t align, bool zero)
         if (run.page == 0) return NULL;
     }
     block = page_address(run.page);
-    if (zero && !run.zero) large_clear(block, pages << plain.page_shift);
+    if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
     return block;
 }
+
+void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }
 
 void large_put(uint32_t page)
 {

@@ -106,6 +106,16 @@ void home_put(uint32_t page, void *block)
     if (unlikely(tidy_after_return())) thread_flush();
 }
 
+void free_explicit(uint32_t page, void *block)
+{
+    if (page_record(page)->class_at != 0) {
+        home_put(page, block);
+        return;
+    }
+    if (page_address(page) != block) misuse_abort("free", POINTER_INTERIOR, block);
+    owned_put(page);
+}
+
 void placed_free(void *block, unsigned flags)
 {
     struct cache *cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
