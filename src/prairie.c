@@ -6,6 +6,9 @@
  *
  * PRAIRIE_OS_FAKE    the kernel of the unit tests instead of the real one
  * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
+ * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's own and C++'s are
+ *                    left out
+ * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/limits.h)
  * SPDX-License-Identifier: MIT
@@ -55,6 +58,7 @@
 #include "heap/extended.c"
 #include "heap/single.c"
 #include "heap/placed.c"
+#include "heap/defrag.c"
 #include "heap/start.c"
 #include "view/snapshot.c"
 #include "view/stats.c"
@@ -71,11 +75,13 @@
 #include "face/mallctl.c"
 #include "face/report.c"
 #include "face/stats_print.c"
-#include "face/jemalloc.c"
 #include "face/stats_general.c"
 #include "face/stats_arena.c"
 #include "face/stats_lists.c"
 #include "face/metrics.c"
+#include "face/jemalloc.c"
+#ifndef PRAIRIE_PREFIX
 #include "face/libc_info.c"
 #include "face/cxx_new.c"
+#endif
 #endif

@@ -139,6 +139,12 @@ JEMALLOC_EXPORT void JEMALLOC_NAME(sdallocx)(void *block, size_t size, int flags
 /* The usable size that mallocx would give; 0 for sizes that no block can have. */
 JEMALLOC_EXPORT size_t JEMALLOC_NAME(nallocx)(size_t size, int flags) JEMALLOC_NOTHROW;
 
+#ifdef JEMALLOC_MANGLE_PREFIX
+/* 1: the heap would be smaller if this block were replaced by a new one, both with MALLOCX_TCACHE_NONE. */
+#define JEMALLOC_FRAG_HINT
+JEMALLOC_EXPORT int JEMALLOC_NAME(get_defrag_hint)(const void *block) JEMALLOC_NOTHROW;
+#endif
+
 /* ---- control ---- */
 
 /* Reads and writes the value of a name; 0, or EINVAL, ENOENT, EPERM, EAGAIN, EFAULT. */

@@ -10,3 +10,8 @@ size_t sallocx(const void *block, int flags) ALIAS_OF(prairie_sallocx);
 void dallocx(void *block, int flags) ALIAS_OF(prairie_dallocx);
 void sdallocx(void *block, size_t size, int flags) ALIAS_OF(prairie_sdallocx);
 size_t nallocx(size_t size, int flags) ALIAS_OF(prairie_nallocx);
+
+#ifdef PRAIRIE_PREFIX
+/* Servers that carry their allocator along look for this name. */
+int get_defrag_hint(const void *block) ALIAS_OF(prairie_defrag_hint);
+#endif
