@@ -69,6 +69,7 @@
 #include "face/control.c"
 #include "face/control_arenas.c"
 #include "face/control_opt.c"
+#include "face/control_placed.c"
 #include "face/control_root.c"
 #include "face/control_stats.c"
 #include "face/control_tables.c"

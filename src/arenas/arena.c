@@ -78,6 +78,7 @@ struct arena *arena_create(void)
     lock_take(&making);
     arena = revive_or_make();
     if (arena != NULL) {
+        __builtin_memset(arena->name, 0, sizeof arena->name);
         RELAXED_STORE(arena->is_destroyed, false);
         publish(arena);
     }

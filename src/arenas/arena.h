@@ -56,6 +56,7 @@ struct arena {
     struct shelf shelf[CLASS_COUNT];
     struct large_owner *owned; /* the large blocks of an explicit one */
     uint32_t threads;          /* atomic: bound to it */
+    char name[32];             /* that the program gave it; under the control tree's lock */
 };
 
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */

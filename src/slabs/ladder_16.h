@@ -11,6 +11,7 @@
 #ifndef PRAIRIE_SLABS_LADDER_16_H
 #define PRAIRIE_SLABS_LADDER_16_H
 
+enum { LADDER_QUANTUM = 16 };
 enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
 
 #define LADDER_BYTES                                                                               \

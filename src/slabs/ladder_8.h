@@ -10,6 +10,7 @@
 #ifndef PRAIRIE_SLABS_LADDER_8_H
 #define PRAIRIE_SLABS_LADDER_8_H
 
+enum { LADDER_QUANTUM = 8 };
 enum { CLASS_COUNT = 40, CLASS_OF_1024 = 24, CLASS_OF_8192 = 36 };
 
 #define LADDER_BYTES                                                                            \
