@@ -30,6 +30,12 @@ function(prairie_prefixed target prefix quantum folder)
     file(WRITE ${folder}/${target}.renamed "${renamed}")
     file(WRITE ${folder}/${target}.hidden "${hidden}")
 
+    # A header that says so, for programs that include the usual one.
+    file(READ ${PROJECT_SOURCE_DIR}/include/jemalloc/jemalloc.h header)
+    string(REPLACE "#ifndef JEMALLOC_H_\n" "#ifndef JEMALLOC_H_\n#define JEMALLOC_MANGLE_PREFIX ${prefix}\n"
+           header "${header}")
+    file(WRITE ${folder}/${target}_include/jemalloc/jemalloc.h "${header}")
+
     add_library(${target} STATIC $<TARGET_OBJECTS:${target}_object>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${prefix}prairie LINKER_LANGUAGE C
                           ARCHIVE_OUTPUT_DIRECTORY ${folder})

@@ -142,7 +142,7 @@ JEMALLOC_EXPORT size_t JEMALLOC_NAME(nallocx)(size_t size, int flags) JEMALLOC_N
 #ifdef JEMALLOC_MANGLE_PREFIX
 /* 1: the heap would be smaller if this block were replaced by a new one, both with MALLOCX_TCACHE_NONE. */
 #define JEMALLOC_FRAG_HINT
-JEMALLOC_EXPORT int JEMALLOC_NAME(get_defrag_hint)(const void *block) JEMALLOC_NOTHROW;
+JEMALLOC_EXPORT int JEMALLOC_NAME(get_defrag_hint)(void *block) JEMALLOC_NOTHROW;
 #endif
 
 /* ---- control ---- */

@@ -60,7 +60,7 @@ size_t prairie_nallocx(size_t size, int flags);
 
 /* For programs that move their blocks to make the heap smaller: 1 when this one lies in a sparse slab and should be
  * replaced by a new block, both of them with MALLOCX_TCACHE_NONE; else 0. */
-int prairie_defrag_hint(const void *block);
+int prairie_defrag_hint(void *block);
 
 /* Gives free memory back to the kernel now: this thread's and the shared caches, then all free pages.
  * Returns bytes given back. Takes as long as the kernel needs. */

@@ -13,5 +13,5 @@ size_t nallocx(size_t size, int flags) ALIAS_OF(prairie_nallocx);
 
 #ifdef PRAIRIE_PREFIX
 /* Servers that carry their allocator along look for this name. */
-int get_defrag_hint(const void *block) ALIAS_OF(prairie_defrag_hint);
+int get_defrag_hint(void *block) ALIAS_OF(prairie_defrag_hint);
 #endif

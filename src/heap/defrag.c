@@ -18,7 +18,7 @@ static bool is_sparse(const struct shelf *shelf, const struct slab *slab)
     return (block_count - slab->free_count) * shelf->partial_count <= used + used / 8;
 }
 
-PUBLIC int prairie_defrag_hint(const void *block)
+PUBLIC int prairie_defrag_hint(void *block)
 {
     uint32_t page = open_page_at(block);
     unsigned class_index;
