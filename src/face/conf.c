@@ -74,7 +74,8 @@ void conf_read(void)
     snapshot_begin();
     conf_texts[CONF_GLOBAL] = malloc_conf;
     conf_texts[CONF_SYMLINK] =
-        os_link_text(PRAIRIE_MALLOC_CONF_FILE, symlink_text, sizeof symlink_text) ? symlink_text : NULL;
+        os_link_text(PRAIRIE_MALLOC_CONF_FILE, symlink_text, sizeof symlink_text) ? symlink_text
+                                                                                  : NULL;
     conf_texts[CONF_MALLOC_CONF] = os_setting(PRAIRIE_MALLOC_CONF_NAME);
     conf_texts[CONF_PRAIRIE_CONF] = os_setting("PRAIRIE_CONF");
     conf_texts[CONF_GLOBAL_2] = malloc_conf_2_conf_harder;
