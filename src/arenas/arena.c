@@ -1,6 +1,8 @@
 /* arena.c - filling magazines from slabs, draining them back, and the life of an arena.
  * SPDX-License-Identifier: MIT
  */
+#include "extents.h"
+
 #include "arena.h"
 
 #include "../base/options.h"
@@ -168,14 +170,14 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     if (!may_grow && stock->count == 0 && run_lease_would_grow(pages)) return false;
     slab = take_record(shelf, class_index);
     if (slab == NULL) return false;
-    page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
+    if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
+    else page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
     if (page == 0) {
         keep_record(shelf, slab, class_index);
         return false;
     }
+    slab->hidden = arena->is_explicit; /* so that a free takes the rare way and finds home */
     slab_open(slab, class_index, (uint16_t)arena->index, page);
-    /* So that a free of its blocks takes the rare way and finds their home. */
-    if (unlikely(arena->is_explicit)) class_map_set(slab->base, pages << plain.page_shift, 0);
     depots_open();
     shelf->slab_count++;
     shelf->slabs_opened++;
@@ -243,7 +245,8 @@ static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *sl
     shelf->slab_count--;
     shelf->slab_free_blocks -= slab->block_count;
     slab_close(slab);
-    stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
+    if (likely(arena->extents == NULL) || !extents_put(arena->extents, slab->page))
+        stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
     keep_record(shelf, slab, slab->class_index);
 }
 

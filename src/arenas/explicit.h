@@ -14,6 +14,7 @@
 #define PRAIRIE_ARENAS_EXPLICIT_H
 
 #include "arena.h"
+#include "extents.h"
 
 /* All of it under the arena's lock. */
 struct large_owner {
@@ -47,11 +48,21 @@ INLINE struct arena *explicit_arena_at(unsigned index)
 /* A run of pages for a large block of the arena. page == 0: no memory. */
 struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages);
 void owned_return(uint32_t page);
+/* Moves the end of a large block. False: no room; nothing happened. */
+bool owned_resize(uint32_t page, size_t pages);
 /* Bytes and number of an arena's large blocks. */
 struct owned_sum {
     size_t bytes, count;
 };
 struct owned_sum owned_sum(struct arena *arena);
+
+/* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */
+struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
+struct extent_hooks *arena_hooks(struct arena *arena);
+/* Asks the hooks for more, when there are any: room for a run of these pages. False: there is none. */
+bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
+/* Gives extents that are wholly free back to the hooks. */
+void arena_settle(struct arena *arena);
 
 /* Everything that the arena gave out is free, whoever holds it. */
 void arena_reset(struct arena *arena);

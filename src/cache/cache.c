@@ -3,6 +3,7 @@
  */
 #include "cache.h"
 
+#include "../arenas/explicit.h"
 #include "../arenas/tidy.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
@@ -252,6 +253,23 @@ static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow
     return filled;
 }
 
+/* The hooks may allocate themselves: what they take comes from elsewhere. */
+static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
+{
+    struct arena *arena = cache->arena;
+    bool grown;
+
+    if (!cache->is_bound || arena->extents == NULL) return false;
+    cache->is_bound = false;
+    cache->arena = NULL;
+    grown = arena_grow(arena, slab_pages(class_index), 1);
+    cache_drain_all(cache);
+    cache->arena = arena;
+    cache->is_bound = true;
+    if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+    return grown && refill_once(cache, class_index, true);
+}
+
 bool cache_refill(struct cache *cache, unsigned class_index)
 {
     struct rack *rack = &cache->rack[class_index];
@@ -269,7 +287,7 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
     if (refill_once(cache, class_index, true)) return true;
     tidy_before_refusal();
-    return refill_once(cache, class_index, true);
+    return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
 }
 
 /* ---- full ---- */

@@ -10,6 +10,7 @@
 
 enum placed_leaf {
     PLACED_ARENAS_CREATE,
+    PLACED_ARENA_HOOKS,
     PLACED_ARENA_RESET,
     PLACED_ARENA_DESTROY,
     PLACED_CACHE_CREATE,
@@ -26,6 +27,7 @@ enum placed_leaf {
  * what they are not, so that then these names do not exist. */
 static const struct control_row placed_rows[] = {
     { "arenas.create", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE },
+    { "arena.*.extent_hooks", CONTROL_POINTER, CONTROL_BOTH, PLACED_ARENA_HOOKS },
     { "arena.*.reset", CONTROL_ACTION, 0, PLACED_ARENA_RESET },
     { "arena.*.destroy", CONTROL_ACTION, 0, PLACED_ARENA_DESTROY },
     { "tcache.create", CONTROL_UNSIGNED, CONTROL_READ | CONTROL_EXACT, PLACED_CACHE_CREATE },
@@ -50,6 +52,26 @@ static bool placed_exists(const struct control_row *row, const size_t *index)
 
 /* ---- arenas ---- */
 
+static bool set_hooks(struct arena *arena, struct extent_hooks *hooks)
+{
+    if (hooks == NULL || arena_set_hooks(arena, hooks) != NULL) return true;
+    (void)arena_destroy(arena);
+    return false;
+}
+
+/* Reading tells the default ones of arenas that have no others, so that a program can chain its own to them. */
+static int serve_hooks(struct control_call *call)
+{
+    struct arena *arena;
+
+    if (!control_arena_is_made(call->index[0])) return EFAULT;
+    arena = explicit_arena_at((unsigned)call->index[0]);
+    call->old.pointer = arena != NULL ? arena_hooks(arena) : &extent_hooks_default;
+    if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
+    if (arena == NULL || call->new_value.pointer == NULL) return EFAULT;
+    return arena_set_hooks(arena, call->new_value.pointer) != NULL ? 0 : EAGAIN;
+}
+
 static int serve_create(struct control_call *call)
 {
     struct arena *arena;
@@ -62,6 +84,9 @@ static int serve_create(struct control_call *call)
     if (call->new_buffer != NULL && call->new_length != sizeof(void *)) return EINVAL;
     arena = arena_create();
     if (arena == NULL) return EAGAIN;
+    if (call->new_buffer != NULL
+        && !set_hooks(arena, *(struct extent_hooks *const *)call->new_buffer))
+        return EAGAIN;
     __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
     return 0;
 }
@@ -202,6 +227,7 @@ static int serve_placed(struct control_call *call)
     if (!heap_start()) return EAGAIN;
     switch ((enum placed_leaf)call->row->leaf) {
     case PLACED_ARENAS_CREATE: return serve_create(call);
+    case PLACED_ARENA_HOOKS: return serve_hooks(call);
     case PLACED_ARENA_RESET:
     case PLACED_ARENA_DESTROY: return serve_explicit(call);
     case PLACED_CACHE_CREATE:

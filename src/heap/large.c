@@ -80,6 +80,19 @@ void large_put(uint32_t page)
     if (unlikely(tidy_after_return())) thread_flush();
 }
 
+static bool trim_pages(uint32_t page, size_t pages)
+{
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    run_trim(page, pages);
+    return true;
+}
+
+static bool extend_pages(uint32_t page, size_t pages)
+{
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    return run_extend(page, pages);
+}
+
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the heap. */
 static READS_UNLOCKED bool may_move_pages(size_t bytes)
 {
@@ -103,15 +116,19 @@ static void move_contents(void *to, void *from, size_t bytes)
     __builtin_memcpy(to, from, bytes);
 }
 
-/* Only to something larger. */
+/* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
     void *moved = large_take(size, 1, false);
 
     if (moved == NULL) return NULL;
-    move_contents(moved, block, large_bytes(page));
-    if (unlikely(page_record(page)->state == PAGE_OWNED)) owned_put(page);
-    else large_put(page);
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) {
+        __builtin_memcpy(moved, block, min_size(large_bytes(page), size));
+        owned_put(page);
+    } else {
+        move_contents(moved, block, large_bytes(page));
+        large_put(page);
+    }
     return moved;
 }
 
@@ -124,11 +141,11 @@ void *large_resize(void *block, uint32_t page, size_t size)
     new_pages = pages_for(size);
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
-        run_trim(page, new_pages);
+        if (!trim_pages(page, new_pages)) return move_large(block, page, size);
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (run_extend(page, new_pages)) {
+    if (extend_pages(page, new_pages)) {
         if (unlikely(cache_is_gone(thread_cache())))
             (void)fill_taken((char *)block + (old_pages << plain.page_shift),
                              (new_pages - old_pages) << plain.page_shift);
@@ -147,11 +164,10 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
     pages = pages_for(min_size(most, limit));
     if (pages < old_pages) {
-        run_trim(page, pages);
-        if (unlikely(tidy_after_return())) thread_flush();
-    } else if (pages > old_pages && !run_extend(page, pages)) {
+        if (trim_pages(page, pages) && unlikely(tidy_after_return())) thread_flush();
+    } else if (pages > old_pages && !extend_pages(page, pages)) {
         pages = pages_for(least);
-        if (pages > old_pages) (void)run_extend(page, pages);
+        if (pages > old_pages) (void)extend_pages(page, pages);
     }
     return large_bytes(page);
 }

@@ -29,6 +29,10 @@ static void *take_from_arena(struct arena *arena, unsigned class_index)
     lock_take(&arena->lock);
     (void)arena_fill(arena, class_index, slots, 1, true);
     lock_give(&arena->lock);
+    if (likely(slots[1] != NULL) || !arena_grow(arena, slab_pages(class_index), 1)) return slots[1];
+    lock_take(&arena->lock);
+    (void)arena_fill(arena, class_index, slots, 1, true);
+    lock_give(&arena->lock);
     return slots[1];
 }
 
@@ -65,7 +69,10 @@ static void *take_owned(struct arena *arena, size_t size, size_t align, bool zer
         run = owned_lease(arena, pages, align_pages);
     }
     if (run.page == 0) return NULL;
-    if (zero && !run.zero) large_clear(page_address(run.page), pages << plain.page_shift);
+    /* The program's memory may not be what a purge makes zero. */
+    if (zero && arena->extents != NULL)
+        __builtin_memset(page_address(run.page), 0, pages << plain.page_shift);
+    else if (zero && !run.zero) large_clear(page_address(run.page), pages << plain.page_shift);
     return page_address(run.page);
 }
 
@@ -101,8 +108,11 @@ void owned_put(uint32_t page)
 
 void home_put(uint32_t page, void *block)
 {
+    struct arena *home = explicit_arena_of(page_record(page));
+
     if (AUDITED) heap_audit();
     arenas_drain(class_of_place(page_record(page)->class_at), &block, 1);
+    if (home != NULL) arena_settle(home);
     if (unlikely(tidy_after_return())) thread_flush();
 }
 

@@ -47,7 +47,7 @@ static void mark_pages(const struct slab *slab, uint32_t number, uint8_t class_a
         record[i].slab = number;
         record[i].class_at = class_at;
     }
-    class_map_set(slab->base, bytes, class_at);
+    if (likely(!slab->hidden)) class_map_set(slab->base, bytes, class_at);
 }
 
 static void free_all_blocks(struct slab *slab, const struct slab_shape *shape)
