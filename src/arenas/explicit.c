@@ -195,6 +195,25 @@ void arena_settle(struct arena *arena)
     if (unlikely(arena->extents != NULL)) settle(arena, false);
 }
 
+void arena_purge(struct arena *arena)
+{
+    struct extents *extents = arena->extents;
+    const struct extent *extent;
+    uint32_t page = 0;
+
+    while (extents != NULL) {
+        lock_take(&arena->lock);
+        page = extents_take_span(extents, page + 1);
+        extent = extent_of(extents, page);
+        lock_give(&arena->lock);
+        if (page == 0) return;
+        extent_purge(extents->hooks, extent, page, arena->index);
+        lock_take(&arena->lock);
+        (void)extents_put(extents, page);
+        lock_give(&arena->lock);
+    }
+}
+
 /* ---- reset and end ---- */
 
 /* Magazines with its blocks may lie in any depot, so all of them are emptied first. */

@@ -61,6 +61,8 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
 struct extent_hooks *arena_hooks(struct arena *arena);
 /* Asks the hooks for more, when there are any: room for a run of these pages. False: there is none. */
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
+/* Lets the hooks purge all free pages, when there are any. */
+void arena_purge(struct arena *arena);
 /* Gives extents that are wholly free back to the hooks. */
 void arena_settle(struct arena *arena);
 

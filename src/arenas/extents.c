@@ -120,7 +120,7 @@ uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages)
     return 0;
 }
 
-static struct extent *extent_of(const struct extents *extents, uint32_t page)
+struct extent *extent_of(const struct extents *extents, uint32_t page)
 {
     struct extent *extent = extents->first;
 
@@ -251,6 +251,24 @@ struct extent *extents_remove_free(struct extents *extents, bool all)
     return extent;
 }
 
+void extents_limit_growth(struct extents *extents, size_t bytes)
+{
+    extents->grow_limit = round_down(bytes, page_bytes());
+    extents->next_bytes = min_size(extents->next_bytes, extents->grow_limit);
+}
+
+uint32_t extents_take_span(struct extents *extents, uint32_t page)
+{
+    struct free_span **link = &extents->spans;
+    uint32_t first;
+
+    while (*link != NULL && (*link)->page < page) link = &(*link)->next;
+    if (*link == NULL) return 0;
+    first = (*link)->page;
+    take_from_span(extents, link, (*link)->pages);
+    return first;
+}
+
 /* ---- the hooks ---- */
 
 /* A whole run of the plain that somebody leased, as the default hook does. */
@@ -354,6 +372,20 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
     }
     meta_give(extent, sizeof *extent);
     return true;
+}
+
+void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+                  unsigned arena)
+{
+    size_t bytes = (size_t)extent->pages << plain.page_shift;
+    size_t offset = (size_t)(page - extent->first_page) << plain.page_shift;
+    size_t length = (size_t)page_record(page)->run_pages << plain.page_shift;
+
+    if (hooks->purge_forced != NULL
+        && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena))
+        return;
+    if (hooks->purge_lazy != NULL)
+        (void)hooks->purge_lazy(hooks, extent->base, bytes, offset, length, arena);
 }
 
 /* ---- the default ones ---- */

@@ -90,7 +90,18 @@ bool extents_add(struct extents *extents, struct extent *extent);
  * NULL: there is none. */
 struct extent *extents_remove_free(struct extents *extents, bool all);
 
+/* No more than this is asked for ahead of need. */
+void extents_limit_growth(struct extents *extents, size_t bytes);
+/* Takes the first free span at or after this page out as a used run; 0: there is none. */
+uint32_t extents_take_span(struct extents *extents, uint32_t page);
+/* The extent that holds the page; NULL: none does. */
+struct extent *extent_of(const struct extents *extents, uint32_t page);
+
 /* Below, the caller holds no lock: the hooks are called. */
+
+/* Its pages may lose their contents; the run is the caller's. */
+void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+                  unsigned arena);
 
 /* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got back. */
 struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena);

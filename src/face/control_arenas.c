@@ -206,12 +206,21 @@ static int serve_dss(struct control_call *call)
     return error;
 }
 
-/* The heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
+/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of need. For all others
+ * the heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
 static int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */
+    struct arena *arena = explicit_arena_at((unsigned)call->index[0]);
 
     if (call->writes && call->new_value.size < page_bytes()) return EINVAL;
+    if (arena != NULL && arena->extents != NULL) {
+        lock_take(&arena->lock);
+        call->old.size = arena->extents->grow_limit;
+        if (call->writes) extents_limit_growth(arena->extents, call->new_value.size);
+        lock_give(&arena->lock);
+        return 0;
+    }
     lock_take(&control_lock);
     call->old.size = limit != 0 ? limit : lextent_bytes(lextent_count() - 1);
     if (call->writes) limit = call->new_value.size;
@@ -235,6 +244,15 @@ static int serve_lookup(struct control_call *call)
     return 0;
 }
 
+/* Those whose memory the program supplies have free pages of their own. */
+static void purge_explicit(size_t index, bool all)
+{
+    for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
+        struct arena *arena = explicit_arena_at((unsigned)i);
+        if (arena != NULL) arena_purge(arena);
+    }
+}
+
 static int serve_arena(struct control_call *call)
 {
     size_t index = call->index[0];
@@ -243,7 +261,10 @@ static int serve_arena(struct control_call *call)
     switch (call->row->leaf) {
     case ARENA_INITIALIZED: call->old.flag = made || all; return 0;
     case ARENA_PURGE:
-        if (made || all) (void)prairie_purge();
+        if (made || all) {
+            purge_explicit(index, all);
+            (void)prairie_purge();
+        }
         return 0;
     case ARENA_DECAY:
         if (made || all) {

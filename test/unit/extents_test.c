@@ -367,6 +367,60 @@ static void large_blocks_move_their_end(void **state)
     assert_int_equal(seen.bytes_out, 0);
 }
 
+static size_t purged_bytes;
+
+static bool test_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                       size_t length, unsigned arena)
+{
+    (void)hooks, (void)arena;
+    assert_true(offset + length <= bytes && length > 0);
+    memset((char *)base + offset, 0, length);
+    purged_bytes += length;
+    return false;
+}
+
+static bool refuse_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                         size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    return true;
+}
+
+/* Free spans alone are purged, through the hook that does not refuse. */
+static void free_spans_are_purged(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    char *kept, *given;
+
+    (void)state;
+    hooks.purge_forced = refuse_purge;
+    hooks.purge_lazy = test_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    kept = prairie_mallocx(100000, MALLOCX_ARENA(arena->index));
+    given = prairie_mallocx(100000, MALLOCX_ARENA(arena->index));
+    memset(kept, 5, 100000);
+    prairie_free(given);
+    arena_purge(arena);
+    assert_int_equal(purged_bytes, 2 * MiB - prairie_usable_size(kept));
+    assert_true(all_bytes_are(kept, 5, 100000));
+    prairie_check_all();
+    assert_ptr_equal(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)), given);
+}
+
+static void growth_is_limited(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    extents_limit_growth(arena->extents, 200000);
+    for (unsigned i = 0; i < 100; i++)
+        assert_non_null(prairie_mallocx(5000, MALLOCX_ARENA(arena->index)));
+    assert_true(seen.largest <= 200000);
+    assert_non_null(prairie_mallocx(5 * MiB, MALLOCX_ARENA(arena->index)));
+    prairie_check_all();
+}
+
 /* Numbers of adopted memory are used again. */
 static void places_are_used_again(void **state)
 {
@@ -412,4 +466,5 @@ UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_ho
           UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
+          UNIT_TEST(free_spans_are_purged), UNIT_TEST(growth_is_limited),
           UNIT_TEST(places_are_used_again), UNIT_TEST(records_run_out))
