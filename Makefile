@@ -8,8 +8,8 @@ SECONDS ?= 300
         install clean help
 .DEFAULT_GOAL := all
 
-all: $(BUILD)/build.ninja ## build libprairie.so and libprairie.a in build/ (plain `make`)
-	@cmake --build $(BUILD) --target prairie_shared prairie_static
+all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
+	@cmake --build $(BUILD) --target prairie_shared prairie_static prairie_jemalloc
 
 flavours: $(BUILD)/build.ninja ## build every flavour: plain, check, audit, check-tiny, audit-tiny
 	@cmake --build $(BUILD) --target flavours

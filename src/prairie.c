@@ -6,6 +6,9 @@
  *
  * PRAIRIE_OS_FAKE    the kernel of the unit tests instead of the real one
  * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
+ * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's own and C++'s are
+ *                    left out
+ * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/limits.h)
  * SPDX-License-Identifier: MIT
@@ -27,6 +30,7 @@
 #include "pages/huge.c"
 #include "pages/page_map.c"
 #include "pages/region.c"
+#include "pages/adopt.c"
 #include "pages/run_find.c"
 #include "pages/run.c"
 #include "pages/run_kernel.c"
@@ -38,11 +42,14 @@
 #include "arenas/stock.c"
 #include "arenas/arena.c"
 #include "arenas/arena_check.c"
+#include "arenas/extents.c"
+#include "arenas/explicit.c"
 #include "arenas/choose.c"
 #include "arenas/depot.c"
 #include "arenas/tidy.c"
 #include "cache/cache.c"
 #include "cache/thread.c"
+#include "cache/named.c"
 #include "guard/fill.c"
 #include "heap/malloc.c"
 #include "heap/free.c"
@@ -50,6 +57,10 @@
 #include "heap/large.c"
 #include "heap/realloc.c"
 #include "heap/aligned.c"
+#include "heap/extended.c"
+#include "heap/single.c"
+#include "heap/placed.c"
+#include "heap/defrag.c"
 #include "heap/start.c"
 #include "view/snapshot.c"
 #include "view/stats.c"
@@ -60,6 +71,7 @@
 #include "face/control.c"
 #include "face/control_arenas.c"
 #include "face/control_opt.c"
+#include "face/control_placed.c"
 #include "face/control_root.c"
 #include "face/control_stats.c"
 #include "face/control_tables.c"
@@ -70,6 +82,9 @@
 #include "face/stats_arena.c"
 #include "face/stats_lists.c"
 #include "face/metrics.c"
+#include "face/jemalloc.c"
+#ifndef PRAIRIE_PREFIX
 #include "face/libc_info.c"
 #include "face/cxx_new.c"
+#endif
 #endif

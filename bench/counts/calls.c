@@ -23,6 +23,8 @@ static void *(*call_new)(size_t bytes);
 static void (*call_free)(void *block);
 static void (*call_delete_sized)(void *block, size_t bytes);
 static size_t (*call_usable_size)(void *block);
+static void *(*call_mallocx)(size_t bytes, int flags);
+static void (*call_sdallocx)(void *block, size_t bytes, int flags);
 
 static void *symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
@@ -73,6 +75,18 @@ static void count_new(void)
     }
 }
 
+static void count_with_flags(const char *take_name, const char *give_name, int flags)
+{
+    warm_up(48);
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        call_sdallocx(call_mallocx(48, flags), 48, flags);
+        mark_next_call(take_name, (const void *)call_mallocx);
+        void *block = call_mallocx(48, flags);
+        mark_next_call(give_name, (const void *)call_sdallocx);
+        call_sdallocx(block, 48, flags);
+    }
+}
+
 static void count_others(void)
 {
     warm_up(64);
@@ -102,6 +116,8 @@ int main(void)
     call_usable_size = symbol("malloc_usable_size");
     call_new = symbol("_Znwm");
     call_delete_sized = symbol("_ZdlPvm");
+    call_mallocx = symbol("mallocx");
+    call_sdallocx = symbol("sdallocx");
 
     Dl_info info;
     if (dladdr(symbol("malloc"), &info) == 0) return 1;
@@ -112,6 +128,10 @@ int main(void)
     count_pair("malloc(48)", "free(48)", 48);
     count_pair("malloc(1024)", "free(1024)", 1024);
     count_new();
+    if (call_mallocx != NULL && call_sdallocx != NULL) {
+        count_with_flags("mallocx(48, 0)", "sdallocx(48, 0)", 0);
+        count_with_flags("mallocx(48, ALIGN(16))", "sdallocx(48, ALIGN(16))", 4);
+    }
     count_calloc();
     count_others();
     count_pair("malloc(16 KiB)", "free(16 KiB)", 16 << 10);

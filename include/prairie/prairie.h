@@ -48,6 +48,20 @@ void *prairie_pvalloc(size_t size);
 /* Bytes that may be used in a block, at least what was asked for; 0 for NULL. */
 size_t prairie_usable_size(const void *block);
 
+/* The same with flags in one word; <jemalloc/jemalloc.h> declares them under their usual names, with the
+ * macros that make the flags, and says what they do. */
+void *prairie_mallocx(size_t size, int flags);
+void *prairie_rallocx(void *block, size_t size, int flags);
+size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags);
+size_t prairie_sallocx(const void *block, int flags);
+void prairie_dallocx(void *block, int flags);
+void prairie_sdallocx(void *block, size_t size, int flags);
+size_t prairie_nallocx(size_t size, int flags);
+
+/* For programs that move their blocks to make the heap smaller: 1 when this one lies in a sparse slab and should be
+ * replaced by a new block, both of them with MALLOCX_TCACHE_NONE; else 0. */
+int prairie_defrag_hint(void *block);
+
 /* Gives free memory back to the kernel now: this thread's and the shared caches, then all free pages.
  * Returns bytes given back. Takes as long as the kernel needs. */
 size_t prairie_purge(void);

@@ -1,11 +1,14 @@
 /* arena.c - filling magazines from slabs, draining them back, and the life of an arena.
  * SPDX-License-Identifier: MIT
  */
+#include "extents.h"
+
 #include "arena.h"
 
 #include "../base/options.h"
 
-struct arena *arenas[ARENA_COUNT_MAX];
+struct arena *arenas[ARENA_INDEX_END];
+unsigned arena_end;
 unsigned arena_limit = 1;
 
 static struct lock making = { .state = LOCK_FREE, .rank = LOCK_MAKING };
@@ -34,6 +37,12 @@ static struct arena *make_arena(unsigned index)
     return arena;
 }
 
+static void publish(struct arena *arena)
+{
+    __atomic_store_n(&arenas[arena->index], arena, __ATOMIC_RELEASE);
+    if (arena->index >= arena_end) __atomic_store_n(&arena_end, arena->index + 1, __ATOMIC_RELEASE);
+}
+
 struct arena *arena_at(unsigned index)
 {
     struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
@@ -43,7 +52,37 @@ struct arena *arena_at(unsigned index)
     arena = arenas[index];
     if (arena == NULL) {
         arena = make_arena(index);
-        __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
+        if (arena != NULL) publish(arena);
+    }
+    lock_give(&making);
+    return arena;
+}
+
+/* The record of a destroyed arena stays, for somebody may be on the way through the set of arenas. */
+static struct arena *revive_or_make(void)
+{
+    unsigned index = arena_limit;
+    struct arena *arena;
+
+    for (; index < arena_end; index++)
+        if (arenas[index] == NULL || arenas[index]->is_destroyed) break;
+    if (index >= ARENA_INDEX_END) return NULL;
+    if (arenas[index] != NULL) return arenas[index];
+    arena = make_arena(index);
+    if (arena != NULL) arena->is_explicit = true;
+    return arena;
+}
+
+struct arena *arena_create(void)
+{
+    struct arena *arena;
+
+    lock_take(&making);
+    arena = revive_or_make();
+    if (arena != NULL) {
+        __builtin_memset(arena->name, 0, sizeof arena->name);
+        RELAXED_STORE(arena->is_destroyed, false);
+        publish(arena);
     }
     lock_give(&making);
     return arena;
@@ -70,6 +109,25 @@ static void unlist_slab(struct shelf *shelf, struct slab *slab)
     else shelf->partial = slab->next;
     shelf->partial_count--;
     slab->listed = 0;
+}
+
+/* ---- the list of full slabs, of explicit arenas ---- */
+
+/* An explicit arena must find all of its slabs again when it is reset. The links are those of the partial
+ * list, which a full slab is not on. */
+static void keep_full(struct shelf *shelf, struct slab *slab)
+{
+    slab->next = shelf->full;
+    slab->previous = 0;
+    if (shelf->full != 0) slab_record(shelf->full)->previous = slab_number(slab);
+    shelf->full = slab_number(slab);
+}
+
+static void drop_full(struct shelf *shelf, struct slab *slab)
+{
+    if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
+    if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
+    else shelf->full = slab->next;
 }
 
 /* ---- fill ---- */
@@ -112,11 +170,13 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     if (!may_grow && stock->count == 0 && run_lease_would_grow(pages)) return false;
     slab = take_record(shelf, class_index);
     if (slab == NULL) return false;
-    page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
+    if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
+    else page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
     if (page == 0) {
         keep_record(shelf, slab, class_index);
         return false;
     }
+    slab->hidden = arena->is_explicit; /* so that a free takes the rare way and finds home */
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     depots_open();
     shelf->slab_count++;
@@ -145,7 +205,10 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         got = slab_fill(slab, end, left);
         end -= got;
         left -= got;
-        if (slab->free_count == 0) unlist_slab(shelf, slab);
+        if (slab->free_count == 0) {
+            unlist_slab(shelf, slab);
+            if (unlikely(arena->is_explicit)) keep_full(shelf, slab);
+        }
     }
     if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
     shelf->slab_free_blocks -= wanted - left;
@@ -162,7 +225,7 @@ static NORETURN COLD void misplaced(const void *block)
     const struct page *record = page_record(page);
 
     if (page == 0) fatal_address("free of a foreign pointer", block);
-    if (record->class_at != 0 || record->state == PAGE_LARGE)
+    if (record->class_at != 0 || record->state == PAGE_LARGE || record->state == PAGE_OWNED)
         fatal_address("double free or wrong size in sized delete", block);
     fatal_address("double free", block);
 }
@@ -182,7 +245,8 @@ static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *sl
     shelf->slab_count--;
     shelf->slab_free_blocks -= slab->block_count;
     slab_close(slab);
-    stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
+    if (likely(arena->extents == NULL) || !extents_put(arena->extents, slab->page))
+        stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
     keep_record(shelf, slab, slab->class_index);
 }
 
@@ -190,7 +254,10 @@ static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *sl
  * have to open one again. */
 INLINE void after_put(struct arena *arena, struct shelf *shelf, struct slab *slab)
 {
-    if (unlikely(!slab->listed)) list_slab(shelf, slab);
+    if (unlikely(!slab->listed)) {
+        if (unlikely(arena->is_explicit)) drop_full(shelf, slab);
+        list_slab(shelf, slab);
+    }
     if (unlikely(slab->free_count == slab->block_count) && shelf->partial_count > 1)
         close_slab(arena, shelf, slab);
 }
@@ -253,6 +320,37 @@ void arenas_drain(unsigned class_index, void **blocks, unsigned count)
     }
 }
 
+void arena_reset_slabs(struct arena *arena)
+{
+    check(lock_is_mine(&arena->lock) && arena->is_explicit);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct shelf *shelf = &arena->shelf[class_index];
+
+        while (shelf->full != 0) {
+            struct slab *slab = slab_record(shelf->full);
+            drop_full(shelf, slab);
+            list_slab(shelf, slab);
+        }
+        while (shelf->partial != 0) {
+            struct slab *slab = slab_record(shelf->partial);
+            shelf->slab_free_blocks += (uint64_t)slab->block_count - slab->free_count;
+            slab_reset(slab);
+            close_slab(arena, shelf, slab);
+        }
+    }
+}
+
+void arena_give_stocks(struct arena *arena)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct shelf *shelf = &arena->shelf[class_index];
+
+        while (shelf->closed != NULL)
+            slab_record_give(take_record(shelf, class_index), class_index);
+    }
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) stock_clear(&arena->stock[pages]);
+}
+
 /* ---- all arenas ---- */
 
 static void close_empty(struct arena *arena)
@@ -272,7 +370,7 @@ static void close_empty(struct arena *arena)
 
 void arenas_close_empty(void)
 {
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         if (arena == NULL) continue;
@@ -286,6 +384,6 @@ void arenas_close_empty(void)
 void arenas_each_lock(void (*visit)(struct lock *lock))
 {
     visit(&making);
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+    for (unsigned index = 0; index < arenas_end(); index++)
         if (arenas[index] != NULL) visit(&arenas[index]->lock);
 }

@@ -10,6 +10,7 @@
  * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL (M3)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
  * A1  every slab on a partial list belongs to this arena and has a free block
+ * X1  every open slab of an explicit arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_ARENA_H
@@ -36,6 +37,7 @@ struct shelf {        /* what an arena has of one class */
     uint32_t partial_count;
     struct slab *closed;   /* records of closed slabs, linked by next; the first of them */
     uint32_t closed_count; /* at most CLOSED_MAX */
+    uint32_t full;         /* X1: number of the first one without a free block; 0: none */
     struct depot depot;
     uint64_t slab_count;       /* open slabs */
     uint64_t slab_free_blocks; /* free blocks in them */
@@ -47,15 +49,25 @@ struct shelf {        /* what an arena has of one class */
 struct arena {
     struct lock lock;
     uint32_t index;                          /* constant */
+    bool is_explicit;                        /* constant: made by arena_create (explicit.h) */
+    bool is_destroyed;                       /* atomic: an explicit one whose number is free */
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct shelf shelf[CLASS_COUNT];
+    struct large_owner *owned; /* the large blocks of an explicit one */
+    struct extents *extents; /* of an explicit one whose memory the program supplies (extents.h) */
+    uint32_t threads;        /* atomic: bound to it */
+    char name[32];           /* that the program gave it; under the control tree's lock */
 };
 
-extern PRIVATE struct arena *arenas[ARENA_COUNT_MAX]; /* NULL until made; published with release */
+extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
+extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a higher one */
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
 
 void arenas_start(unsigned core_count);
+
+/* For walks over the set of arenas: NULL: none of this number is there, but `index` may go on to arena_end. */
+INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
 
 /* Blocks of a full-size magazine of the class; the same for all threads. */
 INLINE unsigned magazine_capacity(unsigned class_index)
@@ -69,6 +81,8 @@ INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof
 
 /* The arena with this number, made if it is not there yet. NULL: no memory. */
 struct arena *arena_at(unsigned index);
+/* An explicit arena under a number of its own. The process has started. NULL: no memory, or no number is left. */
+struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
  * NULL: no memory. */
 struct arena *arena_choose(struct arena *last);
@@ -89,6 +103,10 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
  * without opening more of the region, when that is not allowed. */
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
                     bool may_grow);
+/* Of an explicit arena: every block is free, whoever holds it, and every slab is closed. */
+void arena_reset_slabs(struct arena *arena);
+/* Gives back what it keeps for the slabs it would open next: runs, and records of closed ones. */
+void arena_give_stocks(struct arena *arena);
 /* Takes back those of the blocks that are this arena's, and moves the others to the front.
  * Returns how many others. */
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);

@@ -19,6 +19,15 @@ static void check_shelf(const struct arena *arena, unsigned class_index)
         listed++;
     }
     require(listed == shelf->partial_count);
+    if (arena->is_explicit) {
+        uint64_t full = 0;
+        for (uint32_t number = shelf->full; number != 0; number = slab_record(number)->next) {
+            require(slab_record(number)->arena == arena->index); /* X1 */
+            require(slab_record(number)->free_count == 0);       /* X1 */
+            full++;
+        }
+        require(listed + full == shelf->slab_count); /* X1 */
+    }
     require(free_blocks == shelf->slab_free_blocks);
     require(listed <= shelf->slab_count);
 }
@@ -51,6 +60,6 @@ void arena_check(const struct arena *arena)
 
 void arenas_check(void)
 {
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+    for (unsigned index = 0; index < arenas_end(); index++)
         if (arenas[index] != NULL) arena_check(arenas[index]);
 }

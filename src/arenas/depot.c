@@ -200,7 +200,7 @@ static void clear_depot(struct arena *arena, unsigned class_index)
 
 void arenas_clear(void)
 {
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         if (arena == NULL) continue;
@@ -235,7 +235,7 @@ bool arenas_drain_unneeded(void)
 {
     unsigned drained = 0, returned = 0;
 
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         if (arena == NULL) continue;

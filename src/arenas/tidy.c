@@ -128,7 +128,7 @@ static READS_UNLOCKED size_t slab_free_bytes(void)
 {
     size_t bytes = 0;
 
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         const struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)

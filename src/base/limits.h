@@ -11,9 +11,12 @@
 
 #define SMALL_BYTES_MAX ((size_t)14336) /* the largest block cut from a slab */
 #define TABLE_BYTES_MAX ((size_t)1024)  /* sizes whose class one table load tells */
-#define ARENA_COUNT_MAX 256u
+#define ARENA_COUNT_MAX 256u            /* automatic ones */
+#define ARENA_INDEX_END \
+    4095u /* explicit ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
+#define ADOPTED_COUNT_MAX 1024u /* regions of memory from elsewhere */
 #define HUGE_PAGE_BYTES (2 * MiB)
 #define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
 #define PURGE_USED_SHARE 8u  /* and of what is in use */

@@ -21,6 +21,7 @@ enum lock_rank {
     LOCK_CONTROL = 1, /* the control tree's snapshot and names */
     LOCK_START, /* the first call of the process; not 0, which would be zeroed data (heap/start.c) */
     LOCK_THREADS, /* the list of thread caches */
+    LOCK_NAMED,   /* the table of named caches */
     LOCK_TIDY,    /* the helper thread's life */
     LOCK_MAKING,  /* the making of arenas */
     LOCK_ARENA,   /* one per arena: its slabs and its depot */

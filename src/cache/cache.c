@@ -3,6 +3,7 @@
  */
 #include "cache.h"
 
+#include "../arenas/explicit.h"
 #include "../arenas/tidy.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
@@ -232,9 +233,17 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
     return drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
 }
 
+/* Locked. */
+static struct arena *arena_for(struct cache *cache)
+{
+    if (likely(!cache->is_bound)) return arena_choose(cache->arena);
+    lock_take(&cache->arena->lock);
+    return cache->arena;
+}
+
 static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
 {
-    struct arena *arena = arena_choose(cache->arena);
+    struct arena *arena = arena_for(cache);
     bool filled;
 
     if (arena == NULL) return false;
@@ -242,6 +251,23 @@ static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow
     filled = refill_from(arena, cache, class_index, may_grow);
     lock_give(&arena->lock);
     return filled;
+}
+
+/* The hooks may allocate themselves: what they take comes from elsewhere. */
+static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
+{
+    struct arena *arena = cache->arena;
+    bool grown;
+
+    if (!cache->is_bound || arena->extents == NULL) return false;
+    cache->is_bound = false;
+    cache->arena = NULL;
+    grown = arena_grow(arena, slab_pages(class_index), 1);
+    cache_drain_all(cache);
+    cache->arena = arena;
+    cache->is_bound = true;
+    if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+    return grown && refill_once(cache, class_index, true);
 }
 
 bool cache_refill(struct cache *cache, unsigned class_index)
@@ -261,7 +287,7 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
     if (refill_once(cache, class_index, true)) return true;
     tidy_before_refusal();
-    return refill_once(cache, class_index, true);
+    return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
 }
 
 /* ---- full ---- */
@@ -344,6 +370,15 @@ void cache_drain_all(struct cache *cache)
         give_magazine(cache, class_index, loaded_of(cache, class_index), rack->capacity);
     }
     cache_init(cache);
+}
+
+void cache_bind(struct cache *cache, struct arena *arena)
+{
+    if (cache->arena != arena && cache->arena != NULL
+        && (cache->arena->is_explicit || arena->is_explicit))
+        cache_drain_all(cache);
+    cache->arena = arena;
+    cache->is_bound = true;
 }
 
 void cache_check(struct cache *cache)

@@ -40,6 +40,8 @@ struct cache {
     struct magazine magazine[CLASS_COUNT]; /* first: places count words from here */
     void *nothing;                         /* a slot 0 for classes that have no magazine */
     struct arena *arena;                   /* the last one filled from */
+    bool is_bound;                         /* to that arena, which it fills from alone */
+    bool is_busy;                          /* a named one (named.h): in the middle of a call */
     struct cache *next, *previous;         /* under LOCK_THREADS */
     uint64_t refills, overflows;           /* statistics */
     struct rack rack[CLASS_COUNT];
@@ -95,6 +97,9 @@ bool cache_refill(struct cache *cache, unsigned class_index);
 void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
+
+/* Fills from this arena alone from now on; what it holds goes home when one of the two is explicit. */
+void cache_bind(struct cache *cache, struct arena *arena);
 
 void cache_check(struct cache *cache);
 

@@ -32,6 +32,12 @@ static void list_remove(struct cache *cache)
     tidy_thread_count(--in_use);
 }
 
+static void unbind(struct cache *cache)
+{
+    if (cache->is_bound) (void)__atomic_fetch_sub(&cache->arena->threads, 1, __ATOMIC_RELAXED);
+    cache->is_bound = false;
+}
+
 /* The blocks go back; the empty cache waits for the next thread. */
 static void give_cache(struct cache *instead)
 {
@@ -40,6 +46,7 @@ static void give_cache(struct cache *instead)
     if (cache_is_constant(cache)) return;
     thread_cache_set(instead);
     cache_drain_all(cache);
+    unbind(cache);
     lock_take(&list_lock);
     list_remove(cache);
     cache->next = waiting;
@@ -121,6 +128,28 @@ void thread_flush(void)
     struct cache *cache = thread_cache();
 
     if (!cache_is_constant(cache)) cache_drain_all(cache);
+}
+
+struct arena *thread_arena(void)
+{
+    struct cache *cache = thread_cache();
+
+    if (cache->arena == NULL) {
+        struct arena *arena = arena_choose(NULL);
+        if (arena == NULL) return NULL;
+        lock_give(&arena->lock);
+        cache->arena = arena;
+    }
+    return cache->arena;
+}
+
+void thread_bind(struct arena *arena)
+{
+    struct cache *cache = thread_cache();
+
+    (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
+    unbind(cache);
+    cache_bind(cache, arena);
 }
 
 /* ---- threads that hold no blocks ---- */

@@ -34,6 +34,11 @@ void thread_cache_on(void);
 void *stray_take(unsigned class_index);
 void stray_put(unsigned class_index, void *block);
 
+/* The arena that the calling thread fills from; NULL: no memory. The thread has a cache. */
+struct arena *thread_arena(void);
+/* From now on it fills from that one alone. */
+void thread_bind(struct arena *arena);
+
 /* Gives back what the calling thread's magazines hold. */
 void thread_flush(void);
 

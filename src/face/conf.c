@@ -13,6 +13,12 @@
 #include "../view/snapshot.h"
 #include "stats_print.h"
 
+/* A library whose names have a prefix reads its own (cmake/prefix.cmake). */
+#ifndef PRAIRIE_MALLOC_CONF_NAME
+#define PRAIRIE_MALLOC_CONF_NAME "MALLOC_CONF"
+#define PRAIRIE_MALLOC_CONF_FILE "/etc/malloc.conf"
+#endif
+
 PUBLIC const char *malloc_conf __attribute__((weak));
 PUBLIC const char *malloc_conf_2_conf_harder __attribute__((weak));
 
@@ -25,8 +31,8 @@ static const char *conf_name(enum conf_source source)
 {
     switch (source) {
     case CONF_GLOBAL: return "malloc_conf";
-    case CONF_SYMLINK: return "/etc/malloc.conf";
-    case CONF_MALLOC_CONF: return "MALLOC_CONF";
+    case CONF_SYMLINK: return PRAIRIE_MALLOC_CONF_FILE;
+    case CONF_MALLOC_CONF: return PRAIRIE_MALLOC_CONF_NAME;
     case CONF_PRAIRIE_CONF: return "PRAIRIE_CONF";
     default: return "malloc_conf_2_conf_harder";
     }
@@ -68,8 +74,9 @@ void conf_read(void)
     snapshot_begin();
     conf_texts[CONF_GLOBAL] = malloc_conf;
     conf_texts[CONF_SYMLINK] =
-        os_link_text("/etc/malloc.conf", symlink_text, sizeof symlink_text) ? symlink_text : NULL;
-    conf_texts[CONF_MALLOC_CONF] = os_setting("MALLOC_CONF");
+        os_link_text(PRAIRIE_MALLOC_CONF_FILE, symlink_text, sizeof symlink_text) ? symlink_text
+                                                                                  : NULL;
+    conf_texts[CONF_MALLOC_CONF] = os_setting(PRAIRIE_MALLOC_CONF_NAME);
     conf_texts[CONF_PRAIRIE_CONF] = os_setting("PRAIRIE_CONF");
     conf_texts[CONF_GLOBAL_2] = malloc_conf_2_conf_harder;
     for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) any |= conf_texts[i] != NULL;

@@ -8,6 +8,7 @@
  */
 #include "../arenas/tidy.h"
 #include "../base/options.h"
+#include "../heap/placed.h"
 #include "../pages/purge.h"
 #include "../view/snapshot.h"
 #include "control_classes.h"
@@ -75,16 +76,15 @@ static const struct control_row arenas_rows[] = {
 
 static struct arena *arena_made(size_t index)
 {
-    return index < ARENA_COUNT_MAX ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
+    struct arena *arena =
+        index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
+
+    return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
 }
 
 unsigned control_arena_count(void)
 {
-    unsigned count = arena_limit;
-
-    for (unsigned index = arena_limit; index < ARENA_COUNT_MAX; index++)
-        if (arena_made(index) != NULL) count = index + 1;
-    return count;
+    return arenas_end() > arena_limit ? arenas_end() : arena_limit;
 }
 
 bool control_arena_is_all(size_t index)
@@ -112,39 +112,33 @@ static bool arenas_exists(const struct control_row *row, const size_t *index)
 
 /* ---- names that programs give to arenas ---- */
 
-enum { ARENA_NAME_BYTES = 32 };
-_Static_assert((size_t)ARENA_NAME_BYTES *ARENA_COUNT_MAX <= META_RECORD_BYTES_MAX, "a record");
-
-static char (
-    *arena_names)[ARENA_NAME_BYTES]; /* under control_lock; an empty one: it was given none */
-
 void arena_name_copy(unsigned index, char *name)
 {
     static const char automatic[] = "auto_", made[] = "manual_";
     const char *start = index < arena_limit ? automatic : made;
+    const struct arena *arena = arena_made(index);
     size_t used = __builtin_strlen(start);
 
     check(lock_is_mine(&control_lock));
-    if (arena_names != NULL && arena_names[index][0] != '\0') {
-        __builtin_memcpy(name, arena_names[index], ARENA_NAME_BYTES);
+    if (arena != NULL && arena->name[0] != '\0') {
+        __builtin_memcpy(name, arena->name, sizeof arena->name);
         return;
     }
     __builtin_memcpy(name, start, used);
-    if (index >= 100) name[used++] = (char)('0' + index / 100);
-    if (index >= 10) name[used++] = (char)('0' + index / 10 % 10);
-    name[used++] = (char)('0' + index % 10);
+    for (unsigned unit = 1000; unit > 0; unit /= 10)
+        if (index >= unit || unit == 1) name[used++] = (char)('0' + index / unit % 10);
     name[used] = '\0';
 }
 
 static int name_arena(unsigned index, const char *name)
 {
+    struct arena *arena = index < arena_limit ? arena_at(index) : arena_made(index);
     size_t length = 0;
 
-    if (arena_names == NULL) arena_names = meta_take(sizeof *arena_names * ARENA_COUNT_MAX);
-    if (arena_names == NULL) return EAGAIN;
-    while (length < ARENA_NAME_BYTES - 1 && name[length] != '\0') length++;
-    __builtin_memset(arena_names[index], 0, ARENA_NAME_BYTES);
-    __builtin_memcpy(arena_names[index], name, length);
+    if (arena == NULL) return EAGAIN;
+    while (length < sizeof arena->name - 1 && name[length] != '\0') length++;
+    __builtin_memset(arena->name, 0, sizeof arena->name);
+    __builtin_memcpy(arena->name, name, length);
     return 0;
 }
 
@@ -212,12 +206,21 @@ static int serve_dss(struct control_call *call)
     return error;
 }
 
-/* The heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
+/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of need. For all others
+ * the heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
 static int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */
+    struct arena *arena = explicit_arena_at((unsigned)call->index[0]);
 
     if (call->writes && call->new_value.size < page_bytes()) return EINVAL;
+    if (arena != NULL && arena->extents != NULL) {
+        lock_take(&arena->lock);
+        call->old.size = arena->extents->grow_limit;
+        if (call->writes) extents_limit_growth(arena->extents, call->new_value.size);
+        lock_give(&arena->lock);
+        return 0;
+    }
     lock_take(&control_lock);
     call->old.size = limit != 0 ? limit : lextent_bytes(lextent_count() - 1);
     if (call->writes) limit = call->new_value.size;
@@ -227,23 +230,27 @@ static int serve_grow_limit(struct control_call *call)
 
 static int serve_lookup(struct control_call *call)
 {
+    const struct arena *arena;
     const void *block;
-    uint32_t page;
-    unsigned index = 0;
 
     if (call->new_buffer == NULL || call->new_length != sizeof block) return EINVAL;
-    if (call->old_buffer == NULL || call->old_length == NULL || *call->old_length != sizeof index)
+    if (call->old_buffer == NULL || call->old_length == NULL
+        || *call->old_length != sizeof arena->index)
         return EINVAL;
     block = *(const void *const *)call->new_buffer;
-    switch (pointer_kind(block, &page)) {
-    case POINTER_SMALL:
-        index = arena_of_block(class_of_place(page_record(page)->class_at), block)->index;
-        break;
-    case POINTER_LARGE: break; /* of no arena, so the first one's */
-    default: return EINVAL;
-    }
-    __builtin_memcpy(call->old_buffer, &index, sizeof index);
+    arena = arena_of_address(block);
+    if (arena == NULL) return EINVAL;
+    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
     return 0;
+}
+
+/* Those whose memory the program supplies have free pages of their own. */
+static void purge_explicit(size_t index, bool all)
+{
+    for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
+        struct arena *arena = explicit_arena_at((unsigned)i);
+        if (arena != NULL) arena_purge(arena);
+    }
 }
 
 static int serve_arena(struct control_call *call)
@@ -254,7 +261,10 @@ static int serve_arena(struct control_call *call)
     switch (call->row->leaf) {
     case ARENA_INITIALIZED: call->old.flag = made || all; return 0;
     case ARENA_PURGE:
-        if (made || all) (void)prairie_purge();
+        if (made || all) {
+            purge_explicit(index, all);
+            (void)prairie_purge();
+        }
         return 0;
     case ARENA_DECAY:
         if (made || all) {

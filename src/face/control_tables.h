@@ -10,6 +10,8 @@ extern PRIVATE const struct control_table control_root;   /* version, epoch, the
 extern PRIVATE const struct control_table control_config; /* how the library was built */
 extern PRIVATE const struct control_table control_opt;    /* options */
 extern PRIVATE const struct control_table control_arenas; /* arenas and size classes */
-extern PRIVATE const struct control_table control_stats;  /* the snapshot's numbers */
+extern PRIVATE const struct control_table
+    control_placed; /* explicit arenas, named caches, threads */
+extern PRIVATE const struct control_table control_stats; /* the snapshot's numbers */
 
 #endif

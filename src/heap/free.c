@@ -56,16 +56,16 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         cache_overflow(cache, class_index, block);
 }
 
-/* Neither NULL nor a block of a class in the class map: a large block. Where address space is too narrow for
- * that map, small blocks come here too. */
-static NOINLINE void free_by_page(struct cache *cache, void *block)
+/* No large block of an automatic arena. Where address space is too narrow for the class map, small blocks come
+ * here too. */
+static NOINLINE void free_other(struct cache *cache, void *block)
 {
     uint32_t page = open_page_at(block);
     enum pointer_kind kind;
 
     if (likely(page != 0)) {
-        if (likely(page_record(page)->state == PAGE_LARGE) && likely(page_address(page) == block)) {
-            large_put(page);
+        if (unlikely(explicit_arena_of(page_record(page)) != NULL)) {
+            free_explicit(page, block);
             return;
         }
         if (page_record(page)->class_at != 0) {
@@ -75,6 +75,17 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
     }
     kind = pointer_kind(block, &page);
     misuse_abort("free", kind, block);
+}
+
+/* Neither NULL nor a block of a class in the class map: a large block. */
+static NOINLINE void free_by_page(struct cache *cache, void *block)
+{
+    uint32_t page = open_page_at(block);
+
+    if (likely(page != 0) && likely(page_record(page)->state == PAGE_LARGE)
+        && likely(page_address(page) == block))
+        large_put(page);
+    else free_other(cache, block);
 }
 
 void free_overflow(struct cache *cache, void *block)

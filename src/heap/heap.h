@@ -7,6 +7,7 @@
 #ifndef PRAIRIE_HEAP_HEAP_H
 #define PRAIRIE_HEAP_HEAP_H
 
+#include "../arenas/explicit.h"
 #include "../cache/thread.h"
 
 #include "../../include/prairie/prairie.h"
@@ -43,6 +44,9 @@ uint64_t realloc_zero_calls(void);
 /* A block of a class, from the magazine or from where magazines are filled. NULL: no memory. */
 void *class_take(unsigned class_index);
 NOINLINE void free_overflow(struct cache *cache, void *block);
+/* The same past all caches: straight from a slab, and straight back. */
+void *single_take(unsigned class_index);
+void single_free(void *block);
 
 /* Large blocks: whole pages. `zero`: all bytes must read as zero. NULL: no memory. */
 void *large_take(size_t size, size_t align, bool zero);
@@ -50,6 +54,15 @@ void large_put(uint32_t page);
 /* Resizes in place or by moving. NULL: no memory, the block is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);
+/* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes then. */
+size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
+
+/* The same for a block of an explicit arena, whatever thread gives it back. */
+void owned_put(uint32_t page);
+void home_put(uint32_t page, void *block);
+COLD void free_explicit(uint32_t page, void *block);
+/* Makes stale pages read as zero. */
+void large_clear(char *block, size_t bytes);
 
 /* May a block of this many bytes be what realloc made of a small one for a size beyond the table? */
 INLINE bool is_resized_from(size_t size, size_t bytes)

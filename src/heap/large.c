@@ -23,7 +23,7 @@ static bool is_too_large(size_t size, size_t align)
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch most
  * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
-static void make_zero(char *block, size_t bytes)
+INLINE void make_zero(char *block, size_t bytes)
 {
     if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
     __builtin_memset(block, 0, bytes);
@@ -72,10 +72,25 @@ static void *take_run(size_t size, size_t align, bool zero)
     return block;
 }
 
+void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }
+
 void large_put(uint32_t page)
 {
     run_return(page);
     if (unlikely(tidy_after_return())) thread_flush();
+}
+
+static bool trim_pages(uint32_t page, size_t pages)
+{
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    run_trim(page, pages);
+    return true;
+}
+
+static bool extend_pages(uint32_t page, size_t pages)
+{
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    return run_extend(page, pages);
 }
 
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the heap. */
@@ -101,14 +116,19 @@ static void move_contents(void *to, void *from, size_t bytes)
     __builtin_memcpy(to, from, bytes);
 }
 
-/* Only to something larger. */
+/* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
     void *moved = large_take(size, 1, false);
 
     if (moved == NULL) return NULL;
-    move_contents(moved, block, large_bytes(page));
-    large_put(page);
+    if (unlikely(page_record(page)->state == PAGE_OWNED)) {
+        __builtin_memcpy(moved, block, min_size(large_bytes(page), size));
+        owned_put(page);
+    } else {
+        move_contents(moved, block, large_bytes(page));
+        large_put(page);
+    }
     return moved;
 }
 
@@ -121,15 +141,33 @@ void *large_resize(void *block, uint32_t page, size_t size)
     new_pages = pages_for(size);
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
-        run_trim(page, new_pages);
+        if (!trim_pages(page, new_pages)) return move_large(block, page, size);
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (run_extend(page, new_pages)) {
+    if (extend_pages(page, new_pages)) {
         if (unlikely(cache_is_gone(thread_cache())))
             (void)fill_taken((char *)block + (old_pages << plain.page_shift),
                              (new_pages - old_pages) << plain.page_shift);
         return block;
     }
     return move_large(block, page, size);
+}
+
+size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
+{
+    size_t old_pages = page_record(page)->run_pages;
+    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
+    size_t pages;
+
+    /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
+    if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
+    pages = pages_for(min_size(most, limit));
+    if (pages < old_pages) {
+        if (trim_pages(page, pages) && unlikely(tidy_after_return())) thread_flush();
+    } else if (pages > old_pages && !extend_pages(page, pages)) {
+        pages = pages_for(least);
+        if (pages > old_pages) (void)extend_pages(page, pages);
+    }
+    return large_bytes(page);
 }

@@ -15,7 +15,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return record->state == PAGE_LARGE;
+    return record->state == PAGE_LARGE || record->state == PAGE_OWNED;
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
@@ -27,6 +27,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     record = page_record(*page);
     if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->class_at != 0) return POINTER_SMALL;
+    if (record->state == PAGE_OWNED && page_address(*page) == pointer) return POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
 

@@ -5,6 +5,7 @@
 
 #include "../arenas/tidy.h"
 #include "../base/options.h"
+#include "../cache/named.h"
 #include "../guard/fill.h"
 #include "../pages/huge.h"
 #include "../pages/purge.h"
@@ -30,6 +31,7 @@ static void each_lock(void (*visit)(struct lock *lock))
     visit(&control_lock);
     visit(&life.lock);
     threads_each_lock(visit);
+    named_each_lock(visit);
     tidy_each_lock(visit);
     arenas_each_lock(visit);
     visit(&keeper.lock);
@@ -55,6 +57,7 @@ static void after_fork_in_child(void)
 {
     lock_fork_ends();
     threads_forget_others();
+    named_forget_busy();
     tidy_forget_thread();
     runs_put_back_in_flight();
     each_lock(lock_remake);

@@ -31,6 +31,7 @@ enum page_state {
     PAGE_INSIDE, /* not a boundary; also: never opened */
     PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
     PAGE_LARGE, /* the first page of a large block */
+    PAGE_OWNED, /* the same of an explicit arena */
     PAGE_DIRTY, /* free, with stale contents */
     PAGE_CLEAN, /* free, reads as zero */
 };
@@ -44,7 +45,7 @@ struct page {
         struct {
             uint32_t next, previous;
         } bin;         /* in the first page of a free run */
-        uint32_t slab; /* R3: number of the slab's record */
+        uint32_t slab; /* R3: number of the slab's record; in state PAGE_OWNED of the owner's */
     };
 };
 

@@ -73,9 +73,14 @@ void plain_want_huge_records(void)
 static const struct region *region_beyond_first(const void *address)
 {
     uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+    uint32_t adopted_end = __atomic_load_n(&plain.adopted_end, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 1; i < count; i++)
         if ((uintptr_t)address - (uintptr_t)plain.region[i].base < plain.region[i].bytes)
+            return &plain.region[i];
+    for (uint32_t i = REGION_COUNT_MAX; i < REGION_COUNT_MAX + adopted_end; i++)
+        if ((uintptr_t)address - (uintptr_t)plain.region[i].base
+            < __atomic_load_n(&plain.region[i].bytes, __ATOMIC_ACQUIRE))
             return &plain.region[i];
     return NULL;
 }

@@ -33,7 +33,9 @@ struct plain {
     size_t region_bytes_next; /* under the run lock */
     size_t reserved_bytes;    /* under the run lock: address space taken, all kinds */
     size_t open_bytes;        /* under the run lock: of all regions */
-    struct region region[REGION_COUNT_MAX];
+    uint32_t adopted_end;     /* grows under the run lock; published with release */
+    /* Adopted ones (adopt.h) come after all others; an unused place has no bytes. */
+    struct region region[REGION_COUNT_MAX + ADOPTED_COUNT_MAX];
 };
 
 extern PRIVATE struct plain plain;

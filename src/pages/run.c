@@ -279,19 +279,21 @@ void run_return_batch(const uint32_t *pages, unsigned count)
 bool run_extend(uint32_t page, size_t pages)
 {
     struct page *record = page_record(page);
+    enum page_state state;
     size_t old_pages, missing;
     bool fits;
 
     lock_take(&keeper.lock);
+    state = (enum page_state)record->state;
     old_pages = record->run_pages;
     missing = pages - old_pages;
-    check(record->state == PAGE_LARGE && pages > old_pages);
+    check((state == PAGE_LARGE || state == PAGE_OWNED) && pages > old_pages);
     fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
-        (void)take_hole(page, old_pages, pages, PAGE_LARGE);
+        (void)take_hole(page, old_pages, pages, state);
         note_dirty_low();
-        keeper.large_pages += missing;
+        if (state == PAGE_LARGE) keeper.large_pages += missing;
     }
     lock_give(&keeper.lock);
     return fits;
@@ -300,13 +302,15 @@ bool run_extend(uint32_t page, size_t pages)
 void run_trim(uint32_t page, size_t pages)
 {
     struct page *record = page_record(page);
+    enum page_state state;
     size_t old_pages;
 
     lock_take(&keeper.lock);
+    state = (enum page_state)record->state;
     old_pages = record->run_pages;
-    check(record->state == PAGE_LARGE && pages > 0 && pages < old_pages);
-    tag_run(record, pages, PAGE_LARGE, PAGE_USED);
-    keeper.large_pages -= old_pages - pages;
+    check((state == PAGE_LARGE || state == PAGE_OWNED) && pages > 0 && pages < old_pages);
+    tag_run(record, pages, state, PAGE_USED);
+    if (state == PAGE_LARGE) keeper.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
     lock_give(&keeper.lock);
 }

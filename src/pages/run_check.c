@@ -11,7 +11,7 @@ struct totals {
  * run share the place of its first page's slab. */
 static void check_pages(const struct page *record)
 {
-    uint32_t slab = is_free_state(record->state) ? 0 : record->slab;
+    uint32_t slab = is_free_state(record->state) || record->state == PAGE_OWNED ? 0 : record->slab;
 
     require(record->class_at == 0 || record->state == PAGE_USED); /* R3 */
     require((record->class_at != 0) == (slab != 0));              /* R3 */
@@ -27,8 +27,9 @@ static void check_run(const struct page *record, struct totals *totals)
     const struct page *last = record + record->run_pages - 1;
     uint8_t state = record->state;
 
-    require(record->run_pages > 0 && last->run_pages == record->run_pages);     /* R1 */
-    require(state == PAGE_USED || state == PAGE_LARGE || is_free_state(state)); /* R1 */
+    require(record->run_pages > 0 && last->run_pages == record->run_pages); /* R1 */
+    require(state == PAGE_USED || state == PAGE_LARGE || state == PAGE_OWNED
+            || is_free_state(state)); /* R1 */
     check_pages(record);
     if (is_free_state(state)) {
         require(last->state == state);       /* R1 */

@@ -47,7 +47,7 @@ static void mark_pages(const struct slab *slab, uint32_t number, uint8_t class_a
         record[i].slab = number;
         record[i].class_at = class_at;
     }
-    class_map_set(slab->base, bytes, class_at);
+    if (likely(!slab->hidden)) class_map_set(slab->base, bytes, class_at);
 }
 
 static void free_all_blocks(struct slab *slab, const struct slab_shape *shape)
@@ -86,6 +86,16 @@ void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t
     slab->class_index = (uint8_t)class_index;
     free_all_blocks(slab, shape);
     mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
+}
+
+void slab_reset(struct slab *slab)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+
+    free_all_blocks(slab, shape);
+    if (CHECKED)
+        __builtin_memset(&slab->free[shape->word_count], 0,
+                         shape->word_count * sizeof slab->free[0]);
 }
 
 void slab_close(struct slab *slab)

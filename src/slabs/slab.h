@@ -34,7 +34,8 @@ struct slab {
     uint16_t arena;
     uint8_t class_index;
     uint8_t listed; /* on the partial list */
-    uint16_t unused;
+    uint8_t hidden; /* its pages are not in the class map; set by the arena before it opens */
+    uint8_t unused;
     uint64_t free[];
 };
 
@@ -65,6 +66,8 @@ void slab_record_give(struct slab *slab, unsigned class_index);
 /* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab is on no
  * list. Called under the arena's lock. */
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
+/* Every block is free, whoever holds it. The slab is on its arena's partial list or about to be closed. */
+void slab_reset(struct slab *slab);
 /* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list; the record
  * may be opened again. */
 void slab_close(struct slab *slab);

@@ -5,11 +5,12 @@
 
 #include "../arenas/choose.h"
 #include "../arenas/tidy.h"
+#include "../cache/named.h"
 #include "../pages/purge.h"
 
 static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
-    struct snapshot_arena *arenas[ARENA_COUNT_MAX];
+    struct snapshot_arena *arenas[ARENA_INDEX_END];
     uint64_t epoch;
     uint64_t begin_ms; /* written before main */
     uint64_t
@@ -33,7 +34,7 @@ static bool room_ready(void)
     if (room.numbers == NULL) return false;
     if (room.arenas[0] == NULL) room.arenas[0] = meta_take(sizeof *room.arenas[0]);
     if (room.arenas[0] == NULL) return false;
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         if (made_arena(index) == NULL || room.arenas[index] != NULL) continue;
         room.arenas[index] = meta_take(sizeof *room.arenas[index]);
         if (room.arenas[index] == NULL) return false;
@@ -73,20 +74,25 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
         into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
         room.stock_leases += arena->stock[pages].leased;
     }
+    if (arena->is_explicit) {
+        struct owned_sum sum = owned_sum(arena);
+        into->large_allocated = sum.bytes;
+        into->large_count = sum.count;
+        into->active += sum.bytes;
+    }
     room.numbers->depot_trades += arena->trades;
     into->lock = lock_numbers(&arena->lock);
     lock_give(&arena->lock);
 }
 
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
-static READS_UNLOCKED void count_cache(const struct cache *cache, void *unused)
+static READS_UNLOCKED void count_cache(const struct cache *cache, void *named)
 {
     const struct arena *home = RELAXED_LOAD(cache->arena);
     struct snapshot_arena *into = home != NULL ? room.arenas[home->index] : NULL;
 
-    (void)unused;
     if (into == NULL) into = room.arenas[0];
-    into->threads++;
+    if (named == NULL) into->threads++;
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -116,7 +122,7 @@ static void take_cached_off(unsigned class_index)
     uint64_t rest = 0;
 
     for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+        for (unsigned index = 0; index < arenas_end(); index++) {
             struct snapshot_arena *arena = room.arenas[index];
             if (arena == NULL) continue;
             rest = pass == 0 ? rest
@@ -216,14 +222,15 @@ static void finish_arena(struct snapshot_arena *arena)
 static void count_all(void)
 {
     room.stock_leases = 0;
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+    for (unsigned index = 0; index < arenas_end(); index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)
             count_arena(made_arena(index), room.arenas[index]);
     threads_visit(count_cache, NULL);
+    named_visit(count_cache, room.numbers);
     count_pages(room.arenas[0]);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         take_cached_off(class_index);
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         if (room.arenas[index] == NULL) continue;
         finish_arena(room.arenas[index]);
         add_to_all(room.arenas[index]);
@@ -238,12 +245,12 @@ const struct snapshot *snapshot_take(void)
     check(lock_is_mine(&control_lock));
     if (!room_ready()) return NULL;
     numbers = room.numbers;
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++)
+    for (unsigned index = 0; index < arenas_end(); index++)
         if (room.arenas[index] != NULL)
             __builtin_memset(room.arenas[index], 0, sizeof *room.arenas[index]);
     *numbers = (struct snapshot){ .epoch = ++room.epoch, .arena_count = arena_limit };
     count_all();
-    for (unsigned index = arena_limit; index < ARENA_COUNT_MAX; index++)
+    for (unsigned index = arena_limit; index < arenas_end(); index++)
         if (room.arenas[index] != NULL) numbers->arena_count = index + 1;
     numbers->control_lock = lock_numbers(&control_lock);
     numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
@@ -264,5 +271,5 @@ const struct snapshot *snapshot_get(void)
 const struct snapshot_arena *snapshot_arena(unsigned index)
 {
     check(lock_is_mine(&control_lock));
-    return index < ARENA_COUNT_MAX ? room.arenas[index] : NULL;
+    return index < ARENA_INDEX_END ? room.arenas[index] : NULL;
 }

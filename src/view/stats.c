@@ -4,6 +4,8 @@
 #include "stats.h"
 
 #include "../arenas/choose.h"
+#include "../arenas/explicit.h"
+#include "../cache/named.h"
 #include "../pages/purge.h"
 
 static void add_lock(struct prairie_stats *stats, const struct lock *lock)
@@ -54,6 +56,11 @@ static void add_arena(struct prairie_stats *stats, struct arena *arena)
         add_shelf(stats, &arena->shelf[class_index], class_index);
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stats->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
+    if (arena->is_explicit) {
+        struct owned_sum sum = owned_sum(arena);
+        stats->large_allocated += sum.bytes;
+        stats->large_count += sum.count;
+    }
     stats->depot_trades += arena->trades;
     add_lock(stats, &arena->lock);
     lock_give(&arena->lock);
@@ -67,8 +74,8 @@ static void add_pages(struct prairie_stats *stats)
     lock_take(&keeper.lock);
     stats->dirty += keeper.free_pages[FREE_DIRTY] << shift;
     stats->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    stats->large_allocated = keeper.large_pages << shift;
-    stats->large_count = keeper.large_count;
+    stats->large_allocated += keeper.large_pages << shift;
+    stats->large_count += keeper.large_count;
     stats->mapped = plain.open_bytes;
     stats->purged = purge_stats.purged_pages << shift;
     stats->purges = purge_stats.calls;
@@ -86,16 +93,20 @@ static void add_pages(struct prairie_stats *stats)
 PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
 {
     size_t struct_bytes = stats->struct_bytes;
+    unsigned threads;
 
     if (struct_bytes != sizeof *stats) return false;
     __builtin_memset(stats, 0, sizeof *stats);
     stats->struct_bytes = struct_bytes;
     if (!heap_start()) return true; /* nothing is there: all zero */
-    for (unsigned index = 0; index < ARENA_COUNT_MAX; index++) {
+    for (unsigned index = 0; index < arenas_end(); index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
         if (arena != NULL) add_arena(stats, arena);
     }
     threads_visit(add_cache, stats);
+    threads = stats->threads;
+    named_visit(add_cache, stats);
+    stats->threads = threads;
     add_pages(stats);
     stats->allocated -= min_size(stats->cached, stats->allocated);
     stats->allocated += stats->large_allocated;

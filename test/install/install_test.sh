@@ -57,3 +57,11 @@ expect "pkg-config" "$soname" env LD_LIBRARY_PATH="$library" "$scratch/with_pc"
 quietly "$compiler" -I"$prefix/include" "$here/consumer/main.c" -o "$scratch/with_archive" \
     "$library/libprairie.a"
 expect "archive by path" with_archive "$scratch/with_archive"
+
+# In the place of a libjemalloc.so.2, for those who ask for it.
+found=$(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --modversion jemalloc)
+case $found in 5.3.*) ;; *) echo "pkg-config says jemalloc is $found"; exit 1 ;; esac
+# shellcheck disable=SC2046
+quietly "$compiler" -DWITH_JEMALLOC_HEADER "$here/consumer/main.c" -o "$scratch/with_jemalloc" \
+    $(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --cflags --libs jemalloc)
+expect "jemalloc.pc" libjemalloc.so.2 env LD_LIBRARY_PATH="$library/prairie" "$scratch/with_jemalloc"

@@ -2,6 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#ifdef WITH_JEMALLOC_HEADER
+#include <jemalloc/jemalloc.h>
+#define malloc(size) mallocx(size, MALLOCX_ALIGN(64))
+#endif
 #include <prairie/prairie.h>
 #include <stdio.h>
 #include <stdlib.h>

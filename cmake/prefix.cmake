@@ -1,0 +1,57 @@
+# prefix.cmake - a static library all of whose names have a prefix, for programs that carry their allocator along
+# beside the C library's: -DPRAIRIE_PREFIX=je_
+# SPDX-License-Identifier: MIT
+
+# prairie_prefixed(<target> <prefix> <quantum> <folder>): lib<prefix>prairie.a, say libje_prairie.a.
+# What dev/symbols.txt lists gets the prefix; C++'s operators and the names that belong to the C library alone are
+# left out. The environment variable is <PREFIX>MALLOC_CONF, the file /etc/<prefix>malloc.conf.
+function(prairie_prefixed target prefix quantum folder)
+    string(TOUPPER "${prefix}" upper)
+    add_library(${target}_object OBJECT ${PRAIRIE_UNITY})
+    target_compile_definitions(${target}_object PRIVATE
+        PRAIRIE_CHECK=${PRAIRIE_CHECK} PRAIRIE_QUANTUM=${quantum} PRAIRIE_PREFIX="${prefix}"
+        PRAIRIE_MALLOC_CONF_NAME="${upper}MALLOC_CONF"
+        PRAIRIE_MALLOC_CONF_FILE="/etc/${prefix}malloc.conf")
+    target_compile_options(${target}_object PRIVATE -O2 ${PRAIRIE_COMPILE_OPTIONS})
+    target_include_directories(${target}_object PRIVATE
+                               ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+
+    file(STRINGS ${PROJECT_SOURCE_DIR}/dev/symbols.txt symbols)
+    set(renamed "get_defrag_hint ${prefix}get_defrag_hint\n")
+    set(hidden "")
+    foreach(line ${symbols})
+        string(REGEX REPLACE "^. " "" name "${line}")
+        if(name MATCHES "^(_|mallinfo|mallopt|malloc_info|malloc_stats$|malloc_trim)")
+            string(APPEND hidden "${name}\n")
+        else()
+            string(APPEND renamed "${name} ${prefix}${name}\n")
+        endif()
+    endforeach()
+    file(WRITE ${folder}/${target}.renamed "${renamed}")
+    file(WRITE ${folder}/${target}.hidden "${hidden}")
+
+    # A header that says so, for programs that include the usual one.
+    file(READ ${PROJECT_SOURCE_DIR}/include/jemalloc/jemalloc.h header)
+    string(REPLACE "#ifndef JEMALLOC_H_\n" "#ifndef JEMALLOC_H_\n#define JEMALLOC_MANGLE_PREFIX ${prefix}\n"
+           header "${header}")
+    file(WRITE ${folder}/${target}_include/jemalloc/jemalloc.h "${header}")
+
+    add_library(${target} STATIC $<TARGET_OBJECTS:${target}_object>)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${prefix}prairie LINKER_LANGUAGE C
+                          ARCHIVE_OUTPUT_DIRECTORY ${folder})
+    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+        COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${folder}/${target}.renamed
+                --localize-symbols=${folder}/${target}.hidden --localize-hidden
+                $<TARGET_FILE:${target}>)
+endfunction()
+
+set(PRAIRIE_PREFIX "" CACHE STRING "also build a static library whose names have this prefix")
+set(PRAIRIE_QUANTUM 16 CACHE STRING "16, or 8 for the ladder that prefixed jemallocs of servers have")
+set_property(CACHE PRAIRIE_QUANTUM PROPERTY STRINGS 8 16)
+if(NOT PRAIRIE_PREFIX STREQUAL "")
+    if(NOT CMAKE_OBJCOPY)
+        message(FATAL_ERROR "PRAIRIE_PREFIX needs objcopy")
+    endif()
+    prairie_prefixed(prairie_prefixed ${PRAIRIE_PREFIX} ${PRAIRIE_QUANTUM} ${PROJECT_BINARY_DIR})
+    install(TARGETS prairie_prefixed ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()

@@ -1,0 +1,244 @@
+/* explicit.c - large blocks that know their arena, and the end of an arena.
+ * SPDX-License-Identifier: MIT
+ */
+#include "explicit.h"
+
+static void add_owner(struct arena *arena, struct large_owner *owner)
+{
+    lock_take(&arena->lock);
+    owner->next = arena->owned;
+    owner->previous = NULL;
+    if (arena->owned != NULL) arena->owned->previous = owner;
+    arena->owned = owner;
+    lock_give(&arena->lock);
+}
+
+static void remove_owner(struct large_owner *owner)
+{
+    if (owner->next != NULL) owner->next->previous = owner->previous;
+    if (owner->previous != NULL) owner->previous->next = owner->next;
+    else owner->arena->owned = owner->next;
+}
+
+/* Neighbours look at the state when they merge. */
+static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
+{
+    lock_take(&keeper.lock);
+    page_record(page)->state = (uint8_t)state;
+    page_record(page)->slab = owner;
+    lock_give(&keeper.lock);
+}
+
+static struct run lease_for(struct arena *arena, size_t pages, size_t align_pages)
+{
+    struct run run = { 0, false };
+
+    if (arena->extents == NULL) return run_lease(pages, align_pages, PAGE_USED);
+    lock_take(&arena->lock);
+    run.page = extents_take(arena->extents, pages, align_pages);
+    lock_give(&arena->lock);
+    if (run.page != 0 || !arena_grow(arena, pages, align_pages)) return run;
+    lock_take(&arena->lock);
+    run.page = extents_take(arena->extents, pages, align_pages);
+    lock_give(&arena->lock);
+    return run;
+}
+
+struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages)
+{
+    struct large_owner *owner = meta_take(sizeof *owner);
+    struct run run = { 0, false };
+
+    if (owner == NULL) return run;
+    run = lease_for(arena, pages, align_pages);
+    if (run.page == 0) {
+        meta_give(owner, sizeof *owner);
+        return run;
+    }
+    owner->arena = arena;
+    owner->page = run.page;
+    mark_page(run.page, PAGE_OWNED, meta_number(owner));
+    add_owner(arena, owner);
+    return run;
+}
+
+/* The run belongs to nobody's arena any more, and goes back. Under the arena's lock. */
+static void disown(struct large_owner *owner)
+{
+    struct arena *arena = owner->arena;
+    uint32_t page = owner->page;
+
+    remove_owner(owner);
+    mark_page(page, PAGE_USED, 0);
+    meta_give(owner, sizeof *owner);
+    if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
+}
+
+void owned_return(uint32_t page)
+{
+    struct large_owner *owner = meta_record(page_record(page)->slab);
+    struct arena *arena = owner->arena;
+
+    lock_take(&arena->lock);
+    disown(owner);
+    lock_give(&arena->lock);
+    arena_settle(arena);
+}
+
+bool owned_resize(uint32_t page, size_t pages)
+{
+    struct arena *arena = ((struct large_owner *)meta_record(page_record(page)->slab))->arena;
+    bool done = false;
+
+    if (arena->extents != NULL) {
+        lock_take(&arena->lock);
+        done = extents_resize(arena->extents, page, pages);
+        lock_give(&arena->lock);
+        return done;
+    }
+    if (pages > page_record(page)->run_pages) return run_extend(page, pages);
+    run_trim(page, pages);
+    return true;
+}
+
+struct owned_sum owned_sum(struct arena *arena)
+{
+    struct owned_sum sum = { 0, 0 };
+
+    check(lock_is_mine(&arena->lock));
+    for (const struct large_owner *owner = arena->owned; owner != NULL; owner = owner->next) {
+        sum.bytes += (size_t)page_record(owner->page)->run_pages << plain.page_shift;
+        sum.count++;
+    }
+    return sum;
+}
+
+/* ---- memory from the program ---- */
+
+struct extent_hooks *arena_hooks(struct arena *arena)
+{
+    return arena->extents != NULL ? arena->extents->hooks : &extent_hooks_default;
+}
+
+struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks)
+{
+    struct extent_hooks *before = arena_hooks(arena);
+    struct extents *made = NULL;
+
+    if (hooks == before) return before;
+    if (arena->extents == NULL && (made = extents_make(hooks)) == NULL) return NULL;
+    lock_take(&arena->lock);
+    if (made != NULL) arena->extents = made;
+    else arena->extents->hooks = hooks;
+    lock_give(&arena->lock);
+    return before;
+}
+
+/* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
+static struct extent *ask_for(struct arena *arena, size_t wanted, size_t align, size_t bytes)
+{
+    struct extents *extents = arena->extents;
+    struct extent *extent = extent_ask(extents->hooks, bytes, align, arena->index);
+
+    if (extent == NULL && bytes > wanted)
+        return extent_ask(extents->hooks, wanted, align, arena->index);
+    if (extent == NULL || bytes == wanted
+        || extent_may_be_cut(extents->hooks, extent, arena->index))
+        return extent;
+    extents->whole = true;
+    (void)extent_give(extents->hooks, extent, arena->index, true);
+    return extent_ask(extents->hooks, wanted, align, arena->index);
+}
+
+bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
+{
+    struct extents *extents = arena->extents;
+    size_t wanted = pages << plain.page_shift, bytes;
+    struct extent *extent;
+    bool added;
+
+    if (extents == NULL) return false;
+    bytes = extents->whole ? wanted : max_size(wanted, extents->next_bytes);
+    extent = ask_for(arena, wanted, align_pages << plain.page_shift, bytes);
+    if (extent == NULL) return false;
+    lock_take(&arena->lock);
+    added = extents_add(extents, extent);
+    extents->next_bytes =
+        max_size(min_size(2 * extents->next_bytes, extents->grow_limit), page_bytes());
+    lock_give(&arena->lock);
+    if (!added) (void)extent_give(extents->hooks, extent, arena->index, true);
+    return added;
+}
+
+static void settle(struct arena *arena, bool for_good)
+{
+    struct extents *extents = arena->extents;
+    struct extent *extent;
+
+    for (;;) {
+        lock_take(&arena->lock);
+        extent = extents_remove_free(extents, for_good);
+        lock_give(&arena->lock);
+        if (extent == NULL || extent_give(extents->hooks, extent, arena->index, for_good)) {
+            if (extent == NULL) return;
+            continue;
+        }
+        extent->stays = true;
+        lock_take(&arena->lock);
+        (void)extents_add(extents, extent);
+        lock_give(&arena->lock);
+    }
+}
+
+void arena_settle(struct arena *arena)
+{
+    if (unlikely(arena->extents != NULL)) settle(arena, false);
+}
+
+void arena_purge(struct arena *arena)
+{
+    struct extents *extents = arena->extents;
+    const struct extent *extent;
+    uint32_t page = 0;
+
+    while (extents != NULL) {
+        lock_take(&arena->lock);
+        page = extents_take_span(extents, page + 1);
+        extent = extent_of(extents, page);
+        lock_give(&arena->lock);
+        if (page == 0) return;
+        extent_purge(extents->hooks, extent, page, arena->index);
+        lock_take(&arena->lock);
+        (void)extents_put(extents, page);
+        lock_give(&arena->lock);
+    }
+}
+
+/* ---- reset and end ---- */
+
+/* Magazines with its blocks may lie in any depot, so all of them are emptied first. */
+void arena_reset(struct arena *arena)
+{
+    arenas_clear();
+    lock_take(&arena->lock);
+    arena_reset_slabs(arena);
+    while (arena->owned != NULL) disown(arena->owned);
+    lock_give(&arena->lock);
+    arena_settle(arena);
+}
+
+bool arena_destroy(struct arena *arena)
+{
+    if (__atomic_load_n(&arena->threads, __ATOMIC_RELAXED) != 0) return false;
+    arena_reset(arena);
+    lock_take(&arena->lock);
+    arena_give_stocks(arena);
+    lock_give(&arena->lock);
+    if (arena->extents != NULL) {
+        settle(arena, true);
+        meta_give(arena->extents, sizeof *arena->extents);
+        arena->extents = NULL;
+    }
+    RELAXED_STORE(arena->is_destroyed, true);
+    return true;
+}

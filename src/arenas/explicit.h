@@ -1,0 +1,74 @@
+/* explicit.h - arenas that a program asks for by number, and what belongs to them alone.
+ *
+ * An explicit arena serves those who name it, or threads that are bound to it; no thread comes to it by itself.
+ * Its slabs are not in the class map, so that a plain free of one of its blocks takes the rare way and puts
+ * the block straight home: they never get among the blocks that other calls are served with. Its large blocks
+ * have an owner record each, whose number is in the page map.
+ *
+ *      arena->owned -> large_owner -> large_owner ...      page: PAGE_OWNED, slab = number of the owner
+ *
+ * Because it knows all that it gave out, it can be reset: everything in it is free at once.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_ARENAS_EXPLICIT_H
+#define PRAIRIE_ARENAS_EXPLICIT_H
+
+#include "arena.h"
+#include "extents.h"
+
+/* All of it under the arena's lock. */
+struct large_owner {
+    struct arena *arena; /* constant */
+    struct large_owner *next, *previous;
+    uint32_t page; /* constant: the first of the block */
+};
+
+/* The arena of a page in state PAGE_OWNED, or of a slab's page; NULL when that is an automatic one. */
+INLINE struct arena *explicit_arena_of(const struct page *record)
+{
+    struct arena *arena = NULL;
+
+    if (record->state == PAGE_OWNED)
+        return ((struct large_owner *)meta_record(record->slab))->arena;
+    if (record->class_at != 0) arena = arenas[slab_record(record->slab)->arena];
+    return arena != NULL && arena->is_explicit ? arena : NULL;
+}
+
+/* The explicit arena of this number; NULL: there is none. */
+INLINE struct arena *explicit_arena_at(unsigned index)
+{
+    struct arena *arena =
+        index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
+
+    return arena != NULL && arena->is_explicit && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
+}
+
+/* Below, the caller holds no lock of arenas or later. */
+
+/* A run of pages for a large block of the arena. page == 0: no memory. */
+struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages);
+void owned_return(uint32_t page);
+/* Moves the end of a large block. False: no room; nothing happened. */
+bool owned_resize(uint32_t page, size_t pages);
+/* Bytes and number of an arena's large blocks. */
+struct owned_sum {
+    size_t bytes, count;
+};
+struct owned_sum owned_sum(struct arena *arena);
+
+/* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */
+struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
+struct extent_hooks *arena_hooks(struct arena *arena);
+/* Asks the hooks for more, when there are any: room for a run of these pages. False: there is none. */
+bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
+/* Lets the hooks purge all free pages, when there are any. */
+void arena_purge(struct arena *arena);
+/* Gives extents that are wholly free back to the hooks. */
+void arena_settle(struct arena *arena);
+
+/* Everything that the arena gave out is free, whoever holds it. */
+void arena_reset(struct arena *arena);
+/* The same, and the number is free. False: a thread is bound to it. */
+bool arena_destroy(struct arena *arena);
+
+#endif

@@ -1,0 +1,469 @@
+/* extents.c - cutting extents up, and what is asked of the hooks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "extents.h"
+
+enum { FIRST_ASKED_MIB = 2, LAST_ASKED_MIB = 64 };
+
+struct extents *extents_make(struct extent_hooks *hooks)
+{
+    struct extents *extents = meta_take(sizeof *extents);
+
+    if (extents == NULL) return NULL;
+    *extents = (struct extents){ .hooks = hooks,
+                                 .next_bytes = FIRST_ASKED_MIB * MiB,
+                                 .grow_limit = LAST_ASKED_MIB * MiB };
+    return extents;
+}
+
+/* ---- tags ---- */
+
+/* E1. Pages inside of it must say INSIDE already. The keeper's walker and neighbours in the plain look at tags. */
+static void tag_span(uint32_t page, size_t pages, enum page_state first)
+{
+    struct page *record = page_record(page), *last = record + pages - 1;
+
+    lock_take(&keeper.lock);
+    last->run_pages = (uint32_t)pages;
+    last->state = PAGE_USED;
+    record->run_pages = (uint32_t)pages;
+    record->state = (uint8_t)first;
+    lock_give(&keeper.lock);
+}
+
+/* Two spans that touch become one. */
+static void join_spans(uint32_t page, size_t pages, size_t more_pages)
+{
+    lock_take(&keeper.lock);
+    page_record(page + (uint32_t)pages - 1)->state = PAGE_INSIDE;
+    page_record(page + (uint32_t)pages)->state = PAGE_INSIDE;
+    lock_give(&keeper.lock);
+    tag_span(page, pages + more_pages, PAGE_USED);
+}
+
+/* ---- spans ---- */
+
+static void keep_spare(struct extents *extents, struct free_span *span)
+{
+    span->next = extents->spares;
+    extents->spares = span;
+}
+
+/* Shorter from its front by a used run. A span that is used up is the spare of that run. */
+static void take_from_span(struct extents *extents, struct free_span **link, size_t pages)
+{
+    struct free_span *span = *link;
+    uint32_t page = span->page;
+
+    if (span->pages == pages) {
+        *link = span->next;
+        keep_spare(extents, span);
+        return;
+    }
+    span->page += (uint32_t)pages;
+    span->pages -= (uint32_t)pages;
+    tag_span(page, pages, PAGE_USED);
+    tag_span(span->page, span->pages, PAGE_USED);
+}
+
+static size_t pages_before_alignment(uint32_t page, size_t align_pages)
+{
+    size_t at = (uintptr_t)page_address(page) >> plain.page_shift;
+
+    return (0 - at) & (align_pages - 1);
+}
+
+/* Cuts off the pages before an aligned one, as a span of their own. */
+static bool cut_front(struct free_span *span, size_t pages)
+{
+    struct free_span *rest = meta_take(sizeof *rest);
+
+    if (rest == NULL) return false;
+    *rest = (struct free_span){ span->next, span->extent, span->page + (uint32_t)pages,
+                                span->pages - (uint32_t)pages };
+    span->pages = (uint32_t)pages;
+    span->next = rest;
+    tag_span(span->page, span->pages, PAGE_USED);
+    tag_span(rest->page, rest->pages, PAGE_USED);
+    return true;
+}
+
+static bool fits(const struct extents *extents, const struct free_span *span, size_t pages,
+                 size_t skip)
+{
+    if (extents->whole) return skip == 0 && span->pages == pages;
+    return span->pages >= pages + skip;
+}
+
+uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages)
+{
+    for (struct free_span **link = &extents->spans; *link != NULL; link = &(*link)->next) {
+        struct free_span *span = *link, *spare;
+        size_t skip = pages_before_alignment(span->page, align_pages);
+        uint32_t page;
+
+        if (!fits(extents, span, pages, skip)) continue;
+        if (skip != 0) {
+            if (!cut_front(span, skip)) return 0;
+            link = &span->next;
+            span = *link;
+        }
+        page = span->page;
+        if (span->pages != pages) {
+            spare = meta_take(sizeof *spare);
+            if (spare == NULL) return 0;
+            keep_spare(extents, spare);
+        }
+        take_from_span(extents, link, pages);
+        return page;
+    }
+    return 0;
+}
+
+struct extent *extent_of(const struct extents *extents, uint32_t page)
+{
+    struct extent *extent = extents->first;
+
+    while (extent != NULL && page - extent->first_page >= extent->pages) extent = extent->next;
+    return extent;
+}
+
+static bool touch(const struct free_span *left, const struct free_span *right)
+{
+    return left->extent == right->extent && left->page + left->pages == right->page;
+}
+
+static void join_with_next(struct free_span *span)
+{
+    struct free_span *next = span->next;
+
+    if (next == NULL || !touch(span, next)) return;
+    join_spans(span->page, span->pages, next->pages);
+    span->pages += next->pages;
+    span->next = next->next;
+    meta_give(next, sizeof *next);
+}
+
+/* After `before`, or first when that is NULL; E2. */
+static void insert_span(struct extents *extents, struct free_span *before, struct free_span *span)
+{
+    struct free_span **link = before != NULL ? &before->next : &extents->spans;
+
+    span->next = *link;
+    *link = span;
+    join_with_next(span);
+    if (before != NULL) join_with_next(before);
+}
+
+bool extents_put(struct extents *extents, uint32_t page)
+{
+    struct extent *extent = extent_of(extents, page);
+    struct free_span *span, *before = NULL;
+
+    if (extent == NULL) return false;
+    span = extents->spares;
+    extents->spares = span->next;
+    *span = (struct free_span){ NULL, extent, page, page_record(page)->run_pages };
+    for (struct free_span *at = extents->spans; at != NULL; at = at->next)
+        if (at->page < page) before = at;
+        else break;
+    insert_span(extents, before, span);
+    return true;
+}
+
+static bool trim(struct extents *extents, uint32_t page, size_t pages, enum page_state state)
+{
+    size_t tail_pages = page_record(page)->run_pages - pages;
+    struct free_span *spare = meta_take(sizeof *spare);
+
+    if (spare == NULL) return false;
+    keep_spare(extents, spare);
+    tag_span(page, pages, state);
+    tag_span(page + (uint32_t)pages, tail_pages, PAGE_USED);
+    return extents_put(extents, page + (uint32_t)pages);
+}
+
+static bool extend(struct extents *extents, uint32_t page, size_t pages, enum page_state state)
+{
+    size_t old_pages = page_record(page)->run_pages, missing = pages - old_pages;
+    struct free_span **link = &extents->spans, *span;
+
+    while (*link != NULL && (*link)->page != page + old_pages) link = &(*link)->next;
+    span = *link;
+    if (span == NULL || span->pages < missing || extent_of(extents, page) != span->extent)
+        return false;
+    if (span->pages == missing) {
+        *link = span->next;
+        meta_give(span, sizeof *span);
+    } else {
+        tag_span(span->page, missing, PAGE_USED);
+        span->page += (uint32_t)missing;
+        span->pages -= (uint32_t)missing;
+        tag_span(span->page, span->pages, PAGE_USED);
+    }
+    join_spans(page, old_pages, missing);
+    tag_span(page, pages, state);
+    return true;
+}
+
+bool extents_resize(struct extents *extents, uint32_t page, size_t pages)
+{
+    enum page_state state = (enum page_state)page_record(page)->state;
+
+    if (extents->whole) return false;
+    return pages < page_record(page)->run_pages ? trim(extents, page, pages, state)
+                                                : extend(extents, page, pages, state);
+}
+
+bool extents_add(struct extents *extents, struct extent *extent)
+{
+    struct free_span *span = meta_take(sizeof *span), *before = NULL;
+
+    if (span == NULL) return false;
+    *span = (struct free_span){ NULL, extent, extent->first_page, extent->pages };
+    tag_span(span->page, span->pages, PAGE_USED);
+    extent->next = extents->first;
+    extents->first = extent;
+    for (struct free_span *at = extents->spans; at != NULL && at->page < span->page; at = at->next)
+        before = at;
+    insert_span(extents, before, span);
+    return true;
+}
+
+struct extent *extents_remove_free(struct extents *extents, bool all)
+{
+    struct free_span **link = NULL, *span;
+    struct extent **at, *extent;
+    unsigned found = 0;
+
+    for (struct free_span **next = &extents->spans; *next != NULL; next = &(*next)->next) {
+        if ((*next)->pages != (*next)->extent->pages || ((*next)->extent->stays && !all)) continue;
+        link = next;
+        found++;
+    }
+    if (link == NULL || (found < 2 && !all)) return NULL;
+    span = *link;
+    extent = span->extent;
+    *link = span->next;
+    meta_give(span, sizeof *span);
+    for (at = &extents->first; *at != extent;) at = &(*at)->next;
+    *at = extent->next;
+    return extent;
+}
+
+void extents_limit_growth(struct extents *extents, size_t bytes)
+{
+    extents->grow_limit = round_down(bytes, page_bytes());
+    extents->next_bytes = min_size(extents->next_bytes, extents->grow_limit);
+}
+
+uint32_t extents_take_span(struct extents *extents, uint32_t page)
+{
+    struct free_span **link = &extents->spans;
+    uint32_t first;
+
+    while (*link != NULL && (*link)->page < page) link = &(*link)->next;
+    if (*link == NULL) return 0;
+    first = (*link)->page;
+    take_from_span(extents, link, (*link)->pages);
+    return first;
+}
+
+/* ---- the hooks ---- */
+
+/* A whole run of the plain that somebody leased, as the default hook does. */
+static bool is_run_of_plain(uint32_t page, const char *base, size_t pages)
+{
+    const struct page *record = page_record(page);
+
+    return page != 0 && page_address(page) == base && record->run_pages == pages
+        && record->class_at == 0 && (record->state == PAGE_USED || record->state == PAGE_LARGE);
+}
+
+/* Under the run lock. */
+static void count_large(const struct extent *extent, int sign)
+{
+    if (extent->state != PAGE_LARGE) return;
+    keeper.large_pages += (size_t)sign * extent->pages;
+    keeper.large_count += (size_t)sign;
+}
+
+/* Gives the extent page numbers that are ours to tag. */
+static bool number_extent(struct extent *extent)
+{
+    uint32_t page;
+
+    lock_take(&keeper.lock);
+    page = open_page_at(extent->base);
+    if (is_run_of_plain(page, extent->base, extent->pages)) {
+        extent->state = page_record(page)->state;
+        extent->first_page = page;
+        count_large(extent, -1);
+    } else {
+        extent->state = PAGE_INSIDE;
+        extent->first_page = 0;
+        if (!plain_overlaps(extent->base, (size_t)extent->pages << plain.page_shift))
+            extent->first_page = plain_adopt(extent->base, extent->pages);
+    }
+    lock_give(&keeper.lock);
+    return extent->first_page != 0;
+}
+
+static void unnumber_extent(struct extent *extent)
+{
+    if (extent->state != PAGE_INSIDE)
+        tag_span(extent->first_page, extent->pages, (enum page_state)extent->state);
+    lock_take(&keeper.lock);
+    if (extent->state == PAGE_INSIDE) plain_disown(extent->first_page);
+    else count_large(extent, 1);
+    lock_give(&keeper.lock);
+}
+
+static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+{
+    return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
+}
+
+/* The memory, usable. NULL: none, or it went back. */
+static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena)
+{
+    bool zero = false, commit = true;
+    char *base = hooks->alloc(hooks, NULL, bytes, align, &zero, &commit, arena);
+
+    if (base == NULL) return NULL;
+    if (!commit && hooks->commit != NULL)
+        commit = !hooks->commit(hooks, base, bytes, 0, bytes, arena);
+    if (commit && is_aligned((uintptr_t)base, align)) return base;
+    (void)hook_dalloc(hooks, base, bytes, arena);
+    return NULL;
+}
+
+struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena)
+{
+    struct extent *extent = meta_take(sizeof *extent);
+    char *base = extent != NULL ? hook_alloc(hooks, bytes, align, arena) : NULL;
+
+    if (base != NULL) {
+        *extent = (struct extent){ .base = base, .pages = (uint32_t)(bytes >> plain.page_shift) };
+        if (number_extent(extent)) return extent;
+        (void)hook_dalloc(hooks, base, bytes, arena);
+    }
+    if (extent != NULL) meta_give(extent, sizeof *extent);
+    return NULL;
+}
+
+bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena)
+{
+    size_t bytes = (size_t)extent->pages << plain.page_shift, part = page_bytes();
+
+    if (hooks->split == NULL || hooks->merge == NULL || bytes == part) return false;
+    if (hooks->split(hooks, extent->base, bytes, part, bytes - part, true, arena)) return false;
+    return !hooks->merge(hooks, extent->base, part, extent->base + part, bytes - part, true, arena);
+}
+
+bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned arena, bool for_good)
+{
+    size_t bytes = (size_t)extent->pages << plain.page_shift;
+
+    unnumber_extent(extent);
+    if (hook_dalloc(hooks, extent->base, bytes, arena)) {
+        if (!for_good && number_extent(extent)) return false;
+        if (hooks->destroy != NULL) hooks->destroy(hooks, extent->base, bytes, true, arena);
+    }
+    meta_give(extent, sizeof *extent);
+    return true;
+}
+
+void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+                  unsigned arena)
+{
+    size_t bytes = (size_t)extent->pages << plain.page_shift;
+    size_t offset = (size_t)(page - extent->first_page) << plain.page_shift;
+    size_t length = (size_t)page_record(page)->run_pages << plain.page_shift;
+
+    if (hooks->purge_forced != NULL
+        && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena))
+        return;
+    if (hooks->purge_lazy != NULL)
+        (void)hooks->purge_lazy(hooks, extent->base, bytes, offset, length, arena);
+}
+
+/* ---- the default ones ---- */
+
+static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                           size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    struct run run;
+
+    (void)hooks, (void)arena;
+    if (new_address != NULL || bytes == 0
+        || bytes > (size_t)plain.page_count_max << plain.page_shift)
+        return NULL;
+    run = run_lease(pages_for(bytes), max_size(align >> plain.page_shift, 1), PAGE_USED);
+    if (run.page == 0) return NULL;
+    if (*zero && !run.zero)
+        __builtin_memset(page_address(run.page), 0, pages_for(bytes) << plain.page_shift);
+    *zero |= run.zero;
+    *commit = true;
+    return page_address(run.page);
+}
+
+static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                           unsigned arena)
+{
+    uint32_t page = open_page_at(base);
+
+    (void)hooks, (void)committed, (void)arena;
+    if (!is_run_of_plain(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
+        return true;
+    run_return(page);
+    return false;
+}
+
+static void default_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                            unsigned arena)
+{
+    (void)default_dalloc(hooks, base, bytes, committed, arena);
+}
+
+/* Memory stays usable. */
+static bool default_commit(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                           size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    return false;
+}
+
+static bool default_decommit(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                             size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    return true;
+}
+
+static bool default_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                          size_t length, unsigned arena)
+{
+    (void)hooks, (void)bytes, (void)arena;
+    return !os_purge((struct os_range){ (char *)base + offset, length });
+}
+
+static bool default_split(struct extent_hooks *hooks, void *base, size_t bytes, size_t bytes_a,
+                          size_t bytes_b, bool committed, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)bytes_a, (void)bytes_b, (void)committed;
+    (void)arena;
+    return false;
+}
+
+static bool default_merge(struct extent_hooks *hooks, void *base_a, size_t bytes_a, void *base_b,
+                          size_t bytes_b, bool committed, unsigned arena)
+{
+    (void)hooks, (void)bytes_b, (void)committed, (void)arena;
+    return (char *)base_a + bytes_a != base_b;
+}
+
+struct extent_hooks extent_hooks_default = {
+    default_alloc, default_dalloc, default_destroy, default_commit, default_decommit,
+    default_purge, default_purge,  default_split,   default_merge,
+};

@@ -1,0 +1,113 @@
+/* extents.h - an arena's memory, when the program supplies it: extents that its hooks give, cut into runs.
+ *
+ * The program's functions are called without any lock, so the work is in two steps: under the arena's lock a
+ * run is taken from the free spans, and when there is none, the caller gives the lock, asks the hooks for
+ * one extent more, and tries again.
+ *
+ *      extents -> extent | base, pages, first page number
+ *                 spans  -> free span -> free span ...       by page number
+ *
+ * An extent may lie in the plain, when a hook got it from the default one: then its pages have numbers and
+ * belong to a used run of the keeper's. Anywhere else it is adopted (pages/adopt.h).
+ *
+ * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are tagged at both
+ *     ends like used runs
+ * E2  free spans do not touch each other within an extent
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_ARENAS_EXTENTS_H
+#define PRAIRIE_ARENAS_EXTENTS_H
+
+#include "../pages/adopt.h"
+#include "../pages/run.h"
+
+/* The program's functions, in the order of its own table; each gets that table. True means refused. */
+struct extent_hooks {
+    void *(*alloc)(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                   bool *zero, bool *commit, unsigned arena);
+    bool (*dalloc)(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                   unsigned arena);
+    void (*destroy)(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                    unsigned arena);
+    bool (*commit)(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                   size_t length, unsigned arena);
+    bool (*decommit)(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                     size_t length, unsigned arena);
+    bool (*purge_lazy)(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                       size_t length, unsigned arena);
+    bool (*purge_forced)(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                         size_t length, unsigned arena);
+    bool (*split)(struct extent_hooks *hooks, void *base, size_t bytes, size_t bytes_a,
+                  size_t bytes_b, bool committed, unsigned arena);
+    bool (*merge)(struct extent_hooks *hooks, void *base_a, size_t bytes_a, void *base_b,
+                  size_t bytes_b, bool committed, unsigned arena);
+};
+
+struct extent {
+    struct extent *next; /* under the arena's lock */
+    char *base;          /* constant */
+    uint32_t first_page; /* under the arena's lock: another one when it was adopted anew */
+    uint32_t pages;      /* constant */
+    uint8_t state;       /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
+    bool stays;          /* under the arena's lock: the hooks refused to take it back */
+};
+
+struct free_span {
+    struct free_span *next;
+    struct extent *extent;
+    uint32_t page, pages; /* E1 */
+};
+
+/* What a hooked arena has; all of it under the arena's lock. */
+struct extents {
+    struct extent_hooks *hooks;
+    struct extent *first;
+    struct free_span *spans;  /* E2: by page number within an extent */
+    struct free_span *spares; /* one for each used run, so that giving one back needs no memory */
+    size_t next_bytes;        /* how much to ask for next */
+    size_t grow_limit;        /* at most, unless more is wanted at once */
+    bool
+        whole; /* the hooks do not want extents cut up: each is asked for in the size that is wanted */
+};
+
+/* What hooks are when nobody set others: they lease from the keeper of runs. Programs call them too. */
+extern PRIVATE struct extent_hooks extent_hooks_default;
+
+/* NULL: no memory. */
+struct extents *extents_make(struct extent_hooks *hooks);
+
+/* Below, the caller holds the arena's lock. */
+
+/* A used run out of the free spans; 0: no span fits. */
+uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
+/* Takes a run back. False: it is in no extent. */
+bool extents_put(struct extents *extents, uint32_t page);
+/* Moves the end of a used run. False: no room, or no memory; nothing happened. */
+bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
+/* False: no memory for its record. */
+bool extents_add(struct extents *extents, struct extent *extent);
+/* Takes out an extent that is wholly free, unless it is the only one of those or stays; `all`: any that is free.
+ * NULL: there is none. */
+struct extent *extents_remove_free(struct extents *extents, bool all);
+
+/* No more than this is asked for ahead of need. */
+void extents_limit_growth(struct extents *extents, size_t bytes);
+/* Takes the first free span at or after this page out as a used run; 0: there is none. */
+uint32_t extents_take_span(struct extents *extents, uint32_t page);
+/* The extent that holds the page; NULL: none does. */
+struct extent *extent_of(const struct extents *extents, uint32_t page);
+
+/* Below, the caller holds no lock: the hooks are called. */
+
+/* Its pages may lose their contents; the run is the caller's. */
+void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+                  unsigned arena);
+
+/* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got back. */
+struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena);
+/* May it be cut up, and put together again? */
+bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena);
+/* Gives an extent back. False: they refuse it, and it is as it was; never when it is for good. */
+bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned arena, bool for_good);
+
+#endif

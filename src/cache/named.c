@@ -1,0 +1,110 @@
+/* named.c - the table of named caches, and their two moves.
+ * SPDX-License-Identifier: MIT
+ */
+#include "named.h"
+
+#include "../arenas/explicit.h"
+
+static struct lock named_lock = { .state = LOCK_FREE, .rank = LOCK_NAMED };
+static struct cache
+    *named[NAMED_COUNT_MAX]; /* under named_lock; read by those who have the number */
+static unsigned named_end;   /* under named_lock: no number at or above was given */
+
+unsigned named_create(void)
+{
+    struct cache *cache = meta_take(round_up(sizeof *cache, 4 * KiB));
+    unsigned number = 0;
+
+    if (cache == NULL) return NAMED_COUNT_MAX;
+    cache_init(cache);
+    cache->arena = NULL;
+    cache->is_bound = false;
+    lock_take(&named_lock);
+    while (number < NAMED_COUNT_MAX && named[number] != NULL) number++;
+    if (number < NAMED_COUNT_MAX) {
+        __atomic_store_n(&named[number], cache, __ATOMIC_RELEASE);
+        if (number >= named_end) named_end = number + 1;
+    }
+    lock_give(&named_lock);
+    if (number == NAMED_COUNT_MAX) meta_give(cache, round_up(sizeof *cache, 4 * KiB));
+    return number;
+}
+
+struct cache *named_cache(unsigned number)
+{
+    return number < NAMED_COUNT_MAX ? __atomic_load_n(&named[number], __ATOMIC_ACQUIRE) : NULL;
+}
+
+void named_destroy(unsigned number)
+{
+    struct cache *cache;
+
+    lock_take(&named_lock);
+    cache = named[number];
+    RELAXED_STORE(named[number], NULL);
+    lock_give(&named_lock);
+    if (cache == NULL) return;
+    cache_drain_all(cache);
+    meta_give(cache, round_up(sizeof *cache, 4 * KiB));
+}
+
+void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
+{
+    struct magazine *magazine = &cache->magazine[class_index];
+    void *block;
+
+    cache->is_busy = true;
+    if (unlikely(arena != NULL && cache->arena != arena)) cache_bind(cache, arena);
+    block = magazine_take(magazine);
+    if (unlikely(block == NULL) && cache_refill(cache, class_index))
+        block = magazine_take(magazine);
+    cache->is_busy = false;
+    return block;
+}
+
+static bool belongs(const struct cache *cache, unsigned class_index, const void *block)
+{
+    const struct slab *slab = slab_of(block, class_index);
+    const struct arena *home = slab != NULL ? arenas[slab->arena] : NULL;
+
+    if (home == NULL) return false;
+    if (home->is_explicit || (cache->arena != NULL && cache->arena->is_explicit))
+        return home == cache->arena;
+    return true;
+}
+
+bool named_put(struct cache *cache, unsigned class_index, void *block)
+{
+    if (!belongs(cache, class_index, block)) return false;
+    cache->is_busy = true;
+    if (unlikely(!magazine_put(&cache->magazine[class_index], block)))
+        cache_overflow(cache, class_index, block);
+    cache->is_busy = false;
+    return true;
+}
+
+void named_flush(struct cache *cache)
+{
+    cache->is_busy = true;
+    cache_drain_all(cache);
+    cache->is_busy = false;
+}
+
+void named_each_lock(void (*visit)(struct lock *lock)) { visit(&named_lock); }
+
+void named_visit(void (*visit)(const struct cache *cache, void *context), void *context)
+{
+    lock_take(&named_lock);
+    for (unsigned number = 0; number < named_end; number++)
+        if (named[number] != NULL) visit(named[number], context);
+    lock_give(&named_lock);
+}
+
+void named_forget_busy(void)
+{
+    for (unsigned number = 0; number < named_end; number++) {
+        if (named[number] == NULL || !named[number]->is_busy) continue;
+        cache_init(named[number]);
+        named[number]->is_busy = false;
+    }
+}

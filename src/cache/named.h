@@ -1,0 +1,34 @@
+/* named.h - caches that a program makes and names in its calls, beside the one that each thread has.
+ *
+ * A named cache is a cache like any other, but nobody's: the program sees to it that one thread at a time uses
+ * it. It holds blocks of one explicit arena, or of automatic ones, never both: a block that does not belong
+ * goes home instead. Its number is never given again while it lives.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_NAMED_H
+#define PRAIRIE_CACHE_NAMED_H
+
+#include "cache.h"
+
+enum { NAMED_COUNT_MAX = 4094 }; /* what MALLOCX_TCACHE can name */
+
+/* The number of a new one. The process has started. NAMED_COUNT_MAX: no memory, or no number is left. */
+unsigned named_create(void);
+/* NULL: there is none of this number. */
+struct cache *named_cache(unsigned number);
+/* Gives its blocks back, and the cache and its number too. */
+void named_destroy(unsigned number);
+
+/* A block of the class, out of the arena unless that is NULL. NULL: no memory. */
+void *named_take(struct cache *cache, struct arena *arena, unsigned class_index);
+/* False: the block belongs to another arena than those that the cache fills from. */
+bool named_put(struct cache *cache, unsigned class_index, void *block);
+void named_flush(struct cache *cache);
+
+/* For fork and for walks. */
+void named_each_lock(void (*visit)(struct lock *lock));
+void named_visit(void (*visit)(const struct cache *cache, void *context), void *context);
+/* In the child of a fork: those that were being used by threads that are not there lose their blocks. */
+void named_forget_busy(void);
+
+#endif

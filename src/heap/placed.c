@@ -1,0 +1,156 @@
+/* placed.c - the ways of blocks for which a call names the arena or the cache.
+ * SPDX-License-Identifier: MIT
+ */
+#include "placed.h"
+
+#include "../arenas/tidy.h"
+#include "../cache/named.h"
+
+struct arena *placed_arena(unsigned index)
+{
+    if (!heap_start()) return NULL;
+    return index < arena_limit ? arena_at(index) : explicit_arena_at(index);
+}
+
+static bool find_arena(unsigned flags, struct arena **arena)
+{
+    *arena = NULL;
+    if ((flags & FLAG_ARENA) == 0) return true;
+    *arena = placed_arena(flags_arena(flags));
+    return *arena != NULL;
+}
+
+/* ---- taking ---- */
+
+static void *take_from_arena(struct arena *arena, unsigned class_index)
+{
+    void *slots[2] = { NULL, NULL };
+
+    lock_take(&arena->lock);
+    (void)arena_fill(arena, class_index, slots, 1, true);
+    lock_give(&arena->lock);
+    if (likely(slots[1] != NULL) || !arena_grow(arena, slab_pages(class_index), 1)) return slots[1];
+    lock_take(&arena->lock);
+    (void)arena_fill(arena, class_index, slots, 1, true);
+    lock_give(&arena->lock);
+    return slots[1];
+}
+
+static void *take_small(struct arena *arena, unsigned class_index, unsigned flags)
+{
+    struct cache *cache;
+
+    if (AUDITED) heap_audit();
+    if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT) {
+        cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
+        return cache != NULL ? named_take(cache, arena, class_index) : NULL;
+    }
+    if (arena == NULL) return single_take(class_index);
+    return take_from_arena(arena, class_index);
+}
+
+static bool is_beyond_plain(size_t size, size_t align)
+{
+    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
+
+    return size > limit || align > limit;
+}
+
+static void *take_owned(struct arena *arena, size_t size, size_t align, bool zero)
+{
+    size_t pages, align_pages = max_size(align >> plain.page_shift, 1);
+    struct run run;
+
+    if (is_beyond_plain(size, align)) return NULL;
+    pages = max_size(pages_for(size), 1);
+    run = owned_lease(arena, pages, align_pages);
+    if (run.page == 0) {
+        tidy_before_refusal();
+        run = owned_lease(arena, pages, align_pages);
+    }
+    if (run.page == 0) return NULL;
+    /* The program's memory may not be what a purge makes zero. */
+    if (zero && arena->extents != NULL)
+        __builtin_memset(page_address(run.page), 0, pages << plain.page_shift);
+    else if (zero && !run.zero) large_clear(page_address(run.page), pages << plain.page_shift);
+    return page_address(run.page);
+}
+
+void *placed_take(size_t size, unsigned class_index, unsigned flags)
+{
+    bool zero = (flags & FLAG_ZERO) != 0;
+    struct arena *arena;
+    void *block;
+
+    if (heap_attach() == NULL || !find_arena(flags, &arena)) return NULL;
+    if (class_index == 0) {
+        if (arena == NULL || !arena->is_explicit) return large_take(size, flags_align(flags), zero);
+        return take_owned(arena, size, flags_align(flags), zero);
+    }
+    block = take_small(arena, class_index, flags);
+    if (unlikely(block == NULL)) {
+        tidy_before_refusal();
+        block = take_small(arena, class_index, flags);
+        if (block == NULL) return NULL;
+    }
+    if (CHECKED && (arena != NULL || flags_cache(flags) != CACHE_NONE))
+        (void)misuse_note_take(block);
+    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+}
+
+/* ---- giving ---- */
+
+void owned_put(uint32_t page)
+{
+    owned_return(page);
+    if (unlikely(tidy_after_return())) thread_flush();
+}
+
+void home_put(uint32_t page, void *block)
+{
+    struct arena *home = explicit_arena_of(page_record(page));
+
+    if (AUDITED) heap_audit();
+    arenas_drain(class_of_place(page_record(page)->class_at), &block, 1);
+    if (home != NULL) arena_settle(home);
+    if (unlikely(tidy_after_return())) thread_flush();
+}
+
+void free_explicit(uint32_t page, void *block)
+{
+    if (page_record(page)->class_at != 0) {
+        home_put(page, block);
+        return;
+    }
+    if (page_address(page) != block) misuse_abort("free", POINTER_INTERIOR, block);
+    owned_put(page);
+}
+
+void placed_free(void *block, unsigned flags)
+{
+    struct cache *cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
+    unsigned class_index;
+    uint32_t page;
+
+    if (cache == NULL || block == NULL || pointer_kind(block, &page) != POINTER_SMALL) {
+        prairie_free(block);
+        return;
+    }
+    if (CHECKED) misuse_note_free(block);
+    if (AUDITED) heap_audit();
+    class_index = class_of_place(page_record(page)->class_at);
+    if (!named_put(cache, class_index, block)) home_put(page, block);
+}
+
+/* ---- asking ---- */
+
+struct arena *arena_of_address(const void *address)
+{
+    uint32_t page = open_page_at(address);
+    const struct page *record = page_record(page);
+
+    if (page == 0) return NULL;
+    if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
+    if (record->state == PAGE_OWNED) return explicit_arena_of(record);
+    return record->state == PAGE_LARGE ? arena_at(0) : NULL;
+}

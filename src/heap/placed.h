@@ -1,0 +1,21 @@
+/* placed.h - blocks from the arena and through the cache that a call names.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_PLACED_H
+#define PRAIRIE_HEAP_PLACED_H
+
+#include "extended.h"
+
+/* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory, or no such arena
+ * or cache. */
+void *placed_take(size_t size, unsigned class_index, unsigned flags);
+/* Through the named cache. */
+void placed_free(void *block, unsigned flags);
+
+/* The arena of this number, made if it is an automatic one that is not there yet. NULL: there is none. */
+struct arena *placed_arena(unsigned index);
+/* The arena of any address inside a block; NULL when no block is there. Large blocks of automatic arenas are
+ * said to be of the first one. */
+struct arena *arena_of_address(const void *address);
+
+#endif

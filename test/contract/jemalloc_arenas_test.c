@@ -1,0 +1,341 @@
+/* jemalloc_arenas_test.c - explicit arenas and caches through the control names, with jemalloc's answers. */
+/* SPDX-License-Identifier: MIT */
+#include "checks.h"
+
+#include <jemalloc/jemalloc.h>
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+static int (*control)(const char *, void *, size_t *, void *, size_t);
+static void *(*take)(size_t, int);
+static void (*give)(void *, int);
+
+static unsigned read_unsigned(const char *name)
+{
+    unsigned value = 0xdead;
+    size_t length = sizeof value;
+    int error = control(name, &value, &length, NULL, 0);
+    if (error != 0) fail_msg("%s: error %d", name, error);
+    return value;
+}
+
+static size_t read_size(const char *name)
+{
+    size_t value = 0xdead, length = sizeof value;
+    int error = control(name, &value, &length, NULL, 0);
+    if (error != 0) fail_msg("%s: error %d", name, error);
+    return value;
+}
+
+static void next_epoch(void)
+{
+    uint64_t epoch = 1;
+    assert_int_equal(control("epoch", NULL, NULL, &epoch, sizeof epoch), 0);
+}
+
+static unsigned arena_of(void *block)
+{
+    unsigned index = 0xdead;
+    size_t length = sizeof index;
+    assert_int_equal(control("arenas.lookup", &index, &length, &block, sizeof block), 0);
+    return index;
+}
+
+static const char *of_arena(unsigned index, const char *leaf)
+{
+    static char name[80];
+    snprintf(name, sizeof name, "arena.%u.%s", index, leaf);
+    return name;
+}
+
+static int call_arena(unsigned index, const char *leaf)
+{
+    return control(of_arena(index, leaf), NULL, NULL, NULL, 0);
+}
+
+static unsigned create_arena(void) { return read_unsigned("arenas.create"); }
+static unsigned create_cache(void) { return read_unsigned("tcache.create"); }
+static int write_cache(const char *name, unsigned cache)
+{
+    return control(name, NULL, NULL, &cache, sizeof cache);
+}
+
+static void arenas_are_numbered_after_the_automatic_ones(const struct check *check)
+{
+    unsigned count = read_unsigned("arenas.narenas"), first = create_arena();
+    unsigned second = create_arena();
+    bool is_there = false;
+    size_t length = sizeof is_there;
+
+    (void)check;
+    assert_int_equal(first, count);
+    assert_int_equal(second, count + 1);
+    assert_int_equal(read_unsigned("arenas.narenas"), count + 2);
+    assert_int_equal(control(of_arena(second, "initialized"), &is_there, &length, NULL, 0), 0);
+    assert_true(is_there);
+    assert_int_equal(call_arena(second, "destroy"), 0);
+    assert_int_equal(control(of_arena(second, "initialized"), &is_there, &length, NULL, 0), 0);
+    assert_false(is_there);
+    assert_int_equal(create_arena(), second);
+    assert_int_equal(call_arena(first, "destroy"), 0);
+    assert_int_equal(call_arena(second, "destroy"), 0);
+}
+
+static void lookup_tells_the_arena(const struct check *check)
+{
+    unsigned arena = create_arena(), index;
+    size_t length = sizeof index;
+    void *block = take(check->bytes, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
+    void *other = call.malloc(check->bytes), *none = NULL, *stack = &arena;
+
+    assert_int_equal(arena_of(block), arena);
+    assert_int_not_equal(arena_of(other), arena);
+    call.free(block);
+    call.free(other);
+    assert_int_equal(control("arenas.lookup", &index, &length, &none, sizeof none), EINVAL);
+    assert_int_equal(control("arenas.lookup", &index, &length, &stack, sizeof stack), EINVAL);
+    assert_int_equal(control("arenas.lookup", &index, &length, NULL, 0), EINVAL);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+/* What a reset frees leaves the statistics; other arenas keep theirs. */
+static void reset_frees_everything(const struct check *check)
+{
+    unsigned arena = create_arena();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    char small[80], large[80];
+    void *mine = call.malloc(check->bytes);
+
+    stamp(mine, check->bytes, 5);
+    snprintf(small, sizeof small, "stats.arenas.%u.small.allocated", arena);
+    snprintf(large, sizeof large, "stats.arenas.%u.large.allocated", arena);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 1000; i++) {
+            assert_non_null(take(check->bytes, flags));
+            if (i % 100 == 0) assert_non_null(take(100000, flags));
+        }
+        next_epoch();
+        assert_true(read_size(small) >= 1000 * check->bytes);
+        assert_true(read_size(large) >= 10 * 100000);
+        assert_int_equal(call_arena(arena, round == 2 ? "destroy" : "reset"), 0);
+        next_epoch();
+        if (round == 2) break;
+        assert_int_equal(read_size(small), 0);
+        assert_int_equal(read_size(large), 0);
+    }
+    assert_true(stamp_holds(mine, check->bytes, 5));
+    call.free(mine);
+}
+
+static void automatic_arenas_stay(const struct check *check)
+{
+    (void)check;
+    assert_int_equal(call_arena(0, "reset"), EFAULT);
+    assert_int_equal(call_arena(0, "destroy"), EFAULT);
+    assert_int_equal(call_arena(MALLCTL_ARENAS_ALL, "destroy"), EFAULT);
+    assert_int_equal(control("arena.99999.destroy", NULL, NULL, NULL, 0), ENOENT);
+    errno = SENTINEL;
+    expect_refused(take(100, MALLOCX_ARENA(4093)));
+}
+
+static void create_keeps_to_the_protocol(const struct check *check)
+{
+    uint64_t wide = 0;
+    size_t length = sizeof wide;
+
+    (void)check;
+    assert_int_equal(control("arenas.create", &wide, &length, NULL, 0), EINVAL);
+    assert_int_equal(length, 0);
+    length = sizeof wide;
+    assert_int_equal(control("tcache.create", &wide, &length, NULL, 0), EINVAL);
+    assert_int_equal(length, 0);
+    assert_int_equal(control("tcache.flush", &wide, &length, NULL, 0), EPERM);
+    assert_int_equal(control("tcache.destroy", NULL, NULL, &wide, sizeof wide), EINVAL);
+    assert_int_equal(write_cache("tcache.flush", 4000), EFAULT);
+    assert_int_equal(write_cache("tcache.destroy", 100000), EFAULT);
+}
+
+static void caches_serve_what_they_are_given(const struct check *check)
+{
+    unsigned cache = create_cache(), other = create_cache();
+    void *block[200];
+
+    assert_int_not_equal(cache, other);
+    for (int i = 0; i < 200; i++) {
+        block[i] = take(check->bytes, MALLOCX_TCACHE(cache));
+        stamp(block[i], check->bytes, (uint64_t)i);
+    }
+    for (int i = 0; i < 200; i++) {
+        assert_true(stamp_holds(block[i], check->bytes, (uint64_t)i));
+        give(block[i], MALLOCX_TCACHE(cache));
+    }
+    if (check->bytes <= 14336)
+        assert_ptr_equal(take(check->bytes, MALLOCX_TCACHE(cache)), block[199]);
+    assert_int_equal(write_cache("tcache.flush", cache), 0);
+    assert_int_equal(write_cache("tcache.destroy", cache), 0);
+    assert_int_equal(write_cache("tcache.destroy", cache), EFAULT);
+    assert_int_equal(create_cache(), cache);
+    assert_int_equal(write_cache("tcache.destroy", cache), 0);
+    assert_int_equal(write_cache("tcache.destroy", other), 0);
+}
+
+/* As a server does for its scripts: an arena with a cache of its own, both of which end. */
+static void arena_with_a_cache(const struct check *check)
+{
+    unsigned arena = create_arena(), cache = create_cache();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE(cache);
+    void *block[300];
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 300; i++) {
+            block[i] = take(check->bytes + (size_t)i, flags);
+            assert_int_equal(arena_of(block[i]), arena);
+        }
+        for (int i = round; i < 300; i++) give(block[i], flags);
+    }
+    assert_int_equal(write_cache("tcache.destroy", cache), 0);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+struct binding {
+    unsigned arena, seen, block_arena;
+    int destroy_error;
+};
+
+static void *bind_thread(void *argument)
+{
+    struct binding *binding = argument;
+    size_t length = sizeof binding->seen;
+    unsigned before = read_unsigned("thread.arena");
+    void *block;
+
+    must(control("thread.arena", &binding->seen, &length, &binding->arena, sizeof binding->arena)
+         == 0);
+    must(binding->seen == before);
+    binding->seen = read_unsigned("thread.arena");
+    block = call.malloc(100);
+    binding->block_arena = arena_of(block);
+    binding->destroy_error = call_arena(binding->arena, "destroy");
+    call.free(block);
+    return NULL;
+}
+
+static void threads_are_bound(const struct check *check)
+{
+    struct binding binding = { .arena = create_arena() };
+    unsigned none = 99999;
+    pthread_t thread;
+
+    (void)check;
+    assert_int_equal(pthread_create(&thread, NULL, bind_thread, &binding), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(binding.seen, binding.arena);
+    assert_int_equal(binding.block_arena, binding.arena);
+    assert_int_equal(binding.destroy_error, EFAULT);
+    assert_int_equal(call_arena(binding.arena, "destroy"), 0);
+    assert_int_equal(control("thread.arena", NULL, NULL, &none, sizeof none), EFAULT);
+}
+
+static void *cross_free(void *block)
+{
+    call.free(block);
+    return NULL;
+}
+
+/* Another thread's plain free takes a block straight home. */
+static void blocks_go_home_from_other_threads(const struct check *check)
+{
+    unsigned arena = create_arena();
+    char name[80];
+    void *block = take(check->bytes, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
+    pthread_t thread;
+
+    snprintf(name, sizeof name, "stats.arenas.%u.%s.allocated", arena,
+             check->bytes <= 14336 ? "small" : "large");
+    next_epoch();
+    assert_true(read_size(name) >= check->bytes);
+    assert_int_equal(pthread_create(&thread, NULL, cross_free, block), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    next_epoch();
+    assert_int_equal(read_size(name), 0);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+static void the_thread_cache_can_be_switched_off(const struct check *check)
+{
+    bool off = false, on = true, was = false;
+    size_t length = sizeof was;
+    void *block;
+
+    (void)check;
+    block = call.malloc(100);
+    assert_int_equal(control("thread.tcache.enabled", &was, &length, &off, sizeof off), 0);
+    assert_true(was);
+    call.free(block);
+    block = call.malloc(100);
+    call.free(block);
+    assert_int_equal(control("thread.tcache.enabled", &was, &length, &on, sizeof on), 0);
+    assert_false(was);
+    assert_int_equal(control("thread.tcache.enabled", &was, &length, NULL, 0), 0);
+    assert_true(was);
+    assert_int_equal(control("thread.tcache.flush", NULL, NULL, NULL, 0), 0);
+    assert_int_equal(control("thread.tcache.flush", &was, &length, NULL, 0), EPERM);
+}
+
+/* In the child of a fork arenas and caches go on. */
+static void a_child_goes_on(const struct check *check)
+{
+    unsigned arena = create_arena(), cache = create_cache();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE(cache), status = 1;
+    void *block = take(100, flags);
+    pid_t child;
+
+    (void)check;
+    give(take(100, flags), flags);
+    child = fork();
+    if (child == 0) {
+        give(block, flags);
+        for (int i = 0; i < 100; i++) give(take(100, flags), i % 2 ? flags : 0);
+        _exit(write_cache("tcache.destroy", cache) != 0 || call_arena(arena, "destroy") != 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    give(block, flags);
+    assert_int_equal(write_cache("tcache.destroy", cache), 0);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+int main(void)
+{
+    static const size_t bytes[] = { 8, 100, 1024, 5000, 14336, 20000, 300000 };
+
+    checks_begin();
+    control =
+        (int (*)(const char *, void *, size_t *, void *, size_t))dlsym(RTLD_DEFAULT, "mallctl");
+    take = (void *(*)(size_t, int))dlsym(RTLD_DEFAULT, "mallocx");
+    give = (void (*)(void *, int))dlsym(RTLD_DEFAULT, "dallocx");
+    must(control != NULL && take != NULL && give != NULL);
+    check_add((struct check){ .run = arenas_are_numbered_after_the_automatic_ones },
+              "arenas.create numbers after the automatic ones");
+    check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
+    check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
+    check_add((struct check){ .run = threads_are_bound }, "thread.arena");
+    check_add((struct check){ .run = the_thread_cache_can_be_switched_off },
+              "thread.tcache.enabled and flush");
+    check_add((struct check){ .run = a_child_goes_on }, "arenas and caches after a fork");
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        struct check check = { .bytes = bytes[i] };
+        check.run = lookup_tells_the_arena;
+        check_add(check, "arenas.lookup of %zu bytes", bytes[i]);
+        check.run = caches_serve_what_they_are_given;
+        check_add(check, "tcache.create serves %zu bytes", bytes[i]);
+        check.run = arena_with_a_cache;
+        check_add(check, "an arena with a cache serves %zu bytes", bytes[i]);
+        check.run = blocks_go_home_from_other_threads;
+        check_add(check, "blocks of %zu bytes go home", bytes[i]);
+        check.run = reset_frees_everything;
+        if (bytes[i] <= 14336) check_add(check, "reset frees blocks of %zu bytes", bytes[i]);
+    }
+    return checks_run("contract jemalloc_arenas");
+}

@@ -1,0 +1,119 @@
+/* extended_test.c - requests with flags: which class an alignment leads to, and what a refusing kernel leaves. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <jemalloc/jemalloc.h>
+
+/* Rounding up to the alignment leads to the class that a search would find. */
+static void rounding_finds_the_aligned_class(void **state)
+{
+    (void)state;
+    for (size_t align = 1; align <= TABLE_BYTES_MAX; align *= 2)
+        for (size_t size = 0; size <= TABLE_BYTES_MAX; size++)
+            assert_int_equal(class_of_size(table_bytes_of(size, align)),
+                             class_of_aligned(size, align));
+    assert_true(table_bytes_of(1025, 1) > TABLE_BYTES_MAX);
+    assert_true(table_bytes_of(1, 2048) > TABLE_BYTES_MAX);
+    assert_true(table_bytes_of(0, (size_t)1 << 63) > TABLE_BYTES_MAX);
+}
+
+static void flags_mean_what_the_header_says(void **state)
+{
+    (void)state;
+    assert_int_equal(flags_align(MALLOCX_ALIGN(4096) | MALLOCX_ZERO), 4096);
+    assert_int_equal(FLAG_ZERO, MALLOCX_ZERO);
+    assert_int_equal(flags_cache(0), CACHE_OWN);
+    assert_int_equal(flags_cache(MALLOCX_TCACHE_NONE | MALLOCX_ZERO), CACHE_NONE);
+    assert_int_equal(flags_cache(MALLOCX_TCACHE(0) | 63), CACHE_FIRST_EXPLICIT);
+    assert_int_equal((unsigned)MALLOCX_ARENA(4094) & ~FLAG_ARENA, 0);
+}
+
+/* A refusal is told with ENOMEM and leaves the block as it was. */
+static void refusals_change_nothing(void **state)
+{
+    char *small = prairie_mallocx(100, MALLOCX_ZERO);
+    char *large = prairie_mallocx(100 * KiB, MALLOCX_ZERO);
+    size_t sizes[] = { 64 * MiB, SIZE_MAX / 2, SIZE_MAX };
+
+    (void)state;
+    small[99] = large[100 * KiB - 1] = 7;
+    fake_fail_all(true);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        int flags[] = { 0, MALLOCX_TCACHE_NONE, MALLOCX_ZERO, MALLOCX_ALIGN(4096) };
+        for (unsigned j = 0; j < ARRAY_COUNT(flags); j++) {
+            errno = 0;
+            assert_null(prairie_mallocx(sizes[i], flags[j]));
+            assert_int_equal(errno, ENOMEM);
+            errno = 0;
+            assert_null(prairie_rallocx(small, sizes[i], flags[j]));
+            assert_int_equal(errno, ENOMEM);
+            assert_null(prairie_rallocx(large, sizes[i], flags[j]));
+            assert_int_equal(prairie_xallocx(large, sizes[i], 0, flags[j]),
+                             prairie_nallocx(100 * KiB, 0));
+        }
+    }
+    fake_fail_all(false);
+    assert_int_equal(small[99] + large[100 * KiB - 1], 14);
+    prairie_dallocx(small, 0);
+    prairie_sdallocx(large, 100 * KiB, 0);
+    prairie_check_all();
+}
+
+/* Without a cache nothing is held back: the last block closes its slab but for one. */
+static void single_blocks_are_not_cached(void **state)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    void *blocks[300];
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+        blocks[i] = prairie_mallocx(500, MALLOCX_TCACHE_NONE);
+    assert_true(prairie_stats_read(&stats));
+    assert_int_equal(stats.cached, 0);
+    assert_int_equal(stats.allocated, ARRAY_COUNT(blocks) * 512);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+        prairie_dallocx(blocks[i], MALLOCX_TCACHE_NONE);
+    assert_true(prairie_stats_read(&stats));
+    assert_int_equal(stats.cached + stats.allocated, 0);
+    assert_int_equal(stats.refills + stats.overflows, 0);
+    prairie_check_all();
+}
+
+/* When the way to `most` is barred, the way to `least` may be open. */
+static void growth_takes_the_least_when_the_most_is_barred(void **state)
+{
+    size_t page = os_page_bytes();
+    char *first = prairie_mallocx(8 * page, 0);
+    char *second = prairie_mallocx(8 * page, 0);
+    char *third = prairie_mallocx(8 * page, 0);
+
+    (void)state;
+    if (second != first + 8 * page || third != second + 8 * page) skip();
+    prairie_dallocx(second, 0);
+    assert_int_equal(prairie_xallocx(first, 12 * page, 100 * page, 0), 12 * page);
+    assert_int_equal(prairie_xallocx(first, 16 * page, 0, 0), 16 * page);
+    assert_int_equal(prairie_xallocx(first, 17 * page, 0, 0), 16 * page);
+    assert_int_equal(prairie_xallocx(first, 8 * page, 2 * page, 0), 10 * page);
+    prairie_check_all();
+}
+
+static void misuse_of_sizes(void) { prairie_sdallocx(prairie_mallocx(100, 0), 200, 0); }
+
+static void misuse_of_alignment(void)
+{
+    prairie_sdallocx(prairie_mallocx(40, MALLOCX_ALIGN(64)), 40, 0);
+}
+
+static void wrong_sizes_are_found(void **state)
+{
+    (void)state;
+    expect_abort(misuse_of_sizes, "prairie: wrong size in sized delete");
+    expect_abort(misuse_of_alignment, "prairie: wrong size in sized delete");
+}
+
+UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what_the_header_says),
+          UNIT_TEST(refusals_change_nothing), UNIT_TEST(single_blocks_are_not_cached),
+          UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
+          UNIT_TEST(wrong_sizes_are_found))

@@ -1,0 +1,470 @@
+/* extents_test.c - arenas whose memory the program supplies: from the default hooks, from elsewhere, or not at all;
+ * and what is asked of which hook. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <jemalloc/jemalloc.h>
+
+#include <sys/mman.h>
+
+_Static_assert(sizeof(extent_hooks_t) == sizeof(struct extent_hooks), "one table under two names");
+
+static struct {
+    unsigned allocs, dallocs, destroys, commits, splits, merges;
+    size_t bytes_out;        /* given and not taken back */
+    size_t largest, refused; /* refuse requests from this size on */
+    bool refuse_dalloc, refuse_split, refuse_merge, uncommitted, refuse_commit, from_default;
+    char *next, *end; /* memory that is not prairie's */
+    void *nested;
+    unsigned arena;
+} seen;
+
+static void *test_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                        bool *zero, bool *commit, unsigned arena)
+{
+    char *base;
+
+    assert_null(new_address);
+    assert_int_equal(bytes % page_bytes(), 0);
+    assert_true(is_power_of_two(align) && align >= page_bytes());
+    assert_false(lock_is_mine(&arenas[arena]->lock) && CHECKED);
+    seen.arena = arena;
+    prairie_free(prairie_malloc(100)); /* hooks may allocate */
+    if (seen.refused != 0 && bytes >= seen.refused) return NULL;
+    if (seen.from_default) {
+        base = extent_hooks_default.alloc(hooks, NULL, bytes, align, zero, commit, arena);
+    } else {
+        base = (char *)round_up((uintptr_t)seen.next, align);
+        if (base + bytes > seen.end) return NULL;
+        seen.next = base + bytes;
+        memset(base, 0x77, bytes);
+    }
+    if (base == NULL) return NULL;
+    if (seen.uncommitted) *commit = false;
+    seen.allocs++;
+    seen.bytes_out += bytes;
+    if (bytes > seen.largest) seen.largest = bytes;
+    return base;
+}
+
+static bool test_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                        unsigned arena)
+{
+    assert_true(committed);
+    if (seen.refuse_dalloc) return true;
+    seen.dallocs++;
+    seen.bytes_out -= bytes;
+    if (seen.from_default)
+        assert_false(extent_hooks_default.dalloc(hooks, base, bytes, committed, arena));
+    return false;
+}
+
+static void test_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                         unsigned arena)
+{
+    (void)hooks, (void)base, (void)committed, (void)arena;
+    seen.destroys++;
+    seen.bytes_out -= bytes;
+}
+
+static bool test_commit(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                        size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)arena;
+    assert_int_equal(offset, 0);
+    assert_int_equal(bytes, length);
+    seen.commits++;
+    return seen.refuse_commit;
+}
+
+static bool test_split(struct extent_hooks *hooks, void *base, size_t bytes, size_t bytes_a,
+                       size_t bytes_b, bool committed, unsigned arena)
+{
+    (void)hooks, (void)base, (void)committed, (void)arena;
+    assert_int_equal(bytes, bytes_a + bytes_b);
+    seen.splits++;
+    return seen.refuse_split;
+}
+
+static bool test_merge(struct extent_hooks *hooks, void *base_a, size_t bytes_a, void *base_b,
+                       size_t bytes_b, bool committed, unsigned arena)
+{
+    (void)hooks, (void)bytes_b, (void)committed, (void)arena;
+    assert_ptr_equal((char *)base_a + bytes_a, base_b);
+    seen.merges++;
+    return seen.refuse_merge;
+}
+
+static struct extent_hooks test_hooks = { test_alloc, test_dalloc, test_destroy, test_commit, NULL,
+                                          NULL,       NULL,        test_split,   test_merge };
+
+enum { OUTSIDE_MIB = 64 };
+
+static struct arena *hooked_arena(void)
+{
+    struct arena *arena;
+
+    prairie_free(prairie_malloc(1));
+    seen.next = mmap(NULL, OUTSIDE_MIB * MiB, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(seen.next, MAP_FAILED);
+    seen.end = seen.next + OUTSIDE_MIB * MiB;
+    arena = arena_create();
+    assert_ptr_equal(arena_set_hooks(arena, &test_hooks), &extent_hooks_default);
+    assert_ptr_equal(arena_hooks(arena), &test_hooks);
+    return arena;
+}
+
+static size_t allocated_bytes(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.allocated;
+}
+
+/* Blocks of all kinds, filled, checked, resized and freed in changing order. */
+static void use_arena(struct arena *arena, unsigned rounds)
+{
+    enum { COUNT = 120 };
+    struct {
+        unsigned char *block;
+        size_t size;
+    } live[COUNT] = { { NULL, 0 } };
+    unsigned cache = named_create();
+
+    for (unsigned round = 0; round < rounds; round++) {
+        unsigned at = (unsigned)random_below(COUNT);
+        int flags =
+            MALLOCX_ARENA(arena->index) | (round % 3 ? MALLOCX_TCACHE(cache) : MALLOCX_TCACHE_NONE);
+        size_t size = 1 + random_below(round % 16 ? 3000 : 120000);
+        if (round % 5 == 0) flags |= MALLOCX_ALIGN(64);
+        if (round % 64 == 0) flags |= MALLOCX_ALIGN(16384);
+        if (live[at].block != NULL) {
+            assert_true(all_bytes_are(live[at].block, (unsigned char)live[at].size, live[at].size));
+            if (round % 7 == 0) {
+                unsigned char *block = prairie_rallocx(live[at].block, size, flags);
+                assert_non_null(block);
+                assert_true(all_bytes_are(block, (unsigned char)live[at].size,
+                                          min_size(size, live[at].size)));
+                live[at].block = block;
+            } else {
+                if (round % 2) prairie_free(live[at].block);
+                else prairie_dallocx(live[at].block, flags);
+                live[at].block = prairie_mallocx(size, flags | MALLOCX_ZERO);
+                assert_non_null(live[at].block);
+                assert_true(all_bytes_are(live[at].block, 0, size));
+            }
+        } else {
+            live[at].block = prairie_mallocx(size, flags);
+        }
+        assert_non_null(live[at].block);
+        assert_ptr_equal(arena_of_address(live[at].block), arena);
+        live[at].size = size;
+        memset(live[at].block, (unsigned char)size, size);
+        if (round % 50 == 0) prairie_check_all();
+    }
+    for (unsigned i = 0; i < COUNT; i++)
+        if (live[i].block != NULL) prairie_free(live[i].block);
+    named_destroy(cache);
+    prairie_check_all();
+}
+
+static void memory_from_elsewhere(void **state)
+{
+    struct arena *arena = hooked_arena();
+    char *start = seen.next, *block;
+
+    (void)state;
+    block = prairie_mallocx(100, MALLOCX_ARENA(arena->index));
+    assert_true(block >= start && block < seen.end);
+    prairie_free(block);
+    block = prairie_mallocx(200000, MALLOCX_ARENA(arena->index));
+    assert_true(block >= start && block < seen.end);
+    assert_int_equal(prairie_usable_size(block), round_up(200000, page_bytes()));
+    prairie_free(block);
+    assert_int_equal(seen.arena, arena->index);
+    use_arena(arena, 2000);
+    assert_int_equal(allocated_bytes(), 0);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+    assert_int_equal(open_page_at(start), 0);
+}
+
+static void memory_from_the_default_hooks(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    seen.from_default = true;
+    use_arena(arena, 2000);
+    assert_true(seen.allocs > 0);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+/* A hook may hand out a large block of prairie's own. */
+static void *malloc_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                          bool *zero, bool *commit, unsigned arena)
+{
+    (void)hooks, (void)new_address, (void)zero, (void)commit, (void)arena;
+    return prairie_aligned_alloc(align, bytes);
+}
+
+static bool malloc_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                          unsigned arena)
+{
+    (void)hooks, (void)bytes, (void)committed, (void)arena;
+    prairie_free(base);
+    return false;
+}
+
+static void memory_from_malloc(void **state)
+{
+    static struct extent_hooks hooks = {
+        .alloc = malloc_alloc, .dalloc = malloc_dalloc, .split = test_split, .merge = test_merge
+    };
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    assert_ptr_equal(arena_set_hooks(arena, &hooks), &test_hooks);
+    use_arena(arena, 1000);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void extents_are_asked_for_in_growing_pieces(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(arena->index)));
+    assert_int_equal(seen.allocs, 1);
+    assert_int_equal(seen.largest, 2 * MiB);
+    for (unsigned i = 0; i < 100; i++)
+        assert_non_null(prairie_mallocx(50000, MALLOCX_ARENA(arena->index)));
+    assert_true(seen.allocs <= 3);
+    assert_true(seen.largest >= 4 * MiB);
+    arena_reset(arena);
+    assert_true(seen.dallocs > 0);
+    prairie_check_all();
+}
+
+/* Without more than is wanted, what is wanted will do. */
+static void large_requests_are_refused(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+
+    (void)state;
+    seen.refused = 1 * MiB;
+    assert_non_null(prairie_mallocx(100, flags));
+    assert_non_null(prairie_mallocx(100000, flags));
+    errno = 0;
+    assert_null(prairie_mallocx(2 * MiB, flags));
+    assert_int_equal(errno, ENOMEM);
+    seen.refused = 1;
+    assert_null(prairie_mallocx(500000, flags));
+    prairie_check_all();
+}
+
+static void extents_that_may_not_be_cut(void **state)
+{
+    for (unsigned who = 0; who < 3; who++) {
+        struct extent_hooks hooks = test_hooks;
+        struct arena *arena;
+
+        memset(&seen, 0, sizeof seen);
+        arena = hooked_arena();
+        if (who == 0) seen.refuse_split = true;
+        if (who == 1) seen.refuse_merge = true;
+        if (who == 2) hooks.split = NULL;
+        (void)arena_set_hooks(arena, &hooks);
+        use_arena(arena, 500);
+        assert_true(seen.splits <= 1 && seen.merges <= 1);
+        assert_true(arena->extents->whole);
+        assert_true(arena_destroy(arena));
+        assert_int_equal(seen.bytes_out, 0);
+    }
+    (void)state;
+}
+
+static void memory_that_must_be_committed(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    seen.uncommitted = true;
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(arena->index)));
+    assert_int_equal(seen.commits, 1);
+    seen.refuse_commit = true;
+    assert_null(prairie_mallocx(30 * MiB, MALLOCX_ARENA(arena->index)));
+    assert_true(seen.dallocs > 0);
+    prairie_check_all();
+}
+
+/* Who refuses to take memory back keeps it in the arena, and is told when that ends. */
+static void memory_that_stays(void **state)
+{
+    struct arena *arena = hooked_arena();
+    void *block;
+
+    (void)state;
+    seen.refuse_dalloc = true;
+    for (unsigned i = 0; i < 20; i++) {
+        block = prairie_mallocx(3 * MiB, MALLOCX_ARENA(arena->index));
+        prairie_free(block);
+    }
+    assert_true(seen.allocs <= 2);
+    use_arena(arena, 500);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.dallocs, 0);
+    assert_int_equal(seen.destroys, seen.allocs);
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+/* A thread that is bound to such an arena, whose hooks allocate. */
+static void a_bound_thread(void **state)
+{
+    struct arena *arena = hooked_arena(), *before = thread_arena();
+    void *blocks[500];
+
+    (void)state;
+    thread_bind(arena);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        blocks[i] = prairie_malloc(1 + random_below(10000));
+        assert_ptr_equal(arena_of_address(blocks[i]), arena);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    thread_bind(before);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void large_blocks_move_their_end(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+    char *block = prairie_mallocx(MiB, flags);
+
+    (void)state;
+    assert_int_equal(prairie_xallocx(block, MiB / 2, 0, flags), MiB / 2);
+    assert_int_equal(prairie_xallocx(block, MiB, 0, flags), MiB);
+    assert_int_equal(prairie_xallocx(block, 60 * MiB, 0, flags), MiB);
+    prairie_check_all();
+    prairie_free(block);
+    prairie_check_all();
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+}
+
+static size_t purged_bytes;
+
+static bool test_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                       size_t length, unsigned arena)
+{
+    (void)hooks, (void)arena;
+    assert_true(offset + length <= bytes && length > 0);
+    memset((char *)base + offset, 0, length);
+    purged_bytes += length;
+    return false;
+}
+
+static bool refuse_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                         size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    return true;
+}
+
+/* Free spans alone are purged, through the hook that does not refuse. */
+static void free_spans_are_purged(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    char *kept, *given;
+
+    (void)state;
+    hooks.purge_forced = refuse_purge;
+    hooks.purge_lazy = test_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    kept = prairie_mallocx(100000, MALLOCX_ARENA(arena->index));
+    given = prairie_mallocx(100000, MALLOCX_ARENA(arena->index));
+    memset(kept, 5, 100000);
+    prairie_free(given);
+    arena_purge(arena);
+    assert_int_equal(purged_bytes, 2 * MiB - prairie_usable_size(kept));
+    assert_true(all_bytes_are(kept, 5, 100000));
+    prairie_check_all();
+    assert_ptr_equal(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)), given);
+}
+
+static void growth_is_limited(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    extents_limit_growth(arena->extents, 200000);
+    for (unsigned i = 0; i < 100; i++)
+        assert_non_null(prairie_mallocx(5000, MALLOCX_ARENA(arena->index)));
+    assert_true(seen.largest <= 200000);
+    assert_non_null(prairie_mallocx(5 * MiB, MALLOCX_ARENA(arena->index)));
+    prairie_check_all();
+}
+
+/* Numbers of adopted memory are used again. */
+static void places_are_used_again(void **state)
+{
+    struct arena *arena = hooked_arena();
+    unsigned places;
+
+    (void)state;
+    for (unsigned i = 0; i < 3000; i++) {
+        void *block = prairie_mallocx(MiB, MALLOCX_ARENA(arena->index));
+        assert_non_null(block);
+        prairie_free(block);
+        arena_reset(arena);
+        if (seen.next + 20 * MiB > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
+        if (i == 100) places = plain.adopted_end;
+        if (i > 100) assert_int_equal(plain.adopted_end, places);
+        if (i % 500 == 0) prairie_check_all();
+    }
+}
+
+static void records_run_out(void **state)
+{
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    for (unsigned nth = 1; nth < 30; nth++) {
+        fake_fail_nth(nth);
+        for (unsigned i = 0; i < 40; i++)
+            (void)prairie_mallocx(1 + random_below(60000), MALLOCX_ARENA(arena->index));
+        fake_fail_nth(0);
+        prairie_check_all();
+        arena_reset(arena);
+        seen.next = seen.end - OUTSIDE_MIB * MiB;
+        prairie_check_all();
+        assert_true(arena_destroy(arena));
+        assert_int_equal(seen.bytes_out, 0);
+        arena = arena_create();
+        (void)arena_set_hooks(arena, &test_hooks);
+    }
+}
+
+UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
+          UNIT_TEST(memory_from_malloc), UNIT_TEST(extents_are_asked_for_in_growing_pieces),
+          UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
+          UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
+          UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
+          UNIT_TEST(free_spans_are_purged), UNIT_TEST(growth_is_limited),
+          UNIT_TEST(places_are_used_again), UNIT_TEST(records_run_out))

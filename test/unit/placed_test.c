@@ -1,0 +1,330 @@
+/* placed_test.c - explicit arenas and named caches: blocks come from where they were asked for, go home whoever
+ * frees them, and are all gone after a reset. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <jemalloc/jemalloc.h>
+
+static size_t allocated_bytes(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.allocated;
+}
+
+static struct arena *new_arena(void)
+{
+    struct arena *arena;
+
+    prairie_free(prairie_malloc(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    return arena;
+}
+
+static const size_t some_sizes[] = { 1, 100, 1024, 5000, 14336, 14337, 100000, 3 * MiB };
+
+static void blocks_come_from_the_arena_that_was_named(void **state)
+{
+    struct arena *arena = new_arena(), *other = new_arena();
+    void *blocks[ARRAY_COUNT(some_sizes)];
+
+    (void)state;
+    assert_int_equal(arena->index, arena_limit);
+    assert_int_equal(other->index, arena_limit + 1);
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) {
+        int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE | MALLOCX_ZERO;
+        blocks[i] = prairie_mallocx(some_sizes[i], flags);
+        assert_ptr_equal(arena_of_address(blocks[i]), arena);
+        assert_int_equal(prairie_usable_size(blocks[i]), prairie_nallocx(some_sizes[i], 0));
+        assert_true(all_bytes_are(blocks[i], 0, some_sizes[i]));
+    }
+    /* A plain free takes them home, and they do not come to those who did not name the arena. */
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) prairie_free(blocks[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) {
+        blocks[i] = prairie_malloc(some_sizes[i]);
+        assert_ptr_not_equal(arena_of_address(blocks[i]), arena);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) prairie_free(blocks[i]);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void automatic_arenas_can_be_named(void **state)
+{
+    void *small, *large;
+
+    (void)state;
+    small = prairie_mallocx(100, MALLOCX_ARENA(0));
+    large = prairie_mallocx(100000, MALLOCX_ARENA(0));
+    assert_ptr_equal(arena_of_address(small), arenas[0]);
+    assert_ptr_equal(arena_of_address(large), arenas[0]);
+    prairie_free(small);
+    prairie_free(large);
+    errno = 0;
+    assert_null(prairie_mallocx(100, MALLOCX_ARENA(4094)));
+    assert_int_equal(errno, ENOMEM);
+    assert_null(prairie_mallocx(100000, MALLOCX_ARENA(4000)));
+    assert_null(prairie_mallocx(100, MALLOCX_TCACHE(77)));
+    assert_null(arena_of_address(NULL));
+    assert_null(arena_of_address(&small));
+    prairie_check_all();
+}
+
+/* realloc and its siblings know blocks of explicit arenas. */
+static void blocks_are_resized(void **state)
+{
+    struct arena *arena = new_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+
+    (void)state;
+    for (unsigned from = 0; from < ARRAY_COUNT(some_sizes); from++) {
+        for (unsigned to = 0; to < ARRAY_COUNT(some_sizes); to++) {
+            size_t kept = min_size(some_sizes[from], some_sizes[to]);
+            char *block = prairie_mallocx(some_sizes[from], flags);
+            memset(block, 0x5a, some_sizes[from]);
+            block = prairie_realloc(block, some_sizes[to]);
+            assert_true(all_bytes_are(block, 0x5a, kept));
+            block = prairie_rallocx(block, some_sizes[from], flags);
+            assert_true(all_bytes_are(block, 0x5a, kept));
+            prairie_sdallocx(block, some_sizes[from], flags);
+        }
+    }
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void large_blocks_resize_in_place(void **state)
+{
+    struct arena *arena = new_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+    char *block = prairie_mallocx(2 * MiB, flags);
+
+    (void)state;
+    assert_int_equal(prairie_xallocx(block, 1 * MiB, 0, flags), 1 * MiB);
+    assert_int_equal(prairie_xallocx(block, 2 * MiB, 0, flags), 2 * MiB);
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_int_equal(allocated_bytes(), 2 * MiB);
+    prairie_check_all();
+    prairie_free(block);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void reset_frees_what_the_arena_gave(void **state)
+{
+    struct arena *arena = new_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    void *mine[100];
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(mine); i++) mine[i] = prairie_malloc(i * 100);
+    for (unsigned round = 0; round < 3; round++) {
+        size_t before = allocated_bytes();
+        for (unsigned i = 0; i < 500; i++)
+            assert_non_null(prairie_mallocx(1 + random_below(30000), flags));
+        prairie_check_all();
+        arena_reset(arena);
+        assert_int_equal(allocated_bytes(), before);
+        prairie_check_all();
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(mine); i++) prairie_free(mine[i]);
+    assert_int_equal(allocated_bytes(), 0);
+}
+
+static void destroyed_numbers_are_given_again(void **state)
+{
+    struct arena *arena = new_arena(), *other = new_arena();
+    unsigned index = arena->index;
+
+    (void)state;
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
+    assert_true(arena_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    assert_null(explicit_arena_at(index));
+    assert_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
+    assert_int_equal(arena_create()->index, index);
+    assert_int_equal(arena_create()->index, other->index + 1);
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
+    prairie_check_all();
+}
+
+static void numbers_run_out(void **state)
+{
+    unsigned made = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    while (arena_create() != NULL) made++;
+    assert_int_equal(made, ARENA_INDEX_END - arena_limit);
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(4094)));
+    prairie_check_all();
+}
+
+static void a_bound_thread_fills_from_its_arena(void **state)
+{
+    struct arena *arena = new_arena(), *before = thread_arena();
+    void *block;
+
+    (void)state;
+    block = prairie_malloc(100);
+    assert_ptr_equal(arena_of_address(block), before);
+    prairie_free(block);
+    thread_bind(arena);
+    assert_ptr_equal(thread_arena(), arena);
+    assert_false(arena_destroy(arena));
+    for (unsigned i = 0; i < 1000; i++) {
+        block = prairie_malloc(100);
+        if (i < 100) assert_ptr_equal(arena_of_address(block), arena);
+        prairie_free(block);
+    }
+    thread_bind(before);
+    block = prairie_malloc(100);
+    assert_ptr_equal(arena_of_address(block), before);
+    prairie_free(block);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void named_caches_hold_what_belongs(void **state)
+{
+    struct arena *arena = new_arena(), *other = new_arena();
+    unsigned number = named_create();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number);
+    struct cache *cache = named_cache(number);
+    void *blocks[400], *stranger;
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        blocks[i] = prairie_mallocx(64, flags);
+        assert_ptr_equal(arena_of_address(blocks[i]), arena);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+        prairie_sdallocx(blocks[i], 64, MALLOCX_TCACHE(number));
+    assert_ptr_equal(prairie_mallocx(64, flags), blocks[ARRAY_COUNT(blocks) - 1]);
+    prairie_dallocx(blocks[ARRAY_COUNT(blocks) - 1], flags);
+    assert_int_equal(allocated_bytes(), 0);
+
+    stranger = prairie_mallocx(64, MALLOCX_ARENA(other->index) | MALLOCX_TCACHE_NONE);
+    prairie_dallocx(stranger, MALLOCX_TCACHE(number));
+    assert_int_equal(allocated_bytes(), 0);
+    assert_ptr_equal(arena_of_address(prairie_mallocx(64, flags)), arena);
+    stranger = prairie_malloc(64);
+    prairie_dallocx(stranger, MALLOCX_TCACHE(number));
+    assert_ptr_equal(arena_of_address(prairie_mallocx(64, flags)), arena);
+
+    cache_check(cache);
+    named_flush(cache);
+    cache_check(cache);
+    arena_reset(arena);
+    named_destroy(number);
+    assert_null(named_cache(number));
+    assert_int_equal(named_create(), number);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void named_caches_without_an_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned number = named_create(), second = named_create();
+    void *block = prairie_mallocx(64, MALLOCX_TCACHE(number)), *large;
+
+    (void)state;
+    (void)arena;
+    assert_int_equal(second, number + 1);
+    prairie_dallocx(prairie_mallocx(64, MALLOCX_TCACHE(second)), MALLOCX_TCACHE(second));
+    prairie_dallocx(block, MALLOCX_TCACHE(second));
+    assert_ptr_equal(prairie_mallocx(64, MALLOCX_TCACHE(second)), block);
+    prairie_free(block);
+    large = prairie_mallocx(100000, MALLOCX_TCACHE(number) | MALLOCX_ALIGN(8192));
+    prairie_sdallocx(large, 100000, MALLOCX_TCACHE(number) | MALLOCX_ALIGN(8192));
+    named_destroy(number);
+    named_destroy(second);
+    prairie_check_all();
+}
+
+static void caches_run_out(void **state)
+{
+    unsigned made = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    while (named_create() < NAMED_COUNT_MAX) made++;
+    assert_int_equal(made, NAMED_COUNT_MAX);
+    assert_non_null(prairie_mallocx(100, MALLOCX_TCACHE(NAMED_COUNT_MAX - 1)));
+    for (unsigned number = 0; number < NAMED_COUNT_MAX; number++) named_destroy(number);
+    prairie_check_all();
+}
+
+/* Whatever the kernel refuses, nothing is lost. */
+static void refusals_leave_arenas_whole(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned number = named_create();
+    void *blocks[60] = { NULL };
+
+    (void)state;
+    for (unsigned nth = 1; nth < 40; nth++) {
+        fake_fail_nth(nth);
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+            int flags = MALLOCX_ARENA(arena->index)
+                      | (i % 2 ? MALLOCX_TCACHE(number) : MALLOCX_TCACHE_NONE);
+            blocks[i] = prairie_mallocx(1 + random_below(200000), flags);
+        }
+        fake_fail_nth(0);
+        prairie_check_all();
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+            if (i % 3) prairie_free(blocks[i]);
+        named_flush(named_cache(number));
+        arena_reset(arena);
+    }
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void freed_twice(void)
+{
+    struct arena *arena = new_arena();
+    void *block = prairie_mallocx(64, MALLOCX_ARENA(arena->index));
+
+    (void)prairie_mallocx(64, MALLOCX_ARENA(arena->index));
+    prairie_free(block);
+    prairie_free(block);
+}
+
+static void large_freed_twice(void)
+{
+    struct arena *arena = new_arena();
+    void *block = prairie_mallocx(100000, MALLOCX_ARENA(arena->index));
+
+    prairie_free(block);
+    prairie_free(block);
+}
+
+static void freed_inside(void)
+{
+    struct arena *arena = new_arena();
+
+    prairie_free((char *)prairie_mallocx(100000, MALLOCX_ARENA(arena->index)) + 4096);
+}
+
+static void misuse_is_found(void **state)
+{
+    (void)state;
+    expect_abort(freed_twice, "prairie: double free");
+    expect_abort(large_freed_twice, "prairie: double free");
+    expect_abort(freed_inside, "prairie: free of an interior pointer");
+}
+
+UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
+          UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
+          UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
+          UNIT_TEST(destroyed_numbers_are_given_again), UNIT_TEST(numbers_run_out),
+          UNIT_TEST(a_bound_thread_fills_from_its_arena), UNIT_TEST(named_caches_hold_what_belongs),
+          UNIT_TEST(named_caches_without_an_arena), UNIT_TEST(caches_run_out),
+          UNIT_TEST(refusals_leave_arenas_whole), UNIT_TEST(misuse_is_found))
