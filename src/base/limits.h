@@ -28,6 +28,7 @@
 #define DEPOT_BYTES_TINY (4 * KiB)
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
+#define WINDOW_BLOCKS_MAX 3u
 #define SLAB_BYTES_MIN (4 * KiB)
 #define SLAB_BLOCKS_MIN 2u
 #define SLAB_BLOCKS_WANTED ((size_t)2)
@@ -53,6 +54,7 @@
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define DEPOT_MAGAZINES_MAX 128u
+#define WINDOW_BLOCKS_MAX 64u /* of a thread that is sampled (cache/watch.h) */
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */

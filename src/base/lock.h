@@ -26,6 +26,7 @@ enum lock_rank {
     LOCK_MAKING,  /* the making of arenas */
     LOCK_ARENA,   /* one per arena: its slabs and its depot */
     LOCK_RUNS,    /* the keeper of page runs, and the page map */
+    LOCK_SAMPLES, /* the table of samples */
     LOCK_META,    /* the metadata allocator */
     LOCK_RANK_COUNT
 };
@@ -83,6 +84,16 @@ INLINE bool lock_try(struct lock *lock)
     return true;
 }
 
+/* For those who may have interrupted a thread that holds any locks: takes the lock when it is free, whatever
+ * is held, and gives it back. */
+INLINE bool lock_try_anywhere(struct lock *lock)
+{
+    uint32_t expected = LOCK_FREE;
+
+    return __atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
 INLINE void lock_take(struct lock *lock)
 {
     if (unlikely(!lock_try(lock))) lock_take_contended(lock);
@@ -93,6 +104,11 @@ INLINE bool lock_give_unless_contended(struct lock *lock)
 {
     lock_witness_give(lock);
     return likely(__atomic_sub_fetch(&lock->state, 1, __ATOMIC_RELEASE) == LOCK_FREE);
+}
+
+INLINE void lock_give_anywhere(struct lock *lock)
+{
+    if (__atomic_sub_fetch(&lock->state, 1, __ATOMIC_RELEASE) != LOCK_FREE) lock_give_contended(lock);
 }
 
 INLINE void lock_give(struct lock *lock)

@@ -173,14 +173,16 @@ OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
 OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
        "The deepest stack that is kept.")
-OPTION(PROF_PID_NAMESPACE, BOOL, SAMPLER, "prof_pid_namespace", 0, 0, 1, "",
-       "Put the namespace of process numbers into file names.")
-OPTION(PROF_SYS_THREAD_NAME, BOOL, SAMPLER, "prof_sys_thread_name", 0, 0, 1, "",
-       "Use the system's names of threads.")
-OPTION(PROF_RECENT_ALLOC_MAX, SSIZE, SAMPLER, "prof_recent_alloc_max", 0, -1, INT64_MAX, "",
-       "How many recent samples to keep.")
-OPTION(PROF_STATS, BOOL, SAMPLER, "prof_stats", 0, 0, 1, "", "Count samples by size.")
-OPTION(PROF_TIME_RESOLUTION, CHOICE, SAMPLER, "prof_time_resolution", 0, 0, 1, "default\0high\0",
-       "Of the times in records.")
-OPTION(PROF_LOG, IGNORED, SAMPLER, "prof_log", 0, 0, 0, "", "Log every sample.")
-OPTION(PROF_UNBIAS, IGNORED, SAMPLER, "prof_unbias", 0, 0, 0, "", "Samples are always unbiased.")
+OPTION(PROF_PPROF, BOOL, SAMPLER, "prof_pprof", 0, 0, 1, "",
+       "Write files that nobody named in pprof's format, not jeprof's.")
+OPTION(PROF_PID_NAMESPACE, BOOL, KEPT, "prof_pid_namespace", 0, 0, 1, "",
+       "As above: file names have the number of the process.")
+OPTION(PROF_SYS_THREAD_NAME, BOOL, KEPT, "prof_sys_thread_name", 0, 0, 1, "",
+       "As above: threads have the names that they give themselves.")
+OPTION(PROF_RECENT_ALLOC_MAX, SSIZE, KEPT, "prof_recent_alloc_max", 0, -1, INT64_MAX, "",
+       "As above: none are kept.")
+OPTION(PROF_STATS, BOOL, KEPT, "prof_stats", 0, 0, 1, "", "As above: every sample tells its size.")
+OPTION(PROF_TIME_RESOLUTION, CHOICE, KEPT, "prof_time_resolution", 0, 0, 1, "default\0high\0",
+       "As above: samples have no times.")
+OPTION(PROF_LOG, IGNORED, KEPT, "prof_log", 0, 0, 0, "", "As above: there is no log.")
+OPTION(PROF_UNBIAS, IGNORED, KEPT, "prof_unbias", 0, 0, 0, "", "Samples are always unbiased.")

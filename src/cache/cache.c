@@ -7,6 +7,10 @@
 #include "../arenas/tidy.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
+_Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, behind),
+               "all that a slot may point at begin alike");
+_Static_assert(offsetof(union cache_constant, behind[5]) <= PLACES_FOR_FREES * sizeof(void *),
+               "places for frees come after");
 _Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "places count words");
 
 /* Refills and overflows after which a class gets a larger magazine. */
@@ -27,6 +31,7 @@ const union cache_constant cache_empty = { .magazine = { [0 ... CLASS_COUNT + 1]
 
 void cache_init(struct cache *cache)
 {
+    cache->behind = cache;
     cache->nothing = NULL;
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
         cache->magazine[class_index] = (struct magazine){ &cache->nothing, &cache->nothing };
@@ -354,6 +359,39 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     if (unlikely(tidy_after_return())) cache_drain_all(cache);
 }
 
+/* ---- several at a time ---- */
+
+unsigned cache_take_some(struct cache *cache, unsigned class_index, void **slots, unsigned wanted)
+{
+    struct magazine *magazine = &cache->magazine[class_index];
+    unsigned count, taken;
+
+    if (*magazine->top == NULL && !cache_refill(cache, class_index)) return 0;
+    count = count_of(cache, class_index);
+    taken = count < wanted ? count : wanted;
+    magazine->top -= taken;
+    __builtin_memcpy(slots, magazine->top + 1, taken * sizeof *slots);
+    return taken;
+}
+
+void cache_put_some(struct cache *cache, unsigned class_index, void *const *blocks, unsigned count)
+{
+    struct magazine *magazine = &cache->magazine[class_index];
+
+    while (count > 0) {
+        size_t room = (size_t)(magazine->limit - magazine->top);
+        size_t moved = room < count ? room : count;
+
+        __builtin_memcpy(magazine->top + 1, blocks, moved * sizeof *blocks);
+        magazine->top += moved;
+        blocks += moved;
+        count -= (unsigned)moved;
+        if (count == 0) break;
+        cache_overflow(cache, class_index, *blocks++);
+        count--;
+    }
+}
+
 /* ---- the end ---- */
 
 void cache_drain_all(struct cache *cache)
@@ -383,6 +421,7 @@ void cache_bind(struct cache *cache, struct arena *arena)
 
 void cache_check(struct cache *cache)
 {
+    require(cache->behind == cache); /* C3 */
     require(cache->nothing == NULL);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct rack *rack = &cache->rack[class_index];

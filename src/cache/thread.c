@@ -9,6 +9,8 @@ static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
 static struct cache *oldest;   /* under list_lock: the first one of all, while its thread lives */
+static bool metered;           /* under list_lock: every new thread is watched for samples */
+static bool unsampled_at_birth; /* atomic */
 static uint32_t oldest_thread; /* under list_lock: that thread */
 static struct cache *waiting;  /* under list_lock: drained ones, linked by next */
 
@@ -32,6 +34,22 @@ static void list_remove(struct cache *cache)
     tidy_thread_count(--in_use);
 }
 
+static void set_watch(struct cache *cache, struct watch *watch)
+{
+    lock_take(&list_lock);
+    cache->watch = watch;
+    lock_give(&list_lock);
+}
+
+static void leave_cache(struct cache *cache)
+{
+    lock_take(&list_lock);
+    list_remove(cache);
+    cache->next = waiting;
+    waiting = cache;
+    lock_give(&list_lock);
+}
+
 static void unbind(struct cache *cache)
 {
     if (cache->is_bound) (void)__atomic_fetch_sub(&cache->arena->threads, 1, __ATOMIC_RELAXED);
@@ -41,17 +59,17 @@ static void unbind(struct cache *cache)
 /* The blocks go back; the empty cache waits for the next thread. */
 static void give_cache(struct cache *instead)
 {
-    struct cache *cache = thread_cache();
+    struct cache *front = thread_cache(), *cache = front->behind;
 
-    if (cache_is_constant(cache)) return;
+    if (cache == NULL) return;
     thread_cache_set(instead);
+    if (front != cache) {
+        set_watch(cache, NULL);
+        watch_end((struct watch *)front);
+    }
     cache_drain_all(cache);
     unbind(cache);
-    lock_take(&list_lock);
-    list_remove(cache);
-    cache->next = waiting;
-    waiting = cache;
-    lock_give(&list_lock);
+    leave_cache(cache);
     (void)tidy_after_return();
 }
 
@@ -111,28 +129,101 @@ static struct cache *make_cache(void)
     return cache;
 }
 
+/* Once frees have magazines of their own a plain cache will not do. */
+static struct cache *front_for(struct cache *cache)
+{
+    struct watch *watch;
+
+    if (!RELAXED_LOAD(metered)) return cache;
+    watch = watch_begin(cache, true);
+    if (watch == NULL) return NULL;
+    watch->sampling_off = RELAXED_LOAD(unsampled_at_birth);
+    set_watch(cache, watch);
+    return (struct cache *)watch;
+}
+
+void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
+bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth); }
+
 struct cache *thread_attach(void)
 {
-    struct cache *cache = find_oldest();
+    struct cache *cache = find_oldest(), *front;
 
     if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
-    thread_cache_set(cache); /* before the hook, which may allocate */
+    front = front_for(cache);
+    if (front == NULL) {
+        leave_cache(cache);
+        return NULL;
+    }
+    thread_cache_set(front); /* before the hook, which may allocate */
     (void)os_thread_end_hook(thread_end);
-    return cache;
+    return front;
 }
 
 void thread_flush(void)
 {
-    struct cache *cache = thread_cache();
+    struct cache *front = thread_cache();
 
-    if (!cache_is_constant(cache)) cache_drain_all(cache);
+    if (cache_is_watch(front)) watch_flush((struct watch *)front);
+    if (front->behind != NULL) cache_drain_all(front->behind);
+}
+
+struct watch *thread_watch(void)
+{
+    struct cache *front = thread_cache();
+    struct watch *watch;
+
+    if (cache_is_constant(front)) return NULL;
+    if (!cache_is_plain(front)) {
+        watch_make_exact((struct watch *)front);
+        return (struct watch *)front;
+    }
+    watch = watch_begin(front, false);
+    if (watch != NULL) thread_cache_set((struct cache *)watch);
+    return watch;
+}
+
+/* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class map. */
+static void separate_frees(void)
+{
+    class_map_offset = PLACES_FOR_FREES;
+    for (unsigned index = 0; index < plain.region_count; index++) {
+        uint32_t first = plain.region[index].first_page;
+
+        for (uint32_t page = first; page < first + plain.region[index].open_pages; page++)
+            if (page_record(page)->class_at != 0)
+                class_map_set(page_address(page), page_bytes(), page_record(page)->class_at);
+    }
+    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
+        sized_free_goes_to(class_index, place_of_class(class_index) + PLACES_FOR_FREES);
+}
+
+bool threads_meter(void)
+{
+    struct cache *mine = thread_cache();
+    struct watch *watch = cache_is_plain(mine) ? watch_begin(mine, true) : NULL;
+    bool alone;
+
+    if (watch == NULL) return false;
+    lock_take(&list_lock);
+    alone = in_use == 1 && first_cache == mine;
+    if (alone) {
+        watch->sampling_off = unsampled_at_birth;
+        RELAXED_STORE(metered, true);
+        separate_frees();
+        thread_cache_set((struct cache *)watch);
+        mine->watch = watch;
+    }
+    lock_give(&list_lock);
+    if (!alone) watch_end(watch);
+    return alone;
 }
 
 struct arena *thread_arena(void)
 {
-    struct cache *cache = thread_cache();
+    struct cache *cache = thread_cache()->behind;
 
     if (cache->arena == NULL) {
         struct arena *arena = arena_choose(NULL);
@@ -145,8 +236,9 @@ struct arena *thread_arena(void)
 
 void thread_bind(struct arena *arena)
 {
-    struct cache *cache = thread_cache();
+    struct cache *front = thread_cache(), *cache = front->behind;
 
+    if (front != cache) watch_flush((struct watch *)front);
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     unbind(cache);
     cache_bind(cache, arena);
@@ -188,12 +280,12 @@ void threads_each_lock(void (*visit)(struct lock *lock)) { visit(&list_lock); }
  * middle of a push when the memory was copied. */
 void threads_forget_others(void)
 {
-    struct cache *mine = thread_cache();
+    struct cache *mine = thread_cache()->behind;
 
     first_cache = NULL;
     RELAXED_STORE(oldest, NULL);
     in_use = 0;
-    if (!cache_is_constant(mine)) list_add(mine);
+    if (mine != NULL) list_add(mine);
 }
 
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)

@@ -7,18 +7,13 @@
 #ifndef PRAIRIE_CACHE_THREAD_H
 #define PRAIRIE_CACHE_THREAD_H
 
-#include "cache.h"
+#include "watch.h"
 
 /* Called once, before any thread has a cache. */
 void threads_start(void);
 /* Gives the calling thread a cache. NULL: no memory. */
 struct cache *thread_attach(void);
 
-INLINE bool cache_is_constant(const struct cache *cache)
-{
-    return (uintptr_t)cache - (uintptr_t)CACHE_EMPTY
-        <= (uintptr_t)CACHE_OFF - (uintptr_t)CACHE_EMPTY;
-}
 /* Of a thread that holds no blocks: past its end, or told not to. */
 INLINE bool cache_is_gone(const struct cache *cache)
 {
@@ -38,6 +33,15 @@ void stray_put(unsigned class_index, void *block);
 struct arena *thread_arena(void);
 /* From now on it fills from that one alone. */
 void thread_bind(struct arena *arena);
+/* From now on every call of the calling thread is seen. NULL: no memory, or the thread has no cache. */
+struct watch *thread_watch(void);
+
+/* From now on enough of every thread's calls is seen to sample them. Only while the calling thread is the only
+ * one with a cache, for a plain cache knows no magazines for frees. False: it is not, or no memory. */
+bool threads_meter(void);
+/* Whether threads that are made from now on are sampled; they may change their minds. */
+void threads_sampling_init(bool sampled);
+bool threads_sampling_at_birth(void);
 
 /* Gives back what the calling thread's magazines hold. */
 void thread_flush(void);

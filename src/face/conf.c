@@ -10,6 +10,7 @@
 #include "../base/options.h"
 #include "../base/port.h"
 #include "../heap/heap.h"
+#include "../view/profile.h"
 #include "../view/snapshot.h"
 #include "stats_print.h"
 
@@ -67,6 +68,27 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
+static void start_profile(void)
+{
+    struct profile_options options = {
+        .active = option_is_set(OPTION_PROF_ACTIVE),
+        .thread_active_init = option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT),
+        .accum = option_is_set(OPTION_PROF_ACCUM),
+        .gdump = option_is_set(OPTION_PROF_GDUMP),
+        .final = option_is_set(OPTION_PROF_FINAL),
+        .leak = option_is_set(OPTION_PROF_LEAK),
+        .leak_error = option_is_set(OPTION_PROF_LEAK_ERROR),
+        .pprof = option_is_set(OPTION_PROF_PPROF),
+        .lg_sample = (unsigned)option_value(OPTION_LG_PROF_SAMPLE),
+        .depth = (unsigned)option_value(OPTION_PROF_BT_MAX),
+        .lg_interval = (int)option_value(OPTION_LG_PROF_INTERVAL),
+        .prefix = option_text(OPTION_PROF_PREFIX),
+    };
+
+    if (!profile_start(&options))
+        write_text("prairie: prof:true, but threads or blocks are not as sampling needs them\n");
+}
+
 void conf_read(void)
 {
     bool any = false;
@@ -83,6 +105,7 @@ void conf_read(void)
     if (!any) return;
     parse_all();
     heap_obey_options();
+    if (option_is_set(OPTION_PROF)) start_profile();
     if (option_is_set(OPTION_STATS_PRINT)) {
         os_keep_error_output();
         os_at_exit(print_at_exit);

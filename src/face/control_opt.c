@@ -37,14 +37,13 @@ static const struct control_row opt_rows[] = {
       OPT_CONF_FIRST + CONF_GLOBAL_2 },
 };
 
-/* Texts that came from nowhere, keys without a value, and what is not built in. */
+/* Texts that came from nowhere, and keys without a value. */
 static bool opt_exists(const struct control_row *row, const size_t *unused)
 {
     (void)unused;
     if (row->leaf >= OPT_CONF_FIRST)
         return conf_text((enum conf_source)(row->leaf - OPT_CONF_FIRST)) != NULL;
-    return option_rows[row->leaf].kind != OPTION_KIND_IGNORED
-        && option_rows[row->leaf].mode != OPTION_MODE_SAMPLER;
+    return option_rows[row->leaf].kind != OPTION_KIND_IGNORED;
 }
 
 static int serve_opt(struct control_call *call)

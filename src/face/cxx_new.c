@@ -69,10 +69,24 @@ COLD static void *new_again_nothrow(struct request request, const struct nothrow
     return new_again(request); /* a static program: its handler must not throw */
 }
 
+/* The doors for callers with a frame of their own: their caller is the one who asked. */
+static void *malloc_from(const void *frame, size_t size)
+{
+    if (likely(cache_is_plain(thread_cache()))) return prairie_malloc(size);
+    return take_unusual_for(frame, size, 1, false);
+}
+
+static void *aligned_from(const void *frame, size_t align, size_t size)
+{
+    if (likely(cache_is_plain(thread_cache())) || !is_power_of_two(align))
+        return prairie_aligned_alloc(align, size);
+    return take_unusual_for(frame, size, align, false);
+}
+
 /* The usual way did not answer: malloc's other ways, then the standard's. */
 NOINLINE static void *new_missed(size_t size)
 {
-    void *block = prairie_malloc(size);
+    void *block = malloc_from(FRAME_HERE(), size);
 
     return likely(block != NULL) ? block : new_again((struct request){ size, 0 });
 }
@@ -90,14 +104,14 @@ PUBLIC void *_Znwm(size_t size)
 
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
-    void *block = prairie_malloc(size);
+    void *block = malloc_from(FRAME_HERE(), size);
 
     return likely(block != NULL) ? block : new_again_nothrow((struct request){ size, 0 }, nothrow);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 {
-    void *block = prairie_aligned_alloc(align, size);
+    void *block = aligned_from(FRAME_HERE(), align, size);
 
     return likely(block != NULL) ? block : new_again((struct request){ size, align });
 }
@@ -105,7 +119,7 @@ PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    void *block = prairie_aligned_alloc(align, size);
+    void *block = aligned_from(FRAME_HERE(), align, size);
 
     return likely(block != NULL) ? block
                                  : new_again_nothrow((struct request){ size, align }, nothrow);

@@ -10,19 +10,32 @@ static void *take_aligned(size_t align, size_t size)
 {
     unsigned class_index = class_of_aligned(size, align);
 
-    return class_index != 0 ? class_take(class_index) : large_take(size, align, false);
+    return class_index != 0 ? class_take(class_index) : large_lease(size, align, false);
+}
+
+/* The magazine was empty, as that of class 0 is. */
+static NOINLINE void *aligned_refill(size_t align, size_t size)
+{
+    void *block;
+
+    if (unlikely(!cache_is_plain(thread_cache()))) return take_unusual(size, align, false);
+    block = take_aligned(align, size);
+    return likely(block != NULL) ? block : refuse_memory();
 }
 
 PUBLIC void *prairie_aligned_alloc(size_t align, size_t size)
 {
+    unsigned class_index;
     void *block;
 
     if (unlikely(!is_power_of_two(align))) {
         errno = EINVAL;
         return NULL;
     }
-    block = take_aligned(align, size);
-    return likely(block != NULL) ? block : refuse_memory();
+    class_index = class_of_aligned(size, align);
+    block = magazine_take(&thread_cache()->magazine[class_index]);
+    if (unlikely(block == NULL)) return aligned_refill(align, size);
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 PUBLIC void *prairie_memalign(size_t align, size_t size)
@@ -43,7 +56,9 @@ PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
     void *taken;
 
     if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
-    taken = take_aligned(align, size);
+    taken = likely(cache_is_plain(thread_cache()))
+              ? take_aligned(align, size)
+              : take_unusual_for(FRAME_HERE(), size, align, false);
     errno = saved_errno;
     if (unlikely(taken == NULL)) {
         (void)refuse_memory(); /* may abort */

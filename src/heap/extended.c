@@ -31,6 +31,19 @@ static void *take_flagged(size_t size, unsigned flags)
     return zero && block != NULL ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
+/* Here the frame counts, for the stack of a sample. */
+static NOINLINE void *mallocx_unusual(size_t size, unsigned flags)
+{
+    void *block;
+
+    if ((flags & (FLAG_ARENA | FLAG_CACHE)) == 0)
+        block = take_unusual_for(FRAME_HERE(), size, flags_align(flags), (flags & FLAG_ZERO) != 0);
+    else block = take_flagged(size, flags);
+    if (unlikely(block == NULL)) return refuse_memory();
+    FRAME_LASTS();
+    return block;
+}
+
 static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
 {
     void *block = NULL;
@@ -40,6 +53,7 @@ static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
         if (likely(bytes <= TABLE_BYTES_MAX)) block = malloc_hit(thread_cache(), bytes);
         if (likely(block != NULL)) return block;
     }
+    if (unlikely(!cache_is_plain(thread_cache()))) return mallocx_unusual(size, flags);
     block = take_flagged(size, flags);
     return likely(block != NULL) ? block : refuse_memory();
 }
@@ -99,7 +113,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
     if (likely((flags & ~FLAG_ALIGN) == 0) && !CHECKED) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
         if (likely(bytes <= TABLE_BYTES_MAX)
-            && likely(cache_put(thread_cache(), place_of_size[bytes], block)))
+            && likely(cache_put(thread_cache(), place_of_sized_free[bytes], block)))
             return;
     }
     prairie_dallocx(block, (int)flags);
@@ -116,7 +130,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_size[size], block))) free_overflow(cache, block);
+    if (unlikely(!cache_put(cache, place_of_sized_free[size], block))) free_overflow(cache, block);
 }
 
 /* ---- resizing ---- */

@@ -27,7 +27,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_size[size], block))) free_overflow(cache, block);
+    if (unlikely(!cache_put(cache, place_of_sized_free[size], block))) free_overflow(cache, block);
 }
 
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
@@ -39,13 +39,10 @@ PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 
 static void put_small(struct cache *cache, unsigned class_index, void *block)
 {
-    if (cache_is_constant(cache)) {
-        cache = heap_attach();
-        if (cache == NULL || cache_is_gone(cache)) {
-            fill_given(block, class_bytes[class_index]);
-            stray_put(class_index, block);
-            return;
-        }
+    if (unlikely(cache == NULL)) {
+        fill_given(block, class_bytes[class_index]);
+        stray_put(class_index, block);
+        return;
     }
     if (unlikely(class_index > cached_class_max)) {
         stray_put(class_index, block);
@@ -56,25 +53,18 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         cache_overflow(cache, class_index, block);
 }
 
-/* No large block of an automatic arena. Where address space is too narrow for the class map, small blocks come
- * here too. */
+/* No plain large block of an automatic arena. Where address space is too narrow for the class map, small blocks
+ * come here too. */
 static NOINLINE void free_other(struct cache *cache, void *block)
 {
-    uint32_t page = open_page_at(block);
-    enum pointer_kind kind;
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(block, &page);
 
-    if (likely(page != 0)) {
-        if (unlikely(explicit_arena_of(page_record(page)) != NULL)) {
-            free_explicit(page, block);
-            return;
-        }
-        if (page_record(page)->class_at != 0) {
-            put_small(cache, class_of_place(page_record(page)->class_at), block);
-            return;
-        }
-    }
-    kind = pointer_kind(block, &page);
-    misuse_abort("free", kind, block);
+    if (page != 0 && explicit_arena_of(page_record(page)) != NULL) free_explicit(page, block);
+    else if (kind == POINTER_SAMPLED) sampled_put(page);
+    else if (kind == POINTER_SMALL)
+        put_small(cache, class_of_place(page_record(page)->class_at), block);
+    else misuse_abort("free", kind, block);
 }
 
 /* Neither NULL nor a block of a class in the class map: a large block. */
@@ -90,7 +80,13 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
 
 void free_overflow(struct cache *cache, void *block)
 {
-    unsigned class_index = class_of_place(class_map_at(block));
+    if (unlikely(!cache_is_plain(cache))) free_unusual(cache, block);
+    else free_plainly(cache, block);
+}
+
+void free_plainly(struct cache *cache, void *block)
+{
+    unsigned class_index = class_at(block);
 
     if (likely(class_index != 0)) put_small(cache, class_index, block);
     else if (block != NULL) free_by_page(cache, block);

@@ -9,6 +9,7 @@
 
 #include "../arenas/explicit.h"
 #include "../cache/thread.h"
+#include "../guard/unwind.h"
 
 #include "../../include/prairie/prairie.h"
 
@@ -17,11 +18,18 @@ extern PRIVATE struct lock control_lock;
 
 /* Prepares the process for its first allocation. False: no memory; the next call tries again. */
 bool heap_start(void);
-/* This thread's cache, or the constant one of a thread past its end. NULL: no memory. */
+/* What this thread's slot points at, once it is more than the constant of a thread before its first call.
+ * NULL: no memory. */
 struct cache *heap_attach(void);
 
 /* In the checking flavours: a block goes to the program. NULL: none does. Returns its argument. */
 void *misuse_note_take(void *block);
+
+/* The class of an address in the class map, whichever magazine frees go to; 0: none. */
+INLINE unsigned class_at(const void *address)
+{
+    return class_of_place(class_map_at(address) % PLACES_FOR_FREES);
+}
 
 /* The whole of the usual way, for sizes up to TABLE_BYTES_MAX. NULL: the magazine is empty. */
 INLINE void *malloc_hit(struct cache *cache, size_t size)
@@ -32,6 +40,35 @@ INLINE void *malloc_hit(struct cache *cache, size_t size)
 }
 
 NOINLINE void *malloc_beyond_table(size_t size);
+/* The ways of a thread whose slot points at no plain cache: its first call, one past its end, or one that is
+ * watched. What comes back is as class_take, large_take and prairie_free have it. */
+void *class_take_unusual(struct cache *front, unsigned class_index);
+void *large_take_unusual(size_t size, size_t align, bool zero);
+void free_unusual(struct cache *front, void *block);
+/* For doors that go past the cache: what was taken or given is counted if the thread is watched. */
+void *counted(void *block, size_t bytes);
+void count_given(size_t bytes);
+/* A large block changed its size. */
+void resize_unusual(void *block, size_t old_bytes, const void *frame);
+/* The whole of a door; sets ENOMEM. Jumped to, not called, so that the caller of the door is the first in its
+ * stack; or given the door's own frame. `align` is 1 or a power of two. */
+NOINLINE void *take_unusual(size_t size, size_t align, bool zero);
+NOINLINE void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero);
+
+/* Sampled blocks, of any size, in pages of their own. */
+void *sampled_take(struct watch *watch, size_t bytes, const void *frame);
+void sampled_put(uint32_t page);
+size_t sampled_bytes(uint32_t page);
+/* Makes a large block a sampled one, if there is memory for that; and back. */
+void sampled_begin(struct watch *watch, void *block, const void *frame);
+void sampled_end(uint32_t page);
+/* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory, or not alone (threads_meter). */
+bool sampling_start(unsigned depth);
+extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */
+/* Somebody wants to look now and then: view/profile.c. */
+extern PRIVATE bool sampling_polls; /* atomic */
+void profile_poll(void);
+
 COLD void *malloc_refill(struct cache *cache, size_t size);
 /* Threads hold blocks of classes up to this one; written before main. */
 extern PRIVATE unsigned cached_class_max;
@@ -47,9 +84,13 @@ NOINLINE void free_overflow(struct cache *cache, void *block);
 /* The same past all caches: straight from a slab, and straight back. */
 void *single_take(unsigned class_index);
 void single_free(void *block);
+/* The same; `cache` is plain, or NULL past the thread's end. */
+void free_plainly(struct cache *cache, void *block);
 
 /* Large blocks: whole pages. `zero`: all bytes must read as zero. NULL: no memory. */
 void *large_take(size_t size, size_t align, bool zero);
+/* The same, not counted for anybody. */
+void *large_lease(size_t size, size_t align, bool zero);
 void large_put(uint32_t page);
 /* Resizes in place or by moving. NULL: no memory, the block is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);
@@ -75,6 +116,7 @@ enum pointer_kind {
     POINTER_FOREIGN,
     POINTER_SMALL,
     POINTER_LARGE,
+    POINTER_SAMPLED,
     POINTER_INTERIOR,
     POINTER_FREED
 };

@@ -29,27 +29,13 @@ INLINE void make_zero(char *block, size_t bytes)
     __builtin_memset(block, 0, bytes);
 }
 
-static void *take_run(size_t size, size_t align, bool zero);
-
-/* The thread's first call, or it holds no blocks: then blocks may have to be filled. */
-static NOINLINE void *take_attaching(size_t size, size_t align, bool zero)
-{
-    struct cache *cache = heap_attach();
-    void *block;
-
-    if (cache == NULL) return NULL;
-    block = take_run(size, align, zero || fill_clears());
-    if (block == NULL || zero || !cache_is_gone(cache)) return block;
-    return fill_taken(block, round_up(size, page_bytes()));
-}
-
 void *large_take(size_t size, size_t align, bool zero)
 {
-    if (unlikely(cache_is_constant(thread_cache()))) return take_attaching(size, align, zero);
-    return take_run(size, align, zero);
+    if (unlikely(!cache_is_plain(thread_cache()))) return large_take_unusual(size, align, zero);
+    return large_lease(size, align, zero);
 }
 
-static void *take_run(size_t size, size_t align, bool zero)
+NOINLINE void *large_lease(size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages;
     struct run run;
@@ -119,7 +105,7 @@ static void move_contents(void *to, void *from, size_t bytes)
 /* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    void *moved = large_take(size, 1, false);
+    void *moved = large_lease(size, 1, false);
 
     if (moved == NULL) return NULL;
     if (unlikely(page_record(page)->state == PAGE_OWNED)) {

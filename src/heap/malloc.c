@@ -32,12 +32,7 @@ PUBLIC void *prairie_malloc(size_t size)
 /* The magazine was empty: get the thread a cache, or the cache some blocks. */
 static void *class_refill(struct cache *cache, unsigned class_index)
 {
-    if (cache_is_constant(cache)) {
-        cache = heap_attach();
-        if (cache == NULL) return NULL;
-        if (cache_is_gone(cache))
-            return fill_taken(stray_take(class_index), class_bytes[class_index]);
-    }
+    if (unlikely(!cache_is_plain(cache))) return class_take_unusual(cache, class_index);
     if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
     if (AUDITED) heap_audit();
     if (!cache_refill(cache, class_index)) return NULL;
@@ -55,33 +50,66 @@ void *class_take(unsigned class_index)
 
 void *malloc_refill(struct cache *cache, size_t size)
 {
-    void *block = class_refill(cache, class_of_size(size));
+    void *block;
+
+    if (unlikely(!cache_is_plain(cache))) return take_unusual(size, 1, false);
+    block = class_refill(cache, class_of_size(size));
 
     if (unlikely(block == NULL)) return refuse_memory();
     return CHECKED ? misuse_note_take(block) : block;
 }
 
+static NOINLINE void *malloc_large(size_t size)
+{
+    void *block;
+
+    if (unlikely(!cache_is_plain(thread_cache()))) return take_unusual(size, 1, false);
+    block = large_lease(size, 1, false);
+    return likely(block != NULL) ? block : refuse_memory();
+}
+
 void *malloc_beyond_table(size_t size)
 {
-    void *block =
-        size <= SMALL_BYTES_MAX ? class_take(class_beyond_table(size)) : large_take(size, 1, false);
+    struct cache *cache = thread_cache();
+    void *block;
 
+    if (size > SMALL_BYTES_MAX) return malloc_large(size);
+    block = magazine_take(&cache->magazine[class_beyond_table(size)]);
+    if (unlikely(block == NULL)) return malloc_refill(cache, size);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+static NOINLINE void *calloc_large(size_t bytes)
+{
+    void *block;
+
+    if (unlikely(!cache_is_plain(thread_cache()))) return take_unusual(bytes, 1, true);
+    block = large_lease(bytes, 1, true);
     return likely(block != NULL) ? block : refuse_memory();
+}
+
+COLD static void *calloc_refill(struct cache *cache, size_t bytes)
+{
+    void *block;
+
+    if (unlikely(!cache_is_plain(cache))) return take_unusual(bytes, 1, true);
+    block = malloc_refill(cache, bytes);
+    if (unlikely(block == NULL)) return NULL;
+    return __builtin_memset(block, 0, class_bytes[class_of_size(bytes)]);
 }
 
 PUBLIC void *prairie_calloc(size_t count, size_t size)
 {
+    struct cache *cache = thread_cache();
+    unsigned class_index;
     size_t bytes;
     void *block;
 
     if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return refuse_memory();
-    if (likely(bytes <= SMALL_BYTES_MAX)) {
-        unsigned class_index = class_of_size(bytes);
-        block = class_take(class_index);
-        if (likely(block != NULL)) return __builtin_memset(block, 0, class_bytes[class_index]);
-    } else {
-        block = large_take(bytes, 1, true);
-        if (likely(block != NULL)) return block;
-    }
-    return refuse_memory();
+    if (unlikely(bytes > SMALL_BYTES_MAX)) return calloc_large(bytes);
+    class_index = class_of_size(bytes);
+    block = magazine_take(&cache->magazine[class_index]);
+    if (unlikely(block == NULL)) return calloc_refill(cache, bytes);
+    if (CHECKED) (void)misuse_note_take(block);
+    return __builtin_memset(block, 0, class_bytes[class_index]);
 }

@@ -15,7 +15,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return record->state == PAGE_LARGE || record->state == PAGE_OWNED;
+    return is_large_state(record->state);
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
@@ -26,6 +26,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (*page == 0) return POINTER_FOREIGN;
     record = page_record(*page);
     if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
+    if (record->state == PAGE_SAMPLED && page_address(*page) == pointer) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
     if (record->state == PAGE_OWNED && page_address(*page) == pointer) return POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
@@ -95,7 +96,7 @@ void misuse_check(const char *verb, const void *pointer)
 
     if (pointer == NULL) return;
     kind = pointer_kind(pointer, &page);
-    if (kind == POINTER_LARGE) return;
+    if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return;
     if (kind != POINTER_SMALL) misuse_abort(verb, kind, pointer);
     held = held_bit(verb, pointer, page);
     if (!(__atomic_load_n(held.word, __ATOMIC_RELAXED) & held.bit))

@@ -85,7 +85,8 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags)
     if (heap_attach() == NULL || !find_arena(flags, &arena)) return NULL;
     if (class_index == 0) {
         if (arena == NULL || !arena->is_explicit) return large_take(size, flags_align(flags), zero);
-        return take_owned(arena, size, flags_align(flags), zero);
+        block = take_owned(arena, size, flags_align(flags), zero);
+        return block != NULL ? counted(block, large_bytes(page_at(block))) : NULL;
     }
     block = take_small(arena, class_index, flags);
     if (unlikely(block == NULL)) {
@@ -93,6 +94,8 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags)
         block = take_small(arena, class_index, flags);
         if (block == NULL) return NULL;
     }
+    if (arena != NULL || flags_cache(flags) != CACHE_NONE)
+        (void)counted(block, class_bytes[class_index]);
     if (CHECKED && (arena != NULL || flags_cache(flags) != CACHE_NONE))
         (void)misuse_note_take(block);
     return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
@@ -139,6 +142,7 @@ void placed_free(void *block, unsigned flags)
     if (CHECKED) misuse_note_free(block);
     if (AUDITED) heap_audit();
     class_index = class_of_place(page_record(page)->class_at);
+    count_given(class_bytes[class_index]);
     if (!named_put(cache, class_index, block)) home_put(page, block);
 }
 

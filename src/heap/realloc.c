@@ -10,9 +10,11 @@
 /* The words of zero_realloc. */
 enum { ZERO_REALLOC_ALLOC, ZERO_REALLOC_FREE, ZERO_REALLOC_ABORT };
 
-static void *move_block(void *block, size_t old_bytes, size_t size)
+static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
 {
-    void *moved = prairie_malloc(size);
+    void *moved = likely(cache_is_plain(thread_cache()))
+                    ? prairie_malloc(size)
+                    : take_unusual_for(FRAME_HERE(), size, 1, false);
 
     if (unlikely(moved == NULL)) return NULL;
     __builtin_memcpy(moved, block, min_size(old_bytes, size));
@@ -42,7 +44,20 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_block(block, old_bytes, size);
 }
 
-static void *resize_other(void *block, size_t size)
+/* As large_resize, for a thread that is watched or a block that was sampled. */
+static NOINLINE void *resize_watched(void *block, uint32_t page, size_t size)
+{
+    size_t old_bytes = large_bytes(page);
+    void *resized;
+
+    if (page_record(page)->state == PAGE_SAMPLED) sampled_end(page);
+    resized = large_resize(block, page, size);
+    if (unlikely(resized == NULL)) return refuse_memory();
+    resize_unusual(resized, old_bytes, FRAME_HERE());
+    return resized;
+}
+
+static NOINLINE void *resize_other(void *block, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
@@ -50,8 +65,13 @@ static void *resize_other(void *block, size_t size)
 
     if (kind == POINTER_SMALL)
         return resize_small(block, class_of_place(page_record(page)->class_at), size);
-    if (unlikely(kind != POINTER_LARGE)) misuse_abort("realloc", kind, block);
+    if (kind == POINTER_SAMPLED && sampled_bytes(page) <= SMALL_BYTES_MAX)
+        return resize_small(block, class_of_size(sampled_bytes(page)), size);
+    if (unlikely(kind != POINTER_LARGE && kind != POINTER_SAMPLED))
+        misuse_abort("realloc", kind, block);
     if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
+    if (unlikely(kind == POINTER_SAMPLED || !cache_is_plain(thread_cache())))
+        return resize_watched(block, page, size);
     resized = large_resize(block, page, size);
     return likely(resized != NULL) ? resized : refuse_memory();
 }
@@ -77,7 +97,7 @@ PUBLIC void *prairie_realloc(void *block, size_t size)
     if (CHECKED) misuse_check("realloc", block);
     if (unlikely(block == NULL)) return prairie_malloc(size);
     if (unlikely(size == 0)) return resize_to_zero(block);
-    class_index = class_of_place(class_map_at(block));
+    class_index = class_at(block);
     if (likely(class_index != 0)) return resize_small(block, class_index, size);
     return resize_other(block, size);
 }
@@ -92,15 +112,16 @@ PUBLIC void *prairie_reallocarray(void *block, size_t count, size_t size)
 
 PUBLIC size_t prairie_usable_size(const void *block)
 {
-    unsigned class_index = class_of_place(class_map_at(block));
+    size_t bytes = bytes_of_half_place[class_map_at(block) / 2];
     enum pointer_kind kind;
     uint32_t page;
 
     if (CHECKED) misuse_check("malloc_usable_size", block);
-    if (likely(class_index != 0)) return class_bytes[class_index];
+    if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
     if (kind == POINTER_SMALL) return class_bytes[class_of_place(page_record(page)->class_at)];
+    if (kind == POINTER_SAMPLED) return sampled_bytes(page);
     if (unlikely(kind != POINTER_LARGE)) misuse_abort("malloc_usable_size", kind, block);
     return large_bytes(page);
 }

@@ -34,11 +34,13 @@ void *single_take(unsigned class_index)
 
     if (cache == NULL) return NULL;
     if (AUDITED) heap_audit();
+    if (cache->behind != NULL) cache = cache->behind;
     block = cache_is_gone(cache) ? stray_take(class_index) : take_once(cache, class_index);
     if (unlikely(block == NULL) && !cache_is_gone(cache)) {
         tidy_before_refusal();
         block = take_once(cache, class_index);
     }
+    (void)counted(block, class_bytes[class_index]);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -53,6 +55,7 @@ void single_free(void *block)
         return;
     }
     if (AUDITED) heap_audit();
+    count_given(class_bytes[class_of_place(page_record(page)->class_at)]);
     stray_put(class_of_place(page_record(page)->class_at), block);
     if (unlikely(tidy_after_return())) thread_flush();
 }

@@ -8,6 +8,8 @@
 #include "../cache/named.h"
 #include "../guard/fill.h"
 #include "../pages/huge.h"
+#include "../guard/sample.h"
+#include "../view/profile.h"
 #include "../pages/purge.h"
 
 #include <errno.h>
@@ -35,6 +37,7 @@ static void each_lock(void (*visit)(struct lock *lock))
     tidy_each_lock(visit);
     arenas_each_lock(visit);
     visit(&keeper.lock);
+    samples_each_lock(visit);
     visit(&meta.lock);
 }
 
@@ -59,6 +62,7 @@ static void after_fork_in_child(void)
     threads_forget_others();
     named_forget_busy();
     tidy_forget_thread();
+    profile_forget_dump();
     runs_put_back_in_flight();
     each_lock(lock_remake);
 }
@@ -125,7 +129,7 @@ struct cache *heap_attach(void)
     struct cache *cache = thread_cache();
     int saved_errno = errno;
 
-    if (!cache_is_constant(cache) || cache_is_gone(cache)) return cache;
+    if (likely(!cache_is_constant(cache)) || cache_is_gone(cache)) return cache;
     if (!heap_start()) return NULL;
     if (likely(threads_may_hold_blocks())) cache = thread_attach();
     else thread_cache_set(cache = CACHE_OFF);
@@ -137,8 +141,8 @@ struct cache *heap_attach(void)
 void heap_check_all(void)
 {
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
-    if (!cache_is_constant(thread_cache()))
-        cache_check(thread_cache()); /* others are their owners' */
+    if (thread_cache()->behind != NULL)
+        cache_check(thread_cache()->behind); /* others are their owners' */
     each_lock(take_lock);
     arenas_check();
     run_check_all();

@@ -172,6 +172,58 @@ bool os_move(struct os_range from, struct os_range to)
     return done;
 }
 
+size_t os_copy_checked(void *to, const void *from, size_t bytes)
+{
+    (void)to;
+    (void)from;
+    (void)bytes;
+    return 0;
+}
+
+size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
+{
+    (void)code;
+    (void)most;
+    (void)paths;
+    (void)paths_bytes;
+    return 0;
+}
+
+uint32_t os_process_id(void) { return 1; }
+uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }
+
+/* There are no files. */
+int os_file_create(const char *path)
+{
+    (void)path;
+    return -1;
+}
+
+int os_file_open(const char *path)
+{
+    (void)path;
+    return -1;
+}
+
+bool os_file_write(int file, const void *bytes, size_t count)
+{
+    (void)file;
+    (void)bytes;
+    (void)count;
+    return false;
+}
+
+size_t os_file_read(int file, void *bytes, size_t wanted)
+{
+    (void)file;
+    (void)bytes;
+    (void)wanted;
+    return 0;
+}
+
+void os_file_close(int file) { (void)file; }
+void os_exit(int code) { (void)code; }
+
 static void wish(enum fake_call kind, struct os_range range)
 {
     enter();

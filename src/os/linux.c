@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,6 +147,27 @@ bool os_move(struct os_range from, struct os_range to)
     return true;
 }
 
+/* The kernel copies, or says that it cannot. Where asking it so is forbidden, it is asked to read a signal mask
+ * there, page by page: without success, because the operation does not exist, but it reads first. */
+size_t os_copy_checked(void *to, const void *from, size_t bytes)
+{
+    struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)from, bytes };
+    long got = kernel(SYS_process_vm_readv, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&here, 1,
+                      (long)&there, 1, 0);
+    uintptr_t at = (uintptr_t)from, end = at + bytes;
+
+    if (!failed(got)) return (size_t)got;
+    if (got == -EFAULT) return 0;
+    while (at < end) {
+        uintptr_t next = round_down(at, os_page_bytes()) + os_page_bytes();
+
+        if (kernel(SYS_rt_sigprocmask, -1, (long)(next - 8), 0, 8, 0, 0) == -EFAULT) break;
+        at = next < end ? next : end;
+    }
+    __builtin_memcpy(to, from, at - (uintptr_t)from);
+    return at - (uintptr_t)from;
+}
+
 void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }
 void os_refuse_huge_pages(struct os_range range) { (void)advise(range, MADV_NOHUGEPAGE); }
 
@@ -157,6 +179,57 @@ size_t os_address_space_limit(void)
 
     if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0))) return SIZE_MAX;
     return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+}
+
+uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+
+uint64_t os_wall_ns(void)
+{
+    struct timespec now = { 0, 0 };
+
+    (void)kernel(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int open_file(const char *path, int flags)
+{
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644, 0, 0);
+
+    return failed(file) ? -1 : (int)file;
+}
+
+int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
+int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
+void os_file_close(int file) { (void)kernel(SYS_close, file, 0, 0, 0, 0, 0); }
+
+bool os_file_write(int file, const void *bytes, size_t count)
+{
+    const char *at = bytes;
+
+    while (count > 0) {
+        long written = kernel(SYS_write, file, (long)at, (long)count, 0, 0, 0);
+
+        if (written == -EINTR) continue;
+        if (failed(written) || written == 0) return false;
+        at += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+size_t os_file_read(int file, void *bytes, size_t wanted)
+{
+    size_t count = 0;
+
+    while (count < wanted) {
+        long got =
+            kernel(SYS_read, file, (long)((char *)bytes + count), (long)(wanted - count), 0, 0, 0);
+
+        if (got == -EINTR) continue;
+        if (failed(got) || got == 0) break;
+        count += (size_t)got;
+    }
+    return count;
 }
 
 static size_t read_small_file(const char *path, char *text, size_t capacity_bytes)
@@ -341,3 +414,4 @@ void (*os_next_symbol(const char *name))(void)
 }
 
 void os_at_exit(void (*last)(void)) { (void)atexit(last); }
+void os_exit(int code) { _exit(code); }

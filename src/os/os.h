@@ -35,6 +35,8 @@ bool os_purge(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
  * False: not possible, nothing happened. */
 bool os_move(struct os_range from, struct os_range to);
+/* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the start. */
+size_t os_copy_checked(void *to, const void *from, size_t bytes);
 /* Wishes, which the kernel may ignore. */
 void os_want_huge_pages(struct os_range range);
 void os_refuse_huge_pages(struct os_range range);
@@ -52,6 +54,27 @@ const char *os_setting(const char *name);
 
 /* The text that a symbolic link leads to, cut at the room there is. False: there is no such link. */
 bool os_link_text(const char *path, char *text, size_t room_bytes);
+uint32_t os_process_id(void);
+uint64_t os_wall_ns(void); /* since 1970 */
+
+/* Files, as the profiler writes and reads them. -1: it cannot be opened. */
+int os_file_create(const char *path);
+int os_file_open(const char *path);
+bool os_file_write(int file, const void *bytes, size_t count);
+/* Fewer than wanted: the file is at its end, or cannot be read further. */
+size_t os_file_read(int file, void *bytes, size_t wanted);
+void os_file_close(int file);
+
+/* A piece of code in the address space. */
+enum { OS_BUILD_ID_MAX = 32 };
+struct os_code {
+    uintptr_t start, limit, offset;
+    const char *path; /* in the caller's room for paths */
+    uint8_t build_id[OS_BUILD_ID_MAX];
+    uint32_t build_id_bytes;
+};
+/* All of them, in order of address, at most `most`. Returns how many. */
+size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes);
 
 /* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
 void os_huge_page_mode(char *text, size_t room_bytes);
@@ -71,5 +94,7 @@ void (*os_next_symbol(const char *name))(void);
 /* Messages go to what is the standard error now, even after the program closes it. */
 void os_keep_error_output(void);
 void os_at_exit(void (*last)(void));
+/* Ends the process here and now. */
+void os_exit(int code);
 
 #endif

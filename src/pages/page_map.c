@@ -12,6 +12,7 @@ static const uint8_t not_a_slab[1];
 
 struct class_map class_map = { not_a_slab, 0 };
 struct page *page_map;
+uint8_t class_map_offset;
 
 static struct os_range map_reserved;   /* constant after start */
 static uintptr_t open_first, open_end; /* under the run lock: the written part, as map offsets */
@@ -60,6 +61,7 @@ void class_map_set(const char *base, size_t bytes, uint8_t class_at)
     uint8_t *map = (uint8_t *)map_reserved.base;
 
     if (class_map.mask == 0) return;
+    if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
     __builtin_memset(map + ((uintptr_t)base >> CLASS_MAP_SHIFT), class_at,
                      bytes >> CLASS_MAP_SHIFT);
 }

@@ -15,7 +15,8 @@
  *
  * R1  the first and last page of a run carry its length and state; every page between says INSIDE
  * R2  no two neighbours are free in the same state
- * R3  slab and class_at are set in every page of a slab, and zero in all other pages
+ * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab in the
+ *     first page of a sampled block
  * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the run
  * belongs to the arena).
  * SPDX-License-Identifier: MIT
@@ -32,9 +33,12 @@ enum page_state {
     PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
     PAGE_LARGE, /* the first page of a large block */
     PAGE_OWNED, /* the same of an explicit arena */
+    PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_DIRTY, /* free, with stale contents */
     PAGE_CLEAN, /* free, reads as zero */
 };
+
+INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
 
 struct page {
     uint32_t run_pages; /* R1 */
@@ -56,6 +60,9 @@ struct class_map {
 
 extern PRIVATE struct class_map class_map;
 extern PRIVATE struct page *page_map; /* constant after start */
+/* What is added to each place in the class map: 0, unless frees have magazines of their own (cache/watch.h).
+ * Constant once a second thread has a cache. */
+extern PRIVATE uint8_t class_map_offset;
 
 INLINE uint8_t class_map_at(const void *address)
 {

@@ -314,3 +314,22 @@ void run_trim(uint32_t page, size_t pages)
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
     lock_give(&keeper.lock);
 }
+
+static void mark_large(uint32_t page, enum page_state before, enum page_state after, uint32_t number)
+{
+    struct page *record = page_record(page);
+
+    lock_take(&keeper.lock);
+    check(record->state == before);
+    (void)before;
+    record->state = (uint8_t)after;
+    record->slab = number;
+    lock_give(&keeper.lock);
+}
+
+void run_mark_sampled(uint32_t page, uint32_t number)
+{
+    mark_large(page, PAGE_LARGE, PAGE_SAMPLED, number);
+}
+
+void run_unmark_sampled(uint32_t page) { mark_large(page, PAGE_SAMPLED, PAGE_LARGE, 0); }

@@ -81,6 +81,10 @@ bool run_extend(uint32_t page, size_t pages);
 /* Gives back the tail of a large run beyond `pages`. */
 void run_trim(uint32_t page, size_t pages);
 
+/* Makes a large run a sampled one, with the number of its record, and back. */
+void run_mark_sampled(uint32_t page, uint32_t number);
+void run_unmark_sampled(uint32_t page);
+
 /* Under the lock: takes the dirty run that is best given to the kernel out of its bin, in state
  * PAGE_USED, at least min_pages long; 0 when there is none, or too many are on their way. */
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages);

@@ -11,10 +11,13 @@ struct totals {
  * run share the place of its first page's slab. */
 static void check_pages(const struct page *record)
 {
-    uint32_t slab = is_free_state(record->state) || record->state == PAGE_OWNED ? 0 : record->slab;
+    bool is_slab = !is_free_state(record->state) && record->state != PAGE_OWNED
+                && record->state != PAGE_SAMPLED;
+    uint32_t slab = is_slab ? record->slab : 0;
 
     require(record->class_at == 0 || record->state == PAGE_USED); /* R3 */
     require((record->class_at != 0) == (slab != 0));              /* R3 */
+    require(record->state != PAGE_SAMPLED || record->slab != 0);  /* R3 */
     for (size_t i = 1; i < record->run_pages; i++) {
         require(record[i].state == PAGE_INSIDE || i + 1 == record->run_pages); /* R1 */
         require(record[i].class_at == record->class_at);                       /* R3 */
@@ -27,9 +30,8 @@ static void check_run(const struct page *record, struct totals *totals)
     const struct page *last = record + record->run_pages - 1;
     uint8_t state = record->state;
 
-    require(record->run_pages > 0 && last->run_pages == record->run_pages); /* R1 */
-    require(state == PAGE_USED || state == PAGE_LARGE || state == PAGE_OWNED
-            || is_free_state(state)); /* R1 */
+    require(record->run_pages > 0 && last->run_pages == record->run_pages);     /* R1 */
+    require(state == PAGE_USED || is_large_state(state) || is_free_state(state)); /* R1 */
     check_pages(record);
     if (is_free_state(state)) {
         require(last->state == state);       /* R1 */
@@ -40,7 +42,7 @@ static void check_run(const struct page *record, struct totals *totals)
     }
     require(last->state == (record == last ? state : PAGE_USED)); /* R1 */
     totals->used += record->run_pages;
-    if (state == PAGE_LARGE) {
+    if (is_large_state(state)) {
         totals->large += record->run_pages;
         totals->large_count++;
     }

@@ -4,11 +4,26 @@
 #include "size_class.h"
 
 const uint16_t class_bytes[CLASS_COUNT] = { LADDER_BYTES };
+const uint16_t bytes_of_half_place[PLACES_FOR_FREES] = {
+    LADDER_BYTES,
+    [PLACES_FOR_FREES / 2] = LADDER_BYTES,
+};
 
 /* In a ladder: the sizes from `least` to `most` have this class. */
 #define SIZES(least, most, class_index) [(least)...(most)] = place_of_class(class_index)
 
 const uint8_t place_of_size[TABLE_BYTES_MAX + 1] = { LADDER_PLACES };
+uint8_t place_of_sized_free[TABLE_BYTES_MAX + 1] = { LADDER_PLACES };
+
+/* Sizes of one class are neighbours. */
+void sized_free_goes_to(unsigned class_index, uint8_t place)
+{
+    size_t first = class_index == 1 ? 0 : (size_t)class_bytes[class_index - 1] + 1;
+
+    if (class_index > CLASS_OF_1024) return;
+    for (size_t size = first; size <= class_bytes[class_index]; size++)
+        RELAXED_STORE(place_of_sized_free[size], place);
+}
 
 unsigned class_of_aligned(size_t size, size_t align)
 {

@@ -13,6 +13,7 @@
 #include "../base/limits.h"
 
 enum { PLACE_PER_CLASS = 2 }; /* words in a struct magazine */
+enum { PLACES_FOR_FREES = 128 }; /* added to a place: the magazine that frees go to while it is another one */
 
 #define place_of_class(class_index) ((uint8_t)((class_index)*PLACE_PER_CLASS))
 #define class_of_place(place) ((unsigned)(place) / PLACE_PER_CLASS)
@@ -24,8 +25,14 @@ enum { PLACE_PER_CLASS = 2 }; /* words in a struct magazine */
 #endif
 
 extern PRIVATE const uint16_t class_bytes[CLASS_COUNT];
+/* The same for half of what stands in the class map. */
+extern PRIVATE const uint16_t bytes_of_half_place[PLACES_FOR_FREES];
 /* The place for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
 extern PRIVATE const uint8_t place_of_size[TABLE_BYTES_MAX + 1];
+/* Where a sized free puts a block of that size. The same, unless blocks are sampled (guard/sample.h): then
+ * frees have magazines of their own, and a class of which a sampled block lives has place 0. */
+extern PRIVATE uint8_t place_of_sized_free[TABLE_BYTES_MAX + 1];
+void sized_free_goes_to(unsigned class_index, uint8_t place);
 
 /* For sizes up to SMALL_BYTES_MAX. */
 INLINE unsigned class_of_size(size_t size)

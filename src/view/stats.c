@@ -33,6 +33,7 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
             blocks += capacity - (size_t)(limit - top);
         stats->cached += blocks * class_bytes[class_index];
     }
+    if (cache->watch != NULL) stats->cached += watch_held_bytes(cache->watch);
 }
 
 static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, unsigned class_index)

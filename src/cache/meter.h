@@ -1,0 +1,42 @@
+/* meter.h - when the next sample is due.
+ *
+ * Samples are a Poisson process over the bytes that programs take: each block of s bytes is one with the
+ * probability 1 - exp(-s / period), whatever came before. The gaps between samples are exponential, and
+ * those of different classes and threads are drawn apart: the sum of such processes is one again.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_METER_H
+#define PRAIRIE_CACHE_METER_H
+
+#include "../slabs/size_class.h"
+
+struct meter {
+    uint64_t until[CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond the window */
+    double until_large_bytes;    /* owner thread */
+    uint64_t random;             /* owner thread */
+    uint64_t taken_bytes;        /* owner thread: not yet told to meter_taken_bytes */
+    uint32_t drawn_for;          /* owner thread: the meter_period that gaps were drawn for */
+};
+
+/* Means of the gaps. 1 and less: every block is sampled. */
+void meter_set_period(uint64_t bytes);
+uint64_t meter_period(void);
+/* The probability that a block of that many bytes is sampled. */
+double meter_probability(size_t bytes);
+/* For tests: where random numbers start from. */
+void meter_set_seed(uint64_t seed);
+
+void meter_init(struct meter *meter);
+bool meter_block_is_due(struct meter *meter, unsigned class_index);
+bool meter_large_is_due(struct meter *meter, size_t bytes);
+/* How many of `wanted` blocks of the class may pass, at least one; they are passed. */
+unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted);
+INLINE void meter_pass_back(struct meter *meter, unsigned class_index, unsigned count)
+{
+    meter->until[class_index] += count;
+}
+
+/* What all metered threads took so far, late by a little of each. */
+uint64_t meter_taken_bytes(void);
+
+#endif

@@ -1,0 +1,182 @@
+/* sample.c - the table of sites, and the records of sampled blocks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "sample.h"
+
+#include "../os/os.h"
+#include "../pages/meta.h"
+
+enum { BUCKETS = 4096, NAMES_MAX = 256, NAME_BYTES = 48 };
+/* A program whose every stack differs must not fill memory with them: beyond so many they are cut short. */
+enum { SITES_MANY = 100000, DEPTH_OF_MANY = 4 };
+/* How long a dump waits for the lock. */
+enum { WAITS_MAX = 100, WAIT_MS = 5 };
+
+struct sample {
+    struct site *site; /* constant */
+    size_t bytes;      /* constant */
+    uint64_t era;      /* constant: the resets before it */
+};
+
+static struct lock samples_lock = { .state = LOCK_FREE, .rank = LOCK_SAMPLES };
+static struct {
+    uint64_t era; /* under lock: counts resets */
+    struct sample_totals totals;         /* under lock */
+    uint64_t live_of_class[CLASS_COUNT]; /* under lock; G2 */
+    struct site *bucket[BUCKETS];        /* under lock */
+    unsigned name_count;                 /* under lock */
+    char name[NAMES_MAX][NAME_BYTES];    /* those below name_count are constant */
+} samples;
+
+static uint64_t hash_of(const struct origin *origin, size_t bytes)
+{
+    uint64_t hash = bytes * 64 + origin->name;
+
+    for (unsigned i = 0; i < origin->depth; i++) {
+        hash = (hash ^ origin->return_address[i]) * UINT64_C(0x9fb21c651e98df25);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool is_site_of(const struct site *site, const struct origin *origin, size_t bytes)
+{
+    return site->bytes == bytes && site->name == origin->name && site->depth == origin->depth
+        && __builtin_memcmp(site->return_address, origin->return_address,
+                            origin->depth * sizeof(uintptr_t))
+               == 0;
+}
+
+static struct site *make_site(const struct origin *origin, size_t bytes, uint64_t hash)
+{
+    struct site *site = meta_take(sizeof *site + origin->depth * sizeof(uintptr_t));
+
+    if (site == NULL) return NULL;
+    site->bytes = bytes;
+    site->hash = hash;
+    site->depth = origin->depth;
+    site->name = origin->name;
+    __builtin_memcpy(site->return_address, origin->return_address,
+                     origin->depth * sizeof(uintptr_t));
+    site->next = samples.bucket[hash % BUCKETS];
+    samples.bucket[hash % BUCKETS] = site;
+    samples.totals.sites++;
+    samples.totals.addresses += site->depth;
+    return site;
+}
+
+static struct site *site_of(struct origin origin, size_t bytes)
+{
+    uint64_t hash;
+
+    if (samples.totals.sites >= SITES_MANY && origin.depth > DEPTH_OF_MANY)
+        origin.depth = DEPTH_OF_MANY;
+    hash = hash_of(&origin, bytes);
+    for (struct site *site = samples.bucket[hash % BUCKETS]; site != NULL; site = site->next)
+        if (site->hash == hash && is_site_of(site, &origin, bytes)) return site;
+    return make_site(&origin, bytes, hash);
+}
+
+/* Before the block is the program's: whoever gets it to free sees the table as it is then. G2 */
+static void count_of_class(size_t bytes, int step)
+{
+    unsigned class_index;
+    uint64_t live;
+
+    if (bytes > TABLE_BYTES_MAX) return;
+    class_index = class_of_size(bytes);
+    live = samples.live_of_class[class_index] += (uint64_t)(int64_t)step;
+    if (live == 1 && step > 0) sized_free_goes_to(class_index, 0);
+    if (live == 0) sized_free_goes_to(class_index, place_of_class(class_index) + PLACES_FOR_FREES);
+}
+
+uint32_t sample_note(const struct origin *origin, size_t bytes)
+{
+    struct sample *sample = meta_take(sizeof *sample);
+    struct site *site;
+
+    if (sample == NULL) return 0;
+    lock_take(&samples_lock);
+    site = site_of(*origin, bytes);
+    if (site != NULL) {
+        *sample = (struct sample){ site, bytes, samples.era };
+        site->live++;
+        site->taken++;
+        count_of_class(bytes, 1);
+    }
+    lock_give(&samples_lock);
+    if (site != NULL) return meta_number(sample);
+    meta_give(sample, sizeof *sample);
+    return 0;
+}
+
+void sample_forget(uint32_t record)
+{
+    struct sample *sample = meta_record(record);
+
+    lock_take(&samples_lock);
+    if (sample->era == samples.era) sample->site->live--;
+    count_of_class(sample->bytes, -1);
+    lock_give(&samples_lock);
+    meta_give(sample, sizeof *sample);
+}
+
+size_t sample_bytes(uint32_t record) { return ((struct sample *)meta_record(record))->bytes; }
+
+unsigned sample_name(const char *name)
+{
+    size_t length = min_size(__builtin_strlen(name), NAME_BYTES - 1);
+    unsigned number = 0;
+
+    if (length == 0) return 0;
+    lock_take(&samples_lock);
+    while (number < samples.name_count
+           && (__builtin_memcmp(samples.name[number], name, length) != 0
+               || samples.name[number][length] != '\0'))
+        number++;
+    if (number == samples.name_count && number < NAMES_MAX) {
+        __builtin_memcpy(samples.name[number], name, length);
+        samples.name[number][length] = '\0';
+        samples.name_count++;
+    }
+    lock_give(&samples_lock);
+    return number < NAMES_MAX ? number + 1 : 0;
+}
+
+const char *sample_name_text(unsigned number)
+{
+    return number != 0 ? samples.name[number - 1] : "";
+}
+
+void samples_reset(void)
+{
+    lock_take(&samples_lock);
+    samples.era++;
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (struct site *site = samples.bucket[i]; site != NULL; site = site->next)
+            site->live = site->taken = 0;
+    lock_give(&samples_lock);
+}
+
+struct sample_totals samples_totals(void)
+{
+    return (struct sample_totals){ RELAXED_LOAD(samples.totals.sites),
+                                   RELAXED_LOAD(samples.totals.addresses) };
+}
+
+bool samples_visit(void (*visit)(const struct site *site, void *context), void *context)
+{
+    const uint32_t nobody_wakes = 0;
+
+    for (unsigned waits = 0; !lock_try_anywhere(&samples_lock); waits++) {
+        if (waits == WAITS_MAX) return false;
+        os_sleep(&nobody_wakes, 0, WAIT_MS);
+    }
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (const struct site *site = samples.bucket[i]; site != NULL; site = site->next)
+            visit(site, context);
+    lock_give_anywhere(&samples_lock);
+    return true;
+}
+
+void samples_each_lock(void (*visit)(struct lock *lock)) { visit(&samples_lock); }

@@ -1,0 +1,166 @@
+/* unusual.c - the ways of a thread whose slot points at no plain cache.
+ *
+ * It is before its first call, and attaches; or past its end, and is served block by block; or it is watched,
+ * and its calls are counted and sampled on their way to the cache behind.
+ * SPDX-License-Identifier: MIT
+ */
+#include "heap.h"
+
+#include "../guard/fill.h"
+
+void *counted(void *block, size_t bytes)
+{
+    struct cache *front = thread_cache();
+
+    if (block != NULL && cache_is_watch(front)) watch_count_take((struct watch *)front, bytes);
+    return block;
+}
+
+void count_given(size_t bytes)
+{
+    struct cache *front = thread_cache();
+
+    if (cache_is_watch(front)) watch_count_put((struct watch *)front, bytes);
+}
+
+static void *take_small_for(struct cache *front, unsigned class_index, const void *frame)
+{
+    struct watch *watch;
+
+    if (!cache_is_watch(front)) {
+        front = heap_attach();
+        if (front == NULL) return NULL;
+        if (cache_is_gone(front))
+            return fill_taken(stray_take(class_index), class_bytes[class_index]);
+    }
+    if (AUDITED) heap_audit();
+    if (cache_is_plain(front)) {
+        if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
+        if (!cache_refill(front, class_index)) return NULL;
+        return magazine_take(&front->magazine[class_index]);
+    }
+    watch = (struct watch *)front;
+    if (unlikely(watch_block_is_due(watch, class_index))) {
+        void *block = sampled_take(watch, class_bytes[class_index], frame);
+
+        if (block != NULL) {
+            watch_count_take(watch, class_bytes[class_index]);
+            return block;
+        }
+    }
+    if (likely(class_index <= cached_class_max)) return watch_take(watch, class_index);
+    return counted(stray_take(class_index), class_bytes[class_index]);
+}
+
+static void *take_large_for(size_t size, size_t align, bool zero, const void *frame)
+{
+    struct cache *front = heap_attach();
+    struct watch *watch = (struct watch *)front;
+    size_t bytes;
+    void *block;
+
+    if (front == NULL) return NULL;
+    if (cache_is_gone(front)) {
+        block = large_lease(size, align, zero || fill_clears());
+        if (block == NULL || zero) return block;
+        return fill_taken(block, round_up(size, page_bytes()));
+    }
+    block = large_lease(size, align, zero);
+    if (block == NULL || !cache_is_watch(front)) return block;
+    bytes = large_bytes(page_at(block));
+    watch_count_take(watch, bytes);
+    if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
+    return block;
+}
+
+void *class_take_unusual(struct cache *front, unsigned class_index)
+{
+    void *block = take_small_for(front, class_index, FRAME_HERE());
+
+    FRAME_LASTS();
+    return block;
+}
+
+void *large_take_unusual(size_t size, size_t align, bool zero)
+{
+    void *block = take_large_for(size, align, zero, FRAME_HERE());
+
+    FRAME_LASTS();
+    return block;
+}
+
+void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
+{
+    unsigned class_index = class_of_aligned(size, align);
+    void *block;
+
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    if (class_index == 0) {
+        block = take_large_for(size, align, zero, frame);
+        return likely(block != NULL) ? block : refuse_memory();
+    }
+    block = take_small_for(thread_cache(), class_index, frame);
+    if (unlikely(block == NULL)) return refuse_memory();
+    if (zero) __builtin_memset(block, 0, class_bytes[class_index]);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+void *take_unusual(size_t size, size_t align, bool zero)
+{
+    void *block = take_unusual_for(FRAME_HERE(), size, align, zero);
+
+    FRAME_LASTS();
+    return block;
+}
+
+static void free_watched(struct watch *watch, void *block)
+{
+    unsigned class_index = class_at(block);
+    uint32_t page = 0;
+
+    if (class_index == 0 || class_index > cached_class_max) {
+        enum pointer_kind kind = pointer_kind(block, &page);
+
+        if (kind == POINTER_LARGE) watch_count_put(watch, large_bytes(page));
+        if (kind == POINTER_SAMPLED) watch_count_put(watch, sampled_bytes(page));
+        if (kind == POINTER_SMALL)
+            watch_count_put(watch, class_bytes[class_of_place(page_record(page)->class_at)]);
+        free_plainly(watch->behind, block);
+        return;
+    }
+    if (AUDITED) heap_audit();
+    watch_put(watch, class_index, block);
+}
+
+void free_unusual(struct cache *front, void *block)
+{
+    /* A sized free of a class of which a sampled block lives. */
+    if (cache_put(front, class_map_at(block), block) || block == NULL) return;
+    if (!cache_is_watch(front)) {
+        front = heap_attach();
+        if (front == NULL || cache_is_gone(front)) {
+            free_plainly(NULL, block);
+            return;
+        }
+        if (cache_is_plain(front)) {
+            free_plainly(front, block);
+            return;
+        }
+    }
+    free_watched((struct watch *)front, block);
+}
+
+void resize_unusual(void *block, size_t old_bytes, const void *frame)
+{
+    struct cache *front = thread_cache();
+    struct watch *watch = (struct watch *)front;
+    size_t bytes = large_bytes(page_at(block));
+
+    if (!cache_is_watch(front)) return;
+    if (old_bytes != bytes) {
+        watch_count_take(watch, bytes);
+        watch_count_put(watch, old_bytes);
+    }
+    if (page_record(page_at(block))->state == PAGE_LARGE && watch_large_is_due(watch, bytes))
+        sampled_begin(watch, block, frame);
+}

@@ -1,0 +1,156 @@
+/* linux_code.c - what code lies where in the address space, and which build of it.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+#include "os.h"
+
+#include <elf.h>
+
+struct text_reader {
+    int file;
+    size_t used, have;
+    char *buffer;
+    size_t bytes;
+};
+
+static int next_letter(struct text_reader *reader)
+{
+    if (reader->used == reader->have) {
+        reader->have = os_file_read(reader->file, reader->buffer, reader->bytes);
+        reader->used = 0;
+        if (reader->have == 0) return -1;
+    }
+    return (unsigned char)reader->buffer[reader->used++];
+}
+
+/* A hexadecimal number and the letter behind it. */
+static uintptr_t read_hex(struct text_reader *reader, int *behind)
+{
+    uintptr_t number = 0;
+
+    for (;;) {
+        int letter = next_letter(reader);
+
+        if (letter >= '0' && letter <= '9') number = number * 16 + (uintptr_t)(letter - '0');
+        else if (letter >= 'a' && letter <= 'f')
+            number = number * 16 + (uintptr_t)(letter - 'a' + 10);
+        else {
+            *behind = letter;
+            return number;
+        }
+    }
+}
+
+static void skip_word(struct text_reader *reader)
+{
+    while (next_letter(reader) > ' ') {}
+}
+
+struct path_room {
+    char *text;
+    size_t used, bytes;
+};
+
+/* The rest of the line. Without room for it, the empty path. */
+static const char *read_path(struct text_reader *reader, struct path_room *room)
+{
+    char *path = room->text + room->used;
+    size_t length = 0, left = room->bytes - room->used;
+    int letter = next_letter(reader);
+
+    while (letter == ' ') letter = next_letter(reader);
+    for (; letter != '\n' && letter >= 0; letter = next_letter(reader))
+        if (length + 1 < left) path[length++] = (char)letter;
+    if (length == 0 || left == 0) return "";
+    path[length++] = '\0';
+    room->used += length;
+    return path;
+}
+
+/* A note of the kind that linkers leave. Everything is read with care: a library may be unloaded meanwhile. */
+static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
+{
+    while (bytes >= sizeof(Elf64_Nhdr)) {
+        Elf64_Nhdr head;
+        size_t whole;
+
+        if (os_copy_checked(&head, (const void *)note, sizeof head) != sizeof head) return false;
+        if (head.n_namesz > bytes || head.n_descsz > bytes) return false;
+        whole = sizeof head + ((head.n_namesz + 3) & ~(size_t)3) + ((head.n_descsz + 3) & ~(size_t)3);
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && head.n_descsz <= OS_BUILD_ID_MAX) {
+            mapping->build_id_bytes = (uint32_t)os_copy_checked(
+                mapping->build_id, (const void *)(note + sizeof head + 4), head.n_descsz);
+            return true;
+        }
+        if (whole > bytes) return false;
+        note += whole;
+        bytes -= whole;
+    }
+    return false;
+}
+
+/* The file is mapped at `base` from its first byte on. */
+static void read_build_id(struct os_code *mapping, uintptr_t base)
+{
+    Elf64_Ehdr head;
+
+    if (os_copy_checked(&head, (const void *)base, sizeof head) != sizeof head) return;
+    if (__builtin_memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        uintptr_t at = base + head.e_phoff + (size_t)i * sizeof(Elf64_Phdr);
+        Elf64_Phdr segment;
+
+        if (os_copy_checked(&segment, (const void *)at, sizeof segment) != sizeof segment) return;
+        if (segment.p_type == PT_NOTE
+            && find_build_id(mapping, base + segment.p_offset, segment.p_filesz))
+            return;
+    }
+}
+
+/* A line: start-limit rwxp offset device inode path. False: there is none. */
+static bool read_line(struct text_reader *reader, struct path_room *room, struct os_code *code,
+                      bool *is_code)
+{
+    int letter = 0;
+
+    *code = (struct os_code){ .start = read_hex(reader, &letter) };
+    if (letter != '-') return false;
+    code->limit = read_hex(reader, &letter);
+    (void)next_letter(reader);
+    (void)next_letter(reader);
+    *is_code = next_letter(reader) == 'x';
+    (void)next_letter(reader);
+    (void)next_letter(reader);
+    code->offset = read_hex(reader, &letter);
+    skip_word(reader);
+    skip_word(reader);
+    code->path = read_path(reader, room);
+    return true;
+}
+
+size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
+{
+    char buffer[1024];
+    struct text_reader reader = { .file = os_file_open("/proc/self/maps"), .buffer = buffer };
+    struct path_room room = { paths, 0, paths_bytes };
+    uintptr_t first_base = 0;
+    size_t count = 0;
+    bool is_code = false;
+
+    reader.bytes = sizeof buffer;
+    if (reader.file < 0) return 0;
+    while (count < most) {
+        size_t used = room.used;
+
+        if (!read_line(&reader, &room, &code[count], &is_code)) break;
+        if (code[count].offset == 0) first_base = code[count].start;
+        if (!is_code) {
+            room.used = used;
+            continue;
+        }
+        if (code[count].path[0] == '/' && first_base != 0) read_build_id(&code[count], first_base);
+        count++;
+    }
+    os_file_close(reader.file);
+    return count;
+}

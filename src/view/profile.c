@@ -1,0 +1,288 @@
+/* profile.c - when profiles are written, and into which files.
+ * SPDX-License-Identifier: MIT
+ */
+#include "profile.h"
+
+#include "../base/port.h"
+#include "../guard/sample.h"
+
+enum { PREFIX_BYTES = 256, NAME_BYTES_MAX = PREFIX_BYTES + 80 };
+/* How long a dump waits for another one to end. */
+enum { TURNS_MAX = 200, TURN_MS = 5 };
+
+static struct {
+    bool on;     /* constant once the program runs */
+    bool accum;  /* constant */
+    bool pprof;  /* constant: files that nobody named are pprof's */
+    bool leak, leak_error;           /* constant */
+    bool gdump;                      /* atomic */
+    uint8_t lg_sample;               /* atomic */
+    uint32_t dumping;                /* atomic: one at a time */
+    uint64_t dumps, dumps_by_reason; /* by the one who dumps */
+    uint64_t interval_bytes;         /* constant; 0: none */
+    uint64_t interval_next;          /* atomic */
+    size_t peak_bytes;               /* atomic */
+    char prefix[PREFIX_BYTES];       /* by profile_set_prefix */
+} profile;
+
+bool profile_is_on(void) { return profile.on; }
+bool profile_active(void) { return RELAXED_LOAD(sampling_active); }
+void profile_set_active(bool active) { RELAXED_STORE(sampling_active, active); }
+bool profile_gdump(void) { return RELAXED_LOAD(profile.gdump); }
+uint64_t profile_interval_bytes(void) { return profile.interval_bytes; }
+unsigned profile_lg_sample(void) { return RELAXED_LOAD(profile.lg_sample); }
+
+/* ---- names ---- */
+
+struct file_name {
+    char text[NAME_BYTES_MAX];
+    size_t used;
+};
+
+static void name_add(struct file_name *name, const char *text)
+{
+    while (*text != '\0' && name->used < sizeof name->text - 1)
+        name->text[name->used++] = *text++;
+    name->text[name->used] = '\0';
+}
+
+static void name_add_number(struct file_name *name, uint64_t number)
+{
+    char digits[21];
+    size_t at = sizeof digits - 1;
+
+    digits[at] = '\0';
+    do digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    name_add(name, digits + at);
+}
+
+/* prefix.process.sequence.reason, with a sequence of its own for all reasons but the end. */
+static void make_name(struct file_name *name, char reason)
+{
+    char letter[2] = { reason, '\0' };
+
+    name->used = 0;
+    name_add(name, profile.prefix);
+    name_add(name, ".");
+    name_add_number(name, os_process_id());
+    name_add(name, ".");
+    name_add_number(name, profile.dumps++);
+    name_add(name, ".");
+    name_add(name, letter);
+    if (reason != 'f') name_add_number(name, profile.dumps_by_reason++);
+    name_add(name, profile.pprof ? ".pb.gz" : ".heap");
+}
+
+static bool name_ends(const char *name, const char *ending)
+{
+    size_t length = __builtin_strlen(name), wanted = __builtin_strlen(ending);
+
+    return length >= wanted && __builtin_memcmp(name + length - wanted, ending, wanted) == 0;
+}
+
+void profile_set_prefix(const char *prefix)
+{
+    size_t length = min_size(__builtin_strlen(prefix), sizeof profile.prefix - 1);
+
+    __builtin_memcpy(profile.prefix, prefix, length);
+    profile.prefix[length] = '\0';
+}
+
+/* ---- dumps ---- */
+
+static bool dump_turn(void)
+{
+    const uint32_t nobody_wakes = 0;
+
+    for (unsigned turns = 0; __atomic_exchange_n(&profile.dumping, 1, __ATOMIC_ACQUIRE) != 0; turns++) {
+        if (turns == TURNS_MAX) return false;
+        os_sleep(&nobody_wakes, 0, TURN_MS);
+    }
+    return true;
+}
+
+static void dump_done(void) { __atomic_store_n(&profile.dumping, 0, __ATOMIC_RELEASE); }
+void profile_forget_dump(void) { dump_done(); }
+
+/* Leaks are what lives at the end. Like the files, as many as samples stand for. */
+static void report_leaks(const struct shot *shot)
+{
+    double bytes = 0, blocks = 0;
+    uint64_t contexts = 0;
+    struct file_name line = { .used = 0 };
+
+    for (size_t i = 0; i < shot->site_count; i++) {
+        double count = shot_weight(shot->site[i].bytes) * (double)shot->site[i].live;
+
+        blocks += count;
+        bytes += count * (double)shot->site[i].bytes;
+        contexts += shot->site[i].live > 0;
+    }
+    if (contexts == 0) return;
+    name_add(&line, "prairie: Leak approximation summary: ~");
+    name_add_number(&line, (uint64_t)(bytes + 0.5));
+    name_add(&line, " bytes, ~");
+    name_add_number(&line, (uint64_t)(blocks + 0.5));
+    name_add(&line, " objects, >= ");
+    name_add_number(&line, contexts);
+    name_add(&line, " contexts\n");
+    port_write_error(line.text, line.used);
+    if (profile.leak_error) os_exit(1);
+}
+
+static bool write_file(const struct shot *shot, const char *path)
+{
+    bool pprof = name_ends(path, ".pb.gz") || name_ends(path, ".pprof"), written = true;
+
+    if (!out_open(shot->out, path, pprof)) return false;
+    if (pprof) written = profile_write_pprof(shot);
+    else profile_write_jeprof(shot, profile.accum);
+    return out_close(shot->out) && written;
+}
+
+static bool dump(const char *path, char reason)
+{
+    struct file_name name;
+    struct shot shot;
+    bool written;
+
+    if (!profile.on || !dump_turn()) return false;
+    if (path == NULL) {
+        make_name(&name, reason);
+        path = name.text;
+    }
+    if (!shot_take(&shot)) {
+        dump_done();
+        return false;
+    }
+    written = write_file(&shot, path);
+    if (reason == 'f' && profile.leak) report_leaks(&shot);
+    shot_give(&shot);
+    dump_done();
+    return written;
+}
+
+bool profile_dump(const char *name)
+{
+    if (name == NULL && profile.prefix[0] == '\0') return false;
+    return dump(name, 'm');
+}
+
+static void dump_at_end(void) { (void)dump(NULL, 'f'); }
+
+/* Threads come here now and then, holding no lock. */
+static void poll_interval(void)
+{
+    uint64_t next = RELAXED_LOAD(profile.interval_next), taken = meter_taken_bytes();
+
+    if (taken < next) return;
+    if (!__atomic_compare_exchange_n(&profile.interval_next, &next, taken + profile.interval_bytes,
+                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return;
+    (void)dump(NULL, 'i');
+}
+
+static READS_UNLOCKED size_t open_bytes_of_plain(void) { return RELAXED_LOAD(plain.open_bytes); }
+
+static void poll_peak(void)
+{
+    size_t peak = RELAXED_LOAD(profile.peak_bytes), open = open_bytes_of_plain();
+
+    if (open <= peak) return;
+    if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, open, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        (void)dump(NULL, 'u');
+}
+
+void profile_poll(void)
+{
+    if (!RELAXED_LOAD(sampling_active)) return;
+    if (profile.interval_bytes != 0) poll_interval();
+    if (RELAXED_LOAD(profile.gdump)) poll_peak();
+}
+
+static void choose_polling(void)
+{
+    RELAXED_STORE(sampling_polls, profile.interval_bytes != 0 || RELAXED_LOAD(profile.gdump));
+}
+
+void profile_set_gdump(bool gdump)
+{
+    RELAXED_STORE(profile.peak_bytes, open_bytes_of_plain());
+    RELAXED_STORE(profile.gdump, gdump);
+    choose_polling();
+}
+
+/* ---- start and settings ---- */
+
+void profile_reset(unsigned lg_sample)
+{
+    RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
+    meter_set_period((uint64_t)1 << lg_sample);
+    samples_reset();
+}
+
+bool profile_start(const struct profile_options *options)
+{
+    profile.accum = options->accum;
+    profile.pprof = options->pprof;
+    profile.leak = options->leak;
+    profile.leak_error = options->leak_error;
+    profile.lg_sample = (uint8_t)options->lg_sample;
+    meter_set_period((uint64_t)1 << options->lg_sample);
+    meter_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
+    profile_set_prefix(options->prefix);
+    threads_sampling_init(options->thread_active_init);
+    if (!sampling_start(options->depth)) return false;
+    profile.on = true;
+    if (options->lg_interval >= 0) {
+        profile.interval_bytes = (uint64_t)1 << options->lg_interval;
+        profile.interval_next = profile.interval_bytes;
+    }
+    profile_set_gdump(options->gdump);
+    profile_set_active(options->active);
+    if (options->final || options->leak) os_at_exit(dump_at_end);
+    return true;
+}
+
+/* The calling thread's watch; every thread has one while the profile is on, before its end. */
+static struct watch *my_watch(void)
+{
+    struct cache *front = profile.on ? heap_attach() : NULL;
+
+    return front != NULL && cache_is_watch(front) ? (struct watch *)front : NULL;
+}
+
+bool profile_thread_active(void)
+{
+    const struct watch *watch = my_watch();
+
+    return watch != NULL && !watch->sampling_off;
+}
+
+bool profile_set_thread_active(bool active)
+{
+    struct watch *watch = my_watch();
+
+    if (watch != NULL) watch->sampling_off = !active;
+    return watch != NULL;
+}
+
+const char *profile_thread_name(void)
+{
+    const struct watch *watch = my_watch();
+
+    return watch != NULL ? sample_name_text(watch->name) : "";
+}
+
+bool profile_set_thread_name(const char *name)
+{
+    struct watch *watch = my_watch();
+
+    if (watch != NULL) watch->name = sample_name(name);
+    return watch != NULL;
+}
+
+bool profile_thread_active_init(void) { return threads_sampling_at_birth(); }
+void profile_set_thread_active_init(bool active) { threads_sampling_init(active); }

@@ -1,0 +1,57 @@
+/* profile.h - heap profiles: who took what lives, and who took what ever was.
+ *
+ * Samples are taken below (guard/sample.h, heap/sampled.c); here they are written into files, in the text
+ * format of jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many bytes, at every new
+ * peak, or at the end. Writing allocates nothing and takes no lock that it does not get soon, so it may be
+ * asked for in a signal handler: then it answers false when it came in between.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_VIEW_PROFILE_H
+#define PRAIRIE_VIEW_PROFILE_H
+
+#include "../heap/heap.h"
+#include "profile_shot.h"
+
+/* As jemalloc's options of the same names have it. */
+struct profile_options {
+    bool active, thread_active_init, accum, gdump, final, leak, leak_error, pprof;
+    unsigned lg_sample, depth;
+    int lg_interval; /* -1: none */
+    const char *prefix;
+};
+
+/* Once, before main. False: not possible; nothing is sampled. */
+bool profile_start(const struct profile_options *options);
+bool profile_is_on(void);
+
+/* Writes a file. `name` NULL: one beginning with the prefix. A name that ends in ".pb.gz" or ".pprof" makes it
+ * pprof's, any other jeprof's. False: not written. */
+bool profile_dump(const char *name);
+/* Forgets all samples; from now on one in 2^lg_sample bytes. */
+void profile_reset(unsigned lg_sample);
+unsigned profile_lg_sample(void);
+
+bool profile_active(void);
+void profile_set_active(bool active);
+bool profile_gdump(void);
+void profile_set_gdump(bool gdump);
+uint64_t profile_interval_bytes(void);
+/* Copied; cut after some hundred letters. */
+void profile_set_prefix(const char *prefix);
+
+/* Of the calling thread. */
+bool profile_thread_active(void);
+bool profile_set_thread_active(bool active);
+const char *profile_thread_name(void);
+bool profile_set_thread_name(const char *name);
+bool profile_thread_active_init(void);
+void profile_set_thread_active_init(bool active);
+
+/* In the child of a fork. */
+void profile_forget_dump(void);
+
+/* The two formats. False: no memory. */
+bool profile_write_pprof(const struct shot *shot);
+void profile_write_jeprof(const struct shot *shot, bool with_freed);
+
+#endif

@@ -1,0 +1,292 @@
+/* profile_pprof.c - samples as pprof's profile.proto.
+ *
+ * A profile is one message of numbered fields; a field that is a message itself goes out with its length
+ * before it, so each is built in a small buffer first. Strings are named by their number in a table.
+ * SPDX-License-Identifier: MIT
+ */
+#include "profile.h"
+
+#include "../base/units.h"
+#include "../guard/sample.h"
+
+/* Numbers of fields, from profile.proto. */
+enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION,
+       PROFILE_STRING = 6, PROFILE_DROP_FRAMES, PROFILE_TIME_NS = 9, PROFILE_PERIOD_TYPE = 11,
+       PROFILE_PERIOD, PROFILE_DEFAULT_TYPE = 14 };
+enum { TYPE_TYPE = 1, TYPE_UNIT };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER, LABEL_UNIT };
+enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_PATH, MAPPING_BUILD_ID };
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS };
+
+enum string_number {
+    STRING_EMPTY,
+    STRING_ALLOC_OBJECTS,
+    STRING_COUNT,
+    STRING_ALLOC_SPACE,
+    STRING_BYTES,
+    STRING_INUSE_OBJECTS,
+    STRING_INUSE_SPACE,
+    STRING_SPACE,
+    STRING_THREAD,
+    STRING_DROP,
+    STRING_FIRST_NAME
+};
+static const char *const fixed_strings[STRING_FIRST_NAME] = {
+    "", "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space", "space", "thread",
+    "prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_missed",
+};
+
+/* Room for a sample: a number of 5 bytes for each location, and values. */
+struct message {
+    size_t used;
+    uint8_t bytes[UNWIND_DEPTH_MAX * 5 + 256];
+};
+
+static void put_varint(struct message *message, uint64_t value)
+{
+    while (value >= 0x80) {
+        message->bytes[message->used++] = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    message->bytes[message->used++] = (uint8_t)value;
+}
+
+static void put_number(struct message *message, unsigned field, uint64_t value)
+{
+    put_varint(message, field << 3);
+    put_varint(message, value);
+}
+
+/* A field of bytes: a message, a text, or packed numbers. */
+static void put_bytes(struct message *message, unsigned field, const void *bytes, size_t count)
+{
+    put_varint(message, field << 3 | 2);
+    put_varint(message, count);
+    __builtin_memcpy(message->bytes + message->used, bytes, count);
+    message->used += count;
+}
+
+static void out_field(struct profile_out *out, unsigned field, const void *bytes, size_t count)
+{
+    struct message head = { .used = 0 };
+
+    put_varint(&head, field << 3 | 2);
+    put_varint(&head, count);
+    out_bytes(out, head.bytes, head.used);
+    out_bytes(out, bytes, count);
+}
+
+static void out_message(struct profile_out *out, unsigned field, const struct message *message)
+{
+    out_field(out, field, message->bytes, message->used);
+}
+
+static void out_field_number(struct profile_out *out, unsigned field, uint64_t value)
+{
+    struct message message = { .used = 0 };
+
+    put_number(&message, field, value);
+    out_bytes(out, message.bytes, message.used);
+}
+
+/* ---- locations: each address once, in order; its place is its number ---- */
+
+static void sift_down(uintptr_t *heap, size_t at, size_t count)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        uintptr_t swapped;
+
+        if (child >= count) return;
+        if (child + 1 < count && heap[child] < heap[child + 1]) child++;
+        if (heap[at] >= heap[child]) return;
+        swapped = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swapped;
+        at = child;
+    }
+}
+
+static void sort_addresses(uintptr_t *address, size_t count)
+{
+    for (size_t at = count / 2; at-- > 0;) sift_down(address, at, count);
+    for (size_t left = count; left > 1;) {
+        uintptr_t largest = address[0];
+
+        address[0] = address[--left];
+        address[left] = largest;
+        sift_down(address, 0, left);
+    }
+}
+
+struct locations {
+    struct os_range memory;
+    uintptr_t *address;
+    size_t count;
+};
+
+static bool locations_find(struct locations *locations, const struct shot *shot)
+{
+    size_t bytes = max_size(shot->address_count, 1) * sizeof(uintptr_t), unique = 0;
+
+    locations->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
+    if (locations->memory.base == NULL) return false;
+    if (!os_commit(locations->memory)) {
+        os_release(locations->memory);
+        return false;
+    }
+    locations->address = (uintptr_t *)locations->memory.base;
+    locations->count = 0;
+    for (size_t i = 0; i < shot->site_count; i++)
+        for (uint32_t at = 0; at < shot->site[i].depth; at++)
+            locations->address[locations->count++] = shot->site[i].return_address[at];
+    sort_addresses(locations->address, locations->count);
+    for (size_t i = 0; i < locations->count; i++)
+        if (i == 0 || locations->address[i] != locations->address[unique - 1])
+            locations->address[unique++] = locations->address[i];
+    locations->count = unique;
+    return true;
+}
+
+static uint64_t location_number(const struct locations *locations, uintptr_t address)
+{
+    size_t low = 0, high = locations->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (locations->address[middle] < address) low = middle + 1;
+        else high = middle;
+    }
+    return low + 1;
+}
+
+static void write_locations(const struct shot *shot, const struct locations *locations)
+{
+    for (size_t i = 0; i < locations->count; i++) {
+        uintptr_t address = locations->address[i] - 1; /* within the call, not behind it */
+        size_t mapping = shot_mapping_of(shot, address);
+        struct message message = { .used = 0 };
+
+        put_number(&message, LOCATION_ID, i + 1);
+        if (mapping < shot->mapping_count) put_number(&message, LOCATION_MAPPING, mapping + 1);
+        put_number(&message, LOCATION_ADDRESS, address);
+        out_message(shot->out, PROFILE_LOCATION, &message);
+    }
+}
+
+/* ---- the other tables ---- */
+
+static void put_type(struct profile_out *out, unsigned field, unsigned type, unsigned unit)
+{
+    struct message message = { .used = 0 };
+
+    put_number(&message, TYPE_TYPE, type);
+    put_number(&message, TYPE_UNIT, unit);
+    out_message(out, field, &message);
+}
+
+static unsigned name_count(const struct shot *shot)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < shot->site_count; i++)
+        if (shot->site[i].name > count) count = shot->site[i].name;
+    return count;
+}
+
+static void write_strings(const struct shot *shot, unsigned names)
+{
+    for (unsigned i = 0; i < STRING_FIRST_NAME; i++)
+        out_field(shot->out, PROFILE_STRING, fixed_strings[i], __builtin_strlen(fixed_strings[i]));
+    for (unsigned i = 1; i <= names; i++) {
+        const char *name = sample_name_text(i);
+
+        out_field(shot->out, PROFILE_STRING, name, __builtin_strlen(name));
+    }
+    for (size_t i = 0; i < shot->mapping_count; i++) {
+        const struct os_code *mapping = &shot->mapping[i];
+        char hex[2 * OS_BUILD_ID_MAX];
+
+        for (uint32_t at = 0; at < mapping->build_id_bytes; at++) {
+            hex[2 * at] = "0123456789abcdef"[mapping->build_id[at] >> 4];
+            hex[2 * at + 1] = "0123456789abcdef"[mapping->build_id[at] & 15];
+        }
+        out_field(shot->out, PROFILE_STRING, mapping->path, __builtin_strlen(mapping->path));
+        out_field(shot->out, PROFILE_STRING, hex, 2 * mapping->build_id_bytes);
+    }
+}
+
+static void write_mappings(const struct shot *shot, unsigned first_string)
+{
+    for (size_t i = 0; i < shot->mapping_count; i++) {
+        const struct os_code *mapping = &shot->mapping[i];
+        struct message message = { .used = 0 };
+
+        put_number(&message, MAPPING_ID, i + 1);
+        put_number(&message, MAPPING_START, mapping->start);
+        put_number(&message, MAPPING_LIMIT, mapping->limit);
+        put_number(&message, MAPPING_OFFSET, mapping->offset);
+        put_number(&message, MAPPING_PATH, first_string + 2 * i);
+        put_number(&message, MAPPING_BUILD_ID, first_string + 2 * i + 1);
+        out_message(shot->out, PROFILE_MAPPING, &message);
+    }
+}
+
+static uint64_t rounded(double value) { return (uint64_t)(value + 0.5); }
+
+static void write_sample(const struct shot *shot, const struct locations *locations,
+                         const struct shot_site *site)
+{
+    struct message message = { .used = 0 }, part = { .used = 0 };
+    double weight = shot_weight(site->bytes);
+    double taken = weight * (double)site->taken, live = weight * (double)site->live;
+
+    for (uint32_t at = 0; at < site->depth; at++)
+        put_varint(&part, location_number(locations, site->return_address[at]));
+    put_bytes(&message, SAMPLE_LOCATION, part.bytes, part.used);
+    part.used = 0;
+    put_varint(&part, rounded(taken));
+    put_varint(&part, rounded(taken * (double)site->bytes));
+    put_varint(&part, rounded(live));
+    put_varint(&part, rounded(live * (double)site->bytes));
+    put_bytes(&message, SAMPLE_VALUE, part.bytes, part.used);
+    part.used = 0;
+    put_number(&part, LABEL_KEY, STRING_BYTES);
+    put_number(&part, LABEL_NUMBER, site->bytes);
+    put_number(&part, LABEL_UNIT, STRING_BYTES);
+    put_bytes(&message, SAMPLE_LABEL, part.bytes, part.used);
+    if (site->name != 0) {
+        part.used = 0;
+        put_number(&part, LABEL_KEY, STRING_THREAD);
+        put_number(&part, LABEL_TEXT, STRING_FIRST_NAME + site->name - 1);
+        put_bytes(&message, SAMPLE_LABEL, part.bytes, part.used);
+    }
+    out_message(shot->out, PROFILE_SAMPLE, &message);
+}
+
+bool profile_write_pprof(const struct shot *shot)
+{
+    struct profile_out *out = shot->out;
+    struct locations locations;
+    unsigned names = name_count(shot);
+
+    if (!locations_find(&locations, shot)) return false;
+    put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_OBJECTS, STRING_COUNT);
+    put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_SPACE, STRING_BYTES);
+    put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_OBJECTS, STRING_COUNT);
+    put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_SPACE, STRING_BYTES);
+    for (size_t i = 0; i < shot->site_count; i++)
+        write_sample(shot, &locations, &shot->site[i]);
+    write_mappings(shot, STRING_FIRST_NAME + names);
+    write_locations(shot, &locations);
+    write_strings(shot, names);
+    out_field_number(out, PROFILE_DROP_FRAMES, STRING_DROP);
+    out_field_number(out, PROFILE_TIME_NS, os_wall_ns());
+    put_type(out, PROFILE_PERIOD_TYPE, STRING_SPACE, STRING_BYTES);
+    out_field_number(out, PROFILE_PERIOD, shot->period);
+    out_field_number(out, PROFILE_DEFAULT_TYPE, STRING_INUSE_SPACE);
+    os_release(locations.memory);
+    return true;
+}

@@ -1,0 +1,44 @@
+/* profile_shot.h - all samples and all mappings, copied out at one moment.
+ *
+ * A dump takes a while, and samples go on meanwhile; so it works on a copy, in memory of its own straight
+ * from the kernel. Taking one waits for nothing that a signal may have interrupted (guard/sample.h).
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_VIEW_PROFILE_SHOT_H
+#define PRAIRIE_VIEW_PROFILE_SHOT_H
+
+#include "../os/os.h"
+#include "profile_out.h"
+
+struct shot_site {
+    uint64_t live, taken; /* samples */
+    size_t bytes;         /* of each block */
+    const uintptr_t *return_address;
+    uint32_t depth;
+    uint32_t name;
+};
+
+enum { SHOT_MAPPINGS_MAX = 2048, SHOT_PATHS_BYTES = 128 * 1024 };
+
+struct shot {
+    struct os_range memory;
+    struct shot_site *site;
+    size_t site_count, site_room;
+    uintptr_t *address; /* of all sites */
+    size_t address_count, address_room;
+    struct os_code *mapping;
+    size_t mapping_count;
+    char *paths;
+    struct profile_out *out; /* room for one */
+    uint64_t period;
+};
+
+/* False: no memory, or the samples are locked by whom a signal interrupted. */
+bool shot_take(struct shot *shot);
+void shot_give(struct shot *shot);
+/* The mapping of an address, by number; mapping_count: none. */
+size_t shot_mapping_of(const struct shot *shot, uintptr_t address);
+/* What blocks of that size stand for: one sample of them for so many blocks. */
+double shot_weight(size_t bytes);
+
+#endif
