@@ -70,10 +70,11 @@ static NOINLINE void *malloc_large(size_t size)
 
 void *malloc_beyond_table(size_t size)
 {
-    struct cache *cache = thread_cache();
+    struct cache *cache;
     void *block;
 
     if (size > SMALL_BYTES_MAX) return malloc_large(size);
+    cache = thread_cache();
     block = magazine_take(&cache->magazine[class_beyond_table(size)]);
     if (unlikely(block == NULL)) return malloc_refill(cache, size);
     return CHECKED ? misuse_note_take(block) : block;

@@ -112,7 +112,7 @@ PUBLIC void *prairie_reallocarray(void *block, size_t count, size_t size)
 
 PUBLIC size_t prairie_usable_size(const void *block)
 {
-    size_t bytes = bytes_of_half_place[class_map_at(block) / 2];
+    size_t bytes = bytes_of_place(class_map_at(block));
     enum pointer_kind kind;
     uint32_t page;
 

@@ -25,8 +25,15 @@ enum { PLACES_FOR_FREES = 128 }; /* added to a place: the magazine that frees go
 #endif
 
 extern PRIVATE const uint16_t class_bytes[CLASS_COUNT];
-/* The same for half of what stands in the class map. */
+/* The same for what stands in the class map; 0 for 0. */
 extern PRIVATE const uint16_t bytes_of_half_place[PLACES_FOR_FREES];
+INLINE size_t bytes_of_place(uint8_t place)
+{
+    uint16_t bytes; /* two for each class, as places have: no shift */
+
+    __builtin_memcpy(&bytes, (const char *)bytes_of_half_place + place, sizeof bytes);
+    return bytes;
+}
 /* The place for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
 extern PRIVATE const uint8_t place_of_size[TABLE_BYTES_MAX + 1];
 /* Where a sized free puts a block of that size. The same, unless blocks are sampled (guard/sample.h): then
