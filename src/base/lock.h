@@ -108,7 +108,8 @@ INLINE bool lock_give_unless_contended(struct lock *lock)
 
 INLINE void lock_give_anywhere(struct lock *lock)
 {
-    if (__atomic_sub_fetch(&lock->state, 1, __ATOMIC_RELEASE) != LOCK_FREE) lock_give_contended(lock);
+    if (__atomic_sub_fetch(&lock->state, 1, __ATOMIC_RELEASE) != LOCK_FREE)
+        lock_give_contended(lock);
 }
 
 INLINE void lock_give(struct lock *lock)

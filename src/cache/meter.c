@@ -85,8 +85,7 @@ static void draw_all(struct meter *meter)
 
 void meter_init(struct meter *meter)
 {
-    meter->random =
-        __atomic_add_fetch(&next_seed, UINT64_C(0xd1342543de82ef95), __ATOMIC_RELAXED);
+    meter->random = __atomic_add_fetch(&next_seed, UINT64_C(0xd1342543de82ef95), __ATOMIC_RELAXED);
     (void)next_random(&meter->random);
     draw_all(meter);
 }

@@ -11,11 +11,12 @@
 #include "../slabs/size_class.h"
 
 struct meter {
-    uint64_t until[CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond the window */
-    double until_large_bytes;    /* owner thread */
-    uint64_t random;             /* owner thread */
-    uint64_t taken_bytes;        /* owner thread: not yet told to meter_taken_bytes */
-    uint32_t drawn_for;          /* owner thread: the meter_period that gaps were drawn for */
+    uint64_t until
+        [CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond the window */
+    double until_large_bytes; /* owner thread */
+    uint64_t random;          /* owner thread */
+    uint64_t taken_bytes;     /* owner thread: not yet told to meter_taken_bytes */
+    uint32_t drawn_for;       /* owner thread: the meter_period that gaps were drawn for */
 };
 
 /* Means of the gaps. 1 and less: every block is sampled. */

@@ -8,11 +8,11 @@
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
-static struct cache *oldest;   /* under list_lock: the first one of all, while its thread lives */
-static bool metered;           /* under list_lock: every new thread is watched for samples */
+static struct cache *oldest;    /* under list_lock: the first one of all, while its thread lives */
+static bool metered;            /* under list_lock: every new thread is watched for samples */
 static bool unsampled_at_birth; /* atomic */
-static uint32_t oldest_thread; /* under list_lock: that thread */
-static struct cache *waiting;  /* under list_lock: drained ones, linked by next */
+static uint32_t oldest_thread;  /* under list_lock: that thread */
+static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
 
 void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
 

@@ -144,7 +144,8 @@ READS_UNLOCKED size_t watch_held_bytes(const struct watch *watch)
     size_t bytes = 0;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct magazine *window[] = { &watch->magazine[class_index], &watch->put[class_index] };
+        const struct magazine *window[] = { &watch->magazine[class_index],
+                                            &watch->put[class_index] };
         size_t room = window_blocks(class_index);
 
         if (!has_windows(watch, class_index)) continue;

@@ -11,9 +11,10 @@ extern PRIVATE const struct control_table control_config; /* how the library was
 extern PRIVATE const struct control_table control_opt;    /* options */
 extern PRIVATE const struct control_table control_arenas; /* arenas and size classes */
 extern PRIVATE const struct control_table
-    control_placed; /* explicit arenas, named caches, threads */
-extern PRIVATE const struct control_table control_prof;   /* samples of allocations */
-extern PRIVATE const struct control_table control_thread; /* the calling thread's totals and samples */
+    control_placed;                                     /* explicit arenas, named caches, threads */
+extern PRIVATE const struct control_table control_prof; /* samples of allocations */
+extern PRIVATE const struct control_table
+    control_thread; /* the calling thread's totals and samples */
 extern PRIVATE const struct control_table control_stats; /* the snapshot's numbers */
 
 #endif

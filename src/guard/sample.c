@@ -3,6 +3,7 @@
  */
 #include "sample.h"
 
+#include "../base/port.h"
 #include "../os/os.h"
 #include "../pages/meta.h"
 
@@ -20,13 +21,31 @@ struct sample {
 
 static struct lock samples_lock = { .state = LOCK_FREE, .rank = LOCK_SAMPLES };
 static struct {
-    uint64_t era; /* under lock: counts resets */
+    uint64_t era;                        /* under lock: counts resets */
     struct sample_totals totals;         /* under lock */
     uint64_t live_of_class[CLASS_COUNT]; /* under lock; G2 */
     struct site *bucket[BUCKETS];        /* under lock */
     unsigned name_count;                 /* under lock */
     char name[NAMES_MAX][NAME_BYTES];    /* those below name_count are constant */
 } samples;
+
+/* So that a dump out of a signal handler knows when it waits for itself. */
+static uintptr_t
+    holder; /* atomic: the mark of the thread that holds the lock; 0: none, or not marked yet */
+
+static void take_table(void)
+{
+    lock_take(&samples_lock);
+    RELAXED_STORE(holder, port_thread_mark());
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void give_table(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    RELAXED_STORE(holder, (uintptr_t)0);
+    lock_give(&samples_lock);
+}
 
 static uint64_t hash_of(const struct origin *origin, size_t bytes)
 {
@@ -96,7 +115,7 @@ uint32_t sample_note(const struct origin *origin, size_t bytes)
     struct site *site;
 
     if (sample == NULL) return 0;
-    lock_take(&samples_lock);
+    take_table();
     site = site_of(*origin, bytes);
     if (site != NULL) {
         *sample = (struct sample){ site, bytes, samples.era };
@@ -104,7 +123,7 @@ uint32_t sample_note(const struct origin *origin, size_t bytes)
         site->taken++;
         count_of_class(bytes, 1);
     }
-    lock_give(&samples_lock);
+    give_table();
     if (site != NULL) return meta_number(sample);
     meta_give(sample, sizeof *sample);
     return 0;
@@ -114,10 +133,10 @@ void sample_forget(uint32_t record)
 {
     struct sample *sample = meta_record(record);
 
-    lock_take(&samples_lock);
+    take_table();
     if (sample->era == samples.era) sample->site->live--;
     count_of_class(sample->bytes, -1);
-    lock_give(&samples_lock);
+    give_table();
     meta_give(sample, sizeof *sample);
 }
 
@@ -129,7 +148,7 @@ unsigned sample_name(const char *name)
     unsigned number = 0;
 
     if (length == 0) return 0;
-    lock_take(&samples_lock);
+    take_table();
     while (number < samples.name_count
            && (__builtin_memcmp(samples.name[number], name, length) != 0
                || samples.name[number][length] != '\0'))
@@ -139,7 +158,7 @@ unsigned sample_name(const char *name)
         samples.name[number][length] = '\0';
         samples.name_count++;
     }
-    lock_give(&samples_lock);
+    give_table();
     return number < NAMES_MAX ? number + 1 : 0;
 }
 
@@ -150,12 +169,12 @@ const char *sample_name_text(unsigned number)
 
 void samples_reset(void)
 {
-    lock_take(&samples_lock);
+    take_table();
     samples.era++;
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct site *site = samples.bucket[i]; site != NULL; site = site->next)
             site->live = site->taken = 0;
-    lock_give(&samples_lock);
+    give_table();
 }
 
 struct sample_totals samples_totals(void)
@@ -169,7 +188,7 @@ bool samples_visit(void (*visit)(const struct site *site, void *context), void *
     const uint32_t nobody_wakes = 0;
 
     for (unsigned waits = 0; !lock_try_anywhere(&samples_lock); waits++) {
-        if (waits == WAITS_MAX) return false;
+        if (waits == WAITS_MAX || RELAXED_LOAD(holder) == port_thread_mark()) return false;
         os_sleep(&nobody_wakes, 0, WAIT_MS);
     }
     for (unsigned i = 0; i < BUCKETS; i++)

@@ -76,8 +76,10 @@ static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 
         if (os_copy_checked(&head, (const void *)note, sizeof head) != sizeof head) return false;
         if (head.n_namesz > bytes || head.n_descsz > bytes) return false;
-        whole = sizeof head + ((head.n_namesz + 3) & ~(size_t)3) + ((head.n_descsz + 3) & ~(size_t)3);
-        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && head.n_descsz <= OS_BUILD_ID_MAX) {
+        whole =
+            sizeof head + ((head.n_namesz + 3) & ~(size_t)3) + ((head.n_descsz + 3) & ~(size_t)3);
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4
+            && head.n_descsz <= OS_BUILD_ID_MAX) {
             mapping->build_id_bytes = (uint32_t)os_copy_checked(
                 mapping->build_id, (const void *)(note + sizeof head + 4), head.n_descsz);
             return true;

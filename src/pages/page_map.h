@@ -31,11 +31,11 @@
 enum page_state {
     PAGE_INSIDE, /* not a boundary; also: never opened */
     PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
-    PAGE_LARGE, /* the first page of a large block */
-    PAGE_OWNED, /* the same of an explicit arena */
+    PAGE_LARGE,   /* the first page of a large block */
+    PAGE_OWNED,   /* the same of an explicit arena */
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
-    PAGE_DIRTY, /* free, with stale contents */
-    PAGE_CLEAN, /* free, reads as zero */
+    PAGE_DIRTY,   /* free, with stale contents */
+    PAGE_CLEAN,   /* free, reads as zero */
 };
 
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }

@@ -315,7 +315,8 @@ void run_trim(uint32_t page, size_t pages)
     lock_give(&keeper.lock);
 }
 
-static void mark_large(uint32_t page, enum page_state before, enum page_state after, uint32_t number)
+static void mark_large(uint32_t page, enum page_state before, enum page_state after,
+                       uint32_t number)
 {
     struct page *record = page_record(page);
 

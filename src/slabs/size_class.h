@@ -13,7 +13,9 @@
 #include "../base/limits.h"
 
 enum { PLACE_PER_CLASS = 2 }; /* words in a struct magazine */
-enum { PLACES_FOR_FREES = 128 }; /* added to a place: the magazine that frees go to while it is another one */
+enum {
+    PLACES_FOR_FREES = 128
+}; /* added to a place: the magazine that frees go to while it is another one */
 
 #define place_of_class(class_index) ((uint8_t)((class_index)*PLACE_PER_CLASS))
 #define class_of_place(place) ((unsigned)(place) / PLACE_PER_CLASS)

@@ -11,13 +11,13 @@ enum { PREFIX_BYTES = 256, NAME_BYTES_MAX = PREFIX_BYTES + 80 };
 enum { TURNS_MAX = 200, TURN_MS = 5 };
 
 static struct {
-    bool on;     /* constant once the program runs */
-    bool accum;  /* constant */
-    bool pprof;  /* constant: files that nobody named are pprof's */
+    bool on;                         /* constant once the program runs */
+    bool accum;                      /* constant */
+    bool pprof;                      /* constant: files that nobody named are pprof's */
     bool leak, leak_error;           /* constant */
     bool gdump;                      /* atomic */
     uint8_t lg_sample;               /* atomic */
-    uint32_t dumping;                /* atomic: one at a time */
+    uintptr_t dumping;               /* atomic: the mark of the thread that dumps; 0: none */
     uint64_t dumps, dumps_by_reason; /* by the one who dumps */
     uint64_t interval_bytes;         /* constant; 0: none */
     uint64_t interval_next;          /* atomic */
@@ -41,8 +41,7 @@ struct file_name {
 
 static void name_add(struct file_name *name, const char *text)
 {
-    while (*text != '\0' && name->used < sizeof name->text - 1)
-        name->text[name->used++] = *text++;
+    while (*text != '\0' && name->used < sizeof name->text - 1) name->text[name->used++] = *text++;
     name->text[name->used] = '\0';
 }
 
@@ -95,14 +94,19 @@ static bool dump_turn(void)
 {
     const uint32_t nobody_wakes = 0;
 
-    for (unsigned turns = 0; __atomic_exchange_n(&profile.dumping, 1, __ATOMIC_ACQUIRE) != 0; turns++) {
-        if (turns == TURNS_MAX) return false;
+    for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
+        uintptr_t dumping = 0, mine = port_thread_mark();
+
+        if (__atomic_compare_exchange_n(&profile.dumping, &dumping, mine, false, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED))
+            return true;
+        if (dumping == mine) return false; /* interrupted by the signal whose handler wants to */
         os_sleep(&nobody_wakes, 0, TURN_MS);
     }
-    return true;
+    return false;
 }
 
-static void dump_done(void) { __atomic_store_n(&profile.dumping, 0, __ATOMIC_RELEASE); }
+static void dump_done(void) { __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE); }
 void profile_forget_dump(void) { dump_done(); }
 
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. */
@@ -242,6 +246,7 @@ bool profile_start(const struct profile_options *options)
     }
     profile_set_gdump(options->gdump);
     profile_set_active(options->active);
+    if (options->leak) os_keep_error_output();
     if (options->final || options->leak) os_at_exit(dump_at_end);
     return true;
 }

@@ -10,13 +10,29 @@
 #include "../guard/sample.h"
 
 /* Numbers of fields, from profile.proto. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION,
-       PROFILE_STRING = 6, PROFILE_DROP_FRAMES, PROFILE_TIME_NS = 9, PROFILE_PERIOD_TYPE = 11,
-       PROFILE_PERIOD, PROFILE_DEFAULT_TYPE = 14 };
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE,
+    PROFILE_MAPPING,
+    PROFILE_LOCATION,
+    PROFILE_STRING = 6,
+    PROFILE_DROP_FRAMES,
+    PROFILE_TIME_NS = 9,
+    PROFILE_PERIOD_TYPE = 11,
+    PROFILE_PERIOD,
+    PROFILE_DEFAULT_TYPE = 14
+};
 enum { TYPE_TYPE = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER, LABEL_UNIT };
-enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_PATH, MAPPING_BUILD_ID };
+enum {
+    MAPPING_ID = 1,
+    MAPPING_START,
+    MAPPING_LIMIT,
+    MAPPING_OFFSET,
+    MAPPING_PATH,
+    MAPPING_BUILD_ID
+};
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS };
 
 enum string_number {
@@ -33,8 +49,17 @@ enum string_number {
     STRING_FIRST_NAME
 };
 static const char *const fixed_strings[STRING_FIRST_NAME] = {
-    "", "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space", "space", "thread",
-    "prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_missed",
+    "",
+    "alloc_objects",
+    "count",
+    "alloc_space",
+    "bytes",
+    "inuse_objects",
+    "inuse_space",
+    "space",
+    "thread",
+    "prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_"
+    "missed",
 };
 
 /* Room for a sample: a number of 5 bytes for each location, and values. */
@@ -277,8 +302,7 @@ bool profile_write_pprof(const struct shot *shot)
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_SPACE, STRING_BYTES);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_OBJECTS, STRING_COUNT);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_SPACE, STRING_BYTES);
-    for (size_t i = 0; i < shot->site_count; i++)
-        write_sample(shot, &locations, &shot->site[i]);
+    for (size_t i = 0; i < shot->site_count; i++) write_sample(shot, &locations, &shot->site[i]);
     write_mappings(shot, STRING_FIRST_NAME + names);
     write_locations(shot, &locations);
     write_strings(shot, names);

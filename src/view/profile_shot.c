@@ -88,7 +88,8 @@ bool shot_take(struct shot *shot)
         shot_give(shot);
         return false;
     }
-    shot->mapping_count = os_code_read(shot->mapping, SHOT_MAPPINGS_MAX, shot->paths, SHOT_PATHS_BYTES);
+    shot->mapping_count =
+        os_code_read(shot->mapping, SHOT_MAPPINGS_MAX, shot->paths, SHOT_PATHS_BYTES);
     cut_stacks(shot);
     return true;
 }

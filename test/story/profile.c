@@ -1,0 +1,320 @@
+/* profile.c - a program that is sampled from its start to its end: what it holds is told, by whom it was taken,
+ * in two formats, at every moment, and by every thread. */
+/* SPDX-License-Identifier: MIT */
+/*
+ *      profile tell FOLDER      dumps a heap whose truth is printed, for profile.py to compare
+ *      profile signals FOLDER   dumps in a signal handler, a thousand times a second
+ *      profile controls FOLDER  every control name of the profiler
+ *      profile off              the same names without prof:true
+ */
+#include "../blackbox/use.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+static int (*control)(const char *, void *, size_t *, void *, size_t);
+static void (*delete_with_size)(void *, size_t);
+static void *(*operator_new)(size_t);
+
+static int write_text(const char *name, const char *text)
+{
+    return control(name, NULL, NULL, &text, sizeof text);
+}
+
+static int write_flag(const char *name, bool flag)
+{
+    return control(name, NULL, NULL, &flag, sizeof flag);
+}
+
+static bool read_flag(const char *name)
+{
+    bool flag = false;
+    size_t length = sizeof flag;
+
+    must(control(name, &flag, &length, NULL, 0) == 0);
+    return flag;
+}
+
+static char *path_in(const char *folder, const char *name)
+{
+    static char path[4][512];
+    static unsigned next;
+    char *text = path[next++ % 4];
+
+    snprintf(text, sizeof path[0], "%s/%s", folder, name);
+    return text;
+}
+
+static off_t file_bytes(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+/* ---- telling ---- */
+
+enum { HELD = 30000 };
+static void *held_by_malloc[HELD], *held_by_new[HELD];
+
+#define TAKER __attribute__((noinline, noclone))
+
+TAKER static void *take_by_malloc(size_t size)
+{
+    void *block = malloc(size);
+    must(block != NULL);
+    return block;
+}
+
+TAKER static void *take_by_new(size_t size)
+{
+    void *block = operator_new(size);
+    must(block != NULL);
+    return block;
+}
+
+TAKER static void *take_by_realloc(void *block, size_t size)
+{
+    void *moved = realloc(block, size);
+    must(moved != NULL);
+    return moved;
+}
+
+static void *free_some(void *unused)
+{
+    for (unsigned i = 0; i < HELD; i += 3) free(held_by_malloc[i]);
+    return unused;
+}
+
+static double bytes_held(void **held)
+{
+    double bytes = 0;
+
+    for (unsigned i = 0; i < HELD; i++) bytes += (double)malloc_usable_size(held[i]);
+    return bytes;
+}
+
+/* Addresses of return lie behind the function's start, and within its few hundred bytes. */
+static void print_truth(const char *name, const void *function, double bytes)
+{
+    printf("%s %p %.0f\n", name, function, bytes);
+}
+
+static void tell(const char *folder)
+{
+    uint64_t random = seed_of_run();
+    void *grown = NULL;
+    pthread_t thread;
+    int status = 0;
+
+    for (unsigned i = 0; i < HELD; i++) {
+        held_by_malloc[i] = take_by_malloc(random_between(&random, 1, 600));
+        held_by_new[i] = take_by_new(random_between(&random, 1, 1500));
+        free(take_by_malloc(48)); /* seen, and gone */
+    }
+    must(pthread_create(&thread, NULL, free_some, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    for (unsigned i = 0; i < HELD; i += 3) held_by_malloc[i] = NULL;
+    for (unsigned i = 0; i < HELD; i += 2) {
+        size_t size = malloc_usable_size(held_by_new[i]);
+        delete_with_size(held_by_new[i], size);
+        held_by_new[i] = NULL;
+    }
+    for (size_t size = 10; size < 9000000; size += size / 3 + 1)
+        grown = take_by_realloc(grown, size);
+    print_truth("take_by_malloc", (void *)take_by_malloc, bytes_held(held_by_malloc));
+    print_truth("take_by_new", (void *)take_by_new, bytes_held(held_by_new));
+    print_truth("take_by_realloc", (void *)take_by_realloc, (double)malloc_usable_size(grown));
+    must(write_text("prof.dump", path_in(folder, "held.heap")) == 0);
+    must(write_text("prof.dump", path_in(folder, "held.pb.gz")) == 0);
+    fflush(stdout);
+    if (fork() == 0) {
+        for (unsigned i = 0; i < HELD; i++) free(held_by_malloc[i]);
+        must(write_text("prof.dump", path_in(folder, "child.heap")) == 0);
+        walk_heap();
+        _exit(0);
+    }
+    must(wait(&status) > 0 && status == 0);
+    for (unsigned i = 0; i < HELD; i++) {
+        free(held_by_malloc[i]);
+        if (held_by_new[i] != NULL)
+            delete_with_size(held_by_new[i], malloc_usable_size(held_by_new[i]));
+    }
+    free(grown);
+    must(write_text("prof.dump", path_in(folder, "freed.pb.gz")) == 0);
+}
+
+/* ---- signals ---- */
+
+static const char *signal_path;
+static volatile sig_atomic_t dumps, refusals;
+
+/* The next one comes a moment after this one is done, so that the program gets on between them. */
+static void dump_now(int signal)
+{
+    static const struct itimerval once = { { 0, 0 }, { 0, 700 } };
+
+    (void)signal;
+    if (write_text("prof.dump", signal_path) == 0) dumps++;
+    else refusals++;
+    setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* The handler comes wherever it likes: into the middle of a sample, of a refill, of a dump. */
+static void be_interrupted(const char *folder)
+{
+    const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+    uint64_t random = seed_of_run();
+    time_t end = time(NULL) + 2;
+    void *block[100] = { NULL };
+
+    signal_path = path_in(folder, "signals.heap");
+    signal(SIGALRM, dump_now);
+    dump_now(SIGALRM);
+    while (time(NULL) < end && dumps < 300) {
+        for (unsigned i = 0; i < 1000; i++) {
+            size_t slot = random_between(&random, 0, 99);
+            free(block[slot]);
+            block[slot] = malloc(random_between(&random, 1, 3000));
+        }
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    for (unsigned i = 0; i < 100; i++) free(block[i]);
+    printf("%d dumps, %d refusals\n", (int)dumps, (int)refusals);
+    must(dumps > 0 && file_bytes(signal_path) > 0);
+}
+
+/* ---- controls ---- */
+
+static unsigned files_of(const char *folder, const char *part)
+{
+    char command[600];
+    unsigned count = 0;
+    FILE *list;
+
+    snprintf(command, sizeof command, "ls %s | grep -c -- '%s'", folder, part);
+    list = popen(command, "r");
+    must(list != NULL && fscanf(list, "%u", &count) == 1);
+    pclose(list);
+    return count;
+}
+
+static size_t lg_sample(void)
+{
+    size_t lg = 0, length = sizeof lg;
+
+    must(control("prof.lg_sample", &lg, &length, NULL, 0) == 0);
+    return lg;
+}
+
+static void *look_unsampled(void *unused)
+{
+    must(!read_flag("thread.prof.active"));
+    return unused;
+}
+
+static void churn(size_t bytes)
+{
+    for (size_t taken = 0; taken < bytes; taken += 1000) free(take_by_malloc(1000));
+}
+
+static void use_controls(const char *folder)
+{
+    const char *name = NULL;
+    size_t length = sizeof name, lg = 12;
+    bool flag = true;
+    pthread_t thread;
+
+    must(read_flag("config.prof") && read_flag("opt.prof") && read_flag("prof.active"));
+    must(lg_sample() == 10);
+    must(write_text("prof.prefix", path_in(folder, "mine")) == 0);
+    must(control("prof.dump", NULL, NULL, NULL, 0) == 0);
+    must(files_of(folder, "^mine\\..*\\.m[0-9]*\\.heap$") == 1);
+    must(control("prof.dump", NULL, NULL, &name, 3) == EINVAL);
+    must(control("prof.dump", &name, &length, NULL, 0) == EPERM);
+    must(write_text("prof.dump", "/nowhere/at/all") == EFAULT);
+
+    churn(3 << 20);
+    must(files_of(folder, "\\.i[0-9]*\\.heap$") >= 2);
+
+    must(write_flag("prof.active", false) == 0 && !read_flag("prof.active"));
+    must(control("prof.reset", NULL, NULL, NULL, 0) == 0);
+    churn(1 << 20);
+    must(write_text("prof.dump", path_in(folder, "quiet.heap")) == 0);
+    must(write_flag("prof.active", true) == 0);
+    must(control("prof.reset", NULL, NULL, &lg, sizeof lg) == 0 && lg_sample() == 12);
+
+    must(write_text("thread.prof.name", "a name of mine") == 0);
+    must(control("thread.prof.name", &name, &length, NULL, 0) == 0);
+    must(strcmp(name, "a name of mine") == 0);
+    must(write_text("thread.prof.name", "two\nlines") == EFAULT);
+    must(read_flag("thread.prof.active"));
+    must(write_flag("prof.thread_active_init", false) == 0);
+    must(pthread_create(&thread, NULL, look_unsampled, NULL) == 0);
+    must(pthread_join(thread, NULL) == 0);
+
+    must(!read_flag("prof.gdump"));
+    must(control("prof.gdump", NULL, NULL, &flag, sizeof flag) == 0 && read_flag("prof.gdump"));
+    for (unsigned i = 0; i < 3; i++) must(malloc(100 << 20) != NULL);
+    (void)take_by_malloc(1000);
+    must(files_of(folder, "\\.u[0-9]*\\.heap$") >= 1);
+    must(write_text("prof.dump", path_in(folder, "named.pb.gz")) == 0);
+}
+
+static void use_controls_without(void)
+{
+    bool flag = true;
+
+    must(read_flag("config.prof") && !read_flag("opt.prof"));
+    must(!read_flag("prof.active") && !read_flag("prof.gdump") && !read_flag("thread.prof.active"));
+    must(write_flag("prof.active", true) == ENOENT && write_flag("prof.active", false) == 0);
+    must(control("prof.dump", NULL, NULL, NULL, 0) == ENOENT);
+    must(control("prof.reset", NULL, NULL, NULL, 0) == ENOENT);
+    must(write_text("prof.prefix", "x") == ENOENT);
+    must(write_text("thread.prof.name", "x") == ENOENT);
+    must(control("thread.prof.active", NULL, NULL, &flag, sizeof flag) == ENOENT);
+}
+
+static uint64_t *total_at(const char *name)
+{
+    uint64_t *at = NULL;
+    size_t length = sizeof at;
+
+    must(control(name, &at, &length, NULL, 0) == 0 && at != NULL);
+    return at;
+}
+
+/* As programs look for an allocator of this kind: does the number change? */
+static void look_at_totals(void)
+{
+    const uint64_t *taken = total_at("thread.allocatedp"), *given = total_at("thread.deallocatedp");
+    uint64_t taken_before = *taken, given_before = *given, now = 0;
+    size_t length = sizeof now;
+    void *volatile block = malloc(1);
+
+    must(*taken == taken_before + malloc_usable_size(block));
+    free(block);
+    must(*given - given_before == *taken - taken_before);
+    must(control("thread.allocated", &now, &length, NULL, 0) == 0 && now == *taken);
+    must(control("thread.deallocated", &now, &length, NULL, 0) == 0 && now == *given);
+    must(control("thread.allocated", &now, &length, &now, sizeof now) == EPERM);
+}
+
+int main(int argc, char **argv)
+{
+    require_prairie();
+    *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
+    *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, "_ZdlPvm");
+    *(void **)&operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
+    must(control != NULL && delete_with_size != NULL && operator_new != NULL && argc >= 2);
+    if (argc > 2) (void)mkdir(argv[2], 0755);
+
+    if (strcmp(argv[1], "tell") == 0) tell(argv[2]);
+    else if (strcmp(argv[1], "signals") == 0) be_interrupted(argv[2]);
+    else if (strcmp(argv[1], "controls") == 0) use_controls(argv[2]);
+    else use_controls_without();
+    look_at_totals();
+    walk_heap();
+    return 0;
+}

@@ -1,0 +1,418 @@
+/* sample_test.c - samples are unbiased, are found by every free, and cost memory only while they live. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+enum { PERIOD = 4096 };
+
+static void sample_from_now(uint64_t period)
+{
+    meter_set_seed(random_word());
+    meter_set_period(period);
+    sampling_active = true;
+    assert_true(sampling_start(UNWIND_DEPTH_MAX));
+}
+
+/* ---- what samples stand for ---- */
+
+struct estimate {
+    double blocks, bytes, variance; /* of bytes */
+    uint64_t live, taken;
+};
+
+static void add_site(const struct site *site, void *context)
+{
+    struct estimate *estimate = context;
+    double probability = meter_probability(site->bytes);
+    double block = (double)site->bytes / probability;
+
+    estimate->blocks += (double)site->taken / probability;
+    estimate->bytes += (double)site->taken * block;
+    estimate->variance += (double)site->taken * block * block * (1 - probability);
+    estimate->live += site->live;
+    estimate->taken += site->taken;
+}
+
+static struct estimate estimate_now(void)
+{
+    struct estimate estimate = { 0 };
+
+    assert_true(samples_visit(add_site, &estimate));
+    return estimate;
+}
+
+/* Within five standard deviations, which one run in two million misses by chance. */
+static void expect_close(double true_bytes)
+{
+    struct estimate estimate = estimate_now();
+    double off = estimate.bytes - true_bytes;
+
+    assert_true(estimate.taken > 100);
+    if (off * off > 25 * estimate.variance)
+        fail_msg("%.0f bytes estimated from %llu samples, %.0f are true", estimate.bytes,
+                 (unsigned long long)estimate.taken, true_bytes);
+}
+
+static void the_probability_is_that_of_the_process(void **state)
+{
+    (void)state;
+    meter_set_period(1000);
+    assert_true(meter_probability(1) > 0.0009994 && meter_probability(1) < 0.0009996);
+    assert_true(meter_probability(1000) > 0.632120 && meter_probability(1000) < 0.632121);
+    assert_true(meter_probability(5000) > 0.993262 && meter_probability(5000) < 0.993263);
+    assert_true(meter_probability(100000) == 1);
+    meter_set_period(1);
+    assert_true(meter_probability(1) == 1);
+}
+
+static void gaps_are_exponential(void **state)
+{
+    uint64_t random = random_word();
+    double sum = 0, squares = 0;
+    unsigned long beyond_one = 0, beyond_three = 0, count = 400000;
+
+    (void)state;
+    for (unsigned long i = 0; i < count; i++) {
+        double gap = exponential(&random);
+
+        assert_true(gap >= 0);
+        sum += gap;
+        squares += gap * gap;
+        beyond_one += gap > 1;
+        beyond_three += gap > 3;
+    }
+    sum /= (double)count;
+    squares /= (double)count;
+    assert_true(sum > 0.99 && sum < 1.01);
+    assert_true(squares > 1.95 && squares < 2.05);
+    assert_true(beyond_one > count * 0.3629 && beyond_one < count * 0.3729);
+    assert_true(beyond_three > count * 0.0480 && beyond_three < count * 0.0516);
+}
+
+/* A block that is freed and taken again at once is seen as often as any other. */
+static void hot_pairs_are_seen(void **state)
+{
+    size_t sizes[] = { 8, 48, 500, 1024, 3000, 14336, 20000, 300000 };
+
+    (void)state;
+    sample_from_now(PERIOD);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        double true_bytes = 0;
+
+        samples_reset();
+        while (true_bytes < 400.0 * max_size(sizes[i], PERIOD)) {
+            void *block = prairie_malloc(sizes[i]);
+            true_bytes += (double)prairie_usable_size(block);
+            prairie_free(block);
+        }
+        if (sizes[i] < 100000) expect_close(true_bytes);
+        else assert_true(estimate_now().bytes == true_bytes);
+    }
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+static size_t any_size(void)
+{
+    static const size_t bounds[] = { 64, 1024, 14336, 60000 };
+
+    return random_below(bounds[random_below(ARRAY_COUNT(bounds))]);
+}
+
+static void *take_somehow(size_t size)
+{
+    void *block = NULL;
+
+    switch (random_below(5)) {
+    case 0: return prairie_calloc(1, size);
+    case 1: return prairie_aligned_alloc(64, size);
+    case 2: return prairie_realloc(NULL, max_size(size, 1));
+    case 3: return prairie_posix_memalign(&block, 16, size) == 0 ? block : NULL;
+    default: return prairie_malloc(size);
+    }
+}
+
+/* All doors, all kinds of sizes, blocks that live long and short. */
+static void a_mixed_life_is_estimated(void **state)
+{
+    enum { SLOTS = 700 };
+    static void *block[SLOTS];
+    double taken = 0, live = 0;
+
+    (void)state;
+    sample_from_now(PERIOD);
+    for (unsigned i = 0; i < 60000; i++) {
+        size_t slot = random_below(SLOTS);
+
+        live -= (double)prairie_usable_size(block[slot]);
+        prairie_free(block[slot]);
+        block[slot] = take_somehow(any_size());
+        assert_non_null(block[slot]);
+        taken += (double)prairie_usable_size(block[slot]);
+        live += (double)prairie_usable_size(block[slot]);
+    }
+    expect_close(taken);
+    prairie_check_all();
+    for (unsigned i = 0; i < SLOTS; i++) prairie_free(block[i]);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* ---- sampled blocks ---- */
+
+static void *sampled_block(size_t size)
+{
+    for (;;) {
+        uint64_t before = estimate_now().live;
+        void *block = prairie_malloc(size);
+
+        assert_non_null(block);
+        if (estimate_now().live > before) return block;
+        prairie_free(block);
+    }
+}
+
+static void every_free_finds_it(void **state)
+{
+    size_t sizes[] = { 1, 8, 24, 200, 1024, 1025, 9000, 14336, 14337, 70000 };
+
+    (void)state;
+    sample_from_now(1);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        void *block[4];
+
+        for (unsigned way = 0; way < 4; way++) {
+            block[way] = sampled_block(sizes[i]);
+            memset(block[way], 0xa5, prairie_usable_size(block[way]));
+            assert_int_equal(prairie_usable_size(block[way]), prairie_nallocx(sizes[i], 0));
+        }
+        assert_int_equal(estimate_now().live, 4);
+        prairie_free(block[0]);
+        prairie_free_sized(block[1], sizes[i]);
+        prairie_sdallocx(block[2], sizes[i], 0);
+        assert_null(prairie_realloc(block[3], 0));
+        assert_int_equal(estimate_now().live, 0);
+        prairie_check_all();
+    }
+}
+
+static void a_sized_free_looks_only_where_one_lives(void **state)
+{
+    unsigned class_index = class_of_size(100);
+    uint8_t apart = (uint8_t)(place_of_class(class_index) + PLACES_FOR_FREES);
+    void *block;
+
+    (void)state;
+    sample_from_now(PERIOD);
+    assert_int_equal(place_of_sized_free[100], apart);
+    block = sampled_block(100);
+    assert_int_equal(place_of_sized_free[100], 0);
+    assert_int_equal(place_of_sized_free[300], place_of_size[300] + PLACES_FOR_FREES);
+    prairie_free_sized(block, 100);
+    assert_int_equal(place_of_sized_free[100], apart);
+}
+
+static void resizing_keeps_contents_and_counts(void **state)
+{
+    size_t sizes[] = { 10, 1000, 5000, 14000, 20000, 30000, 200000, 150000, 6000, 40, 600000, 10 };
+    unsigned char *block;
+
+    (void)state;
+    sample_from_now(1);
+    block = sampled_block(5);
+    memset(block, 1, 5);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        block = prairie_realloc(block, sizes[i]);
+        assert_non_null(block);
+        assert_true(all_bytes_are(block, 1, 5));
+        memset(block, 1, sizes[i]);
+        assert_int_equal(estimate_now().live, 1);
+        prairie_check_all();
+    }
+    prairie_free(block);
+    assert_int_equal(estimate_now().live, 0);
+}
+
+static void cleared_blocks_are_clear(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    for (unsigned i = 0; i < 50; i++) {
+        size_t bytes = 100 + i * 700;
+        unsigned char *block = prairie_calloc(1, bytes);
+
+        assert_true(all_bytes_are(block, 0, bytes));
+        memset(block, 0xff, prairie_usable_size(block));
+        prairie_free(block);
+    }
+}
+
+static void alignment_is_kept(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    for (size_t align = 8; align <= 65536; align *= 2) {
+        void *block = prairie_aligned_alloc(align, align + 10);
+
+        assert_true(is_aligned((uintptr_t)block, align));
+        prairie_free(block);
+    }
+    assert_int_equal(estimate_now().live, 0);
+}
+
+static void free_sampled_twice(void)
+{
+    void *block;
+
+    sample_from_now(1);
+    block = sampled_block(50);
+    prairie_free(block);
+    prairie_free(block);
+}
+
+static void free_inside_sampled(void)
+{
+    sample_from_now(1);
+    prairie_free((char *)sampled_block(9000) + 4096);
+}
+
+static void misuse_is_told(void **state)
+{
+    (void)state;
+    expect_abort(free_sampled_twice, "prairie: double free: ");
+    expect_abort(free_inside_sampled, "prairie: free of an interior pointer: ");
+}
+
+/* ---- switches ---- */
+
+static void nothing_is_sampled_while_it_is_off(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    sampling_active = false;
+    for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
+    assert_int_equal(estimate_now().taken, 0);
+    sampling_active = true;
+    ((struct watch *)thread_cache())->sampling_off = true;
+    for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
+    assert_int_equal(estimate_now().taken, 0);
+    ((struct watch *)thread_cache())->sampling_off = false;
+    prairie_free(prairie_malloc(10));
+    assert_true(estimate_now().taken > 0);
+}
+
+static void blocks_from_before_a_reset_are_not_missed(void **state)
+{
+    void *block;
+
+    (void)state;
+    sample_from_now(1);
+    block = sampled_block(77);
+    samples_reset();
+    assert_int_equal(estimate_now().live, 0);
+    prairie_free(block);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* Exact totals and samples at the same time. */
+static void totals_are_exact_meanwhile(void **state)
+{
+    const struct prairie_thread_totals *totals;
+    uint64_t taken = 0, given = 0;
+
+    (void)state;
+    sample_from_now(PERIOD);
+    prairie_free(prairie_malloc(100));
+    totals = prairie_thread_totals();
+    for (unsigned i = 0; i < 30000; i++) {
+        void *block = take_somehow(any_size());
+
+        taken += prairie_usable_size(block);
+        assert_int_equal(totals->allocated, taken);
+        given += prairie_usable_size(block);
+        prairie_free(block);
+        assert_int_equal(totals->deallocated, given);
+    }
+    expect_close((double)taken);
+    prairie_check_all();
+}
+
+static void without_memory_blocks_go_unsampled(void **state)
+{
+    void *block[200];
+    unsigned count = 0;
+
+    (void)state;
+    sample_from_now(1);
+    prairie_free(prairie_malloc(100));
+    fake_fail_all(true);
+    while (count < 200 && (block[count] = prairie_malloc(100 + count * 40)) != NULL) count++;
+    fake_fail_all(false);
+    prairie_check_all();
+    while (count > 0) prairie_free(block[--count]);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* ---- threads ---- */
+
+static void *free_for_another(void *block)
+{
+    prairie_free(block);
+    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
+    return NULL;
+}
+
+static void another_thread_frees_it(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    for (unsigned i = 0; i < 4; i++) {
+        pthread_t thread;
+
+        assert_int_equal(
+            pthread_create(&thread, NULL, free_for_another, sampled_block(50 + i * 700)), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* A plain cache knows no magazines for frees, so a thread that has one must not meet the others. */
+static pthread_barrier_t meeting;
+
+static void *wait_with_a_cache(void *unused)
+{
+    (void)unused;
+    prairie_free(prairie_malloc(1));
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
+    return NULL;
+}
+
+static void it_must_begin_alone(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_create(&thread, NULL, wait_with_a_cache, NULL);
+    pthread_barrier_wait(&meeting);
+    assert_false(sampling_start(UNWIND_DEPTH_MAX));
+    prairie_free(prairie_malloc(100));
+    pthread_barrier_wait(&meeting);
+    pthread_join(thread, NULL);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
+          UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
+          UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
+          UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(cleared_blocks_are_clear),
+          UNIT_TEST(alignment_is_kept), UNIT_TEST(misuse_is_told),
+          UNIT_TEST(nothing_is_sampled_while_it_is_off),
+          UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
+          UNIT_TEST(totals_are_exact_meanwhile), UNIT_TEST(without_memory_blocks_go_unsampled),
+          UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone))
