@@ -14,7 +14,11 @@ static bool unsampled_at_birth; /* atomic */
 static uint32_t oldest_thread;  /* under list_lock: that thread */
 static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
 
-void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
+void threads_start(void)
+{
+    lock_init(&list_lock, LOCK_THREADS);
+    watches_start();
+}
 
 static void list_add(struct cache *cache)
 {

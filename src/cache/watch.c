@@ -13,13 +13,20 @@ _Static_assert(offsetof(struct watch, put) == PLACES_FOR_FREES * sizeof(void *)
  * and large enough that a slow call is rare (docs/decisions/0014). */
 enum { WINDOW_BYTES = 8192, WINDOW_BLOCKS_MIN = 4 };
 
-static unsigned window_blocks(unsigned class_index)
-{
-    unsigned blocks = WINDOW_BYTES / class_bytes[class_index];
+static uint8_t blocks_of_window[CLASS_COUNT]; /* constant after watches_start */
 
-    if (blocks < WINDOW_BLOCKS_MIN) blocks = WINDOW_BLOCKS_MIN;
-    return blocks < WINDOW_BLOCKS_MAX ? blocks : WINDOW_BLOCKS_MAX;
+void watches_start(void)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        unsigned blocks = WINDOW_BYTES / class_bytes[class_index];
+
+        if (blocks < WINDOW_BLOCKS_MIN) blocks = WINDOW_BLOCKS_MIN;
+        if (blocks > WINDOW_BLOCKS_MAX) blocks = WINDOW_BLOCKS_MAX;
+        blocks_of_window[class_index] = (uint8_t)blocks;
+    }
 }
+
+static unsigned window_blocks(unsigned class_index) { return blocks_of_window[class_index]; }
 
 /* Two windows, each with an empty bottom slot. M1 */
 static size_t windows_bytes(unsigned class_index)
@@ -56,7 +63,6 @@ static bool open_windows(struct watch *watch, unsigned class_index)
     void **slots;
 
     if (likely(has_windows(watch, class_index))) return true;
-    if (watch->exact) return false;
     slots = meta_take(windows_bytes(class_index));
     if (slots == NULL) return false;
     slots[0] = slots[blocks + 1] = NULL; /* M1 */
@@ -231,7 +237,8 @@ void *watch_take(struct watch *watch, unsigned class_index)
 {
     void *block;
 
-    if (unlikely(!open_windows(watch, class_index))) return take_alone(watch, class_index);
+    if (watch->exact || unlikely(!open_windows(watch, class_index)))
+        return take_alone(watch, class_index);
     while ((block = magazine_take(&watch->magazine[class_index])) == NULL) {
         unsigned freed = drop_nulls(&watch->put[class_index], put_bottom(watch, class_index));
         unsigned most = window_blocks(class_index);
@@ -262,9 +269,10 @@ static void halve_freed(struct watch *watch, unsigned class_index)
 
 void watch_put(struct watch *watch, unsigned class_index, void *block)
 {
-    if (unlikely(!open_windows(watch, class_index))) {
+    if (watch->exact || unlikely(!open_windows(watch, class_index))) {
         watch->deallocated += class_bytes[class_index];
-        cache_put_some(watch->behind, class_index, &block, 1);
+        if (unlikely(!magazine_put(&watch->behind->magazine[class_index], block)))
+            cache_overflow(watch->behind, class_index, block);
         return;
     }
     if (magazine_put(&watch->put[class_index], block)) return;

@@ -43,6 +43,8 @@ INLINE bool cache_is_watch(const struct cache *front)
     return !cache_is_plain(front) && !cache_is_constant(front);
 }
 
+/* Called once, before any thread has a cache. */
+void watches_start(void);
 /* NULL: no memory. */
 struct watch *watch_begin(struct cache *behind, bool metered);
 /* Its blocks go to the cache behind. */
@@ -62,6 +64,28 @@ bool watch_large_is_due(struct watch *watch, size_t bytes);
 /* A block of the class, counted. NULL: no memory. */
 void *watch_take(struct watch *watch, unsigned class_index);
 void watch_put(struct watch *watch, unsigned class_index, void *block);
+/* The usual ends of a watched thread's calls, while nobody samples. NULL, false: another way must be taken. */
+INLINE void *watch_hit(struct cache *front, unsigned class_index)
+{
+    struct watch *watch = (struct watch *)front;
+    void *block;
+
+    if (unlikely(cache_is_constant(front)) || !watch->exact || watch->meter != NULL) return NULL;
+    block = magazine_take(&watch->behind->magazine[class_index]);
+    if (likely(block != NULL)) watch->allocated += class_bytes[class_index];
+    return block;
+}
+
+INLINE bool watch_put_hit(struct cache *front, unsigned class_index, void *block)
+{
+    struct watch *watch = (struct watch *)front;
+
+    if (unlikely(cache_is_constant(front)) || !watch->exact || class_index == 0) return false;
+    if (!magazine_put(&watch->behind->magazine[class_index], block)) return false;
+    watch->deallocated += class_bytes[class_index];
+    return true;
+}
+
 /* For what does not come out of a cache. */
 INLINE void watch_count_take(struct watch *watch, size_t bytes) { watch->allocated += bytes; }
 INLINE void watch_count_put(struct watch *watch, size_t bytes) { watch->deallocated += bytes; }

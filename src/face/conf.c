@@ -68,6 +68,8 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
+#define SAMPLING_NEEDS "another thread came first, or threads hold no blocks"
+
 static void start_profile(void)
 {
     struct profile_options options = {
@@ -86,7 +88,7 @@ static void start_profile(void)
     };
 
     if (!profile_start(&options))
-        write_text("prairie: prof:true, but threads or blocks are not as sampling needs them\n");
+        write_text("prairie: prof:true, but nothing can be sampled: " SAMPLING_NEEDS "\n");
 }
 
 void conf_read(void)

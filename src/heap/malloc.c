@@ -52,7 +52,11 @@ void *malloc_refill(struct cache *cache, size_t size)
 {
     void *block;
 
-    if (unlikely(!cache_is_plain(cache))) return take_unusual(size, 1, false);
+    if (unlikely(!cache_is_plain(cache))) {
+        block = watch_hit(cache, class_of_size(size));
+        if (unlikely(block == NULL)) return take_unusual(size, 1, false);
+        return CHECKED ? misuse_note_take(block) : block;
+    }
     block = class_refill(cache, class_of_size(size));
 
     if (unlikely(block == NULL)) return refuse_memory();

@@ -91,7 +91,8 @@ void *large_take_unusual(size_t size, size_t align, bool zero)
 
 void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
 {
-    unsigned class_index = class_of_aligned(size, align);
+    unsigned class_index = align == 1 && size <= SMALL_BYTES_MAX ? class_of_size(size)
+                                                                 : class_of_aligned(size, align);
     void *block;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
@@ -134,6 +135,7 @@ static void free_watched(struct watch *watch, void *block)
 
 void free_unusual(struct cache *front, void *block)
 {
+    if (likely(watch_put_hit(front, class_at(block), block))) return;
     /* A sized free of a class of which a sampled block lives. */
     if (cache_put(front, class_map_at(block), block) || block == NULL) return;
     if (!cache_is_watch(front)) {

@@ -124,7 +124,8 @@ static void report_leaks(const struct shot *shot)
         contexts += shot->site[i].live > 0;
     }
     if (contexts == 0) return;
-    name_add(&line, "prairie: Leak approximation summary: ~");
+    name_add(&line, "prairie: Leak approximation summary: ");
+    name_add(&line, "~");
     name_add_number(&line, (uint64_t)(bytes + 0.5));
     name_add(&line, " bytes, ~");
     name_add_number(&line, (uint64_t)(blocks + 0.5));
