@@ -28,13 +28,16 @@ static struct arena *made_arena(unsigned index)
 
 /* ---- room ---- */
 
+/* Arena 0 also has what is nobody's, and so a place before it is made. */
+static unsigned room_end(void) { return (unsigned)max_size(arenas_end(), 1); }
+
 static bool room_ready(void)
 {
     if (room.numbers == NULL) room.numbers = meta_take(sizeof *room.numbers);
     if (room.numbers == NULL) return false;
     if (room.arenas[0] == NULL) room.arenas[0] = meta_take(sizeof *room.arenas[0]);
     if (room.arenas[0] == NULL) return false;
-    for (unsigned index = 0; index < arenas_end(); index++) {
+    for (unsigned index = 0; index < room_end(); index++) {
         if (made_arena(index) == NULL || room.arenas[index] != NULL) continue;
         room.arenas[index] = meta_take(sizeof *room.arenas[index]);
         if (room.arenas[index] == NULL) return false;
@@ -122,7 +125,7 @@ static void take_cached_off(unsigned class_index)
     uint64_t rest = 0;
 
     for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned index = 0; index < arenas_end(); index++) {
+        for (unsigned index = 0; index < room_end(); index++) {
             struct snapshot_arena *arena = room.arenas[index];
             if (arena == NULL) continue;
             rest = pass == 0 ? rest
@@ -222,7 +225,7 @@ static void finish_arena(struct snapshot_arena *arena)
 static void count_all(void)
 {
     room.stock_leases = 0;
-    for (unsigned index = 0; index < arenas_end(); index++)
+    for (unsigned index = 0; index < room_end(); index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)
             count_arena(made_arena(index), room.arenas[index]);
     threads_visit(count_cache, NULL);
@@ -230,7 +233,7 @@ static void count_all(void)
     count_pages(room.arenas[0]);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         take_cached_off(class_index);
-    for (unsigned index = 0; index < arenas_end(); index++) {
+    for (unsigned index = 0; index < room_end(); index++) {
         if (room.arenas[index] == NULL) continue;
         finish_arena(room.arenas[index]);
         add_to_all(room.arenas[index]);
@@ -245,12 +248,12 @@ const struct snapshot *snapshot_take(void)
     check(lock_is_mine(&control_lock));
     if (!room_ready()) return NULL;
     numbers = room.numbers;
-    for (unsigned index = 0; index < arenas_end(); index++)
+    for (unsigned index = 0; index < room_end(); index++)
         if (room.arenas[index] != NULL)
             __builtin_memset(room.arenas[index], 0, sizeof *room.arenas[index]);
     *numbers = (struct snapshot){ .epoch = ++room.epoch, .arena_count = arena_limit };
     count_all();
-    for (unsigned index = arena_limit; index < arenas_end(); index++)
+    for (unsigned index = arena_limit; index < room_end(); index++)
         if (room.arenas[index] != NULL) numbers->arena_count = index + 1;
     numbers->control_lock = lock_numbers(&control_lock);
     numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
