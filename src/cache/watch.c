@@ -145,22 +145,17 @@ void watch_end(struct watch *watch)
     meta_give(watch, sizeof *watch);
 }
 
-READS_UNLOCKED size_t watch_held_bytes(const struct watch *watch)
+READS_UNLOCKED unsigned watch_held(const struct watch *watch, unsigned class_index)
 {
-    size_t bytes = 0;
+    const struct magazine *window[] = { &watch->magazine[class_index], &watch->put[class_index] };
+    size_t room = window_blocks(class_index), blocks = 0;
 
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct magazine *window[] = { &watch->magazine[class_index],
-                                            &watch->put[class_index] };
-        size_t room = window_blocks(class_index);
+    for (unsigned i = 0; i < ARRAY_COUNT(window); i++) {
+        size_t left = (size_t)(RELAXED_LOAD(window[i]->limit) - RELAXED_LOAD(window[i]->top));
 
-        if (!has_windows(watch, class_index)) continue;
-        for (unsigned i = 0; i < ARRAY_COUNT(window); i++) {
-            size_t left = (size_t)(RELAXED_LOAD(window[i]->limit) - RELAXED_LOAD(window[i]->top));
-            if (left <= room) bytes += (room - left) * class_bytes[class_index];
-        }
+        if (has_windows(watch, class_index) && left <= room) blocks += room - left;
     }
-    return bytes;
+    return (unsigned)blocks;
 }
 
 /* ---- taking ---- */

@@ -53,8 +53,8 @@ void watch_make_exact(struct watch *watch);
 /* Blocks that lie in its windows go to the cache behind. */
 void watch_flush(struct watch *watch);
 
-/* Bytes that lie ready in its windows; its owner may be changing them. */
-size_t watch_held_bytes(const struct watch *watch);
+/* Blocks of the class that lie ready in its windows; its owner may be changing them. */
+unsigned watch_held(const struct watch *watch, unsigned class_index);
 
 /* Is the next block of the class, or one of that many bytes, to be sampled? It is asked once for each block
  * that is taken the slow way, and a yes is not repeated. */

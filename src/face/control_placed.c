@@ -167,7 +167,8 @@ static struct use_of_block use_of(const void *block, struct arena **arena, struc
 
     *slab = NULL;
     switch (pointer_kind(block, &page)) {
-    case POINTER_LARGE: return (struct use_of_block){ 0, 1, large_bytes(page) };
+    case POINTER_LARGE:
+    case POINTER_SAMPLED: return (struct use_of_block){ 0, 1, large_bytes(page) };
     case POINTER_SMALL: break;
     default: return use;
     }

@@ -140,24 +140,39 @@ static void zero_from(void *block, size_t from, size_t to)
     if (to > from) __builtin_memset((char *)block + from, 0, to - from);
 }
 
-static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags)
+static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,
+                          const void *frame)
 {
-    void *moved = take_flagged(size, flags & ~FLAG_ZERO);
+    void *moved;
 
+    if (likely(cache_is_plain(thread_cache())) || (flags & (FLAG_ARENA | FLAG_CACHE)) != 0)
+        moved = take_flagged(size, flags & ~FLAG_ZERO);
+    else moved = take_unusual_for(frame, size, flags_align(flags), false);
     if (unlikely(moved == NULL)) return NULL;
     __builtin_memcpy(moved, block, min_size(old_bytes, size));
     prairie_dallocx(block, (int)flags);
     return moved;
 }
 
+/* One that has all of its pages for itself, because of its size. */
+static bool is_large(const void *block, uint32_t *page)
+{
+    enum pointer_kind kind = pointer_kind(block, page);
+
+    return kind == POINTER_LARGE
+        || (kind == POINTER_SAMPLED && sampled_bytes(*page) > SMALL_BYTES_MAX);
+}
+
 /* Large to large, with nothing asked for that would make another place better. NULL: not that, or no memory. */
-static void *resize_large(void *block, size_t size, unsigned flags)
+static void *resize_large(void *block, size_t size, unsigned flags, const void *frame)
 {
     uint32_t page;
 
     if (class_of_aligned(size, flags_align(flags)) != 0) return NULL;
     if (flags_align(flags) > os_page_bytes() || (flags & FLAG_ARENA) != 0) return NULL;
-    if (pointer_kind(block, &page) != POINTER_LARGE) return NULL;
+    if (!is_large(block, &page)) return NULL;
+    if (unlikely(page_record(page)->state == PAGE_SAMPLED || !cache_is_plain(thread_cache())))
+        return large_resize_watched(block, size, frame);
     return large_resize(block, page, size);
 }
 
@@ -173,8 +188,9 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return block;
-    resized = resize_large(block, size, (unsigned)flags);
-    if (resized == NULL) resized = move_flagged(block, old_bytes, size, (unsigned)flags);
+    resized = resize_large(block, size, (unsigned)flags, FRAME_HERE());
+    if (resized == NULL)
+        resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
     if (unlikely(resized == NULL)) return refuse_memory();
     if ((unsigned)flags & FLAG_ZERO) zero_from(resized, old_bytes, bytes);
     return resized;
@@ -192,8 +208,10 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
-    if (pointer_kind(block, &page) != POINTER_LARGE) return old_bytes;
-    bytes = large_resize_in_place(page, size, most);
+    if (!is_large(block, &page)) return old_bytes;
+    if (unlikely(page_record(page)->state == PAGE_SAMPLED || !cache_is_plain(thread_cache())))
+        bytes = large_resize_in_place_watched(block, size, most, FRAME_HERE());
+    else bytes = large_resize_in_place(page, size, most);
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);
     return bytes;
 }

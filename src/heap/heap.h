@@ -48,8 +48,6 @@ void free_unusual(struct cache *front, void *block);
 /* For doors that go past the cache: what was taken or given is counted if the thread is watched. */
 void *counted(void *block, size_t bytes);
 void count_given(size_t bytes);
-/* A large block changed its size. */
-void resize_unusual(void *block, size_t old_bytes, const void *frame);
 /* The whole of a door; sets ENOMEM. Jumped to, not called, so that the caller of the door is the first in its
  * stack; or given the door's own frame. `align` is 1 or a power of two. */
 NOINLINE void *take_unusual(size_t size, size_t align, bool zero);
@@ -59,9 +57,14 @@ NOINLINE void *take_unusual_for(const void *frame, size_t size, size_t align, bo
 void *sampled_take(struct watch *watch, size_t bytes, const void *frame);
 void sampled_put(uint32_t page);
 size_t sampled_bytes(uint32_t page);
-/* Makes a large block a sampled one, if there is memory for that; and back. */
+/* Makes a large block a sampled one, if there is memory for that. */
 void sampled_begin(struct watch *watch, void *block, const void *frame);
-void sampled_end(uint32_t page);
+/* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not sampled. */
+uint32_t sampled_pause(uint32_t page);
+void sampled_go_on(uint32_t page, uint32_t number, bool resized);
+/* As large_resize and large_resize_in_place, for a thread that is watched or a block that was sampled. */
+void *large_resize_watched(void *block, size_t size, const void *frame);
+size_t large_resize_in_place_watched(void *block, size_t least, size_t most, const void *frame);
 /* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory, or not alone (threads_meter). */
 bool sampling_start(unsigned depth);
 extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */

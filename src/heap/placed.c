@@ -156,5 +156,5 @@ struct arena *arena_of_address(const void *address)
     if (page == 0) return NULL;
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
     if (record->state == PAGE_OWNED) return explicit_arena_of(record);
-    return record->state == PAGE_LARGE ? arena_at(0) : NULL;
+    return is_large_state(record->state) ? arena_at(0) : NULL;
 }

@@ -44,17 +44,13 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_block(block, old_bytes, size);
 }
 
-/* As large_resize, for a thread that is watched or a block that was sampled. */
-static NOINLINE void *resize_watched(void *block, uint32_t page, size_t size)
+/* Jumped to, so that the caller of realloc is the first in the stack of a sample. */
+static NOINLINE void *resize_watched(void *block, size_t size)
 {
-    size_t old_bytes = large_bytes(page);
-    void *resized;
+    void *resized = large_resize_watched(block, size, FRAME_HERE());
 
-    if (page_record(page)->state == PAGE_SAMPLED) sampled_end(page);
-    resized = large_resize(block, page, size);
-    if (unlikely(resized == NULL)) return refuse_memory();
-    resize_unusual(resized, old_bytes, FRAME_HERE());
-    return resized;
+    FRAME_LASTS();
+    return likely(resized != NULL) ? resized : refuse_memory();
 }
 
 static NOINLINE void *resize_other(void *block, size_t size)
@@ -71,7 +67,7 @@ static NOINLINE void *resize_other(void *block, size_t size)
         misuse_abort("realloc", kind, block);
     if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
     if (unlikely(kind == POINTER_SAMPLED || !cache_is_plain(thread_cache())))
-        return resize_watched(block, page, size);
+        return resize_watched(block, size);
     resized = large_resize(block, page, size);
     return likely(resized != NULL) ? resized : refuse_memory();
 }

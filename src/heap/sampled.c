@@ -46,18 +46,27 @@ void sampled_begin(struct watch *watch, void *block, const void *frame)
     if (number != 0) run_mark_sampled(page, number);
 }
 
-void sampled_end(uint32_t page)
-{
-    uint32_t number = page_record(page)->slab;
-
-    run_unmark_sampled(page);
-    sample_forget(number);
-}
-
 void sampled_put(uint32_t page)
 {
-    sampled_end(page);
+    sample_forget(sampled_pause(page));
     large_put(page);
+}
+
+uint32_t sampled_pause(uint32_t page)
+{
+    uint32_t number = 0;
+
+    if (page_record(page)->state != PAGE_SAMPLED) return 0;
+    number = page_record(page)->slab;
+    run_unmark_sampled(page);
+    return number;
+}
+
+void sampled_go_on(uint32_t page, uint32_t number, bool resized)
+{
+    if (number == 0) return;
+    if (resized) sample_forget(number);
+    else run_mark_sampled(page, number);
 }
 
 size_t sampled_bytes(uint32_t page) { return sample_bytes(page_record(page)->slab); }

@@ -91,8 +91,8 @@ void *large_take_unusual(size_t size, size_t align, bool zero)
 
 void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
 {
-    unsigned class_index = align == 1 && size <= SMALL_BYTES_MAX ? class_of_size(size)
-                                                                 : class_of_aligned(size, align);
+    unsigned class_index =
+        align == 1 && size <= SMALL_BYTES_MAX ? class_of_size(size) : class_of_aligned(size, align);
     void *block;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
@@ -152,17 +152,39 @@ void free_unusual(struct cache *front, void *block)
     free_watched((struct watch *)front, block);
 }
 
-void resize_unusual(void *block, size_t old_bytes, const void *frame)
+/* A large block has another size now, by the same chance a sampled one as if it were new. */
+static void count_resized(void *block, size_t old_bytes, const void *frame)
 {
     struct cache *front = thread_cache();
     struct watch *watch = (struct watch *)front;
     size_t bytes = large_bytes(page_at(block));
 
-    if (!cache_is_watch(front)) return;
-    if (old_bytes != bytes) {
-        watch_count_take(watch, bytes);
-        watch_count_put(watch, old_bytes);
-    }
+    if (!cache_is_watch(front) || old_bytes == bytes) return;
+    watch_count_take(watch, bytes);
+    watch_count_put(watch, old_bytes);
     if (page_record(page_at(block))->state == PAGE_LARGE && watch_large_is_due(watch, bytes))
         sampled_begin(watch, block, frame);
+}
+
+void *large_resize_watched(void *block, size_t size, const void *frame)
+{
+    uint32_t page = page_at(block), number = sampled_pause(page);
+    size_t old_bytes = large_bytes(page);
+    bool changes = pages_for(size) << plain.page_shift != old_bytes;
+    void *resized = large_resize(block, page, size);
+
+    sampled_go_on(page, number, resized != NULL && changes);
+    if (resized != NULL) count_resized(resized, old_bytes, frame);
+    return resized;
+}
+
+size_t large_resize_in_place_watched(void *block, size_t least, size_t most, const void *frame)
+{
+    uint32_t page = page_at(block), number = sampled_pause(page);
+    size_t old_bytes = large_bytes(page);
+    size_t bytes = large_resize_in_place(page, least, most);
+
+    sampled_go_on(page, number, bytes != old_bytes);
+    count_resized(block, old_bytes, frame);
+    return bytes;
 }

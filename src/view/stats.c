@@ -31,9 +31,9 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
 
         if (top <= limit && (size_t)(limit - top) <= capacity)
             blocks += capacity - (size_t)(limit - top);
+        if (cache->watch != NULL) blocks += watch_held(cache->watch, class_index);
         stats->cached += blocks * class_bytes[class_index];
     }
-    if (cache->watch != NULL) stats->cached += watch_held_bytes(cache->watch);
 }
 
 static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, unsigned class_index)

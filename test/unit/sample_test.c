@@ -234,6 +234,30 @@ static void resizing_keeps_contents_and_counts(void **state)
     assert_int_equal(estimate_now().live, 0);
 }
 
+/* A block that fills pages stays where it is as long as it can, sampled or not. */
+static void large_ones_resize_in_place(void **state)
+{
+    char *block;
+
+    (void)state;
+    sample_from_now(1);
+    block = sampled_block(400000);
+    assert_int_equal(prairie_xallocx(block, 100000, 0, 0), 102400);
+    assert_int_equal(prairie_usable_size(block), 102400);
+    assert_int_equal(prairie_xallocx(block, 300000, 0, 0), 303104);
+    assert_int_equal(prairie_xallocx(block, (size_t)1 << 50, 0, 0), 303104);
+    assert_int_equal(estimate_now().live, 1);
+    assert_ptr_equal(prairie_rallocx(block, 200000, 0), block);
+    assert_ptr_equal(prairie_realloc(block, 150000), block);
+    assert_int_equal(estimate_now().live, 1);
+    prairie_check_all();
+    block = prairie_rallocx(block, 30, 0);
+    assert_int_equal(prairie_xallocx(block, 3000, 0, 0), 32);
+    prairie_dallocx(block, 0);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
 static void cleared_blocks_are_clear(void **state)
 {
     (void)state;
@@ -410,9 +434,9 @@ static void it_must_begin_alone(void **state)
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
-          UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(cleared_blocks_are_clear),
-          UNIT_TEST(alignment_is_kept), UNIT_TEST(misuse_is_told),
-          UNIT_TEST(nothing_is_sampled_while_it_is_off),
+          UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
+          UNIT_TEST(cleared_blocks_are_clear), UNIT_TEST(alignment_is_kept),
+          UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
           UNIT_TEST(totals_are_exact_meanwhile), UNIT_TEST(without_memory_blocks_go_unsampled),
           UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone))
