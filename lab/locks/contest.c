@@ -71,15 +71,9 @@ INLINE void pairs_by_number(void (*take)(union any_lock *), void (*give)(union a
 }
 
 /* Each kind gets loops of its own, so that its functions are compiled into them as they would be anywhere. */
-#define LOOPS(kind, take, give)                                                    \
-    static uint64_t kind##_for_a_while(void)                                       \
-    {                                                                              \
-        return pairs_for_a_while(take, give);                                      \
-    }                                                                              \
-    static NOINLINE void kind##_by_number(void)                                    \
-    {                                                                              \
-        pairs_by_number(take, give);                                               \
-    }
+#define LOOPS(kind, take, give)                                                        \
+    static uint64_t kind##_for_a_while(void) { return pairs_for_a_while(take, give); } \
+    static NOINLINE void kind##_by_number(void) { pairs_by_number(take, give); }
 
 LOOPS(prairie, prairie_take, prairie_give)
 LOOPS(bare, bare_take, bare_give)
@@ -153,10 +147,11 @@ static int run_alone(void)
     kind->by_number();
     CALLGRIND_DUMP_STATS_AT("pairs");
     after = now();
-    printf("{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"wall_ns\": %llu, \"taken\": %lld}\n",
-           kind->name, (unsigned long long)job.pairs, counted == job.pairs ? "true" : "false",
-           (unsigned long long)(after.wall_ns - before.wall_ns),
-           kind->counts ? (long long)contested.prairie.taken : -1);
+    printf(
+        "{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"wall_ns\": %llu, \"taken\": %lld}\n",
+        kind->name, (unsigned long long)job.pairs, counted == job.pairs ? "true" : "false",
+        (unsigned long long)(after.wall_ns - before.wall_ns),
+        kind->counts ? (long long)contested.prairie.taken : -1);
     if (!job.beside) return 0;
     sem_post(&over);
     return pthread_join(thread, NULL);
@@ -201,13 +196,14 @@ static void print_contest(const struct moment *before, const struct moment *afte
         if (done_by[i] < least) least = done_by[i];
         if (done_by[i] > most) most = done_by[i];
     }
-    printf("{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"wall_ns\": %llu, \"cpu_ns\": %llu, "
-           "\"voluntary\": %ld, \"involuntary\": %ld, \"least\": %llu, \"most\": %llu",
-           kind->name, (unsigned long long)sum, counted == sum ? "true" : "false",
-           (unsigned long long)(after->wall_ns - before->wall_ns),
-           (unsigned long long)(after->cpu_ns - before->cpu_ns),
-           after->voluntary - before->voluntary, after->involuntary - before->involuntary,
-           (unsigned long long)least, (unsigned long long)most);
+    printf(
+        "{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"wall_ns\": %llu, \"cpu_ns\": %llu, "
+        "\"voluntary\": %ld, \"involuntary\": %ld, \"least\": %llu, \"most\": %llu",
+        kind->name, (unsigned long long)sum, counted == sum ? "true" : "false",
+        (unsigned long long)(after->wall_ns - before->wall_ns),
+        (unsigned long long)(after->cpu_ns - before->cpu_ns), after->voluntary - before->voluntary,
+        after->involuntary - before->involuntary, (unsigned long long)least,
+        (unsigned long long)most);
     if (kind->counts)
         printf(", \"taken\": %llu, \"contended\": %llu, \"waits\": %llu",
                (unsigned long long)contested.prairie.taken,
