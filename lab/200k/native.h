@@ -1,8 +1,8 @@
-/* native.h - instructions of this thread in user mode, counted by the processor where the kernel lets us.
+/* native.h - instructions of this thread in user mode, as the processor counts them.
  * SPDX-License-Identifier: MIT
  *
- * A second opinion beside callgrind: for allocators that do not run under it, or run another way there. Off by a few
- * hundred from run to run. */
+ * A second opinion beside callgrind: for allocators that do not run under it, or run another way
+ * there. Not every kernel lets us. Off by a few hundred from run to run. */
 #ifndef PRAIRIE_LAB_NATIVE_H
 #define PRAIRIE_LAB_NATIVE_H
 

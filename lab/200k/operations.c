@@ -1,11 +1,12 @@
-/* operations.c - 100,000 mallocs and 100,000 frees, and nothing else: what callgrind counts for the 200k test.
+/* operations.c - 100,000 mallocs and 100,000 frees, and nothing else: what callgrind counts.
  * SPDX-License-Identifier: MIT
  *
  * usage: operations [--pairs N] [--beside]
- * A table says beforehand what each operation does, so that the replay is a load, a call and a store. Dumps of
- * callgrind part the process in four: start (the loader and the allocator's constructors), table, test, and the
- * rest. With --beside a second thread sleeps meanwhile: allocators that know that they are alone leave locks out.
- * A line on stdout says who answered malloc and, under prairie, how many locks its statistics counted. */
+ * A table says beforehand what each operation does, so that the replay is a load, a call and a
+ * store. Dumps of callgrind part the process in four: start (the loader and the allocator's
+ * constructors), table, test, and the rest. With --beside a second thread sleeps meanwhile:
+ * allocators that know that they are alone leave locks out. A line on stdout says who answered
+ * malloc and, under prairie, how many locks its statistics counted. */
 #define _GNU_SOURCE
 #include <prairie/prairie.h>
 
@@ -40,8 +41,8 @@ static uint32_t random_below(uint32_t bound)
     return (uint32_t)((random_state >> 32) * bound >> 32);
 }
 
-/* As in a program of many objects: nine of ten below 512 bytes, every doubling from 16 on equally likely, one of a
- * hundred from 8 to 64 KiB. */
+/* As in a program of many objects: nine of ten below 512 bytes, every doubling from 16 on equally
+ * likely, one of a hundred from 8 to 64 KiB. */
 static uint32_t draw_bytes(void)
 {
     uint32_t kind = random_below(100);
@@ -50,7 +51,7 @@ static uint32_t draw_bytes(void)
     return base + random_below(kind < 99 ? base : 7 * base);
 }
 
-/* The first LIVE_MAX pairs fill the slots, the others replace one at random; at last all are freed. */
+/* The first pairs fill the slots, the others replace one at random; at last all are freed. */
 static uint32_t make_table(uint32_t pairs)
 {
     uint32_t live = pairs < LIVE_MAX ? pairs : LIVE_MAX, count = 0;

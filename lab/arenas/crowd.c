@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: MIT
  *
  * usage: crowd --rule R --threads T --steps S [--shape small|medium|unequal]
- * S steps altogether. In each step a thread replaces one of its blocks; every other time it leaves the
- * old block on a table that all share and frees the one it finds there, so that half of all blocks are
- * freed by another thread. small: 16 to 511 bytes; medium: 8 to 8,007 bytes; unequal: medium, but every
- * second thread works only one step of 64. The threads are dealt out to the cores and then left alone.
- * One line of JSON; at the end the library's walker looks at everything, and nothing may be left. */
+ * S steps altogether. In each step a thread replaces one of its blocks; every other time it leaves
+ * the old block on a table that all share and frees the one it finds there, so that half of all
+ * blocks are freed by another thread. small: 16 to 511 bytes; medium: 8 to 8,007 bytes; unequal:
+ * medium, but every second thread works only one step of 64. The threads are dealt out to the cores
+ * and then left alone. One line of JSON; at the end the library's walker looks at everything, and
+ * nothing may be left. */
 #define PRAIRIE_RULE_ELSEWHERE
 #include "../../src/prairie.c"
 

@@ -34,7 +34,7 @@ static struct arena *choose_core(struct arena *last)
     return take_arena(arena_of_core());
 }
 
-/* ---- owner: the seed's ---- */
+/* ---- owner: the mail's ---- */
 
 /* The first threads take turns until every arena is used. Then a thread stays while it was the last
  * one to choose its arena and nobody holds it; otherwise it goes to the arena of its core. */

@@ -1,4 +1,4 @@
-/* rules.h - six rules by which a thread chooses the arena that it fills from, and what they came to.
+/* rules.h - six rules by which a thread chooses the arena that it fills from, and their counts.
  * SPDX-License-Identifier: MIT
  *
  * Included after a library that was built with PRAIRIE_RULE_ELSEWHERE: rules.c brings the library's

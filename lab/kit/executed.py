@@ -1,8 +1,9 @@
-"""executed.py - which instructions of which object a program executed, and how often, told by callgrind.
+"""executed.py - which instructions of which object a program executed, and how often.
 
-Callgrind counts every instruction on its own; objdump says which of them are atomic. So atomic read-modify-writes and
-calls of lock functions are counted in any library, without its help and without changing it. What a lock is, an
-instruction does not say: a compare-and-swap may also push onto a list.
+Callgrind counts every instruction on its own; objdump says which of them are atomic. So atomic
+read-modify-writes and calls of lock functions are counted in any library, without its help and
+without changing it. What a lock is, an instruction does not say: a compare-and-swap may also push
+onto a list.
 SPDX-License-Identifier: MIT
 """
 
@@ -16,7 +17,12 @@ from pathlib import Path
 
 from kit.count import CountError
 
-MUTEX_CALLS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_spin_lock", "pthread_spin_trylock")
+MUTEX_CALLS = (
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_spin_lock",
+    "pthread_spin_trylock",
+)
 
 # A locked instruction, or an exchange with memory, which locks without saying so.
 ATOMIC = re.compile(r"^\s*([0-9a-f]+):\s+(?:xacquire |xrelease )?(?:lock\b|xchg\s[^#\n]*\()", re.M)
@@ -48,7 +54,7 @@ class Stretch:
         return found
 
     def unknown(self):
-        """Executed addresses at which the listing of their object has no instruction: should be none."""
+        """Executed addresses at which the listing of their object has no instruction: none."""
         return sum(
             sum(1 for address in addresses if address not in _listing(path)[1])
             for path, addresses in self.executed.items()
@@ -60,13 +66,19 @@ class Stretch:
 
 
 def stretches(command, env=None, options=()):
-    """Runs a program that dumps callgrind's counts: (label -> Stretch, standard output). What comes after the last
-    dump is labelled 'rest'."""
+    """Runs a program that dumps callgrind's counts: (label -> Stretch, standard output). What comes
+    after the last dump is labelled 'rest'."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         flags = ["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no", *options]
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *flags, *map(str, command)],
+            [
+                "valgrind",
+                "--tool=callgrind",
+                f"--callgrind-out-file={out}",
+                *flags,
+                *map(str, command),
+            ],
             capture_output=True,
             text=True,
             env=env,
@@ -74,7 +86,9 @@ def stretches(command, env=None, options=()):
         )
         if done.returncode != 0:
             said = [line for line in done.stderr.splitlines() if line and not line.startswith("==")]
-            raise CountError(f"exit {done.returncode} under callgrind: {' '.join(said) or 'it said nothing'}")
+            raise CountError(
+                f"exit {done.returncode} under callgrind: {' '.join(said) or 'it said nothing'}"
+            )
         found = {}
         for path in sorted(Path(folder).iterdir()):
             label, stretch = _read(path)

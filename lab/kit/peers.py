@@ -23,11 +23,12 @@ class Allocator:
     env: dict = field(default_factory=dict)
 
     def environment(self, **more):
-        """The environment of a program that runs on it: nothing that would change another allocator's settings."""
+        """The environment of a program that runs on it, without settings of other allocators."""
         kept = {
             key: value
             for key, value in os.environ.items()
-            if key not in ("LD_PRELOAD", "GLIBC_TUNABLES") and not key.startswith(("MALLOC_", "PRAIRIE_"))
+            if key not in ("LD_PRELOAD", "GLIBC_TUNABLES")
+            and not key.startswith(("MALLOC_", "PRAIRIE_"))
         }
         kept.update(self.env, **more)
         if self.path:
@@ -39,7 +40,7 @@ class Allocator:
 
 
 def allocators(part):
-    """Prairie, the C library, and every peer that was built or is installed; the others are named as absent."""
+    """Prairie, the C library, and every peer that is here; the others are named as absent."""
     library = ROOT / "build" / "libprairie.so"
     if not library.exists():
         sys.exit(f"lab {part.name}: {library} is not there; make builds it")
@@ -53,8 +54,14 @@ def allocators(part):
         if allocator:
             found.append(allocator)
         else:
-            hint = f"package {recipe.origin} is not installed or was refused" if recipe.is_debian else "not built"
-            part.absent(recipe.title if not recipe.is_debian else recipe.origin, f"{hint}; see make peers")
+            hint = (
+                f"package {recipe.origin} is not installed or was refused"
+                if recipe.is_debian
+                else "not built"
+            )
+            part.absent(
+                recipe.title if not recipe.is_debian else recipe.origin, f"{hint}; see make peers"
+            )
     return found
 
 
@@ -65,7 +72,9 @@ def _built():
     except OSError:
         return {}
     return {
-        row["name"]: Allocator(row["name"], row["label"], str(ROOT / row["path"]), row.get("env", {}))
+        row["name"]: Allocator(
+            row["name"], row["label"], str(ROOT / row["path"]), row.get("env", {})
+        )
         for row in rows
         if (ROOT / row["path"]).exists()
     }

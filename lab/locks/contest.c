@@ -3,8 +3,9 @@
  *
  * usage: contest --kind K --pairs N [--beside]           one thread; --beside: another one sleeps
  *        contest --kind K --threads T --ms M [--hold H] [--outside O]
- * A pair takes the lock, does H steps of work and counts, gives the lock, and does O steps outside. A step depends
- * on the one before. One line of JSON on stdout; exact: whether the counts under the lock add up. */
+ * A pair takes the lock, does H steps of work and counts, gives the lock, and does O steps outside.
+ * A step depends on the one before. One line of JSON on stdout; exact: whether the counts under the
+ * lock add up. */
 #include "../../src/prairie.c"
 
 #include <valgrind/callgrind.h>
@@ -70,7 +71,8 @@ INLINE void pairs_by_number(void (*take)(union any_lock *), void (*give)(union a
     }
 }
 
-/* Each kind gets loops of its own, so that its functions are compiled into them as they would be anywhere. */
+/* Each kind gets loops of its own, so that its functions are compiled into them as they would be
+ * anywhere. */
 #define LOOPS(kind, take, give)                                                        \
     static uint64_t kind##_for_a_while(void) { return pairs_for_a_while(take, give); } \
     static NOINLINE void kind##_by_number(void) { pairs_by_number(take, give); }

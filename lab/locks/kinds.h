@@ -3,7 +3,7 @@
  *
  * prairie   the library's own (src/base/lock.h): three states, sleeps in the kernel, counts
  * sleeper   the same, told not to spin before it sleeps
- * bare      what the seed means by a lighter mutex: the three states of Drepper's paper and nothing else
+ * bare      the lighter mutex of the mail: the three states of Drepper's paper and nothing else
  * normal    the C library's mutex as it is
  * adaptive  the C library's mutex that spins first; jemalloc's on Linux
  * spin      test, then exchange, then pause; never sleeps

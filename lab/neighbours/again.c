@@ -1,8 +1,8 @@
-/* again.c - starts a program a number of times, one after the other: again TIMES PROGRAM ARGUMENTS...
+/* again.c - starts a program a number of times: again TIMES PROGRAM ARGUMENTS...
  * SPDX-License-Identifier: MIT
  *
- * Allocates nothing itself, so that what is measured are the starts. Of what the program says only the
- * first time is shown. Ends with the exit code of the first start that fails. */
+ * Allocates nothing itself, so that what is measured are the starts. Of what the program says only
+ * the first time is shown. Ends with the exit code of the first start that fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,8 +1,8 @@
 /* part.c - one of a hundred libraries: compiled a hundred times, with another NUMBER each.
  * SPDX-License-Identifier: MIT
  *
- * What libraries do before main is entered: a table that grows while entries are registered, names that
- * are copied, and buffers that are given back. What is kept stays until the process ends. */
+ * What libraries do before main is entered: a table that grows while entries are registered, names
+ * that are copied, and buffers that are given back. What is kept stays until the process ends. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* arena_rules_test.c - the lab's rules choose the arenas that they say, and what they chose is counted. */
+/* arena_rules_test.c - the lab's rules choose the arenas that they say, and what they chose is
+ * counted. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

@@ -1,4 +1,5 @@
-# test/lab/arenas.cmake - each rule of lab/arenas chooses what it says, on a kernel whose cores a test names.
+# test/lab/arenas.cmake - each rule of lab/arenas chooses what it says, on a kernel whose cores a
+# test names.
 # SPDX-License-Identifier: MIT
 foreach(flavour check tsan)
     prairie_containing_test(${flavour} lab NAME arena-rules
