@@ -103,11 +103,23 @@ static void start_on_a_core(unsigned turn)
     }
 }
 
+/* Threads allocate for the first time in the order in which they were made, as programs' do: rules
+ * that give turns then give them in this order. */
+static void allocate_in_turn(unsigned number)
+{
+    static unsigned arrived; /* atomic */
+
+    while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) != number) sched_yield();
+    prairie_free(prairie_malloc(64));
+    __atomic_store_n(&arrived, number + 1, __ATOMIC_RELEASE);
+}
+
 static void *work(void *argument)
 {
     struct worker *me = argument;
 
-    start_on_a_core(me->number);
+    start_on_a_core(job.unequal ? me->number / 2 : me->number);
+    allocate_in_turn(me->number);
     pthread_barrier_wait(&begin);
     replace_blocks(me);
     pthread_barrier_wait(&work_done);
