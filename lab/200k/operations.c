@@ -10,14 +10,12 @@
 #define _GNU_SOURCE
 #include <prairie/prairie.h>
 
+#include "../kit/beside.h"
 #include "native.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <valgrind/callgrind.h>
 
 #pragma weak prairie_stats_read
@@ -76,25 +74,6 @@ static __attribute__((noinline)) void replay(const struct operation *at, uint32_
     }
 }
 
-/* ---- the second thread ---- */
-
-static sem_t over;
-
-static void *sleep_beside(void *unused)
-{
-    while (sem_wait(&over) != 0) {}
-    return unused;
-}
-
-static pthread_t start_beside(void)
-{
-    pthread_t thread;
-
-    if (sem_init(&over, 0, 0) != 0 || pthread_create(&thread, NULL, sleep_beside, NULL) != 0)
-        abort();
-    return thread;
-}
-
 /* ---- prairie's own statistics ---- */
 
 /* Reading them takes locks too, always as many. */
@@ -121,14 +100,14 @@ int main(int argc, char **argv)
 {
     uint32_t pairs = 100000, count;
     bool beside = false;
-    pthread_t thread = 0;
+    struct beside second;
     uint64_t reading, locks_before, locks_after;
     int64_t native_before, native_after;
     Dl_info owner;
 
     if (!read_arguments(argc, argv, &pairs, &beside)) return 2;
     if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &owner) == 0) return 1;
-    if (beside) thread = start_beside();
+    if (beside) beside_start(&second);
     int native = native_open();
     reading = locks_so_far();
     locks_before = locks_so_far();
@@ -146,7 +125,6 @@ int main(int argc, char **argv)
            prairie_stats_read == NULL ? -1 : (long long)(locks_after - locks_before - reading),
            native_before < 0 || native_after < 0 ? -1 : (long long)(native_after - native_before));
     fflush(stdout);
-    if (!beside) return 0;
-    sem_post(&over);
-    return pthread_join(thread, NULL);
+    if (beside) beside_end(&second);
+    return 0;
 }

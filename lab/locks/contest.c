@@ -9,9 +9,9 @@
 #include "../../src/prairie.c"
 
 #include <valgrind/callgrind.h>
+#include "../kit/beside.h"
 #include "kinds.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,22 +127,12 @@ static struct moment now(void)
 
 /* ---- one thread ---- */
 
-static sem_t over;
-
-static void *sleep_beside(void *unused)
+static void run_alone(void)
 {
-    while (sem_wait(&over) != 0) {}
-    return unused;
-}
-
-static int run_alone(void)
-{
-    pthread_t thread;
+    struct beside second;
     struct moment before, after;
 
-    if (job.beside
-        && (sem_init(&over, 0, 0) != 0 || pthread_create(&thread, NULL, sleep_beside, NULL) != 0))
-        return 1;
+    if (job.beside) beside_start(&second);
     CALLGRIND_DUMP_STATS_AT("start");
     before = now();
     CALLGRIND_ZERO_STATS;
@@ -154,9 +144,7 @@ static int run_alone(void)
         kind->name, (unsigned long long)job.pairs, counted == job.pairs ? "true" : "false",
         (unsigned long long)(after.wall_ns - before.wall_ns),
         kind->counts ? (long long)contested.prairie.taken : -1);
-    if (!job.beside) return 0;
-    sem_post(&over);
-    return pthread_join(thread, NULL);
+    if (job.beside) beside_end(&second);
 }
 
 /* ---- many threads ---- */
@@ -264,5 +252,7 @@ int main(int argc, char **argv)
         return 2;
     if (os_core_count() == 1) lock_set_spin(0); /* as the library does */
     kind->make(&contested);
-    return job.threads == 0 ? run_alone() : run_contest();
+    if (job.threads != 0) return run_contest();
+    run_alone();
+    return 0;
 }
