@@ -88,7 +88,7 @@ void rule_use(const struct rule *rule, unsigned core_count)
 {
     rule_in_use = rule;
     rule_cores = core_count;
-    arena_limit = (unsigned)min_size(core_count * rule->arenas_per_core, ARENA_COUNT_MAX);
+    arena_limit = (unsigned)min_size((size_t)core_count * rule->arenas_per_core, ARENA_COUNT_MAX);
 }
 
 struct arena *arena_choose(struct arena *last)

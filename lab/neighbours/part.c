@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef NUMBER
+#define NUMBER 1 /* for who reads this file alone */
+#endif
+
 #define JOIN(first, second) first##second
 #define NAME(number) JOIN(part_, number)
 
