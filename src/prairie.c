@@ -11,6 +11,7 @@
  * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/limits.h)
+ * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
  * SPDX-License-Identifier: MIT
  */
 #ifndef _GNU_SOURCE
@@ -45,7 +46,9 @@
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"
 #include "arenas/explicit.c"
+#ifndef PRAIRIE_RULE_ELSEWHERE
 #include "arenas/choose.c"
+#endif
 #include "arenas/depot.c"
 #include "arenas/tidy.c"
 #include "cache/cache.c"
