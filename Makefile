@@ -5,7 +5,7 @@ BUILD := build
 SECONDS ?= 300
 
 .PHONY: all flavours run test lint format symbols count micro peers tool bench bench-quick stress \
-        install clean help
+        lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
@@ -55,6 +55,27 @@ bench-quick: ## the same in less than five minutes, with smaller workloads and f
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
 
+lab: ## repeat the experiments of docs/lab.md; ARGS=--quick, or ARGS go to every part
+	@dev/lab $(ARGS)
+
+lab-trees: ## five balanced trees, one interface
+	@dev/lab trees $(ARGS)
+
+lab-runs: ## three keepers of page runs: trees, treaps, and prairie's linear map
+	@dev/lab runs $(ARGS)
+
+lab-200k: ## 200,000 allocations and nothing else: instructions and locks
+	@dev/lab 200k $(ARGS)
+
+lab-locks: ## prairie's lock and the system's, uncontended and contended
+	@dev/lab locks $(ARGS)
+
+lab-arenas: ## rules by which threads choose arenas
+	@dev/lab arenas $(ARGS)
+
+lab-neighbours: ## CPython with and without its own pool; short-lived programs
+	@dev/lab neighbours $(ARGS)
+
 install: all ## install under PREFIX=/usr/local (DESTDIR is honoured)
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
@@ -62,7 +83,7 @@ clean: ## remove everything that was built
 	@rm -rf $(BUILD)
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BUILD)/build.ninja:
 	@cmake -S . -B $(BUILD) -G Ninja

@@ -24,7 +24,7 @@ NAMED_INVARIANT = re.compile(r"^\| ([A-Z]\d+) \|", re.M)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 PROJECT_PATH = re.compile(r"^(?:src|include|test|bench|dev|docs|cmake|lab|\.ci)/[\w./-]*$")
-MAKE = re.compile(r"^make ([a-z-]+)\b")
+MAKE = re.compile(r"^make ([a-z0-9-]+)")
 NAMED_VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s\(([\d,]+(?: [KMGT]iB)?)\)")
 VALUE = r"\s+\\?\s*\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
 
@@ -114,7 +114,8 @@ def check_options(root):
 
 def documents(root):
     for path in [*root.glob("*.md"), *sorted((root / "docs").rglob("*.md")),
-                 *sorted((root / "test").rglob("*.md")), *sorted((root / "bench").rglob("*.md"))]:
+                 *sorted((root / "test").rglob("*.md")), *sorted((root / "bench").rglob("*.md")),
+                 *sorted((root / "lab").rglob("*.md"))]:
         yield path, path.read_text()
 
 
@@ -157,7 +158,7 @@ def check_invariants(root):
 
 
 def check_spans(root):
-    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.M))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (root / "Makefile").read_text(), re.M))
     for path, text in documents(root):
         for span in re.findall(r"`([^`\n]+)`", CODE_BLOCK.sub("", text)):
             command = MAKE.match(span)

@@ -1,0 +1,26 @@
+/* count.h - marks the stretches of a program whose instructions and cache misses callgrind counts.
+ * SPDX-License-Identifier: MIT
+ *
+ * kit/count.py starts the program under callgrind with counting off. Each stretch between count_begin and count_end
+ * becomes one line of figures under its label. Outside of callgrind both cost a few instructions and do nothing. */
+#ifndef PRAIRIE_LAB_COUNT_H
+#define PRAIRIE_LAB_COUNT_H
+
+#include <stdbool.h>
+#include <valgrind/callgrind.h>
+
+static inline bool is_counted(void) { return RUNNING_ON_VALGRIND != 0; }
+
+static inline void count_begin(void)
+{
+    CALLGRIND_ZERO_STATS;
+    CALLGRIND_TOGGLE_COLLECT;
+}
+
+static inline void count_end(const char *label)
+{
+    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS_AT(label);
+}
+
+#endif
