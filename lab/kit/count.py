@@ -1,7 +1,8 @@
 """count.py - counts instructions and cache misses with callgrind, which executes them one by one.
 
-Counts are the same in every run on the same binary: no clock, no other process has a part in them. Misses come from
-cachegrind's model of the caches, which callgrind shares; its sizes are fixed here, so that they are the same everywhere.
+Counts are the same in every run on the same binary: no clock, no other process has a part in them.
+Misses come from cachegrind's model of the caches, which callgrind shares; its sizes are fixed here,
+so that they are the same everywhere.
 SPDX-License-Identifier: MIT
 """
 
@@ -73,4 +74,5 @@ def _read(path):
                 names = line.split()[1:]
             elif line.startswith(("totals:", "summary:")):
                 totals = [int(number) for number in line.split()[1:]]
-    return label, dict(zip(names, totals))
+    # Zeros at the end of the line are left out.
+    return label, dict(zip(names, totals + [0] * (len(names) - len(totals))))

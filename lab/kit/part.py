@@ -31,10 +31,8 @@ class Part:
     def __init__(self, name, what, arguments=None, argv=None):
         """arguments: a function that adds arguments of the part's own to an ArgumentParser."""
         parser = argparse.ArgumentParser(prog=f"lab/{name}/run", description=what)
-        parser.add_argument(
-            "--quick", action="store_true", help="at most a minute: smaller, exact figures are checked all the same"
-        )
-        parser.add_argument("--out", type=Path, metavar="FOLDER", help="for JSON and SVG (build/lab/)")
+        parser.add_argument("--quick", action="store_true", help="at most a minute, with smaller inputs")
+        parser.add_argument("--out", type=Path, metavar="FOLDER", help="of the results (build/lab/)")
         if arguments:
             arguments(parser)
         self.options = parser.parse_args(argv)
@@ -42,13 +40,14 @@ class Part:
         self.quick = self.options.quick
         self.folder = self.options.out or ROOT / "build" / "lab" / ("quick" if self.quick else "")
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.machine = machine.describe()
         self._document = {
             "schema": SCHEMA,
             "part": name,
             "what": what,
             "date": datetime.date.today().isoformat(),
             "quick": self.quick,
-            "machine": machine.describe(),
+            "machine": self.machine,
             "absent": [],
             "checks": [],
             "tables": [],
@@ -74,7 +73,9 @@ class Part:
         if note:
             print(f"\n{note}")
         sys.stdout.flush()
-        self._document["tables"].append({"title": title, "header": header, "rows": rows, "note": note})
+        self._document["tables"].append(
+            {"title": title, "header": header, "rows": rows, "note": note}
+        )
 
     def result(self, key, value):
         """Keeps figures under a key of the part's choice."""
@@ -86,9 +87,9 @@ class Part:
         self._document["absent"].append({"name": name, "why": why})
 
     def check(self, what, passed, found=None):
-        """One statement that must hold. A failed one is printed at once and fails the part at its end."""
+        """One statement that must hold. A failed one is printed now, and fails the part at its end."""
         if not passed:
-            print(f"FAILED: {what}" + (f" (found {found})" if found is not None else ""), flush=True)
+            print(f"FAILED: {what}" + (f" ({found})" if found is not None else ""), flush=True)
         self._document["checks"].append({"what": what, "passed": bool(passed), "found": found})
         return bool(passed)
 
@@ -104,7 +105,8 @@ class Part:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self._document, file, indent=1)
             file.write("\n")
-        print(f"\n{len(checks) - len(failed)} of {len(checks)} checks passed; {os.path.relpath(path)}", flush=True)
+        passed = len(checks) - len(failed)
+        print(f"\n{passed} of {len(checks)} checks passed; {os.path.relpath(path)}", flush=True)
         if not checks:
             print("FAILED: nothing was checked")
         return 1 if failed or not checks else 0
@@ -112,7 +114,8 @@ class Part:
 
 def _cell(value):
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
+        digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+        return f"{value:,.{digits}f}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
