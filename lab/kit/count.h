@@ -12,16 +12,22 @@
 
 static inline bool is_counted(void) { return RUNNING_ON_VALGRIND != 0; }
 
+/* A stretch may consist of several pieces: clear, then on and off as often as needed, then dump. */
+static inline void count_clear(void) { CALLGRIND_ZERO_STATS; }
+static inline void count_on(void) { CALLGRIND_TOGGLE_COLLECT; }
+static inline void count_off(void) { CALLGRIND_TOGGLE_COLLECT; }
+static inline void count_dump(const char *label) { CALLGRIND_DUMP_STATS_AT(label); }
+
 static inline void count_begin(void)
 {
-    CALLGRIND_ZERO_STATS;
-    CALLGRIND_TOGGLE_COLLECT;
+    count_clear();
+    count_on();
 }
 
 static inline void count_end(const char *label)
 {
-    CALLGRIND_TOGGLE_COLLECT;
-    CALLGRIND_DUMP_STATS_AT(label);
+    count_off();
+    count_dump(label);
 }
 
 #endif

@@ -1,0 +1,271 @@
+/* run_tree.c - the keeper of page runs as jemalloc had it in early 2008: three trees, no boundary tags.
+ *
+ * It answers pages/run.h in the place of run.c, run_find.c, run_kernel.c and run_check.c of src/pages;
+ * all that is above stays as it is, and so do the lock, the growth, and which runs come first (dirty
+ * before clean, holes of both before the region opens further).
+ * SPDX-License-Identifier: MIT
+ */
+#include "extents.h"
+
+struct run_keeper keeper;
+
+/* ---- holes and growth ---- */
+
+static bool grow(size_t missing)
+{
+    struct page_span span = { 0, 0 };
+
+    if (have_extents()) span = plain_grow(missing);
+    if (span.count == 0) return false;
+    keeper.grows++;
+    (void)make_free(extent_make(span.first, span.count, FREE_CLEAN), FREE_CLEAN);
+    return true;
+}
+
+/* Takes what a hole has for a run that begins where the hole does. True: all reads as zero. */
+static bool take_hole(struct extent *run, size_t pages)
+{
+    bool zero = true;
+
+    while (run->pages < pages) {
+        struct extent like = { .page = run->page + run->pages }, *next, *part;
+        next = free_after(&like);
+        part =
+            cut_out(next, 0, pages - run->pages < next->pages ? pages - run->pages : next->pages);
+        if (part->kind == FREE_CLEAN) keeper.clean_leased += part->pages;
+        else zero = false;
+        run->pages += part->pages;
+        extent_drop(part);
+    }
+    return zero;
+}
+
+/* ---- the verbs of run.h ---- */
+
+void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
+
+static void count_lease(size_t pages, enum page_state state)
+{
+    keeper.leases++;
+    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low)
+        keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+    if (state == PAGE_LARGE) {
+        keeper.large_pages += pages;
+        keeper.large_count++;
+    }
+}
+
+static size_t to_alignment(uint32_t page, size_t align_pages)
+{
+    return (0 - ((uintptr_t)page_address(page) >> plain.page_shift)) & (align_pages - 1);
+}
+
+static struct run take_run(struct extent *from, size_t skip, size_t pages, enum page_state state)
+{
+    struct extent *extent = cut_out(from, skip, pages);
+    struct run run = { extent->page, extent->kind == FREE_CLEAN };
+
+    if (run.zero) keeper.clean_leased += pages;
+    note_used(extent, state);
+    count_lease(pages, state);
+    return run;
+}
+
+static struct run lease_hole(struct extent *hole, size_t pages, enum page_state state)
+{
+    struct extent *extent = extent_make(hole->page, 0, FREE_DIRTY);
+    struct run run = { extent->page, take_hole(extent, pages) };
+
+    note_used(extent, state);
+    count_lease(pages, state);
+    return run;
+}
+
+static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page_state state)
+{
+    size_t wanted = pages + align_pages - 1;
+    struct extent *hole = align_pages > 1 ? NULL : find_hole(pages);
+
+    if (hole == NULL && align_pages == 1) {
+        struct extent *tail = find_tail();
+        size_t have = tail == NULL ? 0 : hole_pages(tail, pages);
+        if (have < pages && grow(pages - have)) tail = find_tail();
+        if (tail != NULL && hole_pages(tail, pages) >= pages) hole = tail;
+    }
+    if (hole != NULL) return lease_hole(hole, pages, state);
+    struct extent *from = find(wanted);
+    if (from == NULL && grow(wanted)) from = find(wanted);
+    if (from == NULL || !have_extents()) return (struct run){ 0, false };
+    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+}
+
+static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct extent *from;
+
+    if (pages > plain.page_count_max || align_pages > plain.page_count_max || !have_extents())
+        return (struct run){ 0, false };
+    from = find(pages + align_pages - 1);
+    if (from == NULL) return lease_growing(pages, align_pages, state);
+    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+}
+
+struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct run run;
+
+    lock_take(&keeper.lock);
+    run = lease_locked(pages, align_pages, state);
+    lock_give(&keeper.lock);
+    return run;
+}
+
+static void return_locked(uint32_t page)
+{
+    struct extent *extent = take_used(page);
+
+    keeper.returns++;
+    if (page_record(page)->state == PAGE_LARGE) {
+        keeper.large_count--;
+        keeper.large_pages -= extent->pages;
+    }
+    (void)make_free(extent, FREE_DIRTY);
+}
+
+void run_return(uint32_t page)
+{
+    lock_take(&keeper.lock);
+    return_locked(page);
+    lock_give(&keeper.lock);
+}
+
+unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+{
+    unsigned count = 0;
+
+    lock_take(&keeper.lock);
+    while (count < wanted && have_extents()) {
+        struct extent *from = find(pages);
+        if (from == NULL) break;
+        leased[count++] = take_run(from, 0, pages, PAGE_USED).page;
+    }
+    lock_give(&keeper.lock);
+    return count;
+}
+
+void run_return_batch(const uint32_t *pages, unsigned count)
+{
+    lock_take(&keeper.lock);
+    for (unsigned i = 0; i < count; i++) return_locked(pages[i]);
+    lock_give(&keeper.lock);
+}
+
+/* Trees cannot be read without the lock. */
+bool run_lease_would_grow(size_t pages)
+{
+    bool found;
+
+    lock_take(&keeper.lock);
+    found = find(pages) != NULL;
+    lock_give(&keeper.lock);
+    return !found;
+}
+
+bool run_extend(uint32_t page, size_t pages)
+{
+    struct extent *extent, *next;
+    size_t missing;
+    bool fits;
+
+    lock_take(&keeper.lock);
+    extent = used_at(page);
+    missing = pages - extent->pages;
+    struct extent end = { .page = page + extent->pages };
+    next = free_after(&end);
+    fits = have_extents() && starts_at(next, end.page) && hole_pages(next, missing) >= missing;
+    if (fits) {
+        (void)take_hole(extent, pages);
+        page_record(page)->run_pages = page_record(page + extent->pages - 1)->run_pages =
+            extent->pages;
+        page_record(page + extent->pages - 1)->state = PAGE_USED;
+        keeper.large_pages += missing;
+    }
+    lock_give(&keeper.lock);
+    return fits;
+}
+
+void run_trim(uint32_t page, size_t pages)
+{
+    struct extent *extent;
+    size_t cut;
+
+    lock_take(&keeper.lock);
+    extent = used_at(page);
+    cut = extent->pages - pages;
+    if (have_extents()) { /* else it stays as long as it is */
+        extent->pages = (uint32_t)pages;
+        page_record(page + extent->pages - 1)->run_pages = extent->pages;
+        page_record(page + extent->pages - 1)->state = PAGE_USED;
+        page_record(page)->run_pages = extent->pages;
+        page_record(page)->state = PAGE_LARGE;
+        keeper.large_pages -= cut;
+        (void)make_free(extent_make(page + extent->pages, cut, FREE_DIRTY), FREE_DIRTY);
+    }
+    lock_give(&keeper.lock);
+}
+
+/* ---- to the kernel and back ---- */
+
+static unsigned place_in_flight(uint32_t page)
+{
+    unsigned place = 0;
+
+    while (place < IN_FLIGHT_MAX && keeper.in_flight[place] != page) place++;
+    return place;
+}
+
+uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
+{
+    struct extent *longest = at_size(KEEPER(last)(&extents.by_size[FREE_DIRTY]));
+    unsigned place = place_in_flight(0);
+    size_t pages;
+
+    if (place == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;
+    if (!have_extents()) return 0;
+    pages = longest->pages < max_pages ? longest->pages : max_pages;
+    longest = cut_out(longest, longest->pages - pages, pages);
+    note_used(longest, PAGE_USED);
+    keeper.in_flight[place] = longest->page;
+    return longest->page;
+}
+
+void run_put_free(uint32_t page, enum page_state state)
+{
+    unsigned place = place_in_flight(page);
+
+    if (place == IN_FLIGHT_MAX) return;
+    keeper.in_flight[place] = 0;
+    (void)make_free(take_used(page), state == PAGE_CLEAN ? FREE_CLEAN : FREE_DIRTY);
+}
+
+void runs_put_back_in_flight(void)
+{
+    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
+        if (keeper.in_flight[i] != 0) run_put_free(keeper.in_flight[i], PAGE_DIRTY);
+}
+
+bool runs_close_tail(void)
+{
+    struct extent *tail, *last;
+    size_t closed = 0;
+
+    lock_take(&keeper.lock);
+    tail = find_tail();
+    if (tail != NULL) closed = plain_close_tail(tail->page, hole_pages(tail, SIZE_MAX));
+    while (closed != 0 && (last = free_before(NULL)) != NULL && last->page >= plain_open_end()) {
+        remove_free(last);
+        extent_drop(last);
+    }
+    lock_give(&keeper.lock);
+    return closed != 0;
+}
