@@ -32,7 +32,8 @@ def stretches(command, caches=False, env=None):
     events = {}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        _callgrind([f"--callgrind-out-file={out}", "--collect-atstart=no"], command, caches, env)
+        options = [f"--callgrind-out-file={out}", "--collect-atstart=no", "--instr-atstart=no"]
+        _callgrind(options, command, caches, env)
         parts = [path for path in Path(folder).glob("out.*") if path.suffix[1:].isdigit()]
         for path in sorted(parts, key=lambda path: int(path.suffix[1:])):
             label, counts = _read(path)

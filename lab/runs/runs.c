@@ -80,7 +80,7 @@ static void check_keeper(void)
 /* What the keeper keeps in mind: the tree's extents, or the page map's records of open pages. */
 static size_t keeper_bytes(void)
 {
-#ifdef KEEPER_TREE
+#ifdef PRAIRIE_LAB_EXTENTS_H
     return sizeof extents + extents.extent_count * sizeof(struct extent);
 #else
     return sizeof keeper.bins + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
@@ -91,7 +91,7 @@ static size_t free_run_count(void)
 {
     size_t count = 0;
 
-#ifdef KEEPER_TREE
+#ifdef PRAIRIE_LAB_EXTENTS_H
     count = count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN);
 #else
     for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) count += check_bin(bin);
@@ -205,6 +205,7 @@ static void run_made(const char *name, uint32_t free_runs)
     check_keeper();
     printf("{\"keeper\": \"%s\", \"free_runs\": %u, \"pairs\": %u", name, free_runs, pairs);
     for (enum verb verb = LEASE; verb <= AGAIN; verb++) {
+        count_clear();
         (void)run_verb(verb, free_runs, pairs / 8); /* warms caches up */
         count_clear();
         printf(", \"%s\": %.2f", verb_name[verb], run_verb(verb, free_runs, pairs));
@@ -284,6 +285,7 @@ static void run_trace(const char *name, const char *file)
     double seconds = 0;
     size_t calls = 0, first_calls = 0, reach = 0, free_runs = 0, bytes = 0;
 
+    count_clear();
     for (unsigned round = 0; round == 0 || (calls < TIMED_PAIRS && !is_counted()); round++) {
         double start = seconds_used();
         count_on();

@@ -59,7 +59,7 @@ static void shuffle(struct job *job)
 static void make_items(struct job *job, const struct tree_kind *kind)
 {
     job->items = need(calloc(job->nodes, kind->item_bytes));
-    job->order = need(calloc(job->nodes, sizeof *job->order));
+    job->order = need(calloc(job->nodes, sizeof(struct item *)));
     for (uint32_t i = 0; i < job->nodes; i++) {
         job->order[i] = item_at(job, kind, i);
         job->order[i]->key = i;
