@@ -2,8 +2,8 @@
 # lab/build.sh - builds the lab's programs into build/lab/bin: lab/build.sh TARGET...
 # SPDX-License-Identifier: MIT
 #
-# Quiet unless it fails. Always without sanitizers and checks, whatever the rest was built with. Parts that run at the
-# same time wait for each other here.
+# Quiet unless it fails. Always without sanitizers and checks, whatever the rest was built with.
+# Parts that run at the same time wait for each other here.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/lab/bin

@@ -1,9 +1,9 @@
 /* count.h - marks the stretches of a program whose instructions and cache misses callgrind counts.
  * SPDX-License-Identifier: MIT
  *
- * kit/count.py starts the program under callgrind with counting off. Each stretch between count_begin
- * and count_end becomes one line of figures under its label. Outside of callgrind both cost a few
- * instructions and do nothing. */
+ * kit/count.py starts the program under callgrind with counting off. Each stretch between
+ * count_begin and count_end becomes one line of figures under its label. Outside of callgrind
+ * both cost a few instructions and do nothing. */
 #ifndef PRAIRIE_LAB_COUNT_H
 #define PRAIRIE_LAB_COUNT_H
 

@@ -1,13 +1,13 @@
-/* extents.h - the extents of page runs and the three kinds of trees that they are in: split, merge, search.
+/* extents.h - extents of page runs, and the trees that they are in: split, merge, search.
  *
  *      free_runs   free runs by address, to find neighbours: O(lg n)
- *      by_size     free runs by length, then address, one tree for dirty and one for clean: best fit
+ *      by_size     free runs by length, then address, one tree a state: best fit
  *      used_runs   used runs by address, to find how long a returned one is
  *
- * Every run has an extent, whose two nodes are in one or two of these trees. Where there was a choice,
- * the trees got the cheaper way: a free run that loses its front stays where it is among the
- * addresses, and one that merges with its left neighbour is never put there.
- * All of it is under the keeper's lock. KEEPER_TREE names the tree.
+ * Every run has an extent, whose two nodes are in one or two of these trees. Where there was a
+ * choice, the trees got the cheaper way: a free run that loses its front stays where it is among
+ * the addresses, and one that merges with its left neighbour is never put there. All of it is
+ * under the keeper's lock. KEEPER_TREE names the tree.
  *
  * T1  every page of every open region is in exactly one run
  * T2  no two neighbours are free in the same state

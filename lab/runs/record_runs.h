@@ -1,13 +1,13 @@
-/* record_runs.h - stands between the keeper of page runs and the rest of the library, and writes down
- * what is asked of it.
+/* record_runs.h - between the keeper of page runs and the rest: writes down what is asked.
  *
  * The file that PRAIRIE_RUN_TRACE names gets eight bytes for each event, two numbers of 32 bits:
  *
  *      page, pages     a run was leased; when it is leased already, it has another length now
  *      page, 0         a run was returned
  *
- * Page numbers serve as names of runs. Returns are written before they happen and leases after, so
- * that the file's order is a possible one with any number of threads. Alignment is not written.
+ * Page numbers serve as names of runs. Returns are written before they happen and leases after,
+ * so that the file's order is a possible one with any number of threads. Alignment is not
+ * written.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_RECORD_RUNS_H

@@ -1,8 +1,8 @@
-/* run_tree.c - the keeper of page runs as jemalloc had it in early 2008: three trees, no boundary tags.
+/* run_tree.c - the keeper of page runs as jemalloc had it in early 2008: three trees.
  *
- * It answers pages/run.h in the place of run.c, run_find.c, run_kernel.c and run_check.c of src/pages;
- * all that is above stays as it is, and so do the lock, the growth, and which runs come first (dirty
- * before clean, holes of both before the region opens further).
+ * It answers pages/run.h in the place of run.c, run_find.c, run_kernel.c and run_check.c of
+ * src/pages; all that is above stays as it is, and so do the lock, the growth, and which runs
+ * come first (dirty before clean, holes of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
 #include "extents.h"

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: MIT
  *
  *      runs made NAME FREE_RUNS       in steady state, while that many free runs lie about
- *      runs trace NAME FILE           the events of a program (record_runs.h), until they are enough
+ *      runs trace NAME FILE           the events of a program (record_runs.h)
  *
- * Contains the whole library with one of the keepers, without its libc names, and asks that keeper
- * directly. No page is touched. Prints one JSON object; times are the processor's. */
+ * Contains the whole library with one of the keepers, without its libc names, and asks that
+ * keeper directly. No page is touched. Prints one JSON object; times are the processor's. */
 #include RUNS_UNITY
 
 #include "kit/count.h"
@@ -307,6 +307,9 @@ static void run_trace(const char *name, const char *file)
            "\"keeper_bytes\": %zu}\n",
            name, trace.count, first_calls, seconds * 1e9 / (double)calls, reach,
            trace.live_pages_max, free_runs, bytes);
+    free(trace.event);
+    free(trace.page);
+    free(trace.pages);
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-# unity.cmake - variants of src/prairie.c for the lab: the whole library with another keeper of page runs.
+# unity.cmake - variants of src/prairie.c: the library with another keeper of page runs.
 # SPDX-License-Identifier: MIT
 
 set(RUNS_ROOT ${CMAKE_CURRENT_LIST_DIR}/../..)

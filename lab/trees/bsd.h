@@ -1,7 +1,8 @@
-/* bsd.h - red-black tree in the manner of the macro header that the BSDs share: nodes know their parents.
+/* bsd.h - red-black tree in the manner of the macro header of the BSDs: nodes have parents.
  *
- * Changes go down without a stack and climb back by the parents, as far as something is wrong. The next
- * and the previous node are found from a node alone. The price is a third address in every node.
+ * Changes go down without a stack and climb back by the parents, as far as something is wrong.
+ * The next and the previous node are found from a node alone. The price is a third address in
+ * every node.
  *
  * P1  nodes come in order
  * P2  the root is black, and has no parent

@@ -1,7 +1,7 @@
 /* descend.h - what looks alike in every binary search tree: going down without changing anything.
  *
- * A template without a guard. Each tree includes it after defining TREE, its name, and the functions
- * TREE_root, TREE_left and TREE_right.
+ * A template without a guard. Each tree includes it after defining TREE, its name, and the
+ * functions TREE_root, TREE_left and TREE_right.
  * SPDX-License-Identifier: MIT
  */
 #include "tree_names.h"

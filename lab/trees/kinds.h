@@ -1,8 +1,8 @@
 /* kinds.h - the five trees over one kind of item, as five rows of one table of verbs.
  *
- * An item is a key with the node of whichever tree it is in behind it, so that every tree has items
- * of its own size. The rows are constants: an inline function that gets one of them as a constant
- * calls its verbs directly.
+ * An item is a key with the node of whichever tree it is in behind it, so that every tree has
+ * items of its own size. The rows are constants: an inline function that gets one of them as a
+ * constant calls its verbs directly.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_KINDS_H

@@ -1,8 +1,8 @@
-/* lazy.h - standard red-black tree without parents: the way down is kept on a stack, and fixed up lazily.
+/* lazy.h - red-black tree without parents: the way down on a stack, fixed up lazily.
  *
- * A change goes down once without touching anything, and then climbs back only as far as something is
- * wrong: after most changes that is one or two levels. `child[0]` is the left one, `child[1]` the
- * right one, so mirrored cases are one case.
+ * A change goes down once without touching anything, and then climbs back only as far as
+ * something is wrong: after most changes that is one or two levels. `child[0]` is the left one,
+ * `child[1]` the right one, so mirrored cases are one case.
  *
  * B1  nodes come in order
  * B2  the root is black

@@ -1,8 +1,8 @@
-/* llrb.h - left-leaning red-black tree: one pass down for every change, no recursion, two words a node.
+/* llrb.h - left-leaning red-black tree: changed in one pass down, two words a node.
  *
- * It is a tree of small nodes with one, two or three keys (a 2-3-4 tree), written down in binary: the
- * keys of a small node are joined by red links, small nodes by black ones. The colour of a link is the
- * lowest bit of the address in it.
+ * It is a tree of small nodes with one, two or three keys (a 2-3-4 tree), written down in
+ * binary: the keys of a small node are joined by red links, small nodes by black ones. The
+ * colour of a link is the lowest bit of the address in it.
  *
  *      one key       two keys          three keys
  *
@@ -10,13 +10,13 @@
  *        / \          // \              // \\
  *                     a                 a     c          // and \\ are red
  *
- * Insertion splits every full small node on its way down, so that its parent has room for the middle
- * key; removal fills up every small node with one key on its way down, from a neighbour. So nothing
- * is left to do on the way back, and there is none.
+ * Insertion splits every full small node on its way down, so that its parent has room for the
+ * middle key; removal fills up every small node with one key on its way down, from a neighbour.
+ * So nothing is left to do on the way back, and there is none.
  *
  * L1  nodes come in order
- * L2  small nodes have the shapes above: a right link is red only beside a red left link, and no node
- *     that hangs on a red link has a red link
+ * L2  small nodes have the shapes above: a right link is red only beside a red left link, and no
+ *     node that hangs on a red link has a red link
  * L3  every path from the root to the end has the same number of black links
  * L4  the link to the root is black
  * SPDX-License-Identifier: MIT

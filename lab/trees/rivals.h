@@ -1,7 +1,7 @@
 /* rivals.h - what one would take today instead of a binary tree: a sorted array, and a B-tree.
  *
- * Neither is intrusive: both keep a key and an address for each item, in memory of their own. Their
- * rows of the table have only the verbs that are measured.
+ * Neither is intrusive: both keep a key and an address for each item, in memory of their own.
+ * Their rows of the table have only the verbs that are measured.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_RIVALS_H

@@ -1,9 +1,10 @@
 /* treap.h - treap: a search tree by its order, a heap by priorities that chance gives.
  *
- * A template without a guard, for treap_hash.h and treap_random.h. The shape is that of a tree whose
- * nodes were inserted by falling priority, so a random one: its expected depth is O(lg n), its worst
- * one O(n). Insertion goes down to where the new node's priority belongs, and cuts the tree below in
- * two; removal zips the two trees below a node into one. Both are loops down, without a way back.
+ * A template without a guard, for treap_hash.h and treap_random.h. The shape is that of a tree
+ * whose nodes were inserted by falling priority, so a random one: its expected depth is O(lg n),
+ * its worst one O(n). Insertion goes down to where the new node's priority belongs, and cuts the
+ * tree below in two; removal zips the two trees below a node into one. Both are loops down,
+ * without a way back.
  *
  * H1  nodes come in order
  * H2  no node has a higher priority than its parent

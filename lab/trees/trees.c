@@ -5,8 +5,8 @@
  *      trees large TREE NODES
  *      trees list
  *
- * Every line of output is a JSON object. Times are the processor's, user and system. `checksum` adds
- * up all that was found and visited, and does not depend on the tree. */
+ * Every line of output is a JSON object. Times are the processor's, user and system. `checksum`
+ * adds up all that was found and visited, and does not depend on the tree. */
 #include "rivals.h"
 
 #include "../../bench/random.h"
@@ -159,8 +159,8 @@ INLINE void run_large(const struct tree_kind *kind, struct job *job, double *sec
 static void report_large(const struct tree_kind *kind, const struct job *job, const double *seconds,
                          uint32_t rounds, size_t tree_bytes)
 {
-    double node_bytes =
-        kind->item_bytes - sizeof(struct item) + (double)tree_bytes / (double)job->nodes;
+    size_t own_bytes = kind->item_bytes - sizeof(struct item);
+    double node_bytes = (double)own_bytes + (double)tree_bytes / (double)job->nodes;
 
     printf("{\"tree\": \"%s\", \"nodes\": %u, \"node_bytes\": %.1f, \"checksum\": %llu", kind->name,
            job->nodes, node_bytes, (unsigned long long)job->checksum);

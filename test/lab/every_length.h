@@ -1,5 +1,5 @@
-/* every_length.h - what the model test of page runs asks about bins, as trees of runs answer it: they find
- * whatever fits, so that to them every length is a bin of its own. */
+/* every_length.h - what the model test of page runs asks about bins, as trees answer it. */
+/* They find whatever fits, so that to them every length is a bin of its own. */
 /* SPDX-License-Identifier: MIT */
 #ifndef PRAIRIE_TEST_EVERY_LENGTH_H
 #define PRAIRIE_TEST_EVERY_LENGTH_H

@@ -1,4 +1,4 @@
-/* trees_test.c - the five trees against a model: every step, every small case, every kind of damage. */
+/* trees_test.c - the five trees against a model: all small cases, every kind of damage. */
 /* SPDX-License-Identifier: MIT */
 /*
  * The model is a set of flags: which key is in the tree. After each step the checker of the tree's
