@@ -152,7 +152,9 @@ INLINE void run_large(const struct tree_kind *kind, struct job *job, double *sec
         run_phase(kind, job, &tree, phase);
         count_end(phase_name[phase]);
         seconds[phase] += seconds_used() - start;
-        if (phase == INSERT) *tree_bytes = mallinfo2().uordblks + mallinfo2().hblkhd - before;
+        /* Later rounds find blocks in the C library's caches, which count as used all the time. */
+        if (phase == INSERT && *tree_bytes == 0)
+            *tree_bytes = mallinfo2().uordblks + mallinfo2().hblkhd - before;
     }
 }
 
