@@ -5,9 +5,17 @@
  * come first (dirty before clean, holes of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
+#include "../../src/pages/huge.h"
+
 #include "extents.h"
 
 struct run_keeper keeper;
+
+static void count_clean(size_t pages)
+{
+    keeper.clean_leased += pages;
+    huge_after_clean_lease(keeper.clean_leased);
+}
 
 /* ---- holes and growth ---- */
 
@@ -32,7 +40,7 @@ static bool take_hole(struct extent *run, size_t pages)
         next = free_after(&like);
         part =
             cut_out(next, 0, pages - run->pages < next->pages ? pages - run->pages : next->pages);
-        if (part->kind == FREE_CLEAN) keeper.clean_leased += part->pages;
+        if (part->kind == FREE_CLEAN) count_clean(part->pages);
         else zero = false;
         run->pages += part->pages;
         extent_drop(part);
@@ -65,7 +73,7 @@ static struct run take_run(struct extent *from, size_t skip, size_t pages, enum 
     struct extent *extent = cut_out(from, skip, pages);
     struct run run = { extent->page, extent->kind == FREE_CLEAN };
 
-    if (run.zero) keeper.clean_leased += pages;
+    if (run.zero) count_clean(pages);
     note_used(extent, state);
     count_lease(pages, state);
     return run;
@@ -224,16 +232,27 @@ static unsigned place_in_flight(uint32_t page)
     return place;
 }
 
+/* The last so many pages of a run, taken off at the boundaries of huge pages if it is long enough. */
+static struct extent *cut_piece(struct extent *from, size_t pages_max)
+{
+    size_t length = from->pages, unit = huge_pages_each();
+    size_t pages = min_size(length, pages_max), head, rest;
+
+    if (pages < 2 * unit) return cut_out(from, length - pages, pages);
+    head = to_alignment(from->page, unit);
+    rest = round_down(length - head, unit);
+    pages = min_size(rest, round_down(pages_max, unit));
+    return cut_out(from, head + rest - pages, pages);
+}
+
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
 {
     struct extent *longest = at_size(KEEPER(last)(&extents.by_size[FREE_DIRTY]));
     unsigned place = place_in_flight(0);
-    size_t pages;
 
     if (place == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;
     if (!have_extents()) return 0;
-    pages = longest->pages < max_pages ? longest->pages : max_pages;
-    longest = cut_out(longest, longest->pages - pages, pages);
+    longest = cut_piece(longest, max_pages);
     note_used(longest, PAGE_USED);
     keeper.in_flight[place] = longest->page;
     return longest->page;
