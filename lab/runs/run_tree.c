@@ -1,8 +1,8 @@
 /* run_tree.c - the keeper of page runs as jemalloc had it in early 2008: three trees.
  *
- * It answers pages/run.h in the place of run.c, run_find.c, run_kernel.c and run_check.c of
- * src/pages; all that is above stays as it is, and so do the lock, the growth, and which runs
- * come first (dirty before clean, holes of both before the region opens further).
+ * It answers pages/run.h in the place of the files run*.c of src/pages; all that is above stays
+ * as it is, and so do the lock, the growth, and which runs come first (dirty before clean, holes
+ * of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
 #include "../../src/pages/huge.h"
@@ -68,7 +68,7 @@ static size_t to_alignment(uint32_t page, size_t align_pages)
     return (0 - ((uintptr_t)page_address(page) >> plain.page_shift)) & (align_pages - 1);
 }
 
-static struct run take_run(struct extent *from, size_t skip, size_t pages, enum page_state state)
+static struct run take_extent(struct extent *from, size_t skip, size_t pages, enum page_state state)
 {
     struct extent *extent = cut_out(from, skip, pages);
     struct run run = { extent->page, extent->kind == FREE_CLEAN };
@@ -104,7 +104,7 @@ static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page
     struct extent *from = find(wanted);
     if (from == NULL && grow(wanted)) from = find(wanted);
     if (from == NULL || !have_extents()) return (struct run){ 0, false };
-    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
@@ -115,7 +115,7 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
         return (struct run){ 0, false };
     from = find(pages + align_pages - 1);
     if (from == NULL) return lease_growing(pages, align_pages, state);
-    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
@@ -155,7 +155,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
     while (count < wanted && have_extents()) {
         struct extent *from = find(pages);
         if (from == NULL) break;
-        leased[count++] = take_run(from, 0, pages, PAGE_USED).page;
+        leased[count++] = take_extent(from, 0, pages, PAGE_USED).page;
     }
     lock_give(&keeper.lock);
     return count;
@@ -232,7 +232,7 @@ static unsigned place_in_flight(uint32_t page)
     return place;
 }
 
-/* The last so many pages of a run, taken off at the boundaries of huge pages if it is long enough. */
+/* The last so many pages of a run, cut at the boundaries of huge pages if it is long enough. */
 static struct extent *cut_piece(struct extent *from, size_t pages_max)
 {
     size_t length = from->pages, unit = huge_pages_each();

@@ -1,7 +1,31 @@
-/* run_tree_check.c - walks the regions and the trees of runs, and compares them.
+/* run_tree_check.c - walks the regions and the trees of runs: to compare them, and for those who count.
  * SPDX-License-Identifier: MIT
  */
+#include "../../src/pages/run_walk.h"
+
 #include "extents.h"
+
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+{
+    lock_take(&keeper.lock);
+    for (uint32_t i = 0; i < plain.region_count; i++) {
+        const struct region *region = &plain.region[i];
+        uint32_t page = region->first_page, end = page + region->open_pages;
+
+        while (page < end) {
+            struct extent like = { .page = page }, *run = used_at(page);
+            enum page_state state = (enum page_state)page_record(page)->state;
+
+            if (run == NULL) {
+                run = free_after(&like);
+                state = run->kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN;
+            }
+            visit(state, run->pages, context);
+            page += run->pages;
+        }
+    }
+    lock_give(&keeper.lock);
+}
 
 static void check_region(const struct region *region, size_t *free_pages, size_t *free_count)
 {

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { LENGTH_MAX = 200, HELD_MAX = 1 << 16, BATCH_MAX = 256, TIMED_PAIRS = 400000 };
