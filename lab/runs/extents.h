@@ -27,12 +27,12 @@
 
 #define KEEPER(verb) TREE_PASTE_VALUES(KEEPER_TREE, verb)
 
-struct extent {
+struct kept_run {
     union {
         struct {
             struct KEEPER(node) by_address, by_size;
         };
-        struct extent *next_spare;
+        struct kept_run *next_spare;
     };
     uint32_t page, pages;
     uint8_t kind; /* of a free run: FREE_DIRTY or FREE_CLEAN */
@@ -40,9 +40,9 @@ struct extent {
 
 static struct {
     struct KEEPER_TREE free_runs, used_runs, by_size[FREE_KINDS];
-    struct extent *spare;
+    struct kept_run *spare;
     size_t spare_count, extent_count;
-} extents; /* under the keeper's lock */
+} kept_runs; /* under the keeper's lock */
 
 enum { EXTENTS_NEEDED_MAX = 4, HOLE_TRIES_MAX = 8 };
 
@@ -50,105 +50,106 @@ enum { EXTENTS_NEEDED_MAX = 4, HOLE_TRIES_MAX = 8 };
 
 INLINE int order_by_address(const void *one, const void *other)
 {
-    uint32_t left = TREE_OWNER(one, struct extent, by_address)->page;
-    uint32_t right = TREE_OWNER(other, struct extent, by_address)->page;
+    uint32_t left = TREE_OWNER(one, struct kept_run, by_address)->page;
+    uint32_t right = TREE_OWNER(other, struct kept_run, by_address)->page;
 
     return (left > right) - (left < right);
 }
 
 INLINE int order_by_size(const void *one, const void *other)
 {
-    const struct extent *left = TREE_OWNER(one, struct extent, by_size);
-    const struct extent *right = TREE_OWNER(other, struct extent, by_size);
+    const struct kept_run *left = TREE_OWNER(one, struct kept_run, by_size);
+    const struct kept_run *right = TREE_OWNER(other, struct kept_run, by_size);
     uint64_t left_key = (uint64_t)left->pages << 32 | left->page;
     uint64_t right_key = (uint64_t)right->pages << 32 | right->page;
 
     return (left_key > right_key) - (left_key < right_key);
 }
 
-INLINE struct extent *at_address(struct KEEPER(node) * node)
+INLINE struct kept_run *at_address(struct KEEPER(node) * node)
 {
-    return node == NULL ? NULL : TREE_OWNER(node, struct extent, by_address);
+    return node == NULL ? NULL : TREE_OWNER(node, struct kept_run, by_address);
 }
 
-INLINE struct extent *at_size(struct KEEPER(node) * node)
+INLINE struct kept_run *at_size(struct KEEPER(node) * node)
 {
-    return node == NULL ? NULL : TREE_OWNER(node, struct extent, by_size);
+    return node == NULL ? NULL : TREE_OWNER(node, struct kept_run, by_size);
 }
 
-INLINE void extent_drop(struct extent *extent)
+INLINE void kept_run_drop(struct kept_run *extent)
 {
-    extent->next_spare = extents.spare;
-    extents.spare = extent;
-    extents.spare_count++;
+    extent->next_spare = kept_runs.spare;
+    kept_runs.spare = extent;
+    kept_runs.spare_count++;
 }
 
 /* So many that one lease can be had. False: no memory. */
 INLINE bool have_extents(void)
 {
-    if (likely(extents.spare_count >= EXTENTS_NEEDED_MAX)) return true;
-    struct extent *batch = meta_take(META_RECORD_BYTES_MAX);
+    if (likely(kept_runs.spare_count >= EXTENTS_NEEDED_MAX)) return true;
+    struct kept_run *batch = meta_take(META_RECORD_BYTES_MAX);
     if (batch == NULL) return false;
-    for (size_t i = META_RECORD_BYTES_MAX / sizeof *batch; i-- > 0;) extent_drop(&batch[i]);
-    extents.extent_count += META_RECORD_BYTES_MAX / sizeof *batch;
+    for (size_t i = META_RECORD_BYTES_MAX / sizeof *batch; i-- > 0;) kept_run_drop(&batch[i]);
+    kept_runs.extent_count += META_RECORD_BYTES_MAX / sizeof *batch;
     return true;
 }
 
-INLINE struct extent *extent_make(uint32_t page, size_t pages, unsigned kind)
+INLINE struct kept_run *kept_run_make(uint32_t page, size_t pages, unsigned kind)
 {
-    struct extent *extent = extents.spare;
+    struct kept_run *extent = kept_runs.spare;
 
-    extents.spare = extent->next_spare;
-    extents.spare_count--;
+    kept_runs.spare = extent->next_spare;
+    kept_runs.spare_count--;
     extent->page = page;
     extent->pages = (uint32_t)pages;
     extent->kind = (uint8_t)kind;
     return extent;
 }
 
-INLINE void add_size(struct extent *extent)
+INLINE void add_size(struct kept_run *extent)
 {
-    KEEPER(insert)(&extents.by_size[extent->kind], &extent->by_size, order_by_size);
+    KEEPER(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     keeper.free_pages[extent->kind] += extent->pages;
 }
 
-INLINE void remove_size(struct extent *extent)
+INLINE void remove_size(struct kept_run *extent)
 {
-    KEEPER(remove)(&extents.by_size[extent->kind], &extent->by_size, order_by_size);
+    KEEPER(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     keeper.free_pages[extent->kind] -= extent->pages;
 }
 
-INLINE void add_free(struct extent *extent)
+INLINE void add_free(struct kept_run *extent)
 {
-    KEEPER(insert)(&extents.free_runs, &extent->by_address, order_by_address);
+    KEEPER(insert)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     add_size(extent);
 }
 
-INLINE void remove_free(struct extent *extent)
+INLINE void remove_free(struct kept_run *extent)
 {
-    KEEPER(remove)(&extents.free_runs, &extent->by_address, order_by_address);
+    KEEPER(remove)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     remove_size(extent);
 }
 
 /* The first free run behind this extent, which is not in a tree. */
-INLINE struct extent *free_after(const struct extent *extent)
+INLINE struct kept_run *free_after(const struct kept_run *extent)
 {
-    return at_address(KEEPER(at_least)(&extents.free_runs, &extent->by_address, order_by_address));
+    return at_address(
+        KEEPER(at_least)(&kept_runs.free_runs, &extent->by_address, order_by_address));
 }
 
 /* The last free run before `next`; NULL stands for the end. */
-INLINE struct extent *free_before(const struct extent *next)
+INLINE struct kept_run *free_before(const struct kept_run *next)
 {
-    if (next == NULL) return at_address(KEEPER(last)(&extents.free_runs));
-    return at_address(KEEPER(previous)(&extents.free_runs, &next->by_address, order_by_address));
+    if (next == NULL) return at_address(KEEPER(last)(&kept_runs.free_runs));
+    return at_address(KEEPER(previous)(&kept_runs.free_runs, &next->by_address, order_by_address));
 }
 
-INLINE bool ends_at(const struct extent *extent, uint32_t page)
+INLINE bool ends_at(const struct kept_run *extent, uint32_t page)
 {
     return extent != NULL && extent->page + extent->pages == page;
 }
 
-INLINE bool starts_at(const struct extent *extent, uint32_t page)
+INLINE bool starts_at(const struct kept_run *extent, uint32_t page)
 {
     return extent != NULL && extent->page == page;
 }
@@ -156,21 +157,21 @@ INLINE bool starts_at(const struct extent *extent, uint32_t page)
 /* ---- split and merge ---- */
 
 /* An extent that is in no tree becomes a free run, or part of one. */
-INLINE struct extent *make_free(struct extent *extent, unsigned kind)
+INLINE struct kept_run *make_free(struct kept_run *extent, unsigned kind)
 {
-    struct extent *next = free_after(extent), *previous = free_before(next);
+    struct kept_run *next = free_after(extent), *previous = free_before(next);
 
     extent->kind = (uint8_t)kind;
     page_record(extent->page)->state = kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN;
     if (starts_at(next, extent->page + extent->pages) && next->kind == kind) {
         remove_free(next);
         extent->pages += next->pages;
-        extent_drop(next);
+        kept_run_drop(next);
     }
     if (ends_at(previous, extent->page) && previous->kind == kind) {
         remove_size(previous);
         previous->pages += extent->pages;
-        extent_drop(extent);
+        kept_run_drop(extent);
         add_size(previous);
         return previous;
     }
@@ -178,18 +179,18 @@ INLINE struct extent *make_free(struct extent *extent, unsigned kind)
     return extent;
 }
 
-INLINE void note_used(struct extent *extent, enum page_state state)
+INLINE void note_used(struct kept_run *extent, enum page_state state)
 {
     struct page *record = page_record(extent->page), *last = record + extent->pages - 1;
 
     last->run_pages = record->run_pages = extent->pages;
     last->state = PAGE_USED;
     record->state = (uint8_t)state;
-    KEEPER(insert)(&extents.used_runs, &extent->by_address, order_by_address);
+    KEEPER(insert)(&kept_runs.used_runs, &extent->by_address, order_by_address);
 }
 
 /* The pages of a free run from its `skip`th on become an extent in no tree. */
-INLINE struct extent *cut_out(struct extent *from, size_t skip, size_t pages)
+INLINE struct kept_run *cut_out(struct kept_run *from, size_t skip, size_t pages)
 {
     size_t rest = from->pages - skip - pages;
     uint32_t page = from->page + (uint32_t)skip;
@@ -207,57 +208,57 @@ INLINE struct extent *cut_out(struct extent *from, size_t skip, size_t pages)
     } else {
         from->pages = (uint32_t)skip;
         add_size(from);
-        if (rest != 0) add_free(extent_make(page + (uint32_t)pages, rest, kind));
+        if (rest != 0) add_free(kept_run_make(page + (uint32_t)pages, rest, kind));
     }
-    return extent_make(page, pages, kind);
+    return kept_run_make(page, pages, kind);
 }
 
-INLINE struct extent *used_at(uint32_t page)
+INLINE struct kept_run *used_at(uint32_t page)
 {
-    struct extent like = { .page = page };
+    struct kept_run like = { .page = page };
 
-    return at_address(KEEPER(search)(&extents.used_runs, &like.by_address, order_by_address));
+    return at_address(KEEPER(search)(&kept_runs.used_runs, &like.by_address, order_by_address));
 }
 
-INLINE struct extent *take_used(uint32_t page)
+INLINE struct kept_run *take_used(uint32_t page)
 {
-    struct extent *extent = used_at(page);
+    struct kept_run *extent = used_at(page);
 
     require(extent != NULL);
-    KEEPER(remove)(&extents.used_runs, &extent->by_address, order_by_address);
+    KEEPER(remove)(&kept_runs.used_runs, &extent->by_address, order_by_address);
     return extent;
 }
 
 /* ---- the search ---- */
 
-INLINE struct extent *find(size_t pages)
+INLINE struct kept_run *find(size_t pages)
 {
-    struct extent like = { .pages = (uint32_t)pages };
+    struct kept_run like = { .pages = (uint32_t)pages };
 
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
         struct KEEPER(node) *node =
-            KEEPER(at_least)(&extents.by_size[kind], &like.by_size, order_by_size);
+            KEEPER(at_least)(&kept_runs.by_size[kind], &like.by_size, order_by_size);
         if (node != NULL) return at_size(node);
     }
     return NULL;
 }
 
 /* Free runs of both kinds side by side, `enough` pages from `first` on or all there are. */
-INLINE size_t hole_pages(struct extent *first, size_t enough)
+INLINE size_t hole_pages(struct kept_run *first, size_t enough)
 {
     size_t pages = 0;
-    struct extent *at = first;
+    struct kept_run *at = first;
 
     while (at != NULL && at->page == first->page + pages && pages < enough) {
         pages += at->pages;
-        at = at_address(KEEPER(next)(&extents.free_runs, &at->by_address, order_by_address));
+        at = at_address(KEEPER(next)(&kept_runs.free_runs, &at->by_address, order_by_address));
     }
     return pages;
 }
 
-INLINE struct extent *hole_start(struct extent *extent)
+INLINE struct kept_run *hole_start(struct kept_run *extent)
 {
-    struct extent *before = free_before(extent);
+    struct kept_run *before = free_before(extent);
 
     while (ends_at(before, extent->page)) {
         extent = before;
@@ -267,13 +268,13 @@ INLINE struct extent *hole_start(struct extent *extent)
 }
 
 /* Looked for around the longest dirty runs. */
-INLINE struct extent *find_hole(size_t pages)
+INLINE struct kept_run *find_hole(size_t pages)
 {
-    const struct KEEPER_TREE *tree = &extents.by_size[FREE_DIRTY];
+    const struct KEEPER_TREE *tree = &kept_runs.by_size[FREE_DIRTY];
     struct KEEPER(node) *node = KEEPER(last)(tree);
 
     for (unsigned i = 0; node != NULL && i < HOLE_TRIES_MAX; i++) {
-        struct extent *first = hole_start(at_size(node));
+        struct kept_run *first = hole_start(at_size(node));
         if (hole_pages(first, pages) >= pages) return first;
         node = KEEPER(previous)(tree, node, order_by_size);
     }
@@ -281,9 +282,9 @@ INLINE struct extent *find_hole(size_t pages)
 }
 
 /* The hole at the end of the newest region; NULL: there is none. */
-INLINE struct extent *find_tail(void)
+INLINE struct kept_run *find_tail(void)
 {
-    struct extent *last = free_before(NULL);
+    struct kept_run *last = free_before(NULL);
 
     if (!plain_newest_is_open() || !ends_at(last, plain_open_end())) return NULL;
     return hole_start(last);

@@ -1,8 +1,8 @@
 /* run_tree.c - the keeper of page runs as jemalloc had it in early 2008: three trees.
  *
- * It answers pages/run.h in the place of run.c, run_find.c, run_kernel.c and run_check.c of
- * src/pages; all that is above stays as it is, and so do the lock, the growth, and which runs
- * come first (dirty before clean, holes of both before the region opens further).
+ * It answers pages/run.h in the place of the files run*.c of src/pages; all that is above stays
+ * as it is, and so do the lock, the growth, and which runs come first (dirty before clean, holes
+ * of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
 #include "../../src/pages/huge.h"
@@ -26,24 +26,24 @@ static bool grow(size_t missing)
     if (have_extents()) span = plain_grow(missing);
     if (span.count == 0) return false;
     keeper.grows++;
-    (void)make_free(extent_make(span.first, span.count, FREE_CLEAN), FREE_CLEAN);
+    (void)make_free(kept_run_make(span.first, span.count, FREE_CLEAN), FREE_CLEAN);
     return true;
 }
 
 /* Takes what a hole has for a run that begins where the hole does. True: all reads as zero. */
-static bool take_hole(struct extent *run, size_t pages)
+static bool take_hole(struct kept_run *run, size_t pages)
 {
     bool zero = true;
 
     while (run->pages < pages) {
-        struct extent like = { .page = run->page + run->pages }, *next, *part;
+        struct kept_run like = { .page = run->page + run->pages }, *next, *part;
         next = free_after(&like);
         part =
             cut_out(next, 0, pages - run->pages < next->pages ? pages - run->pages : next->pages);
         if (part->kind == FREE_CLEAN) count_clean(part->pages);
         else zero = false;
         run->pages += part->pages;
-        extent_drop(part);
+        kept_run_drop(part);
     }
     return zero;
 }
@@ -68,9 +68,10 @@ static size_t to_alignment(uint32_t page, size_t align_pages)
     return (0 - ((uintptr_t)page_address(page) >> plain.page_shift)) & (align_pages - 1);
 }
 
-static struct run take_run(struct extent *from, size_t skip, size_t pages, enum page_state state)
+static struct run take_extent(struct kept_run *from, size_t skip, size_t pages,
+                              enum page_state state)
 {
-    struct extent *extent = cut_out(from, skip, pages);
+    struct kept_run *extent = cut_out(from, skip, pages);
     struct run run = { extent->page, extent->kind == FREE_CLEAN };
 
     if (run.zero) count_clean(pages);
@@ -79,9 +80,9 @@ static struct run take_run(struct extent *from, size_t skip, size_t pages, enum 
     return run;
 }
 
-static struct run lease_hole(struct extent *hole, size_t pages, enum page_state state)
+static struct run lease_hole(struct kept_run *hole, size_t pages, enum page_state state)
 {
-    struct extent *extent = extent_make(hole->page, 0, FREE_DIRTY);
+    struct kept_run *extent = kept_run_make(hole->page, 0, FREE_DIRTY);
     struct run run = { extent->page, take_hole(extent, pages) };
 
     note_used(extent, state);
@@ -92,30 +93,30 @@ static struct run lease_hole(struct extent *hole, size_t pages, enum page_state 
 static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page_state state)
 {
     size_t wanted = pages + align_pages - 1;
-    struct extent *hole = align_pages > 1 ? NULL : find_hole(pages);
+    struct kept_run *hole = align_pages > 1 ? NULL : find_hole(pages);
 
     if (hole == NULL && align_pages == 1) {
-        struct extent *tail = find_tail();
+        struct kept_run *tail = find_tail();
         size_t have = tail == NULL ? 0 : hole_pages(tail, pages);
         if (have < pages && grow(pages - have)) tail = find_tail();
         if (tail != NULL && hole_pages(tail, pages) >= pages) hole = tail;
     }
     if (hole != NULL) return lease_hole(hole, pages, state);
-    struct extent *from = find(wanted);
+    struct kept_run *from = find(wanted);
     if (from == NULL && grow(wanted)) from = find(wanted);
     if (from == NULL || !have_extents()) return (struct run){ 0, false };
-    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
 {
-    struct extent *from;
+    struct kept_run *from;
 
     if (pages > plain.page_count_max || align_pages > plain.page_count_max || !have_extents())
         return (struct run){ 0, false };
     from = find(pages + align_pages - 1);
     if (from == NULL) return lease_growing(pages, align_pages, state);
-    return take_run(from, to_alignment(from->page, align_pages), pages, state);
+    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
@@ -130,7 +131,7 @@ struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 
 static void return_locked(uint32_t page)
 {
-    struct extent *extent = take_used(page);
+    struct kept_run *extent = take_used(page);
 
     keeper.returns++;
     if (page_record(page)->state == PAGE_LARGE) {
@@ -153,9 +154,9 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 
     lock_take(&keeper.lock);
     while (count < wanted && have_extents()) {
-        struct extent *from = find(pages);
+        struct kept_run *from = find(pages);
         if (from == NULL) break;
-        leased[count++] = take_run(from, 0, pages, PAGE_USED).page;
+        leased[count++] = take_extent(from, 0, pages, PAGE_USED).page;
     }
     lock_give(&keeper.lock);
     return count;
@@ -181,14 +182,14 @@ bool run_lease_would_grow(size_t pages)
 
 bool run_extend(uint32_t page, size_t pages)
 {
-    struct extent *extent, *next;
+    struct kept_run *extent, *next;
     size_t missing;
     bool fits;
 
     lock_take(&keeper.lock);
     extent = used_at(page);
     missing = pages - extent->pages;
-    struct extent end = { .page = page + extent->pages };
+    struct kept_run end = { .page = page + extent->pages };
     next = free_after(&end);
     fits = have_extents() && starts_at(next, end.page) && hole_pages(next, missing) >= missing;
     if (fits) {
@@ -196,7 +197,7 @@ bool run_extend(uint32_t page, size_t pages)
         page_record(page)->run_pages = page_record(page + extent->pages - 1)->run_pages =
             extent->pages;
         page_record(page + extent->pages - 1)->state = PAGE_USED;
-        keeper.large_pages += missing;
+        if (page_record(page)->state == PAGE_LARGE) keeper.large_pages += missing;
     }
     lock_give(&keeper.lock);
     return fits;
@@ -204,23 +205,36 @@ bool run_extend(uint32_t page, size_t pages)
 
 void run_trim(uint32_t page, size_t pages)
 {
-    struct extent *extent;
+    struct kept_run *extent;
+    enum page_state state;
     size_t cut;
 
     lock_take(&keeper.lock);
     extent = used_at(page);
     cut = extent->pages - pages;
+    state = (enum page_state)page_record(page)->state;
     if (have_extents()) { /* else it stays as long as it is */
         extent->pages = (uint32_t)pages;
         page_record(page + extent->pages - 1)->run_pages = extent->pages;
         page_record(page + extent->pages - 1)->state = PAGE_USED;
         page_record(page)->run_pages = extent->pages;
-        page_record(page)->state = PAGE_LARGE;
-        keeper.large_pages -= cut;
-        (void)make_free(extent_make(page + extent->pages, cut, FREE_DIRTY), FREE_DIRTY);
+        page_record(page)->state = (uint8_t)state;
+        if (state == PAGE_LARGE) keeper.large_pages -= cut;
+        (void)make_free(kept_run_make(page + extent->pages, cut, FREE_DIRTY), FREE_DIRTY);
     }
     lock_give(&keeper.lock);
 }
+
+static void mark_large(uint32_t page, enum page_state state, uint32_t number)
+{
+    lock_take(&keeper.lock);
+    page_record(page)->state = (uint8_t)state;
+    page_record(page)->slab = number;
+    lock_give(&keeper.lock);
+}
+
+void run_mark_sampled(uint32_t page, uint32_t number) { mark_large(page, PAGE_SAMPLED, number); }
+void run_unmark_sampled(uint32_t page) { mark_large(page, PAGE_LARGE, 0); }
 
 /* ---- to the kernel and back ---- */
 
@@ -232,8 +246,8 @@ static unsigned place_in_flight(uint32_t page)
     return place;
 }
 
-/* The last so many pages of a run, taken off at the boundaries of huge pages if it is long enough. */
-static struct extent *cut_piece(struct extent *from, size_t pages_max)
+/* The last so many pages of a run, cut at the boundaries of huge pages if it is long enough. */
+static struct kept_run *cut_piece(struct kept_run *from, size_t pages_max)
 {
     size_t length = from->pages, unit = huge_pages_each();
     size_t pages = min_size(length, pages_max), head, rest;
@@ -247,7 +261,7 @@ static struct extent *cut_piece(struct extent *from, size_t pages_max)
 
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
 {
-    struct extent *longest = at_size(KEEPER(last)(&extents.by_size[FREE_DIRTY]));
+    struct kept_run *longest = at_size(KEEPER(last)(&kept_runs.by_size[FREE_DIRTY]));
     unsigned place = place_in_flight(0);
 
     if (place == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;
@@ -275,7 +289,7 @@ void runs_put_back_in_flight(void)
 
 bool runs_close_tail(void)
 {
-    struct extent *tail, *last;
+    struct kept_run *tail, *last;
     size_t closed = 0;
 
     lock_take(&keeper.lock);
@@ -283,7 +297,7 @@ bool runs_close_tail(void)
     if (tail != NULL) closed = plain_close_tail(tail->page, hole_pages(tail, SIZE_MAX));
     while (closed != 0 && (last = free_before(NULL)) != NULL && last->page >= plain_open_end()) {
         remove_free(last);
-        extent_drop(last);
+        kept_run_drop(last);
     }
     lock_give(&keeper.lock);
     return closed != 0;

@@ -1,16 +1,40 @@
-/* run_tree_check.c - walks the regions and the trees of runs, and compares them.
+/* run_tree_check.c - walks the regions and the trees of runs: to compare them, and for those who count.
  * SPDX-License-Identifier: MIT
  */
+#include "../../src/pages/run_walk.h"
+
 #include "extents.h"
+
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+{
+    lock_take(&keeper.lock);
+    for (uint32_t i = 0; i < plain.region_count; i++) {
+        const struct region *region = &plain.region[i];
+        uint32_t page = region->first_page, end = page + region->open_pages;
+
+        while (page < end) {
+            struct kept_run like = { .page = page }, *run = used_at(page);
+            enum page_state state = (enum page_state)page_record(page)->state;
+
+            if (run == NULL) {
+                run = free_after(&like);
+                state = run->kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN;
+            }
+            visit(state, run->pages, context);
+            page += run->pages;
+        }
+    }
+    lock_give(&keeper.lock);
+}
 
 static void check_region(const struct region *region, size_t *free_pages, size_t *free_count)
 {
     uint32_t end = region->first_page + region->open_pages;
-    struct extent *previous = NULL;
+    struct kept_run *previous = NULL;
 
     for (uint32_t page = region->first_page; page < end;) {
-        struct extent like = { .page = page }, *free_run = free_after(&like);
-        struct extent *used_run = used_at(page);
+        struct kept_run like = { .page = page }, *free_run = free_after(&like);
+        struct kept_run *used_run = used_at(page);
         bool is_free = starts_at(free_run, page);
 
         require(is_free != (used_run != NULL)); /* T1 */
@@ -32,8 +56,8 @@ static size_t count_by_size(unsigned kind)
 {
     size_t count = 0;
 
-    for (struct KEEPER(node) *node = KEEPER(first)(&extents.by_size[kind]); node != NULL;
-         node = KEEPER(next)(&extents.by_size[kind], node, order_by_size), count++)
+    for (struct KEEPER(node) *node = KEEPER(first)(&kept_runs.by_size[kind]); node != NULL;
+         node = KEEPER(next)(&kept_runs.by_size[kind], node, order_by_size), count++)
         require(at_size(node)->kind == kind); /* T3 */
     return count;
 }
@@ -42,12 +66,12 @@ void run_check_all(void)
 {
     size_t free_pages[FREE_KINDS] = { 0 }, free_count = 0;
 
-    require(KEEPER(fault)(&extents.free_runs, order_by_address) == NULL);
-    require(KEEPER(fault)(&extents.used_runs, order_by_address) == NULL);
+    require(KEEPER(fault)(&kept_runs.free_runs, order_by_address) == NULL);
+    require(KEEPER(fault)(&kept_runs.used_runs, order_by_address) == NULL);
     for (uint32_t i = 0; i < plain.region_count; i++)
         check_region(&plain.region[i], free_pages, &free_count);
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
-        require(KEEPER(fault)(&extents.by_size[kind], order_by_size) == NULL);
+        require(KEEPER(fault)(&kept_runs.by_size[kind], order_by_size) == NULL);
         require(free_pages[kind] == keeper.free_pages[kind]); /* T4 */
     }
     require(count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN) == free_count); /* T3 */

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { LENGTH_MAX = 200, HELD_MAX = 1 << 16, BATCH_MAX = 256, TIMED_PAIRS = 400000 };
@@ -81,7 +82,7 @@ static void check_keeper(void)
 static size_t keeper_bytes(void)
 {
 #ifdef PRAIRIE_LAB_EXTENTS_H
-    return sizeof extents + extents.extent_count * sizeof(struct extent);
+    return sizeof kept_runs + kept_runs.extent_count * sizeof(struct kept_run);
 #else
     return sizeof keeper.bins + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
 #endif

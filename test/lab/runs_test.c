@@ -36,7 +36,10 @@ static void neighbours_merge(void **state)
 
 /* ---- damage ---- */
 
-static struct extent *some_free_run(void) { return at_address(KEEPER(root)(&extents.free_runs)); }
+static struct kept_run *some_free_run(void)
+{
+    return at_address(KEEPER(root)(&kept_runs.free_runs));
+}
 
 static void wrong_length(void)
 {
@@ -54,22 +57,22 @@ static void wrong_kind(void)
 
 static void unmerged_neighbours(void)
 {
-    struct extent *run, *half;
+    struct kept_run *run, *half;
 
     make_runs();
-    run = at_address(KEEPER(last)(&extents.free_runs));
+    run = at_address(KEEPER(last)(&kept_runs.free_runs));
     remove_size(run);
     run->pages--;
     add_size(run);
     assert_true(have_extents());
-    half = extent_make(run->page + run->pages, 1, run->kind);
+    half = kept_run_make(run->page + run->pages, 1, run->kind);
     add_free(half);
     check_runs();
 }
 
 static void not_by_size(void)
 {
-    struct extent *run;
+    struct kept_run *run;
 
     make_runs();
     run = some_free_run();
