@@ -105,9 +105,12 @@ static void move_contents(void *to, void *from, size_t bytes)
 /* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    void *moved = large_lease(size, 1, false);
+    char *moved = large_lease(size, 1, false);
+    size_t old_bytes = large_bytes(page);
 
     if (moved == NULL) return NULL;
+    if (size > old_bytes)
+        (void)fill_taken(moved + old_bytes, round_up(size, page_bytes()) - old_bytes);
     if (unlikely(page_record(page)->state == PAGE_OWNED)) {
         __builtin_memcpy(moved, block, min_size(large_bytes(page), size));
         owned_put(page);
@@ -132,9 +135,8 @@ void *large_resize(void *block, uint32_t page, size_t size)
         return block;
     }
     if (extend_pages(page, new_pages)) {
-        if (unlikely(cache_is_gone(thread_cache())))
-            (void)fill_taken((char *)block + (old_pages << plain.page_shift),
-                             (new_pages - old_pages) << plain.page_shift);
+        (void)fill_taken((char *)block + (old_pages << plain.page_shift), (new_pages - old_pages)
+                                                                              << plain.page_shift);
         return block;
     }
     return move_large(block, page, size);
