@@ -161,8 +161,8 @@ int control_path_of(const char *name, size_t *path, size_t *length)
     struct part pattern;
     size_t wanted;
 
-    if (token < 0) return ENOENT;
-    row = row_of_token((size_t)token);
+    row = token >= 0 ? row_of_token((size_t)token) : NULL;
+    if (row == NULL) return ENOENT;
     pattern = first_part(row->name);
     wanted = *length < found.parts ? *length : found.parts;
     for (unsigned i = 0; i < wanted; i++, pattern = part_after(pattern)) {
@@ -257,6 +257,7 @@ static int call_row(const struct control_table *table, struct control_call *call
 static int call_token(size_t token, const size_t *path, unsigned parts, struct control_call *call)
 {
     call->row = row_of_token(token);
+    if (call->row == NULL) return ENOENT;
     (void)indices_of(call->row, path, parts, call->index);
     return call_row(control_tables[token >> TOKEN_BITS], call);
 }
