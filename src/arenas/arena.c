@@ -6,6 +6,7 @@
 #include "arena.h"
 
 #include "../base/options.h"
+#include "../base/port.h"
 
 struct arena *arenas[ARENA_INDEX_END];
 unsigned arena_end;
@@ -380,10 +381,17 @@ void arenas_close_empty(void)
     }
 }
 
-/* The lock of `making` comes first: it keeps the set of arenas as it is meanwhile. */
+/* The lock of `making` is taken first and given last: it keeps the set of arenas as it is meanwhile, or else a lock
+ * would be given that was not taken. Who holds it for a walk is on the way back. */
 void arenas_each_lock(void (*visit)(struct lock *lock))
 {
-    visit(&making);
+    static uintptr_t walker; /* atomic; written by the holder of `making` */
+    bool giving = RELAXED_LOAD(walker) == port_thread_mark();
+
+    if (giving) RELAXED_STORE(walker, 0);
+    else visit(&making);
     for (unsigned index = 0; index < arenas_end(); index++)
         if (arenas[index] != NULL) visit(&arenas[index]->lock);
+    if (giving) visit(&making);
+    else RELAXED_STORE(walker, port_thread_mark());
 }

@@ -89,13 +89,13 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
 }
 
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
-static READS_UNLOCKED void count_cache(const struct cache *cache, void *named)
+static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named)
 {
     const struct arena *home = RELAXED_LOAD(cache->arena);
     struct snapshot_arena *into = home != NULL ? room.arenas[home->index] : NULL;
 
     if (into == NULL) into = room.arenas[0];
-    if (named == NULL) into->threads++;
+    if (is_named == NULL) into->threads++;
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
