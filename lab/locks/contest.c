@@ -29,7 +29,7 @@ struct job {
 static struct job job;
 static uint32_t stop;                                          /* atomic */
 static union any_lock contested __attribute__((aligned(256))); /* a cache line of its own */
-static uint64_t counted __attribute__((aligned(256)));         /* under the lock */
+static uint64_t sum_of_takes __attribute__((aligned(256)));    /* under the lock */
 static uint64_t sink __attribute__((aligned(256)));            /* under the lock */
 static pthread_barrier_t barrier;
 
@@ -45,7 +45,7 @@ INLINE uint64_t work(uint64_t value, uint64_t steps)
 INLINE void pair(void (*take)(union any_lock *), void (*give)(union any_lock *))
 {
     take(&contested);
-    counted++;
+    sum_of_takes++;
     sink = work(sink, job.hold);
     give(&contested);
 }
@@ -66,7 +66,7 @@ INLINE void pairs_by_number(void (*take)(union any_lock *), void (*give)(union a
 {
     for (uint64_t i = 0; i < job.pairs; i++) {
         take(&contested);
-        counted++;
+        sum_of_takes++;
         give(&contested);
     }
 }
@@ -141,7 +141,7 @@ static void run_alone(void)
     after = now();
     printf(
         "{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"cpu_ns\": %llu, \"taken\": %lld}\n",
-        kind->name, (unsigned long long)job.pairs, counted == job.pairs ? "true" : "false",
+        kind->name, (unsigned long long)job.pairs, sum_of_takes == job.pairs ? "true" : "false",
         (unsigned long long)(after.cpu_ns - before.cpu_ns),
         kind->counts ? (long long)contested.prairie.taken : -1);
     if (job.beside) beside_end(&second);
@@ -189,7 +189,7 @@ static void print_contest(const struct moment *before, const struct moment *afte
     printf(
         "{\"kind\": \"%s\", \"pairs\": %llu, \"exact\": %s, \"wall_ns\": %llu, \"cpu_ns\": %llu, "
         "\"voluntary\": %ld, \"involuntary\": %ld, \"least\": %llu, \"most\": %llu",
-        kind->name, (unsigned long long)sum, counted == sum ? "true" : "false",
+        kind->name, (unsigned long long)sum, sum_of_takes == sum ? "true" : "false",
         (unsigned long long)(after->wall_ns - before->wall_ns),
         (unsigned long long)(after->cpu_ns - before->cpu_ns), after->voluntary - before->voluntary,
         after->involuntary - before->involuntary, (unsigned long long)least,
