@@ -102,23 +102,20 @@ static void move_contents(void *to, void *from, size_t bytes)
     __builtin_memcpy(to, from, bytes);
 }
 
-/* What a block gained is filled like a new one, for threads whose blocks are. */
+/* What a block gained is filled like a new one. */
 static void *fill_gained(void *block, size_t old_bytes, size_t new_bytes)
 {
-    if (unlikely(cache_is_gone(thread_cache())) && new_bytes > old_bytes)
-        (void)fill_taken((char *)block + old_bytes, new_bytes - old_bytes);
+    if (new_bytes > old_bytes) (void)fill_taken((char *)block + old_bytes, new_bytes - old_bytes);
     return block;
 }
 
 /* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    char *moved = large_lease(size, 1, false);
+    void *moved = large_lease(size, 1, false);
     size_t old_bytes = large_bytes(page);
 
     if (moved == NULL) return NULL;
-    if (size > old_bytes)
-        (void)fill_taken(moved + old_bytes, round_up(size, page_bytes()) - old_bytes);
     if (unlikely(page_record(page)->state == PAGE_OWNED)) {
         __builtin_memcpy(moved, block, min_size(old_bytes, size));
         owned_put(page);
@@ -142,11 +139,8 @@ void *large_resize(void *block, uint32_t page, size_t size)
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (extend_pages(page, new_pages)) {
-        (void)fill_taken((char *)block + (old_pages << plain.page_shift), (new_pages - old_pages)
-                                                                              << plain.page_shift);
-        return block;
-    }
+    if (extend_pages(page, new_pages))
+        return fill_gained(block, old_pages << plain.page_shift, new_pages << plain.page_shift);
     return move_large(block, page, size);
 }
 
