@@ -9,7 +9,7 @@ enum { TELL_BYTES = 64 * 1024 };
 static uint64_t period_bytes = 512 * KiB; /* atomic */
 static uint32_t period_number = 1;        /* atomic: counts changes of the period */
 static uint64_t next_seed;                /* atomic */
-static uint64_t taken_bytes;              /* atomic */
+static uint64_t told_bytes;               /* atomic */
 
 void meter_set_period(uint64_t bytes)
 {
@@ -18,7 +18,7 @@ void meter_set_period(uint64_t bytes)
 }
 
 uint64_t meter_period(void) { return RELAXED_LOAD(period_bytes); }
-uint64_t meter_taken_bytes(void) { return RELAXED_LOAD(taken_bytes); }
+uint64_t meter_taken_bytes(void) { return RELAXED_LOAD(told_bytes); }
 void meter_set_seed(uint64_t seed) { RELAXED_STORE(next_seed, seed); }
 
 /* splitmix64: every state is followed by one that looks unrelated, so neighbouring seeds do no harm. */
@@ -100,7 +100,7 @@ INLINE void count_bytes(struct meter *meter, size_t bytes)
 {
     meter->taken_bytes += bytes;
     if (meter->taken_bytes < TELL_BYTES) return;
-    __atomic_fetch_add(&taken_bytes, meter->taken_bytes, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&told_bytes, meter->taken_bytes, __ATOMIC_RELAXED);
     meter->taken_bytes = 0;
 }
 

@@ -72,7 +72,8 @@ void out_bytes(struct profile_out *out, const void *bytes, size_t count)
     const uint8_t *at = bytes;
 
     while (count > 0) {
-        size_t room = sizeof out->buffer - out->used, now = count < room ? count : room;
+        size_t free_bytes = sizeof out->buffer - out->used;
+        size_t now = count < free_bytes ? count : free_bytes;
 
         __builtin_memcpy(out->buffer + out->used, at, now);
         out->used += now;
