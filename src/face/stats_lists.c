@@ -143,7 +143,7 @@ static void count_length(enum page_state state, size_t pages, void *context)
     size_t bytes = pages << plain.page_shift;
     unsigned step = step_below(bytes);
 
-    if (is_large_state(state)) {
+    if (is_large_state((uint8_t)state)) {
         unsigned of_large = lextent_of(bytes);
         if (of_large < STEPS_MAX) lengths->large[of_large]++;
     } else if (state == PAGE_DIRTY) {

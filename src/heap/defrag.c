@@ -11,10 +11,11 @@
  * alike from staying as they are. */
 static bool is_sparse(const struct shelf *shelf, const struct slab *slab)
 {
-    uint64_t block_count = slab->block_count;
-    uint64_t used = shelf->partial_count * block_count - shelf->slab_free_blocks;
+    uint64_t block_count, used;
 
-    if (slab->free_count == 0 || shelf->partial == slab_number(slab)) return false;
+    if (slab == NULL || slab->free_count == 0 || shelf->partial == slab_number(slab)) return false;
+    block_count = slab->block_count;
+    used = shelf->partial_count * block_count - shelf->slab_free_blocks;
     return (block_count - slab->free_count) * shelf->partial_count <= used + used / 8;
 }
 

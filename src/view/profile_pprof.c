@@ -58,8 +58,8 @@ static const char *const fixed_strings[STRING_FIRST_NAME] = {
     "inuse_space",
     "space",
     "thread",
-    "prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_"
-    "missed",
+    ("prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_"
+     "missed"),
 };
 
 /* Room for a sample: a number of 5 bytes for each location, and values. */
