@@ -4,8 +4,8 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run test lint format symbols count micro peers tool bench bench-quick stress \
-        lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
+.PHONY: all flavours run run-reserve test lint format symbols count micro peers tool bench bench-quick \
+        stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
@@ -18,6 +18,11 @@ run: ## run a real program on prairie and on the C library, and compare; PROGRAM
 	@dev/setup build run
 	@$(MAKE) --no-print-directory all
 	@dev/run
+
+run-reserve: ## run a cache inside a limit with the memory reserve, without, and on the C library; plots
+	@dev/setup build run reserve
+	@$(MAKE) --no-print-directory all
+	@dev/run_reserve $(ARGS)
 
 test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some
 	@dev/test $(ARGS)

@@ -27,6 +27,7 @@
 #include "os/linux.c"
 #include "os/linux_thread.c"
 #include "os/linux_code.c"
+#include "os/linux_group.c"
 #endif
 #include "pages/meta.c"
 #include "pages/huge.c"
@@ -39,6 +40,8 @@
 #include "pages/run_walk.c"
 #include "pages/run_check.c"
 #include "pages/purge.c"
+#include "pages/ceiling.c"
+#include "pages/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
 #include "arenas/stock.c"
@@ -79,6 +82,9 @@
 #include "view/profile_jeprof.c"
 #include "view/profile_pprof.c"
 #include "view/profile.c"
+#include "heap/notify.c"
+#include "heap/shortage.c"
+#include "heap/reserve_doors.c"
 #include "view/stats.c"
 #include "view/print.c"
 #ifndef PRAIRIE_FACE_NONE

@@ -68,31 +68,38 @@ size_t prairie_purge(void);
 
 /* Numbers in bytes unless they say otherwise. Members are only ever added at the end. */
 struct prairie_stats {
-    size_t struct_bytes;     /* set by the caller: sizeof(struct prairie_stats) */
-    size_t allocated;        /* blocks that the program holds */
-    size_t active;           /* pages with such blocks in them */
-    size_t cached;           /* free blocks that threads and depots hold ready */
-    size_t dirty;            /* free pages that the kernel has not got back */
-    size_t clean;            /* free pages that it has, or never gave */
-    size_t metadata;         /* prairie's own records */
-    size_t mapped;           /* opened address space, with metadata */
-    size_t large_allocated;  /* of allocated: blocks above 14 KiB */
-    uint64_t large_count;    /* number of those */
-    uint64_t purged;         /* given back so far */
-    uint64_t purges;         /* calls that gave back */
-    uint64_t refills;        /* times a thread's magazine was empty */
-    uint64_t overflows;      /* times one was full */
-    uint64_t slab_fills;     /* times magazines were filled from slabs */
-    uint64_t slab_drains;    /* times magazines were drained into slabs */
-    uint64_t depot_trades;   /* full magazines exchanged */
-    uint64_t run_leases;     /* runs of pages taken */
-    uint64_t run_returns;    /* runs of pages given back */
-    uint64_t arena_hops;     /* times a thread changed arenas because its own was busy */
-    uint64_t lock_acquired;  /* locks taken, all kinds */
-    uint64_t lock_contended; /* of these, found held */
-    uint64_t lock_waits;     /* of these, slept for */
-    unsigned arenas;         /* made so far */
-    unsigned threads;        /* with a cache now */
+    size_t struct_bytes;      /* set by the caller: sizeof(struct prairie_stats) */
+    size_t allocated;         /* blocks that the program holds */
+    size_t active;            /* pages with such blocks in them */
+    size_t cached;            /* free blocks that threads and depots hold ready */
+    size_t dirty;             /* free pages that the kernel has not got back */
+    size_t clean;             /* free pages that it has, or never gave */
+    size_t metadata;          /* prairie's own records */
+    size_t mapped;            /* opened address space, with metadata */
+    size_t large_allocated;   /* of allocated: blocks above 14 KiB */
+    uint64_t large_count;     /* number of those */
+    uint64_t purged;          /* given back so far */
+    uint64_t purges;          /* calls that gave back */
+    uint64_t refills;         /* times a thread's magazine was empty */
+    uint64_t overflows;       /* times one was full */
+    uint64_t slab_fills;      /* times magazines were filled from slabs */
+    uint64_t slab_drains;     /* times magazines were drained into slabs */
+    uint64_t depot_trades;    /* full magazines exchanged */
+    uint64_t run_leases;      /* runs of pages taken */
+    uint64_t run_returns;     /* runs of pages given back */
+    uint64_t arena_hops;      /* times a thread changed arenas because its own was busy */
+    uint64_t lock_acquired;   /* locks taken, all kinds */
+    uint64_t lock_contended;  /* of these, found held */
+    uint64_t lock_waits;      /* of these, slept for */
+    unsigned arenas;          /* made so far */
+    unsigned threads;         /* with a cache now */
+    size_t reserve_cur;       /* kept in reserve now; see reserve.h */
+    size_t reserve_min;       /* to be kept */
+    uint64_t reserve_uses;    /* times that the reserve gave pages away */
+    uint64_t reserve_refills; /* pieces that it was filled up with */
+    uint64_t events_low;      /* conditions that callbacks were told of: LOW */
+    uint64_t events_crit;     /* CRIT */
+    uint64_t event_calls;     /* calls of callbacks */
 };
 
 /* Fills *stats as of now. False: struct_bytes is not a size that this library knows. Other threads go

@@ -354,6 +354,26 @@ void arena_give_stocks(struct arena *arena)
 
 /* ---- all arenas ---- */
 
+static bool has_partial(const struct arena *arena, unsigned class_index)
+{
+    return arena->shelf[class_index].partial != 0;
+}
+
+void *arenas_take_one(unsigned class_index)
+{
+    void *slots[2] = { NULL, NULL };
+
+    for (unsigned index = 0; index < ARENA_COUNT_MAX && slots[1] == NULL; index++) {
+        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        if (arena == NULL) continue;
+        lock_take(&arena->lock);
+        if (has_partial(arena, class_index)) (void)arena_fill(arena, class_index, slots, 1, false);
+        lock_give(&arena->lock);
+    }
+    return slots[1];
+}
+
 static void close_empty(struct arena *arena)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {

@@ -132,6 +132,9 @@ void arenas_close_empty(void);
  * empty ones, drops the slabs that are empty then, and returns half of the runs that nobody took from the
  * stocks. True: there were some. */
 bool arenas_drain_unneeded(void);
+/* A block of the class from any arena's slabs that have one free; NULL: none has. Slow, for when the thread's own
+ * arena can open no slab. */
+void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);
 

@@ -4,6 +4,7 @@
 #include "tidy.h"
 
 #include "../base/options.h"
+#include "../pages/ceiling.h"
 #include "../pages/purge.h"
 
 enum { QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
@@ -13,17 +14,41 @@ static struct {
     struct lock lock;  /* the helper's life */
     bool helper_runs;  /* under lock; atomic, partner of asked */
     bool asked;        /* atomic: somebody wanted it since it last looked */
+    bool kept;         /* atomic: a helper does not end */
     uint32_t threads;  /* atomic: threads with caches */
     uint64_t looks;    /* atomic: statistics */
+    size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
     size_t peak_pages; /* one thread: the most pages in use since the depots were emptied */
 } tidy;
 
 size_t tidy_look_at_bytes;
+size_t tidy_watch_at_bytes;
 
 void tidy_start(void)
 {
     lock_init(&tidy.lock, LOCK_TIDY);
-    tidy_look_at_bytes = RECLAIM_BYTES_MIN;
+    tidy.reclaim_at = RECLAIM_BYTES_MIN;
+    tidy_watch(SIZE_MAX);
+}
+
+/* The lesser of the two. Who changes one of them meanwhile is seen by the second look. */
+static void set_look_at(void)
+{
+    size_t least;
+
+    do {
+        least = min_size(__atomic_load_n(&tidy.reclaim_at, __ATOMIC_SEQ_CST),
+                         __atomic_load_n(&tidy_watch_at_bytes, __ATOMIC_SEQ_CST));
+        __atomic_store_n(&tidy_look_at_bytes, least, __ATOMIC_SEQ_CST);
+    } while (least
+             != min_size(__atomic_load_n(&tidy.reclaim_at, __ATOMIC_SEQ_CST),
+                         __atomic_load_n(&tidy_watch_at_bytes, __ATOMIC_SEQ_CST)));
+}
+
+void tidy_watch(size_t open_bytes)
+{
+    __atomic_store_n(&tidy_watch_at_bytes, open_bytes, __ATOMIC_SEQ_CST);
+    set_look_at();
 }
 
 void tidy_thread_count(unsigned count) { RELAXED_STORE(tidy.threads, count); }
@@ -95,11 +120,12 @@ static void *helper_body(void *unused)
         os_sleep(&never, 0, look_ms());
         RELAXED_STORE(tidy.looks, tidy.looks + 1);
         busy = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
+        if (ceiling_watch_stalls()) tidy_watch(0);
         busy |= arenas_drain_unneeded();
         busy |= purge_unneeded() > 0;
         tidy_close_tail();
         quiet_looks = busy ? 0 : quiet_looks + 1;
-    } while (quiet_looks < QUIET_LOOKS_MAX || !helper_may_end());
+    } while (quiet_looks < QUIET_LOOKS_MAX || RELAXED_LOAD(tidy.kept) || !helper_may_end());
     return NULL;
 }
 
@@ -119,6 +145,18 @@ static bool want_tidier(void)
     RELAXED_STORE(tidy.helper_runs, false);
     lock_give(&tidy.lock);
     return false;
+}
+
+void tidy_keep_watching(void)
+{
+    RELAXED_STORE(tidy.kept, true);
+    tidy_resume_watching();
+}
+
+void tidy_resume_watching(void)
+{
+    if (RELAXED_LOAD(tidy.kept) && RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread())
+        (void)want_tidier();
 }
 
 /* ---- before growth ---- */
@@ -143,8 +181,10 @@ bool tidy_reclaim(void)
 {
     size_t open_bytes = open_bytes_now(), free_bytes;
 
-    if (!tidy_could_reclaim()) return false;
-    RELAXED_STORE(tidy_look_at_bytes, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
+    if (open_bytes < RELAXED_LOAD(tidy.reclaim_at)) return false;
+    __atomic_store_n(&tidy.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN,
+                     __ATOMIC_SEQ_CST);
+    set_look_at();
     free_bytes = slab_free_bytes();
     if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
     arenas_clear();
@@ -165,6 +205,10 @@ static bool may_purge_later(void)
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
+    if (RELAXED_LOAD(tidy.threads) > 1 && RELAXED_LOAD(purge_hard)) {
+        purge_beyond_budget();
+        return false;
+    }
     if (purge_oversize()) return false;
     if (may_purge_later() && want_tidier()) return false;
     return tidy_at_once();

@@ -36,14 +36,31 @@ void tidy_thread_count(unsigned count);
  * caller, who is its only thread, should empty its magazines. */
 bool tidy_after_return(void);
 
-/* The size of the region from which on reclaiming is worth a thought; atomic. */
+/* Is so much open, as of a moment ago? */
+INLINE_READS_UNLOCKED bool tidy_region_has(size_t bytes) { return plain.open_bytes >= bytes; }
+
+/* The size of the region from which on reclaiming, or a look at limits, is worth a thought; atomic. */
 extern PRIVATE size_t tidy_look_at_bytes;
+/* The size from which on limits are worth a look; 0: always; atomic. */
+extern PRIVATE size_t tidy_watch_at_bytes;
+void tidy_watch(size_t open_bytes);
+/* Is it time for that, as of a moment ago, or will it be when the region grows by so much? */
+INLINE_READS_UNLOCKED bool tidy_should_look(size_t growth)
+{
+    size_t at = RELAXED_LOAD(tidy_watch_at_bytes);
+
+    return at <= growth || tidy_region_has(at - growth);
+}
+/* Wants the helper to stay as long as the program has threads: somebody waits for what it may see. */
+void tidy_keep_watching(void);
+/* Starts a helper that is to stay, when there is none. Called without a lock. */
+void tidy_resume_watching(void);
 
 /* Before the region opens further: cached blocks, scattered over slabs that are otherwise free, may hold more
  * memory than is wanted. Could emptying the depots be worth it, as of a moment ago? */
 INLINE_READS_UNLOCKED bool tidy_could_reclaim(void)
 {
-    return plain.open_bytes >= RELAXED_LOAD(tidy_look_at_bytes);
+    return tidy_region_has(RELAXED_LOAD(tidy_look_at_bytes));
 }
 /* Empties them when it is. True: the caller should empty its own magazines too. Called without a lock. */
 bool tidy_reclaim(void);

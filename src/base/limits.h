@@ -46,6 +46,8 @@
 #define RECLAIM_BYTES_MIN (128 * KiB)
 #define HUGE_FROM_BYTES (1 * MiB)
 #define HUGE_REGION_BYTES_MIN (8 * MiB)
+#define GROUP_OPEN_BYTES_MIN (1 * MiB)
+#define RESERVE_BYTES_DEFAULT (64 * KiB)
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
@@ -72,6 +74,8 @@
 #define RECLAIM_BYTES_MIN (1 * MiB)     /* free memory in slabs worth emptying caches for */
 #define HUGE_FROM_BYTES (4 * MiB)       /* open, from where on huge pages are wanted */
 #define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
+#define GROUP_OPEN_BYTES_MIN (16 * MiB) /* smaller heaps do not ask for their group's limit */
+#define RESERVE_BYTES_DEFAULT (2 * MiB) /* for who listens and says nothing about the size */
 #define AUDIT_PERIOD 4096u
 #endif
 

@@ -36,6 +36,21 @@ OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\
 OPTION(DIRTY_DECAY_MS, SSIZE, OBEYED, "dirty_decay_ms", 10000, -1, INT64_MAX, "",
        "Milliseconds after which nine tenths of what was freed are back with the kernel; 0: at "
        "once; -1: never.")
+OPTION(RESERVE_MIN, SIZE, OBEYED, "reserve_min", 0, 0, (uint64_t)1 << 40, "",
+       "Bytes of real memory to keep [in reserve](reserve.md); 0 means none, or 2 MiB once the "
+       "program registers a callback.")
+OPTION(
+    RESERVE_MALLOC, BOOL, OBEYED, "reserve_malloc", 0, 0, 1, "",
+    "Before `malloc` and its kin return NULL, tell the registered callbacks (CRIT), one after the "
+    "other, and try again after each.")
+OPTION(
+    LIMIT_SOFT, SIZE, OBEYED, "limit_soft", 0, 0, (uint64_t)1 << 47, "",
+    "Bytes beyond which free memory goes back at once and callbacks are told (LOW); 0 means none.")
+OPTION(LIMIT_HARD, SIZE, OBEYED, "limit_hard", 0, 0, (uint64_t)1 << 47, "",
+       "Bytes that prairie opens at most, its own records included; requests beyond are refused. 0 "
+       "means no limit.")
+OPTION(LIMIT_GROUP, BOOL, OBEYED, "limit_group", 1, 0, 1, "",
+       "In a control group with a limit of memory, act near it as near `limit_soft`.")
 OPTION(RETAIN, BOOL, OBEYED, "retain", 1, 0, 1, "",
        "`false`: when memory is given back, so is the right to use the end of the heap.")
 OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX, "",

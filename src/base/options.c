@@ -5,6 +5,7 @@
 
 #include "fatal.h"
 #include "port.h"
+#include "units.h"
 
 #define OPTION(id, kind, mode, name, standard, least, most, words, sentence) \
     { name, OPTION_KIND_##kind, OPTION_MODE_##mode, least, most, words },

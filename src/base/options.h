@@ -68,6 +68,11 @@ INLINE bool option_is_set(enum option option) { return option_values[option] != 
 void option_set(enum option option, uint64_t value);
 uint64_t option_value_at_start(enum option option);
 
+INLINE size_t option_reserve_min(void) { return option_values[OPTION_RESERVE_MIN]; }
+INLINE bool option_reserve_malloc(void) { return option_values[OPTION_RESERVE_MALLOC] != 0; }
+INLINE size_t option_limit_soft(void) { return option_values[OPTION_LIMIT_SOFT]; }
+INLINE size_t option_limit_hard(void) { return option_values[OPTION_LIMIT_HARD]; }
+INLINE bool option_limit_group(void) { return option_values[OPTION_LIMIT_GROUP] != 0; }
 INLINE bool option_helper_thread(void)
 {
     return RELAXED_LOAD(option_values[OPTION_BACKGROUND_THREAD]) != 0;

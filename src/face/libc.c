@@ -43,4 +43,5 @@ __attribute__((constructor)) static void prepare_process(void)
 {
     conf_read();
     (void)heap_attach(); /* registers for fork before main does */
+    shortage_apply_options();
 }

@@ -133,6 +133,30 @@ void misuse_check_size(const void *pointer, size_t size);
 
 COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */
 
+/* ---- when memory runs short ---- */
+
+/* A block of a class, or a large one, was not to be had: the reserve, and what callbacks let go. NULL: there
+ * is none all the same. */
+COLD void *shortage_small(unsigned class_index);
+COLD void *shortage_large(size_t pages, size_t align_pages, bool zero);
+/* The same once, without help; NULL: no memory. */
+void *class_take_once(unsigned class_index);
+void *large_take_once(size_t pages, size_t align_pages, bool zero);
+/* Near a limit, before memory for `size` bytes is taken: gives back, fills the reserve up, tells callbacks. */
+COLD void shortage_look(size_t size);
+/* Called once, at the start of the process. */
+void shortage_start(void);
+/* What the options ask for, once they are read and the heap has started. */
+void shortage_apply_options(void);
+/* Arranges that shortage_look is called when it is worth it, after something about that has changed. */
+void shortage_watch(void);
+/* Gives back what this thread, depots and stocks hold ready, so that whole pages become free. */
+void shortage_gather(void);
+/* How much the reserve is to hold. False: it could not be filled. */
+bool shortage_reserve(size_t bytes);
+/* Has the program chosen that, or let it be chosen? */
+bool shortage_reserve_is_chosen(void);
+
 /* Walks everything that prairie knows; aborts on a broken invariant. */
 void heap_check_all(void);
 /* In the audit flavour, now and then. */

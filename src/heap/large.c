@@ -18,7 +18,7 @@ static bool is_too_large(size_t size, size_t align)
 {
     size_t limit = (size_t)plain.page_count_max << plain.page_shift;
 
-    return size > limit || align > limit;
+    return (size | align) > limit;
 }
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch most
@@ -27,6 +27,47 @@ INLINE void make_zero(char *block, size_t bytes)
 {
     if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
     __builtin_memset(block, 0, bytes);
+}
+
+/* The region would grow, or every request is to look at limits. */
+static COLD void look_before_lease(size_t pages, bool grows)
+{
+    if (grows && tidy_reclaim()) thread_flush();
+    if (tidy_should_look(pages << plain.page_shift)) shortage_look(pages << plain.page_shift);
+}
+
+/* Page 0: no memory. */
+INLINE struct run lease_large(size_t pages, size_t align_pages)
+{
+    size_t look_at_bytes = RELAXED_LOAD(tidy_look_at_bytes); /* 0: always */
+    struct run run;
+
+    if (unlikely(tidy_region_has(look_at_bytes))) {
+        bool grows = run_lease_would_grow(pages);
+
+        if (unlikely(grows || look_at_bytes == 0)) look_before_lease(pages, grows);
+    }
+    run = run_lease(pages, align_pages, PAGE_LARGE);
+    if (unlikely(run.page == 0)) {
+        tidy_before_refusal();
+        run = run_lease(pages, align_pages, PAGE_LARGE);
+    }
+    return run;
+}
+
+INLINE void *block_of(struct run run, size_t pages, bool zero)
+{
+    char *block = page_address(run.page);
+
+    if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
+    return block;
+}
+
+void *large_take_once(size_t pages, size_t align_pages, bool zero)
+{
+    struct run run = lease_large(pages, align_pages);
+
+    return run.page != 0 ? block_of(run, pages, zero) : NULL;
 }
 
 void *large_take(size_t size, size_t align, bool zero)
@@ -39,23 +80,14 @@ NOINLINE void *large_lease(size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages;
     struct run run;
-    char *block;
 
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    if (unlikely(tidy_could_reclaim()) && run_lease_would_grow(pages) && tidy_reclaim())
-        thread_flush();
-    run = run_lease(pages, align_pages, PAGE_LARGE);
-    if (unlikely(run.page == 0)) {
-        tidy_before_refusal();
-        run = run_lease(pages, align_pages, PAGE_LARGE);
-        if (run.page == 0) return NULL;
-    }
-    block = page_address(run.page);
-    if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
-    return block;
+    run = lease_large(pages, align_pages);
+    if (unlikely(run.page == 0)) return shortage_large(pages, align_pages, zero);
+    return block_of(run, pages, zero);
 }
 
 void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }

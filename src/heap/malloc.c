@@ -5,6 +5,7 @@
 
 #include "../base/options.h"
 #include "../guard/fill.h"
+#include "../arenas/tidy.h"
 
 #include <errno.h>
 
@@ -29,14 +30,31 @@ PUBLIC void *prairie_malloc(size_t size)
     return block;
 }
 
-/* The magazine was empty: get the thread a cache, or the cache some blocks. */
-static void *class_refill(struct cache *cache, unsigned class_index)
+/* The magazine was empty: get the thread a cache, or the cache some blocks. NULL: no memory. */
+static void *refill_and_take(struct cache *cache, unsigned class_index)
 {
     if (unlikely(!cache_is_plain(cache))) return class_take_unusual(cache, class_index);
     if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
     if (AUDITED) heap_audit();
     if (!cache_refill(cache, class_index)) return NULL;
     return magazine_take(&cache->magazine[class_index]);
+}
+
+static void *class_refill(struct cache *cache, unsigned class_index)
+{
+    void *block;
+
+    if (unlikely(tidy_should_look(0))) shortage_look(class_bytes[class_index]);
+    block = refill_and_take(cache, class_index);
+    return likely(block != NULL) ? block : shortage_small(class_index);
+}
+
+void *class_take_once(unsigned class_index)
+{
+    struct cache *cache = thread_cache();
+    void *block = magazine_take(&cache->magazine[class_index]);
+
+    return block != NULL ? block : refill_and_take(cache, class_index);
 }
 
 void *class_take(unsigned class_index)

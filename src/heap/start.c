@@ -11,6 +11,8 @@
 #include "../guard/sample.h"
 #include "../view/profile.h"
 #include "../pages/purge.h"
+#include "../pages/reserve.h"
+#include "notify.h"
 
 #include <errno.h>
 
@@ -35,7 +37,9 @@ static void each_lock(void (*visit)(struct lock *lock))
     threads_each_lock(visit);
     named_each_lock(visit);
     tidy_each_lock(visit);
+    notify_each_lock(visit);
     arenas_each_lock(visit);
+    reserve_each_lock(visit);
     visit(&keeper.lock);
     samples_each_lock(visit);
     visit(&meta.lock);
@@ -63,8 +67,11 @@ static void after_fork_in_child(void)
     named_forget_busy();
     tidy_forget_thread();
     profile_forget_dump();
+    notify_forget_others();
+    reserve_forget_pages();
     runs_put_back_in_flight();
     each_lock(lock_remake);
+    shortage_watch();
 }
 
 static bool start_once(void)
@@ -80,6 +87,8 @@ static bool start_once(void)
     arenas_start(cores);
     threads_start();
     tidy_start();
+    reserve_start();
+    shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;
 }
@@ -134,6 +143,7 @@ struct cache *heap_attach(void)
     if (likely(threads_may_hold_blocks())) cache = thread_attach();
     else thread_cache_set(cache = CACHE_OFF);
     if (cache != NULL) hook_process();
+    tidy_resume_watching();
     errno = saved_errno;
     return cache;
 }
@@ -144,7 +154,9 @@ void heap_check_all(void)
     if (thread_cache()->behind != NULL)
         cache_check(thread_cache()->behind); /* others are their owners' */
     each_lock(take_lock);
+    notify_check();
     arenas_check();
+    reserve_check();
     run_check_all();
     each_lock(give_lock);
 }

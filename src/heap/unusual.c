@@ -101,6 +101,7 @@ void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
         return likely(block != NULL) ? block : refuse_memory();
     }
     block = take_small_for(thread_cache(), class_index, frame);
+    if (unlikely(block == NULL)) block = shortage_small(class_index);
     if (unlikely(block == NULL)) return refuse_memory();
     if (zero) __builtin_memset(block, 0, class_bytes[class_index]);
     return CHECKED ? misuse_note_take(block) : block;

@@ -29,7 +29,9 @@ static struct {
     uint64_t calls[FAKE_CALL_COUNT];
     void (*on_call)(enum fake_call kind);
 
-    uint64_t purged_bytes, moved_bytes;
+    uint64_t purged_bytes, moved_bytes, touched_bytes;
+    size_t group_limit_bytes, group_used_bytes, own_bytes;
+    uint64_t stalled_us;
     enum fake_purge purge_does;
 
     uint64_t now_ms;
@@ -43,6 +45,8 @@ static struct {
 } fake = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
     .core_count = 2,
+    .group_limit_bytes = SIZE_MAX,
+    .own_bytes = SIZE_MAX,
     .now_ms = 1000,
 };
 
@@ -77,8 +81,8 @@ static bool admit(enum fake_call kind)
 
 size_t os_page_bytes(void) { return model.page_bytes; }
 
-static struct os_range reserve(enum fake_call kind, size_t bytes, size_t align_bytes,
-                               int protection)
+static struct os_range map_reservation(enum fake_call kind, size_t bytes, size_t align_bytes,
+                                       int protection)
 {
     struct os_range range = { NULL, 0 };
 
@@ -93,12 +97,12 @@ static struct os_range reserve(enum fake_call kind, size_t bytes, size_t align_b
 
 struct os_range os_reserve(size_t bytes, size_t align_bytes)
 {
-    return reserve(FAKE_RESERVE, bytes, align_bytes, PROT_NONE);
+    return map_reservation(FAKE_RESERVE, bytes, align_bytes, PROT_NONE);
 }
 
 struct os_range os_reserve_readable(size_t bytes)
 {
-    return reserve(FAKE_RESERVE_READABLE, bytes, model.page_bytes, PROT_READ);
+    return map_reservation(FAKE_RESERVE_READABLE, bytes, model.page_bytes, PROT_READ);
 }
 
 void os_release(struct os_range range)
@@ -224,6 +228,38 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 void os_file_close(int file) { (void)file; }
 void os_exit(int code) { (void)code; }
 
+bool os_touch(struct os_range range)
+{
+    bool done;
+
+    enter();
+    (void)committed_states(range, "a touch outside every reservation",
+                           "a touch of memory that is not committed");
+    done = admit(FAKE_TOUCH);
+    if (done) {
+        for (size_t at = 0; at < range.bytes; at += model.page_bytes)
+            (void)__atomic_fetch_or(range.base + at, 0, __ATOMIC_RELAXED);
+        memset(states_of(range, ""), FAKE_PAGE_COMMITTED, pages_of(range.bytes));
+        fake.touched_bytes += range.bytes;
+    }
+    leave();
+    return done;
+}
+
+bool os_keep_from_child(struct os_range range, bool kept)
+{
+    bool done;
+
+    enter();
+    (void)committed_states(range, "a wish for a child outside every reservation",
+                           "a wish for a child about memory that is not committed");
+    done = admit(FAKE_KEEP_FROM_CHILD);
+    if (done && madvise(range.base, range.bytes, kept ? MADV_WIPEONFORK : MADV_KEEPONFORK) != 0)
+        broken("the real kernel refused a wish for a child");
+    leave();
+    return done;
+}
+
 static void wish(enum fake_call kind, struct os_range range)
 {
     enter();
@@ -248,6 +284,18 @@ size_t os_address_space_used(void)
     leave();
     return used;
 }
+
+struct os_group os_group_memory(void)
+{
+    struct os_group group = { fake.group_limit_bytes, SIZE_MAX };
+
+    if (group.limit_bytes != SIZE_MAX)
+        group.room_bytes = group.limit_bytes - min_size(group.limit_bytes, fake.group_used_bytes);
+    return group;
+}
+
+size_t os_own_bytes(void) { return fake.own_bytes; }
+uint64_t os_stalled_us(void) { return fake.stalled_us; }
 
 unsigned os_core_count(void) { return fake.core_count; }
 unsigned os_core_current(void) { return RELAXED_LOAD(fake.core_current); }
@@ -370,6 +418,16 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
     if (fake.on_sleep != NULL) fake.on_sleep();
 }
 
+int os_cancel_forbid(void)
+{
+    int state = PTHREAD_CANCEL_ENABLE;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
+
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     fake.before_fork = before;
@@ -401,6 +459,15 @@ void fake_address_space(size_t limit_bytes, size_t other_bytes)
     model.limit_bytes = limit_bytes;
     model.other_bytes = other_bytes;
 }
+
+void fake_group(size_t limit_bytes, size_t used_bytes)
+{
+    fake.group_limit_bytes = limit_bytes;
+    fake.group_used_bytes = used_bytes;
+}
+
+void fake_own(size_t bytes) { fake.own_bytes = bytes; }
+void fake_stall(uint64_t more_us) { fake.stalled_us += more_us; }
 
 void fake_reserve_bytes_max(size_t bytes) { model.reserve_bytes_max = bytes; }
 void fake_commit_bytes_max(size_t bytes) { model.commit_bytes_max = bytes; }
@@ -436,6 +503,7 @@ size_t fake_reserved_bytes(void) { return model.reserved_bytes; }
 size_t fake_committed_bytes(void) { return model.committed_bytes; }
 uint64_t fake_purged_bytes(void) { return fake.purged_bytes; }
 uint64_t fake_moved_bytes(void) { return fake.moved_bytes; }
+uint64_t fake_touched_bytes(void) { return fake.touched_bytes; }
 
 bool fake_is_committed(const void *base, size_t bytes)
 {

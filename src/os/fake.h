@@ -30,6 +30,8 @@ enum fake_call {
     FAKE_CLOSE,
     FAKE_PURGE,
     FAKE_MOVE,
+    FAKE_TOUCH,
+    FAKE_KEEP_FROM_CHILD,
     FAKE_THREAD_START,
     FAKE_END_HOOK,
     /* Those that cannot. */
@@ -57,6 +59,11 @@ void fake_address_space(size_t limit_bytes, size_t other_bytes);
 void fake_reserve_bytes_max(size_t bytes);
 void fake_commit_bytes_max(size_t bytes);
 void fake_setting(const char *name, const char *value); /* the one setting there is */
+/* At any time. SIZE_MAX (the default): the group has no limit. */
+void fake_group(size_t limit_bytes, size_t used_bytes);
+/* At any time. SIZE_MAX (the default): all that prairie may have touched is there. */
+void fake_own(size_t bytes);
+void fake_stall(uint64_t more_us); /* somebody waited that long for memory; at any time */
 
 /* ---- failing ---- */
 
@@ -88,6 +95,7 @@ size_t fake_reserved_bytes(void);
 size_t fake_committed_bytes(void);
 uint64_t fake_purged_bytes(void); /* all successful purges together */
 uint64_t fake_moved_bytes(void);
+uint64_t fake_touched_bytes(void);
 bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 
 /* ---- time and the helper thread ---- */

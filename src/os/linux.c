@@ -32,6 +32,9 @@
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* ---- memory ---- */
 
@@ -168,6 +171,28 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     return at - (uintptr_t)from;
 }
 
+/* Kernels before 5.14 cannot populate; writing what is there already does it page by page, and a kernel that has
+ * not got the page ends the process then. */
+bool os_touch(struct os_range range)
+{
+    long result =
+        kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_POPULATE_WRITE, 0, 0, 0);
+
+    if (result != -EINVAL) return !failed(result);
+    for (size_t at = 0; at < range.bytes; at += os_page_bytes())
+        (void)__atomic_fetch_or(range.base + at, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* A kernel that cannot keep pages from children (before 4.14) need not take that back either. */
+bool os_keep_from_child(struct os_range range, bool kept)
+{
+    int advice = kept ? MADV_WIPEONFORK : MADV_KEEPONFORK;
+    long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0);
+
+    return !failed(result) || (!kept && result == -EINVAL);
+}
+
 void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }
 void os_refuse_huge_pages(struct os_range range) { (void)advise(range, MADV_NOHUGEPAGE); }
 
@@ -243,15 +268,33 @@ static size_t read_small_file(const char *path, char *text, size_t capacity_byte
     return failed(got) ? 0 : (size_t)got;
 }
 
-size_t os_address_space_used(void)
+/* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be told. */
+static void read_statm(size_t *pages, unsigned count)
 {
     char text[64] = { 0 };
-    size_t length = read_small_file("/proc/self/statm", text, sizeof text);
-    size_t pages = 0;
+    size_t length = read_small_file("/proc/self/statm", text, sizeof text), at = 0;
 
-    for (size_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
-        pages = pages * 10 + (size_t)(text[i] - '0');
-    return pages * os_page_bytes();
+    for (unsigned i = 0; i < count; i++) {
+        for (pages[i] = 0; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+            pages[i] = pages[i] * 10 + (size_t)(text[at] - '0');
+        at++;
+    }
+}
+
+size_t os_address_space_used(void)
+{
+    size_t pages[1];
+
+    read_statm(pages, 1);
+    return pages[0] * os_page_bytes();
+}
+
+size_t os_own_bytes(void)
+{
+    size_t pages[3];
+
+    read_statm(pages, 3);
+    return pages[1] > pages[2] ? (pages[1] - pages[2]) * os_page_bytes() : 0;
 }
 
 unsigned os_core_count(void)
@@ -394,6 +437,16 @@ bool os_thread_end_hook(void (*hook)(void))
     (void)pthread_once(&end_key_once, make_end_key);
     return end_key_made && pthread_setspecific(end_key, (void *)1) == 0;
 }
+
+int os_cancel_forbid(void)
+{
+    int state = PTHREAD_CANCEL_ENABLE;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state;
+}
+
+void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
 
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {

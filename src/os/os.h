@@ -37,6 +37,12 @@ bool os_purge(struct os_range range);
 bool os_move(struct os_range from, struct os_range to);
 /* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the start. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes);
+/* Makes pages real: they are there when they are next written, whatever the kernel promised before. False:
+ * the kernel has not got them; some may be there. The contents stay. */
+bool os_touch(struct os_range range);
+/* Kept from a fork's child, pages read as zero there, and stay the parent's own instead of being shared until
+ * one of them writes. False: could not be changed, nothing happened. */
+bool os_keep_from_child(struct os_range range, bool kept);
 /* Wishes, which the kernel may ignore. */
 void os_want_huge_pages(struct os_range range);
 void os_refuse_huge_pages(struct os_range range);
@@ -45,6 +51,18 @@ void os_refuse_huge_pages(struct os_range range);
 size_t os_address_space_limit(void);
 /* Bytes of address space in use now; 0 when it cannot be told. */
 size_t os_address_space_used(void);
+/* The tightest of the groups of processes that this one belongs to, whose memory is limited together. */
+struct os_group {
+    size_t limit_bytes; /* SIZE_MAX: there is no such limit */
+    size_t room_bytes;  /* what the group has left, counting what the kernel can drop as left */
+};
+/* As of now; reads files. One caller at a time. */
+struct os_group os_group_memory(void);
+/* Bytes of memory that belong to this process alone and are there; 0 when it cannot be told. */
+size_t os_own_bytes(void);
+/* Microseconds that some process (of the group, where that is known) has waited for memory so far; 0 when it
+ * cannot be told. One caller at a time. */
+uint64_t os_stalled_us(void);
 unsigned os_core_count(void);   /* that this process may run on; at least 1 */
 unsigned os_core_current(void); /* any number; the caller reduces it */
 uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */
@@ -86,6 +104,10 @@ bool os_thread_start(void *(*body)(void *));
 void os_threads_forget(void);
 /* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
+/* While the program's own functions run inside of ours, the thread cannot be cancelled. Returns what
+ * os_cancel_restore wants. */
+int os_cancel_forbid(void);
+void os_cancel_restore(int state);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* The function of that name that the program would have without prairie; NULL: none, or a static

@@ -15,13 +15,13 @@ static struct os_range first_region(void)
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
 static bool is_possible(void)
 {
-    return huge.policy != HUGE_NEVER && plain.region[0].bytes >= HUGE_REGION_BYTES_MIN
-        && page_bytes() == 4 * KiB;
+    return huge.policy != HUGE_NEVER && !huge.barred
+        && plain.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
 static void want(void)
 {
-    huge.wanted = true;
+    RELAXED_STORE(huge.wanted, true);
     huge.short_pages = 0;
     huge.again_at = UINT64_MAX;
     os_want_huge_pages(first_region());
@@ -42,10 +42,24 @@ void huge_obey_option(enum huge_policy policy)
     lock_give(&keeper.lock);
 }
 
+static void want_no_longer(void)
+{
+    RELAXED_STORE(huge.wanted, false);
+    huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
+    os_refuse_huge_pages(first_region());
+}
+
+void huge_bar(bool barred)
+{
+    huge.barred = barred;
+    if (barred && huge.wanted) want_no_longer();
+}
+
 void huge_want_again(void)
 {
     huge.again_at = UINT64_MAX;
-    if (run_used_pages() >= HUGE_FROM_BYTES >> plain.page_shift) want();
+    if (huge.barred) huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
+    else if (run_used_pages() >= HUGE_FROM_BYTES >> plain.page_shift) want();
 }
 
 void huge_before_purge(size_t pages)
@@ -55,7 +69,5 @@ void huge_before_purge(size_t pages)
     if (huge.short_pages < HUGE_FROM_BYTES >> plain.page_shift
         || huge.short_pages < run_used_pages() / HUGE_SHORT_SHARE)
         return;
-    huge.wanted = false;
-    huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
-    os_refuse_huge_pages(first_region());
+    want_no_longer();
 }

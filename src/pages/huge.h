@@ -21,7 +21,8 @@ enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
 
 struct huge {
     enum huge_policy policy;
-    bool wanted;
+    bool wanted;        /* atomic for purge.c, which asks without the lock */
+    bool barred;        /* each would take too much of what is left (pages/ceiling.c) */
     size_t short_pages; /* given back in short pieces since they were wanted */
     uint64_t
         again_at; /* keeper.clean_leased at which a plain that was refused them wants them again */
@@ -32,7 +33,7 @@ extern PRIVATE struct huge huge;
 /* How long a huge page is; 1: there are none for us. */
 INLINE size_t huge_pages_each(void)
 {
-    return huge.wanted ? HUGE_PAGE_BYTES >> plain.page_shift : 1;
+    return RELAXED_LOAD(huge.wanted) ? HUGE_PAGE_BYTES >> plain.page_shift : 1;
 }
 
 /* The option thp was read; takes the run lock. */
@@ -47,6 +48,8 @@ INLINE void huge_after_clean_lease(uint64_t clean_leased)
 
     if (unlikely(clean_leased >= huge.again_at)) huge_want_again();
 }
+/* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes 2 MiB at once. */
+void huge_bar(bool barred);
 /* So many pages go back to the kernel, in one piece. */
 void huge_before_purge(size_t pages);
 

@@ -4,6 +4,7 @@
 #include "meta.h"
 
 #include "../base/limits.h"
+#include "ceiling.h"
 
 struct meta meta;
 
@@ -23,8 +24,8 @@ static bool open_down_to(char *wanted)
     size_t bytes = round_up(max_size(missing, step), os_page_bytes());
     size_t room = (size_t)(meta.open_base - meta.zone_base);
 
-    if (missing > room) return false;
-    bytes = min_size(bytes, room);
+    if (missing > room || !ceiling_allows(round_up(missing, os_page_bytes()))) return false;
+    bytes = ceiling_allows(bytes) ? min_size(bytes, room) : round_up(missing, os_page_bytes());
     if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) {
         bytes = round_up(missing, os_page_bytes());
         if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) return false;
@@ -52,9 +53,30 @@ static void *cut_record(size_t bytes)
 
     if (is_aligned(bytes, os_page_bytes()))
         record = (char *)round_down((uintptr_t)record, os_page_bytes());
-    if (record < meta.open_base && !open_down_to(record)) return NULL;
+    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes) return NULL;
+    if (record - meta.held_back_bytes < meta.open_base
+        && !open_down_to(record - meta.held_back_bytes))
+        return NULL;
     meta.next = record;
     return record;
+}
+
+bool meta_hold_back(size_t bytes)
+{
+    char *wanted;
+    bool open;
+
+    lock_take(&meta.lock);
+    open = bytes <= (size_t)(meta.next - meta.zone_base);
+    wanted = (char *)round_down((uintptr_t)meta.next - (open ? bytes : 0), os_page_bytes());
+    if (open) open = wanted >= meta.open_base || open_down_to(wanted);
+    if (open && bytes != 0)
+        open = os_touch((struct os_range){
+            wanted,
+            (size_t)(round_up((uintptr_t)meta.next, os_page_bytes()) - (uintptr_t)wanted) });
+    if (open) meta.held_back_bytes = bytes;
+    lock_give(&meta.lock);
+    return open;
 }
 
 /* A list of given records runs through their first words. */

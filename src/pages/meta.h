@@ -30,6 +30,7 @@ struct meta {
     char *next;      /* under lock: records lie at and above it */
     void *given[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1]; /* under lock: lists by units */
     size_t used_bytes;                                        /* under lock */
+    size_t held_back_bytes; /* under lock: open, and kept for when no more can be opened */
 };
 
 extern PRIVATE struct meta meta;
@@ -42,6 +43,9 @@ void meta_give(void *record, size_t bytes);
 /* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for blocks
  * has run out. False: no memory. */
 bool meta_open_ahead(size_t bytes);
+/* Keeps so many open bytes out of use from now on, real ones, for when no more can be opened; 0 lets go of
+ * them. False: no memory, as before. */
+bool meta_hold_back(size_t bytes);
 
 INLINE uint32_t meta_number(const void *record)
 {

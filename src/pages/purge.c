@@ -10,6 +10,7 @@ enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
 
 struct purge_stats purge_stats;
 size_t purge_alarm_pages;
+bool purge_hard;
 
 static struct {
     size_t peak_pages;          /* atomic: the most pages in use, of late */
@@ -29,7 +30,7 @@ static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
  * With dirty_decay_ms:0 nothing may. */
 INLINE size_t share_pages(void)
 {
-    if (unlikely(option_decay_ms() == 0)) return 0;
+    if (unlikely(RELAXED_LOAD(purge_hard) || option_decay_ms() == 0)) return 0;
     return max_size(pages_in(PURGE_KEEP_BYTES), RELAXED_LOAD(purge.peak_pages) / PURGE_PEAK_SHARE)
          + run_used_pages() / PURGE_USED_SHARE;
 }
@@ -135,14 +136,15 @@ void purge_beyond_budget(void)
     lock_take(&keeper.lock);
     learn(now);
     share = share_pages();
-    budget = share + purge.bonus_pages;
+    budget = RELAXED_LOAD(purge_hard) ? 0 : share + purge.bonus_pages;
     excess = keeper.free_pages[FREE_DIRTY] > budget ? keeper.free_pages[FREE_DIRTY] - budget : 0;
     lock_give(&keeper.lock);
     if (excess == 0) return;
 
     /* Huge pages are not broken for little. */
     purged = purge_longest(excess);
-    if (excess - purged > (huge.wanted ? share : 0)) purged += purge_shorter(excess - purged);
+    if (excess - purged > (RELAXED_LOAD(huge.wanted) ? share : 0))
+        purged += purge_shorter(excess - purged);
 
     lock_take(&keeper.lock);
     if (excess - purged <= share
@@ -194,11 +196,19 @@ READS_UNLOCKED bool purge_oversize(void)
 
 void purge_obey_options(void) { RELAXED_STORE(purge_alarm_pages, 0); }
 
+void purge_set_hard(bool hard)
+{
+    if (hard == RELAXED_LOAD(purge_hard)) return;
+    RELAXED_STORE(purge_hard, hard);
+    RELAXED_STORE(purge_alarm_pages, (size_t)0);
+}
+
 READS_UNLOCKED bool purge_is_within_live_budget(void)
 {
     size_t most;
 
     note_peak();
+    if (RELAXED_LOAD(purge_hard)) return keeper.free_pages[FREE_DIRTY] < long_piece_pages();
     if (unlikely(alarm_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
         RELAXED_STORE(purge_alarm_pages, never ? SIZE_MAX : 0);

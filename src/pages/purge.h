@@ -45,6 +45,9 @@ void purge_watch_unneeded(void);
 bool purge_oversize(void);
 /* dirty_decay_ms or oversize_threshold were set. */
 void purge_obey_options(void);
+/* Near a limit no dirty pages are kept (pages/ceiling.c). */
+extern PRIVATE bool purge_hard; /* atomic */
+void purge_set_hard(bool hard);
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
 

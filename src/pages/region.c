@@ -7,6 +7,7 @@
  */
 #include "region.h"
 
+#include "ceiling.h"
 #include "huge.h"
 #include "meta.h"
 #include "page_map.h"
@@ -57,6 +58,7 @@ static bool reserve_all(struct layout layout)
     os_refuse_huge_pages(all);
 
     plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
+    plain.lease_pages_max = plain.page_count_max;
     plain.reserved_bytes = total;
     *region = (struct region){ map_end, 0, 1, 0 };
     __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
@@ -167,6 +169,7 @@ static bool limit_allows(size_t bytes)
     size_t limit = os_address_space_limit();
     size_t used, unopened;
 
+    if (!ceiling_allows(bytes)) return false;
     if (limit == SIZE_MAX) return true;
     used = os_address_space_used();
     unopened = plain.reserved_bytes - plain.open_bytes + class_map_reserved_bytes();

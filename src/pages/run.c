@@ -148,11 +148,32 @@ static NOINLINE struct run give_contended_after(struct run run)
     return run;
 }
 
+/* While clean pages are barred. */
+static uint32_t take_dirty(size_t pages, enum page_state state)
+{
+    uint32_t page = pages <= plain.page_count_max ? run_find_dirty(pages) : 0;
+
+    if (page != 0) take_front(page, pages, state);
+    return page;
+}
+
+uint32_t run_lease_dirty(size_t pages)
+{
+    uint32_t page;
+
+    lock_take(&keeper.lock);
+    page = take_dirty(pages, PAGE_USED);
+    if (page != 0) count_lease(pages, PAGE_USED);
+    lock_give(&keeper.lock);
+    return page;
+}
+
 static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
 
-    if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
+    if (runs_are_barred()) run.page = align_pages == 1 ? take_dirty(pages, state) : 0;
+    else if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
         run = align_pages > 1 ? take_aligned_or_grow(pages, align_pages, state)
                               : take_hole_or_grow(pages, state);
     if (run.page != 0) count_lease(pages, state);
@@ -164,7 +185,8 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enu
 {
     struct run run = { 0, false };
 
-    if (likely(align_pages == 1 && pages <= plain.page_count_max)) run.page = run_find(pages);
+    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(plain.lease_pages_max)))
+        run.page = run_find(pages);
     if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
     run.zero = page_record(run.page)->state == PAGE_CLEAN;
     if (run.zero) count_clean(pages);
@@ -202,9 +224,11 @@ static NOINLINE void return_merging(uint32_t page, size_t pages)
     if (unlikely(!lock_give_unless_contended(&keeper.lock))) lock_give_contended(&keeper.lock);
 }
 
+INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
+
 INLINE void count_return(const struct page *record, size_t pages)
 {
-    check(record->state == PAGE_USED || record->state == PAGE_LARGE);
+    check(is_used_state(record->state));
     keeper.returns++;
     if (record->state == PAGE_LARGE) {
         keeper.large_count--;
@@ -254,7 +278,10 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
         if (page == 0) {
             page = run_find(pages);
             if (page == 0) break;
-            if (page_record(page)->state == PAGE_CLEAN) count_clean(pages);
+            if (page_record(page)->state == PAGE_CLEAN) {
+                if (runs_are_barred()) break;
+                count_clean(pages);
+            }
             take_front(page, pages, PAGE_USED);
         }
         count_lease(pages, PAGE_USED);
@@ -287,7 +314,7 @@ bool run_extend(uint32_t page, size_t pages)
     state = (enum page_state)record->state;
     old_pages = record->run_pages;
     missing = pages - old_pages;
-    check((state == PAGE_LARGE || state == PAGE_OWNED) && pages > old_pages);
+    check(is_used_state((uint8_t)state) && pages > old_pages);
     fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
@@ -308,7 +335,7 @@ void run_trim(uint32_t page, size_t pages)
     lock_take(&keeper.lock);
     state = (enum page_state)record->state;
     old_pages = record->run_pages;
-    check((state == PAGE_LARGE || state == PAGE_OWNED) && pages > 0 && pages < old_pages);
+    check(is_used_state((uint8_t)state) && pages > 0 && pages < old_pages);
     tag_run(record, pages, state, PAGE_USED);
     if (state == PAGE_LARGE) keeper.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);

@@ -62,10 +62,18 @@ INLINE size_t run_used_pages(void)
 }
 
 void runs_start(void);
+/* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/ceiling.c). */
+INLINE void runs_bar_clean(bool barred)
+{
+    RELAXED_STORE(plain.lease_pages_max, barred ? 0 : plain.page_count_max);
+}
+INLINE bool runs_are_barred(void) { return RELAXED_LOAD(plain.lease_pages_max) == 0; }
 
 /* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
  * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state);
+/* The same of dirty pages only; 0: there are none. */
+uint32_t run_lease_dirty(size_t pages);
 /* Gives a used run back; merges it with free neighbours. */
 void run_return(uint32_t page);
 /* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without opening more of
@@ -75,10 +83,10 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased);
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
 bool run_lease_would_grow(size_t pages);
-/* Grows a large run in place to `pages` by taking from free right neighbours. False: there is no room,
+/* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no room,
  * nothing happened. */
 bool run_extend(uint32_t page, size_t pages);
-/* Gives back the tail of a large run beyond `pages`. */
+/* Gives back the tail of a used run beyond `pages`. */
 void run_trim(uint32_t page, size_t pages);
 
 /* Makes a large run a sampled one, with the number of its record, and back. */

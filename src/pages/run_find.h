@@ -102,6 +102,12 @@ INLINE uint32_t run_find(size_t pages)
     return page != 0 ? page : find_in(FREE_CLEAN, pages, below, fitting);
 }
 
+/* The same among dirty runs only. */
+INLINE uint32_t run_find_dirty(size_t pages)
+{
+    return find_in(FREE_DIRTY, pages, bin_of(pages), bin_fitting(pages));
+}
+
 /* How many pages of a run lie before its first aligned address. */
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
 /* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */

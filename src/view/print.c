@@ -83,6 +83,14 @@ void stats_print_to(const struct prairie_stats *stats, const struct print_sink *
     number_out(sink, "arena hops", stats->arena_hops, "arena was busy, thread took another");
     number_out(sink, "arenas", stats->arenas, "made so far");
     number_out(sink, "threads", stats->threads, "with a cache now");
+    if (stats->reserve_min == 0 && stats->event_calls == 0) return;
+    number_out(sink, "reserve", stats->reserve_cur, "kept for when there is no more");
+    number_out(sink, "reserve to keep", stats->reserve_min, "when it is full");
+    number_out(sink, "reserve uses", stats->reserve_uses, "times that it gave pages away");
+    number_out(sink, "reserve refills", stats->reserve_refills, "pieces that it took back");
+    number_out(sink, "LOW", stats->events_low, "told to callbacks");
+    number_out(sink, "CRIT", stats->events_crit, "told to callbacks");
+    number_out(sink, "callbacks", stats->event_calls, "calls of them");
 }
 
 static void write_error(void *unused, const char *text, size_t length_bytes)

@@ -6,7 +6,9 @@
 #include "../arenas/choose.h"
 #include "../arenas/explicit.h"
 #include "../cache/named.h"
+#include "../heap/notify.h"
 #include "../pages/purge.h"
+#include "../pages/reserve.h"
 
 static void add_lock(struct prairie_stats *stats, const struct lock *lock)
 {
@@ -91,6 +93,17 @@ static void add_pages(struct prairie_stats *stats)
     lock_give(&meta.lock);
 }
 
+static READS_UNLOCKED void add_reserve(struct prairie_stats *stats)
+{
+    stats->reserve_cur = reserve.pages << plain.page_shift;
+    stats->reserve_min = reserve.wanted_pages << plain.page_shift;
+    stats->reserve_uses = reserve.releases;
+    stats->reserve_refills = reserve.refills;
+    stats->events_low = notify_stats.events[RESERVE_CND_LOW];
+    stats->events_crit = notify_stats.events[RESERVE_CND_CRIT];
+    stats->event_calls = notify_stats.calls;
+}
+
 PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
 {
     size_t struct_bytes = stats->struct_bytes;
@@ -109,6 +122,7 @@ PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
     named_visit(add_cache, stats);
     stats->threads = threads;
     add_pages(stats);
+    add_reserve(stats);
     stats->allocated -= min_size(stats->cached, stats->allocated);
     stats->allocated += stats->large_allocated;
     stats->active += stats->large_allocated;

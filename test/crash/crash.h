@@ -6,6 +6,8 @@
  * judge:
  *
  *   expect: abort "words"     killed by SIGABRT after one line on stderr that begins with the words
+ *   expect: abort whole "words"   the same, and the words are all of the line; others end with an
+ *                             address
  *   expect: abort silent      killed by SIGABRT without a word
  *   expect: ok                exit code 0 without a word
  *   flavours: checking        only where every free is checked at the call; or a list of flavours

@@ -19,13 +19,16 @@ ADDRESS = re.compile(r"^prairie: [a-z_ ]+: 0x[0-9a-f]+$")
 
 
 def expectation(text):
-    """The parts of the first comment: ending, words (None for silence) and arguments."""
+    """The parts of the first comment: ending, words (None for silence, ended by a newline when they
+    are the whole line) and arguments."""
     comment = " ".join(text[:text.index("*/")].replace("\n *", " ").split())
-    match = re.match(r'^/\* expect: (?:(abort) (?:"([^"]+)"|(silent))|(ok))'
+    match = re.match(r'^/\* expect: (?:(abort) (?:(whole )?"([^"]+)"|(silent))|(ok))'
                      r"(?: flavours: [-a-z ]+?)?(?: arguments: (.+))?$", comment)
     if match is None:
         raise SystemExit(f"the first line expects nothing that is known: {comment}")
-    abort, words, _, _, arguments = match.groups()
+    abort, whole, words, _, _, arguments = match.groups()
+    if whole:
+        words += "\n"
     return ("abort" if abort else "ok"), words, (arguments or "").split() or [None]
 
 
@@ -44,6 +47,8 @@ def judge(ending, words, code, out, err):
     lines = err.split("\n")
     if len(lines) != 2 or lines[1] != "":
         return faults + [f"wrote {err!r} instead of one line on stderr"]
+    if words.endswith("\n"):
+        return faults + ([f"wrote {err!r} instead of {words!r}"] if err != words else [])
     if not lines[0].startswith(words):
         faults.append(f"said {lines[0]!r} instead of {words!r}")
     if not ADDRESS.match(lines[0]):
@@ -97,6 +102,8 @@ def self_test():
         (False, "abort", words, "echo prairie: free of a stack: 0x1 >&2; kill -ABRT $$"),
         (False, "abort", words, "echo prairie: double free >&2; kill -ABRT $$"),
         (False, "abort", words, "kill -ABRT $$"),
+        (True, "abort", words + "\n", f"echo {words} >&2; kill -ABRT $$"),
+        (False, "abort", words + "\n", f"echo {line} >&2; kill -ABRT $$"),
         (True, "abort", None, "kill -ABRT $$"),
         (False, "abort", None, f"echo {line} >&2; kill -ABRT $$"),
         (True, "ok", None, "exit 0"),

@@ -272,7 +272,7 @@ static void k3_pages_are_counted(void **state)
 
 static void return_what_is_free(void) { run_return(dirty); }
 static void return_the_inside(void) { run_return(large + 1); }
-static void extend_what_is_used(void) { (void)run_extend(used, PIECE_PAGES + 1); }
+static void extend_what_is_free(void) { (void)run_extend(dirty, PIECE_PAGES + 1); }
 static void extend_to_less(void) { (void)run_extend(large, PIECE_PAGES); }
 static void trim_to_nothing(void) { run_trim(large, 0); }
 static void trim_to_more(void) { run_trim(large, PIECE_PAGES); }
@@ -283,7 +283,7 @@ static void walk_without_the_lock(void) { run_check_all(); }
 static void wrong_calls_abort(void **state)
 {
     static void (*const calls[])(void) = {
-        return_what_is_free, return_the_inside,   extend_what_is_used,
+        return_what_is_free, return_the_inside,   extend_what_is_free,
         extend_to_less,      trim_to_nothing,     trim_to_more,
         lease_nothing,       lease_oddly_aligned, walk_without_the_lock,
     };

@@ -1,0 +1,132 @@
+/* reserve_doors.c - the doors that never return NULL, and those to the reserve, its callbacks and the limits.
+ *
+ * They are defined under their names of 2008; include/prairie/reserve.h gives them prairie_ in the library.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../base/options.h"
+#include "../pages/ceiling.h"
+#include "../pages/reserve.h"
+#include "../arenas/tidy.h"
+#include "heap.h"
+#include "notify.h"
+
+#include <errno.h>
+
+/* ---- never NULL ---- */
+
+enum knock { KNOCK_MALLOC, KNOCK_CALLOC, KNOCK_REALLOC, KNOCK_MEMALIGN };
+
+struct errand {
+    enum knock knock;
+    void *block;
+    size_t align, size;
+};
+
+static void *knock(struct errand errand)
+{
+    switch (errand.knock) {
+    case KNOCK_CALLOC: return prairie_calloc(1, errand.size);
+    case KNOCK_REALLOC: return prairie_realloc(errand.block, errand.size);
+    case KNOCK_MEMALIGN: return prairie_memalign(errand.align, errand.size);
+    default: return prairie_malloc(errand.size);
+    }
+}
+
+NORETURN static COLD void fail(size_t size)
+{
+    struct event event;
+
+    if (event_begin(&event, RESERVE_CND_FAIL, size))
+        while (event_next(&event)) {}
+    fatal("out of memory in xmalloc, xcalloc, xrealloc or xmemalign");
+}
+
+/* With reserve_malloc the door has told CRIT already. */
+static COLD void *insist(struct errand errand)
+{
+    struct event event;
+    void *block = NULL;
+
+    if (!option_reserve_malloc() && event_begin(&event, RESERVE_CND_CRIT, errand.size))
+        while (block == NULL && event_next(&event)) {
+            shortage_gather();
+            block = knock(errand);
+        }
+    if (block == NULL) fail(errand.size);
+    return block;
+}
+
+static void *never_null(struct errand errand)
+{
+    int saved_errno = errno;
+    void *block;
+
+    if (errand.size == 0) errand.size = 1;
+    block = knock(errand);
+    if (unlikely(block == NULL)) block = insist(errand);
+    errno = saved_errno;
+    return block;
+}
+
+PUBLIC void *xmalloc(size_t size)
+{
+    return never_null((struct errand){ .knock = KNOCK_MALLOC, .size = size });
+}
+
+PUBLIC void *xcalloc(size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes)))
+        fatal("xcalloc: count times size overflows");
+    return never_null((struct errand){ .knock = KNOCK_CALLOC, .size = bytes });
+}
+
+PUBLIC void *xrealloc(void *block, size_t size)
+{
+    return never_null((struct errand){ .knock = KNOCK_REALLOC, .block = block, .size = size });
+}
+
+PUBLIC void *xmemalign(size_t align, size_t size)
+{
+    return never_null((struct errand){ .knock = KNOCK_MEMALIGN, .align = align, .size = size });
+}
+
+/* ---- callbacks ---- */
+
+PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
+{
+    if (heap_attach() == NULL || !notify_add(cb, ctx)) return true;
+    if (!shortage_reserve_is_chosen()) (void)shortage_reserve(RESERVE_BYTES_DEFAULT);
+    RELAXED_STORE(ceiling.watches_stalls, true);
+    tidy_keep_watching();
+    return false;
+}
+
+PUBLIC bool reserve_cb_unregister(reserve_cb_t *cb, void *ctx) { return !notify_remove(cb, ctx); }
+
+/* ---- the reserve and the limits ---- */
+
+PUBLIC size_t reserve_cur_get(void) { return RELAXED_LOAD(reserve.pages) << plain.page_shift; }
+
+PUBLIC size_t reserve_min_get(void)
+{
+    return RELAXED_LOAD(reserve.wanted_pages) << plain.page_shift;
+}
+
+PUBLIC size_t reserve_max_get(void) { return reserve_min_get(); }
+
+PUBLIC bool reserve_min_set(size_t min) { return heap_attach() == NULL || !shortage_reserve(min); }
+
+static size_t zero_if_none(size_t bytes) { return bytes == SIZE_MAX ? 0 : bytes; }
+
+PUBLIC size_t limit_soft_get(void) { return zero_if_none(ceiling_soft()); }
+PUBLIC size_t limit_hard_get(void) { return zero_if_none(ceiling_hard()); }
+
+PUBLIC void limit_soft_set(size_t bytes)
+{
+    ceiling_set_soft(bytes);
+    if (heap_attach() != NULL) shortage_watch();
+}
+
+PUBLIC void limit_hard_set(size_t bytes) { ceiling_set_hard(bytes); }

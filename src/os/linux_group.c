@@ -1,0 +1,183 @@
+/* linux_group.c - what control groups leave to the process, and how long it waits for memory.
+ *
+ * Of both versions of control groups: the process's own group and all groups above it are read, because each
+ * may have a limit. Files are opened, read and closed each time, so that no descriptor of ours is in a
+ * program's way. What the kernel can drop at once, the inactive part of the file cache, counts as room.
+ * The file name lives in static memory, so one caller at a time.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+#include "os.h"
+
+#include "../base/units.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+enum { GROUP_NAME_BYTES = 512, GROUP_TEXT_BYTES = 2048 };
+
+/* Where the kernel shows what we read; a test has its own tree. */
+static const char *group_tree = "/sys/fs/cgroup";
+static const char *group_of_process = "/proc/self/cgroup";
+static const char *pressure_of_machine = "/proc/pressure/memory";
+
+static struct {
+    char name[GROUP_NAME_BYTES]; /* of the group's folder */
+    size_t tree_bytes;           /* of the part of the name that all groups share */
+    size_t name_bytes;
+    bool second; /* version 2 */
+    char text[GROUP_TEXT_BYTES];
+} group_reader;
+
+/* Reads what fits, with a 0 after it. False: there is no such file. */
+static bool read_text(const char *path)
+{
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    size_t used = 0;
+    long got = 0;
+
+    if (failed(file)) return false;
+    do {
+        got = kernel(SYS_read, file, (long)group_reader.text + (long)used,
+                     (long)(GROUP_TEXT_BYTES - 1 - used), 0, 0, 0);
+        used += failed(got) ? 0 : (size_t)got;
+    } while (!failed(got) && got > 0 && used < GROUP_TEXT_BYTES - 1);
+    (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    group_reader.text[used] = '\0';
+    return used > 0;
+}
+
+/* Adds to the folder's name; false: it would not fit. */
+static bool extend_name(const char *part, size_t bytes)
+{
+    if (group_reader.name_bytes + bytes >= GROUP_NAME_BYTES) return false;
+    __builtin_memcpy(group_reader.name + group_reader.name_bytes, part, bytes);
+    group_reader.name_bytes += bytes;
+    group_reader.name[group_reader.name_bytes] = '\0';
+    return true;
+}
+
+/* Reads a file of the folder into text. */
+static bool read_in_folder(const char *file)
+{
+    size_t folder_bytes = group_reader.name_bytes;
+    bool there = extend_name("/", 1) && extend_name(file, __builtin_strlen(file))
+              && read_text(group_reader.name);
+
+    group_reader.name_bytes = folder_bytes;
+    group_reader.name[folder_bytes] = '\0';
+    return there;
+}
+
+/* Where the text after the first `label` begins; NULL: it is not there. */
+static const char *find_label(const char *label)
+{
+    size_t label_bytes = __builtin_strlen(label);
+
+    for (const char *at = group_reader.text;; at++) {
+        if (__builtin_strncmp(at, label, label_bytes) == 0) return at + label_bytes;
+        if (*at == '\0') return NULL;
+    }
+}
+
+/* The number after `label` in text; SIZE_MAX: there is none, or it is the word "max". */
+static size_t number_after(const char *label)
+{
+    const char *at = find_label(label);
+    size_t value = 0;
+
+    if (at == NULL || *at < '0' || *at > '9') return SIZE_MAX;
+    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (size_t)(*at - '0');
+    return value;
+}
+
+static size_t number_in(const char *file)
+{
+    return read_in_folder(file) ? number_after("") : SIZE_MAX;
+}
+
+/* The part of a line of /proc/self/cgroup after `label`, up to its end. */
+static const char *path_after(const char *label, size_t *bytes)
+{
+    const char *at = find_label(label);
+
+    if (at == NULL) return NULL;
+    for (*bytes = 0; at[*bytes] != '\0' && at[*bytes] != '\n';) ++*bytes;
+    while (*bytes > 0 && at[*bytes - 1] == '/') --*bytes;
+    return at;
+}
+
+/* Finds the folder of the process's own group. In a container that sees only its own groups the path may not
+ * be there; its part of the tree is then the tree. */
+static bool find_folder(void)
+{
+    const char *path;
+    size_t bytes = 0;
+
+    group_reader.name_bytes = 0;
+    if (!read_text(group_of_process)) return false;
+    path = path_after(":memory:", &bytes);
+    group_reader.second = path == NULL;
+    if (path == NULL) path = path_after("0::", &bytes);
+    if (path == NULL || !extend_name(group_tree, __builtin_strlen(group_tree))) return false;
+    if (!group_reader.second && !extend_name("/memory", 7)) return false;
+    group_reader.tree_bytes = group_reader.name_bytes;
+    if (!extend_name(path, bytes)) return false;
+    if (!read_in_folder("cgroup.procs")) group_reader.name_bytes = group_reader.tree_bytes;
+    group_reader.name[group_reader.name_bytes] = '\0';
+    return true;
+}
+
+/* The limit of the folder's group; the first version says "none" with a number near the end of all. */
+static size_t limit_of_folder(void)
+{
+    size_t most;
+
+    if (group_reader.second) return min_size(number_in("memory.max"), number_in("memory.high"));
+    most = number_in("memory.limit_in_bytes");
+    return most >= SIZE_MAX / 4 ? SIZE_MAX : most;
+}
+
+static size_t used_of_folder(void)
+{
+    size_t used = number_in(group_reader.second ? "memory.current" : "memory.usage_in_bytes");
+    size_t droppable = 0;
+
+    if (used == SIZE_MAX) return 0;
+    if (read_in_folder("memory.stat")) {
+        droppable =
+            number_after(group_reader.second ? "\ninactive_file " : "\ntotal_inactive_file ");
+        if (droppable == SIZE_MAX) droppable = 0;
+    }
+    return used - min_size(used, droppable);
+}
+
+struct os_group os_group_memory(void)
+{
+    struct os_group tightest = { SIZE_MAX, SIZE_MAX };
+
+    if (!find_folder()) return tightest;
+    for (;;) {
+        size_t limit = limit_of_folder();
+
+        if (limit != SIZE_MAX) {
+            size_t room = limit - min_size(limit, used_of_folder());
+            if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room };
+        }
+        if (group_reader.name_bytes <= group_reader.tree_bytes) return tightest;
+        do group_reader.name_bytes--;
+        while (group_reader.name[group_reader.name_bytes] != '/');
+        group_reader.name[group_reader.name_bytes] = '\0';
+    }
+}
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS" is the first line. */
+uint64_t os_stalled_us(void)
+{
+    size_t total;
+
+    if (!find_folder() || !group_reader.second || !read_in_folder("memory.pressure"))
+        if (!read_text(pressure_of_machine)) return 0;
+    total = number_after("total=");
+    return total == SIZE_MAX ? 0 : total;
+}

@@ -1,0 +1,205 @@
+/* group_test.c - reading control groups of both versions, in a tree of the test's own. */
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/linux_group.c"
+
+#include "unit.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char tree[64], process_file[96], pressure_file[96];
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* A file below the tree; its folders are made. */
+static void put(const char *name, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/%s", tree, name);
+    for (char *at = path + strlen(tree) + 1; (at = strchr(at, '/')) != NULL; at++) {
+        *at = '\0';
+        (void)mkdir(path, 0700);
+        *at = '/';
+    }
+    write_file(path, text);
+}
+
+static void remove_tree(void)
+{
+    char command[96];
+
+    snprintf(command, sizeof command, "rm -r %s", tree);
+    if (system(command) != 0) fprintf(stderr, "%s is left\n", tree);
+}
+
+static void start_tree(const char *process_text)
+{
+    strcpy(tree, "/tmp/prairie-group-XXXXXX");
+    assert_non_null(mkdtemp(tree));
+    snprintf(process_file, sizeof process_file, "%s/self", tree);
+    snprintf(pressure_file, sizeof pressure_file, "%s/pressure", tree);
+    group_tree = tree;
+    group_of_process = process_file;
+    pressure_of_machine = pressure_file;
+    write_file(process_file, process_text);
+}
+
+static void put_second(const char *group, const char *most, const char *high, const char *current)
+{
+    char name[128];
+
+    snprintf(name, sizeof name, "%s/cgroup.procs", group);
+    put(name, "1\n");
+    snprintf(name, sizeof name, "%s/memory.max", group);
+    put(name, most);
+    snprintf(name, sizeof name, "%s/memory.high", group);
+    put(name, high);
+    snprintf(name, sizeof name, "%s/memory.current", group);
+    put(name, current);
+    snprintf(name, sizeof name, "%s/memory.stat", group);
+    put(name, "anon 1\nfile 2\ninactive_anon 999\ninactive_file 1000\nactive_file 7\n");
+}
+
+static void expect_group(size_t limit_bytes, size_t room_bytes)
+{
+    struct os_group group = os_group_memory();
+
+    remove_tree();
+    assert_int_equal(group.limit_bytes, limit_bytes);
+    assert_int_equal(group.room_bytes, room_bytes);
+}
+
+static void second_version(void **state)
+{
+    (void)state;
+    start_tree("0::/shop/till\n");
+    put("cgroup.procs", "");
+    put_second("shop", "max\n", "max\n", "500000\n");
+    put_second("shop/till", "1000000\n", "max\n", "300000\n");
+    expect_group(1000000, 701000); /* the inactive part of the file cache can be dropped */
+}
+
+static void the_lower_of_two_limits(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "1000000\n", "800000\n", "300000\n");
+    expect_group(800000, 501000);
+}
+
+static void the_tightest_of_nested_groups(void **state)
+{
+    (void)state;
+    start_tree("0::/shop/till/drawer\n");
+    put_second("shop", "900000\n", "max\n", "850000\n");
+    put_second("shop/till", "1000000\n", "max\n", "300000\n");
+    put_second("shop/till/drawer", "max\n", "max\n", "300000\n");
+    expect_group(900000, 51000);
+}
+
+static void nothing_is_left(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "100000\n", "max\n", "300000\n");
+    expect_group(100000, 0);
+}
+
+static void first_version(void **state)
+{
+    (void)state;
+    start_tree("5:cpu:/x\n4:memory:/shop\n0::/\n");
+    put("memory/shop/cgroup.procs", "1\n");
+    put("memory/shop/memory.limit_in_bytes", "1000000\n");
+    put("memory/shop/memory.usage_in_bytes", "300000\n");
+    put("memory/shop/memory.stat", "cache 1\ninactive_file 5\ntotal_inactive_file 2000\n");
+    put("memory/memory.limit_in_bytes", "9223372036854771712\n");
+    expect_group(1000000, 702000);
+}
+
+/* A container sees its own group as the tree, while the path is the one outside. */
+static void a_container_of_the_first_version(void **state)
+{
+    (void)state;
+    start_tree("4:memory:/outside/of/it\n");
+    put("memory/cgroup.procs", "1\n");
+    put("memory/memory.limit_in_bytes", "1000000\n");
+    put("memory/memory.usage_in_bytes", "300000\n");
+    expect_group(1000000, 700000);
+}
+
+static void a_container_of_the_second_version(void **state)
+{
+    (void)state;
+    start_tree("0::/\n");
+    put_second(".", "1000000\n", "max\n", "300000\n");
+    expect_group(1000000, 701000);
+}
+
+static void no_limit_anywhere(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "max\n", "max\n", "300000\n");
+    expect_group(SIZE_MAX, SIZE_MAX);
+}
+
+static void files_that_are_not_there_or_say_nothing(void **state)
+{
+    static char long_path[2000];
+
+    (void)state;
+    start_tree("");
+    expect_group(SIZE_MAX, SIZE_MAX);
+    start_tree("nonsense");
+    expect_group(SIZE_MAX, SIZE_MAX);
+    start_tree("0::/shop\n");
+    put("shop/cgroup.procs", "");
+    put("shop/memory.max", "");
+    put("shop/memory.high", "many\n");
+    expect_group(SIZE_MAX, SIZE_MAX);
+    start_tree("0::/shop\n");
+    put("shop/memory.max", "1000\n"); /* nobody tells what is used */
+    put("shop/cgroup.procs", "1\n");
+    expect_group(1000, 1000);
+    memset(long_path, 'x', sizeof long_path - 2);
+    memcpy(long_path, "0::/", 4);
+    start_tree(long_path);
+    expect_group(SIZE_MAX, SIZE_MAX);
+}
+
+static void stalls_of_the_group_or_of_the_machine(void **state)
+{
+    static const char text[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=4711\n"
+                               "full avg10=0.00 avg60=0.00 avg300=0.00 total=12\n";
+    uint64_t none, machine, group;
+
+    (void)state;
+    start_tree("0::/shop\n");
+    none = os_stalled_us();
+    put("pressure", text);
+    machine = os_stalled_us();
+    put_second("shop", "max\n", "max\n", "1\n");
+    put("shop/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=99\n");
+    group = os_stalled_us();
+    remove_tree();
+    assert_int_equal(none, 0);
+    assert_int_equal(machine, 4711);
+    assert_int_equal(group, 99);
+}
+
+UNIT_MAIN(UNIT_TEST(second_version), UNIT_TEST(the_lower_of_two_limits),
+          UNIT_TEST(the_tightest_of_nested_groups), UNIT_TEST(nothing_is_left),
+          UNIT_TEST(first_version), UNIT_TEST(a_container_of_the_first_version),
+          UNIT_TEST(a_container_of_the_second_version), UNIT_TEST(no_limit_anywhere),
+          UNIT_TEST(files_that_are_not_there_or_say_nothing),
+          UNIT_TEST(stalls_of_the_group_or_of_the_machine))

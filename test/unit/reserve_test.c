@@ -1,0 +1,285 @@
+/* reserve_test.c - the reserve: real pages that only a release gives away. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "pages.h"
+
+#include <sys/wait.h>
+
+static void start(void)
+{
+    start_pages();
+    reserve_start();
+}
+
+static void check_reserve(void)
+{
+    lock_take(&reserve.lock);
+    lock_take(&keeper.lock);
+    reserve_check();
+    run_check_all();
+    lock_give(&keeper.lock);
+    lock_give(&reserve.lock);
+}
+
+static void filling_touches_every_page(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(10 * page_bytes() - 1));
+    assert_int_equal(reserve.pages, 10);
+    assert_int_equal(reserve.run_count, 1);
+    assert_true(fake_touched_bytes() >= 10 * page_bytes());
+    assert_false(reserve_is_short());
+    check_reserve();
+}
+
+/* What is kept is nobody's: leases that take all that is free do not get it. */
+static void nobody_is_given_it_in_ordinary_life(void **state)
+{
+    size_t others = 0;
+
+    (void)state;
+    start();
+    give_back(lease(64));
+    assert_true(reserve_resize(32 * page_bytes()));
+    fake_fail_kind(FAKE_COMMIT, true);
+    while (run_lease(1, 1, PAGE_LARGE).page != 0) others++;
+    assert_true(others > 0);
+    assert_int_equal(reserve.pages, 32);
+    assert_true(reserve_release(5));
+    assert_int_equal(reserve.pages, 27);
+    assert_int_not_equal(run_lease(5, 1, PAGE_LARGE).page, 0);
+    assert_int_equal(run_lease(1, 1, PAGE_LARGE).page, 0);
+    check_reserve();
+}
+
+static void a_release_is_in_one_piece_or_does_nothing(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    assert_false(reserve_release(17));
+    assert_int_equal(reserve.pages, 16);
+    assert_true(reserve_release(16));
+    assert_int_equal(reserve.pages, 0);
+    assert_int_equal(reserve.run_count, 0);
+    assert_false(reserve_release(1));
+    check_reserve();
+}
+
+static void a_refill_grows_the_run_where_it_was(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    page = reserve.run[0];
+    assert_true(reserve_release(6));
+    assert_true(reserve_is_short());
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.run_count, 1);
+    assert_int_equal(reserve.run[0], page);
+    assert_int_equal(page_record(page)->run_pages, 16);
+    check_reserve();
+}
+
+static void without_neighbours_it_takes_pieces(void **state)
+{
+    uint32_t taken;
+
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    assert_true(reserve_release(6));
+    taken = lease(6); /* those very pages: dirty, of that length */
+    fake_fail_kind(FAKE_COMMIT, true);
+    while (run_lease(8, 1, PAGE_LARGE).page != 0) {}
+    (void)reserve_refill();
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_true(reserve_refill());
+    assert_true(reserve.run_count >= 2);
+    give_back(taken);
+    check_reserve();
+}
+
+/* A full array of short runs gives one up for a longer one. */
+static void many_short_runs_become_fewer(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    reserve.wanted_pages = 64;
+    for (unsigned i = 1; i < RESERVE_RUNS_MAX; i++) assert_true(add_run(2, false));
+    assert_int_equal(reserve.run_count, RESERVE_RUNS_MAX);
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.pages, 64);
+    check_reserve();
+}
+
+static void shrinking_gives_pages_back(void **state)
+{
+    size_t used;
+
+    (void)state;
+    start();
+    assert_true(reserve_resize(40 * page_bytes()));
+    used = run_used_pages();
+    assert_true(reserve_resize(10 * page_bytes()));
+    assert_int_equal(run_used_pages(), used - 30);
+    assert_true(reserve_resize(0));
+    assert_int_equal(run_used_pages(), used - 40);
+    assert_int_equal(meta.held_back_bytes, 0);
+    check_reserve();
+}
+
+static void what_cannot_be_touched_is_not_counted(void **state)
+{
+    (void)state;
+    start();
+    fake_fail_kind(FAKE_TOUCH, true);
+    assert_false(reserve_resize(16 * page_bytes()));
+    assert_int_equal(reserve.pages, 0);
+    assert_int_equal(run_used_pages(), 0);
+    fake_fail_kind(FAKE_TOUCH, false);
+    assert_true(reserve_refill());
+    check_reserve();
+}
+
+/* Pages that a child would find empty must not go to the program. */
+static void pages_that_stay_special_stay(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, true);
+    assert_false(reserve_release(4));
+    assert_int_equal(reserve.pages, 16);
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, false);
+    fake_fail_nth(1); /* the tail alone cannot be split off, the whole run can */
+    assert_true(reserve_release(4));
+    assert_int_equal(reserve.pages, 0);
+    check_reserve();
+}
+
+/* What it gave away, a child gets with its contents. */
+static void released_pages_are_ordinary(void **state)
+{
+    uint32_t page;
+    int status;
+
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    assert_true(reserve_release(16));
+    page = lease(16);
+    stain(page, 16, 0x5A);
+    if (fork() == 0) _exit(all_bytes_are(page_address(page), 0x5A, bytes_of(16)) ? 0 : 1);
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
+static void a_child_touches_its_own(void **state)
+{
+    int status;
+
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    stain(reserve.run[0], 16, 0x5A);
+    if (fork() == 0) {
+        bool wiped = all_bytes_are(page_address(reserve.run[0]), 0, bytes_of(16));
+        uint64_t touched;
+        reserve_forget_pages();
+        touched = fake_touched_bytes();
+        if (!wiped || !reserve_is_short() || !reserve_refill() || reserve_is_short()) _exit(1);
+        _exit(fake_touched_bytes() - touched == bytes_of(16) ? 0 : 2);
+    }
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
+/* Records are held back, too, so that what is released can be used. */
+static void records_are_there_after_a_release(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(64 * page_bytes()));
+    assert_true(meta.held_back_bytes >= RECORDS_BYTES_MIN);
+    fake_fail_kind(FAKE_COMMIT, true);
+    while (meta_take(64) != NULL) {}
+    assert_true(reserve_release(1));
+    for (size_t bytes = 64; bytes <= RECORDS_BYTES_MIN; bytes += 64) assert_non_null(meta_take(64));
+    assert_false(reserve_refill());
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_true(reserve_refill());
+    check_reserve();
+}
+
+static void a_crowded_group_is_not_filled_up(void **state)
+{
+    (void)state;
+    start();
+    RELAXED_STORE(ceiling.follows_group, true);
+    fake_group(64 * MiB, 64 * MiB - 10 * page_bytes());
+    (void)ceiling_look();
+    assert_false(reserve_resize(16 * page_bytes()));
+    assert_int_equal(reserve.pages, 0);
+    fake_group(64 * MiB, 32 * MiB);
+    fake_clock_ms(100);
+    (void)ceiling_look();
+    assert_true(reserve_refill());
+}
+
+static void a_lost_page(void)
+{
+    start();
+    (void)reserve_resize(16 * page_bytes());
+    reserve.pages++;
+    check_reserve();
+}
+
+static void a_run_of_somebody_else(void)
+{
+    start();
+    (void)reserve_resize(16 * page_bytes());
+    page_record(reserve.run[0])->state = PAGE_LARGE;
+    check_reserve();
+}
+
+static void the_walker_sees_damage(void **state)
+{
+    (void)state;
+    expect_abort(a_lost_page, "prairie: broken invariant: pages == reserve.pages at ");
+    expect_abort(a_run_of_somebody_else, "prairie: broken invariant: record->state == PAGE_USED");
+}
+
+static void every_refused_call_leaves_it_whole(void **state)
+{
+    (void)state;
+    start();
+    for (uint64_t n = 1; n < 40; n++) {
+        fake_fail_nth(n);
+        (void)reserve_resize((n % 7 + 3) * 16 * page_bytes());
+        check_reserve();
+        fake_fail_nth(n % 5 + 1);
+        (void)reserve_release(n % 3 + 1);
+        (void)reserve_refill();
+        fake_fail_nth(0);
+        check_reserve();
+    }
+    assert_true(reserve_refill());
+    assert_true(reserve_resize(0));
+    assert_int_equal(run_used_pages(), 0);
+}
+
+UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in_ordinary_life),
+          UNIT_TEST(a_release_is_in_one_piece_or_does_nothing),
+          UNIT_TEST(a_refill_grows_the_run_where_it_was),
+          UNIT_TEST(without_neighbours_it_takes_pieces), UNIT_TEST(many_short_runs_become_fewer),
+          UNIT_TEST(shrinking_gives_pages_back), UNIT_TEST(what_cannot_be_touched_is_not_counted),
+          UNIT_TEST(pages_that_stay_special_stay), UNIT_TEST(released_pages_are_ordinary),
+          UNIT_TEST(a_child_touches_its_own), UNIT_TEST(records_are_there_after_a_release),
+          UNIT_TEST(a_crowded_group_is_not_filled_up), UNIT_TEST(the_walker_sees_damage),
+          UNIT_TEST(every_refused_call_leaves_it_whole))
