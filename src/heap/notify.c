@@ -159,7 +159,7 @@ bool event_begin(struct event *event, reserve_cnd_t condition, size_t size)
 }
 
 /* NULL: all have been called. One that runs in this thread already is passed over: it could meet itself. */
-static const struct listener *choose(struct event *event)
+static const struct listener *next_listener(struct event *event)
 {
     for (;;) {
         const struct listener *listener = listener_after(event->last);
@@ -202,7 +202,7 @@ bool event_next(struct event *event)
     int cancel;
 
     lock_take(&notify.lock);
-    listener = choose(event);
+    listener = next_listener(event);
     if (listener != NULL) {
         call = listener->call;
         context = listener->context;
