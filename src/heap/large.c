@@ -45,7 +45,7 @@ INLINE struct run lease_large(size_t pages, size_t align_pages)
     if (unlikely(tidy_region_has(look_at_bytes))) {
         bool grows = run_lease_would_grow(pages);
 
-        if (unlikely(grows || look_at_bytes == 0)) look_before_lease(pages, grows);
+        if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
     }
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) {
