@@ -129,6 +129,20 @@ struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
     return run;
 }
 
+/* Of what fits, the keeper finds dirty runs first. */
+uint32_t run_lease_dirty(size_t pages)
+{
+    struct kept_run *from;
+    uint32_t page = 0;
+
+    lock_take(&keeper.lock);
+    from = have_extents() ? find(pages) : NULL;
+    if (from != NULL && from->kind == FREE_DIRTY)
+        page = take_extent(from, 0, pages, PAGE_USED).page;
+    lock_give(&keeper.lock);
+    return page;
+}
+
 static void return_locked(uint32_t page)
 {
     struct kept_run *extent = take_used(page);

@@ -314,7 +314,7 @@ bool run_extend(uint32_t page, size_t pages)
     state = (enum page_state)record->state;
     old_pages = record->run_pages;
     missing = pages - old_pages;
-    check(is_used_state((uint8_t)state) && pages > old_pages);
+    check((is_used_state((uint8_t)state) || state == PAGE_OWNED) && pages > old_pages);
     fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
@@ -335,7 +335,7 @@ void run_trim(uint32_t page, size_t pages)
     lock_take(&keeper.lock);
     state = (enum page_state)record->state;
     old_pages = record->run_pages;
-    check(is_used_state((uint8_t)state) && pages > 0 && pages < old_pages);
+    check((is_used_state((uint8_t)state) || state == PAGE_OWNED) && pages > 0 && pages < old_pages);
     tag_run(record, pages, state, PAGE_USED);
     if (state == PAGE_LARGE) keeper.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
