@@ -94,6 +94,7 @@
 #include "face/control_arenas.c"
 #include "face/control_opt.c"
 #include "face/control_prof.c"
+#include "face/control_reserve.c"
 #include "face/control_placed.c"
 #include "face/control_root.c"
 #include "face/control_stats.c"

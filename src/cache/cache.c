@@ -150,7 +150,8 @@ static void grow_if_pressed(struct cache *cache, unsigned class_index)
     rack->pressure++;
     if (!is_full_size(cache, class_index)) {
         unsigned most = rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
-        if (rack->pressure < most * rack->capacity / fill_count(cache, class_index)) return;
+        unsigned filled = fill_count(cache, class_index); /* never 0 */
+        if (filled != 0 && rack->pressure < most * rack->capacity / filled) return;
         enlarge(cache, class_index,
                 rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY
                                                                            : full);

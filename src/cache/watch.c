@@ -240,10 +240,9 @@ void *watch_take(struct watch *watch, unsigned class_index)
 
         (void)drop_nulls(&watch->magazine[class_index], take_bottom(watch, class_index));
         /* With few blocks on their way round, a slow call would come after few. */
-        if (2 * freed >= most) refill_from_freed(watch, class_index, freed);
-        else if (refill_from_behind(watch, class_index, most - freed)) continue;
-        else if (freed > 0) refill_from_freed(watch, class_index, freed);
-        else return NULL;
+        if (2 * freed < most && refill_from_behind(watch, class_index, most - freed)) continue;
+        if (freed == 0) return NULL;
+        refill_from_freed(watch, class_index, freed);
     }
     return block;
 }

@@ -15,6 +15,7 @@ extern PRIVATE const struct control_table
 extern PRIVATE const struct control_table control_prof; /* samples of allocations */
 extern PRIVATE const struct control_table
     control_thread; /* the calling thread's totals and samples */
-extern PRIVATE const struct control_table control_stats; /* the snapshot's numbers */
+extern PRIVATE const struct control_table control_stats;   /* the snapshot's numbers */
+extern PRIVATE const struct control_table control_reserve; /* the memory reserve and the limits */
 
 #endif

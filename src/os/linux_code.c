@@ -94,13 +94,13 @@ static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 /* The file is mapped at `base` from its first byte on. */
 static void read_build_id(struct os_code *mapping, uintptr_t base)
 {
-    Elf64_Ehdr head;
+    Elf64_Ehdr head = { 0 };
 
     if (os_copy_checked(&head, (const void *)base, sizeof head) != sizeof head) return;
     if (__builtin_memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;
     for (unsigned i = 0; i < head.e_phnum; i++) {
         uintptr_t at = base + head.e_phoff + (size_t)i * sizeof(Elf64_Phdr);
-        Elf64_Phdr segment;
+        Elf64_Phdr segment = { 0 };
 
         if (os_copy_checked(&segment, (const void *)at, sizeof segment) != sizeof segment) return;
         if (segment.p_type == PT_NOTE

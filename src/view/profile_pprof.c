@@ -234,12 +234,12 @@ static void write_strings(const struct shot *shot, unsigned names)
         const struct os_code *mapping = &shot->mapping[i];
         char hex[2 * OS_BUILD_ID_MAX];
 
-        for (uint32_t at = 0; at < mapping->build_id_bytes; at++) {
+        for (size_t at = 0; at < mapping->build_id_bytes; at++) {
             hex[2 * at] = "0123456789abcdef"[mapping->build_id[at] >> 4];
             hex[2 * at + 1] = "0123456789abcdef"[mapping->build_id[at] & 15];
         }
         out_field(shot->out, PROFILE_STRING, mapping->path, __builtin_strlen(mapping->path));
-        out_field(shot->out, PROFILE_STRING, hex, 2 * mapping->build_id_bytes);
+        out_field(shot->out, PROFILE_STRING, hex, (size_t)2 * mapping->build_id_bytes);
     }
 }
 

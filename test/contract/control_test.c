@@ -94,6 +94,11 @@ static const struct leaf {
     { "arenas.bin.3.nshards", 4, R },
     { "arenas.lextent.0.size", 8, R },
     { "arena.0.initialized", 1, R },
+    { "limit.hard", 8, RW },
+    { "limit.soft", 8, RW },
+    { "reserve.cur", 8, R },
+    { "reserve.max", 8, R },
+    { "reserve.min", 8, RW },
     { "arena.0.purge", 0, 0 },
     { "arena.0.decay", 0, 0 },
     { "arena.4096.purge", 0, 0 },
@@ -540,6 +545,32 @@ static void the_helper_can_be_forbidden(const struct check *check)
     assert_true(read_flag("background_thread"));
 }
 
+static void set_size(const char *name, size_t value)
+{
+    assert_int_equal(mallctl(name, NULL, NULL, &value, sizeof value), 0);
+    assert_int_equal(read_size(name), value);
+}
+
+static void the_reserve_and_the_limits_obey(const struct check *check)
+{
+    const size_t bytes = (size_t)1 << 20;
+    void *volatile block;
+
+    (void)check;
+    set_size("reserve.min", bytes);
+    assert_int_equal(read_size("reserve.cur"), bytes);
+    assert_int_equal(read_size("reserve.max"), bytes);
+    set_size("reserve.min", 0);
+    assert_int_equal(read_size("reserve.cur"), 0);
+    set_size("limit.soft", 64 * bytes);
+    set_size("limit.soft", 0);
+    set_size("limit.hard", 64 * bytes);
+    assert_null(block = malloc(100 * bytes));
+    set_size("limit.hard", 0);
+    assert_non_null(block = malloc(100 * bytes));
+    free(block);
+}
+
 static void the_version_is_one_of_jemalloc(const struct check *check)
 {
     unsigned major = 0, minor = 0;
@@ -647,6 +678,7 @@ int main(void)
     ADD(large_sizes_are_four_to_a_doubling);
     ADD(limits_of_threads_are_numbers);
     ADD(the_helper_can_be_forbidden);
+    ADD(the_reserve_and_the_limits_obey);
     ADD(the_version_is_one_of_jemalloc);
     return checks_run("control");
 }
