@@ -74,7 +74,7 @@ bool ceiling_allows(size_t bytes)
 
 /* ---- the group ---- */
 
-static bool group_is_limited(void)
+static READS_UNLOCKED bool group_is_limited(void)
 {
     return ceiling.group_known && ceiling.group.limit_bytes != SIZE_MAX;
 }
