@@ -15,7 +15,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return is_large_state(record->state) || record->state == PAGE_OWNED;
+    return is_block_state(record->state);
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)

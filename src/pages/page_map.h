@@ -38,7 +38,9 @@ enum page_state {
     PAGE_CLEAN,   /* free, reads as zero */
 };
 
+/* The first page of a large block that the keeper counts; that of any large block. */
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
+INLINE bool is_block_state(uint8_t state) { return is_large_state(state) || state == PAGE_OWNED; }
 
 struct page {
     uint32_t run_pages; /* R1 */

@@ -30,9 +30,8 @@ static void check_run(const struct page *record, struct totals *totals)
     const struct page *last = record + record->run_pages - 1;
     uint8_t state = record->state;
 
-    require(record->run_pages > 0 && last->run_pages == record->run_pages); /* R1 */
-    require(state == PAGE_USED || state == PAGE_OWNED || is_large_state(state)
-            || is_free_state(state)); /* R1 */
+    require(record->run_pages > 0 && last->run_pages == record->run_pages);       /* R1 */
+    require(state == PAGE_USED || is_block_state(state) || is_free_state(state)); /* R1 */
     check_pages(record);
     if (is_free_state(state)) {
         require(last->state == state);       /* R1 */
