@@ -54,6 +54,7 @@
 #endif
 #include "arenas/depot.c"
 #include "arenas/tidy.c"
+#include "cache/kept.c"
 #include "cache/cache.c"
 #include "cache/meter.c"
 #include "cache/watch.c"

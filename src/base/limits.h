@@ -48,6 +48,8 @@
 #define HUGE_REGION_BYTES_MIN (8 * MiB)
 #define GROUP_OPEN_BYTES_MIN (1 * MiB)
 #define RESERVE_BYTES_DEFAULT (64 * KiB)
+#define KEPT_RUN_BYTES_MAX (32 * KiB)
+#define KEPT_BYTES_MAX (64 * KiB)
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
@@ -76,6 +78,8 @@
 #define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
 #define GROUP_OPEN_BYTES_MIN (16 * MiB) /* smaller heaps do not ask for their group's limit */
 #define RESERVE_BYTES_DEFAULT (2 * MiB) /* for who listens and says nothing about the size */
+#define KEPT_RUN_BYTES_MAX (128 * KiB)  /* a thread keeps runs of large blocks up to here, */
+#define KEPT_BYTES_MAX (256 * KiB)      /* and of all so many */
 #define AUDIT_PERIOD 4096u
 #endif
 

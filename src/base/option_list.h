@@ -58,7 +58,8 @@ OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX,
 OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
        "`false`: threads hold no blocks; every call takes a lock.")
 OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
-       "Threads hold blocks of at most this many bytes; larger values count as 14336.")
+       "Threads hold blocks of at most this many bytes; larger values count as 14336. With a "
+       "smaller one they keep no runs for large blocks either.")
 OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abort\0",
        "What `realloc(p, 0)` does: `free` it and return NULL, `alloc` a smallest block instead, or "
        "`abort`.")

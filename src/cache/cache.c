@@ -1,7 +1,7 @@
 /* cache.c - what happens when a magazine is empty or full, cheapest way first.
  * SPDX-License-Identifier: MIT
  */
-#include "cache.h"
+#include "kept.h"
 
 #include "../arenas/explicit.h"
 #include "../arenas/tidy.h"
@@ -409,6 +409,7 @@ void cache_drain_all(struct cache *cache)
         give_magazine(cache, class_index, loaded_of(cache, class_index), rack->capacity);
     }
     cache_init(cache);
+    kept_drain(cache);
 }
 
 void cache_bind(struct cache *cache, struct arena *arena)
@@ -424,6 +425,7 @@ void cache_check(struct cache *cache)
 {
     require(cache->behind == cache); /* C3 */
     require(cache->nothing == NULL);
+    kept_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct rack *rack = &cache->rack[class_index];
         const struct magazine *magazine = &cache->magazine[class_index];

@@ -46,6 +46,8 @@ struct cache {
     struct watch *watch;                   /* under LOCK_THREADS: in front of it; NULL: none */
     bool is_bound;                         /* to that arena, which it fills from alone */
     bool is_busy;                          /* a named one (named.h): in the middle of a call */
+    uint32_t large_takes;                  /* of large blocks, before it keeps runs */
+    struct kept *kept;                     /* runs for large blocks (kept.h); NULL: none yet */
     uint64_t refills, overflows;           /* statistics */
     struct rack rack[CLASS_COUNT];
     void *first_slots[FIRST_SLOTS];

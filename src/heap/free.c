@@ -3,6 +3,7 @@
  */
 #include "heap.h"
 
+#include "../cache/kept.h"
 #include "../guard/fill.h"
 
 PUBLIC void prairie_free(void *block)
@@ -72,14 +73,18 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
 {
     uint32_t page = open_page_at(block);
 
-    if (likely(page != 0) && likely(page_record(page)->state == PAGE_LARGE)
-        && likely(page_address(page) == block))
-        large_put(page);
-    else free_other(cache, block);
+    if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
+        && likely(page_address(page) == block)) {
+        if (likely(cache != NULL)) page = kept_put(cache, page);
+        if (page != 0) large_put(page);
+    } else {
+        free_other(cache, block);
+    }
 }
 
 void free_overflow(struct cache *cache, void *block)
 {
+    if (block == NULL) return;
     if (unlikely(!cache_is_plain(cache))) free_unusual(cache, block);
     else free_plainly(cache, block);
 }
@@ -89,5 +94,5 @@ void free_plainly(struct cache *cache, void *block)
     unsigned class_index = class_at(block);
 
     if (likely(class_index != 0)) put_small(cache, class_index, block);
-    else if (block != NULL) free_by_page(cache, block);
+    else free_by_page(cache, block);
 }

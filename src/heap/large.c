@@ -7,6 +7,7 @@
 #include "heap.h"
 
 #include "../arenas/tidy.h"
+#include "../cache/kept.h"
 #include "../guard/fill.h"
 
 size_t large_bytes(uint32_t page)
@@ -78,6 +79,7 @@ void *large_take(size_t size, size_t align, bool zero)
 
 NOINLINE void *large_lease(size_t size, size_t align, bool zero)
 {
+    struct cache *cache = thread_cache()->behind;
     size_t pages, align_pages;
     struct run run;
 
@@ -85,6 +87,11 @@ NOINLINE void *large_lease(size_t size, size_t align, bool zero)
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
+    /* Near a limit each request is to come by where that is looked at. */
+    if (likely(cache != NULL) && align_pages == 1 && RELAXED_LOAD(tidy_look_at_bytes) != 0) {
+        run = (struct run){ kept_take(cache, pages), false };
+        if (run.page != 0) return block_of(run, pages, zero);
+    }
     run = lease_large(pages, align_pages);
     if (unlikely(run.page == 0)) return shortage_large(pages, align_pages, zero);
     return block_of(run, pages, zero);

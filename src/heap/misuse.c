@@ -15,7 +15,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return is_block_state(record->state);
+    return is_block_state(record->state) && !page_is_kept(record);
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
@@ -25,7 +25,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     *page = open_page_at(pointer);
     if (*page == 0) return POINTER_FOREIGN;
     record = page_record(*page);
-    if (likely(record->state == PAGE_LARGE) && page_address(*page) == pointer) return POINTER_LARGE;
+    if (likely(page_is_held_large(record)) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && page_address(*page) == pointer) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
     if (record->state == PAGE_OWNED && page_address(*page) == pointer) return POINTER_LARGE;

@@ -138,7 +138,7 @@ void free_unusual(struct cache *front, void *block)
 {
     if (likely(watch_put_hit(front, class_at(block), block))) return;
     /* A sized free of a class of which a sampled block lives. */
-    if (cache_put(front, class_map_at(block), block) || block == NULL) return;
+    if (cache_put(front, class_map_at(block), block)) return;
     if (!cache_is_watch(front)) {
         front = heap_attach();
         if (front == NULL || cache_is_gone(front)) {

@@ -46,7 +46,8 @@ struct page {
     uint32_t run_pages; /* R1 */
     uint8_t state;      /* R1: enum page_state */
     uint8_t class_at;   /* R3 */
-    uint16_t bin_index; /* in the first page of a free run: the bin it is in */
+    uint16_t
+        bin_index; /* in the first page of a free run: the bin it is in; of a large block: PAGE_KEPT or not */
     union {
         struct {
             uint32_t next, previous;
@@ -54,6 +55,21 @@ struct page {
         uint32_t slab; /* R3: number of the slab's record; in state PAGE_OWNED of the owner's */
     };
 };
+
+/* A large run that the program gave back and that a thread keeps (cache/kept.h), who alone writes the mark. */
+#define PAGE_KEPT ((uint16_t)UINT16_MAX)
+
+INLINE void page_mark_kept(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_KEPT); }
+INLINE void page_unmark_kept(struct page *record) { RELAXED_STORE(record->bin_index, (uint16_t)0); }
+INLINE bool page_is_kept(const struct page *record)
+{
+    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) == PAGE_KEPT;
+}
+/* The first page of a large block that the program holds. */
+INLINE bool page_is_held_large(const struct page *record)
+{
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) != PAGE_KEPT);
+}
 
 struct class_map {
     const uint8_t *bytes; /* constant after start */

@@ -31,7 +31,8 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
                 const struct page *record = page_record(page);
                 if (record->run_pages == 0) page = end; /* not a run: nothing to go on from */
                 else {
-                    visit((enum page_state)record->state, record->run_pages, context);
+                    visit(page_is_kept(record) ? PAGE_USED : (enum page_state)record->state,
+                          record->run_pages, context);
                     page += record->run_pages;
                 }
             }

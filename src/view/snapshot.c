@@ -5,6 +5,7 @@
 
 #include "../arenas/choose.h"
 #include "../arenas/tidy.h"
+#include "../cache/kept.h"
 #include "../cache/named.h"
 #include "../pages/purge.h"
 
@@ -15,6 +16,7 @@ static struct {
     uint64_t begin_ms; /* written before main */
     uint64_t
         stock_leases; /* runs that the stocks of all arenas leased; all others are large blocks */
+    struct kept_numbers kept; /* of all threads: large blocks that no program holds */
 } room;
 
 void snapshot_begin(void) { room.begin_ms = os_now_ms(); }
@@ -93,9 +95,13 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
 {
     const struct arena *home = RELAXED_LOAD(cache->arena);
     struct snapshot_arena *into = home != NULL ? room.arenas[home->index] : NULL;
+    struct kept_numbers kept = kept_numbers(cache);
 
     if (into == NULL) into = room.arenas[0];
     if (is_named == NULL) into->threads++;
+    room.kept.pages += kept.pages;
+    room.kept.count += kept.count;
+    room.kept.takes += kept.takes;
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -145,9 +151,11 @@ static void count_pages(struct snapshot_arena *into)
     lock_take(&keeper.lock);
     into->dirty += keeper.free_pages[FREE_DIRTY] << shift;
     into->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    into->large_allocated = keeper.large_pages << shift;
-    into->large_count = keeper.large_count;
-    into->large_taken = keeper.leases - room.stock_leases;
+    into->dirty += room.kept.pages << shift;
+    into->large_allocated = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
+                         << shift;
+    into->large_count = keeper.large_count - min_size(room.kept.count, keeper.large_count);
+    into->large_taken = keeper.leases - room.stock_leases + room.kept.takes;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
     open_pages = plain.open_bytes >> shift;
@@ -227,6 +235,7 @@ static void finish_arena(struct snapshot_arena *arena)
 static void count_all(void)
 {
     room.stock_leases = 0;
+    room.kept = (struct kept_numbers){ .takes = kept_takes_drained() };
     for (unsigned index = 0; index < room_end(); index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)
             count_arena(made_arena(index), room.arenas[index]);

@@ -5,6 +5,7 @@
 
 #include "../arenas/choose.h"
 #include "../arenas/explicit.h"
+#include "../cache/kept.h"
 #include "../cache/named.h"
 #include "../heap/notify.h"
 #include "../pages/purge.h"
@@ -17,11 +18,20 @@ static void add_lock(struct prairie_stats *stats, const struct lock *lock)
     stats->lock_waits += RELAXED_LOAD(lock->waits);
 }
 
+struct sums {
+    struct prairie_stats *stats;
+    struct kept_numbers kept;
+};
+
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
 static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
 {
-    struct prairie_stats *stats = context;
+    struct sums *sums = context;
+    struct prairie_stats *stats = sums->stats;
+    struct kept_numbers kept = kept_numbers(cache);
 
+    sums->kept.pages += kept.pages;
+    sums->kept.count += kept.count;
     stats->threads++;
     stats->refills += RELAXED_LOAD(cache->refills);
     stats->overflows += RELAXED_LOAD(cache->overflows);
@@ -70,15 +80,16 @@ static void add_arena(struct prairie_stats *stats, struct arena *arena)
     stats->arenas++;
 }
 
-static void add_pages(struct prairie_stats *stats)
+static void add_pages(struct prairie_stats *stats, const struct kept_numbers *kept)
 {
     unsigned shift = plain.page_shift;
 
     lock_take(&keeper.lock);
-    stats->dirty += keeper.free_pages[FREE_DIRTY] << shift;
+    stats->dirty += (keeper.free_pages[FREE_DIRTY] + kept->pages) << shift;
     stats->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    stats->large_allocated += keeper.large_pages << shift;
-    stats->large_count += keeper.large_count;
+    stats->large_allocated += (keeper.large_pages - min_size(kept->pages, keeper.large_pages))
+                           << shift;
+    stats->large_count += keeper.large_count - min_size(kept->count, keeper.large_count);
     stats->mapped = plain.open_bytes;
     stats->purged = purge_stats.purged_pages << shift;
     stats->purges = purge_stats.calls;
@@ -107,6 +118,7 @@ static READS_UNLOCKED void add_reserve(struct prairie_stats *stats)
 PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
 {
     size_t struct_bytes = stats->struct_bytes;
+    struct sums sums = { stats, { 0, 0, 0 } };
     unsigned threads;
 
     if (struct_bytes != sizeof *stats) return false;
@@ -117,11 +129,11 @@ PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
         if (arena != NULL) add_arena(stats, arena);
     }
-    threads_visit(add_cache, stats);
+    threads_visit(add_cache, &sums);
     threads = stats->threads;
-    named_visit(add_cache, stats);
+    named_visit(add_cache, &sums);
     stats->threads = threads;
-    add_pages(stats);
+    add_pages(stats, &sums.kept);
     add_reserve(stats);
     stats->allocated -= min_size(stats->cached, stats->allocated);
     stats->allocated += stats->large_allocated;

@@ -1,0 +1,80 @@
+/* kept.h - the runs of pages that a thread keeps for its next large blocks.
+ *
+ * Programs read into a buffer of 64 KiB, cut it or free it, and take the next one. Leasing and returning its
+ * run each time is two locks and, as a rule, a merge and a split. So a thread keeps the last run that it freed
+ * of each length, and its next block of just that many pages takes no lock and changes no map.
+ *
+ * For the keeper of runs a kept run is a large block; a mark in its record tells the doors that the program
+ * does not hold it.
+ *
+ * E1  run[n] is 0, or a run of n pages in state PAGE_LARGE whose record is marked
+ * E2  pages is the sum of their lengths, and at most KEPT_BYTES_MAX
+ * Written by the owner thread only. The statistics read it without a lock and allow for being a moment late.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_KEPT_H
+#define PRAIRIE_CACHE_KEPT_H
+
+#include "cache.h"
+
+enum { KEPT_LENGTH_MAX = 32 };
+/* A thread that asks now and then only keeps none: it has asked for this many blocks first. */
+enum { KEPT_AFTER = 8 };
+
+struct kept {
+    uint32_t run[KEPT_LENGTH_MAX + 1]; /* E1: by length */
+    uint32_t pages;                    /* E2 */
+    uint32_t count;
+    uint64_t takes; /* statistics: large blocks that came from here */
+};
+
+/* Counts a block that was asked for, and begins to keep runs after enough of them. */
+void kept_begin_soon(struct cache *cache);
+
+INLINE uint32_t kept_take(struct cache *cache, size_t pages)
+{
+    struct kept *kept = cache->kept;
+    uint32_t page;
+
+    if (pages > KEPT_LENGTH_MAX) return 0;
+    if (unlikely(kept == NULL)) {
+        kept_begin_soon(cache);
+        return 0;
+    }
+    page = kept->run[pages];
+    if (page == 0) return 0;
+    kept->run[pages] = 0;
+    RELAXED_STORE(kept->pages, kept->pages - (uint32_t)pages);
+    RELAXED_STORE(kept->count, kept->count - 1);
+    RELAXED_STORE(kept->takes, kept->takes + 1);
+    page_unmark_kept(page_record(page));
+    return page;
+}
+
+/* Takes a run in that is not too long. Returns the run that goes back to the keeper for it, perhaps itself; 0: none. */
+uint32_t kept_exchange(struct kept *kept, uint32_t page, size_t pages);
+
+/* The same for the run of any large block. */
+INLINE uint32_t kept_put(struct cache *cache, uint32_t page)
+{
+    size_t pages = page_record(page)->run_pages;
+
+    return pages <= KEPT_LENGTH_MAX && cache->kept != NULL ? kept_exchange(cache->kept, page, pages)
+                                                           : page;
+}
+
+/* Gives all back. */
+void kept_drain(struct cache *cache);
+/* Takes of threads that gave all back since. */
+uint64_t kept_takes_drained(void);
+
+/* What large blocks and their pages are counted too many by; for one cache, of a moment ago. */
+struct kept_numbers {
+    size_t pages, count;
+    uint64_t takes;
+};
+struct kept_numbers kept_numbers(const struct cache *cache);
+
+void kept_check(const struct cache *cache);
+
+#endif

@@ -1,0 +1,236 @@
+/* kept_test.c - the runs a thread keeps for its next large blocks. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+enum { LENGTH = 8 };
+
+static size_t bytes_of(size_t pages) { return pages << plain.page_shift; }
+
+static char *take_pages(size_t pages)
+{
+    char *block = prairie_malloc(bytes_of(pages));
+
+    assert_non_null(block);
+    assert_int_equal(prairie_usable_size(block), bytes_of(pages));
+    return block;
+}
+
+/* A thread that has asked often enough to keep runs; it keeps none yet. */
+static void begin_to_keep(void)
+{
+    char *blocks[KEPT_AFTER];
+
+    prairie_free(prairie_malloc(1)); /* the page size is known from here on */
+    for (unsigned i = 0; i < KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH);
+    assert_non_null(thread_cache()->kept);
+    for (unsigned i = 0; i < KEPT_AFTER; i++) prairie_free(blocks[i]);
+    thread_flush();
+    assert_int_equal(thread_cache()->kept->count, 0);
+}
+
+static size_t pages_kept(void) { return thread_cache()->kept->pages; }
+
+static void the_next_block_of_that_length_takes_no_lock(void **state)
+{
+    uint64_t taken, leases;
+    char *block;
+
+    (void)state;
+    begin_to_keep();
+    block = take_pages(LENGTH);
+    prairie_free(block);
+    assert_int_equal(pages_kept(), LENGTH);
+    taken = keeper.lock.taken;
+    leases = keeper.leases;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_ptr_equal(take_pages(LENGTH), block);
+        assert_int_equal(pages_kept(), 0);
+        block[0] = block[bytes_of(LENGTH) - 1] = 1;
+        prairie_free(block);
+    }
+    assert_int_equal(keeper.lock.taken, taken);
+    assert_int_equal(keeper.leases, leases);
+    assert_int_equal(thread_cache()->kept->takes, 100);
+    assert_ptr_not_equal(take_pages(LENGTH + 1), block);
+    prairie_check_all();
+}
+
+static void who_asks_seldom_keeps_nothing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i + 1 < KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->kept);
+    prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_non_null(thread_cache()->kept);
+}
+
+static void nor_does_who_wants_nothing_of_that_size_held(void **state)
+{
+    (void)state;
+    options_parse("tcache_max:1024", "test");
+    for (unsigned i = 0; i < 4 * KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->kept);
+}
+
+static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
+{
+    char *first, *second;
+
+    (void)state;
+    begin_to_keep();
+    first = take_pages(LENGTH);
+    second = take_pages(LENGTH);
+    prairie_free(first);
+    prairie_free(second);
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_ptr_equal(take_pages(LENGTH), second);
+    prairie_check_all();
+}
+
+static void what_is_kept_is_bounded(void **state)
+{
+    size_t most = KEPT_BYTES_MAX >> 12, longest = KEPT_RUN_BYTES_MAX >> 12;
+    char *blocks[KEPT_LENGTH_MAX + 2];
+
+    (void)state;
+    begin_to_keep();
+    for (size_t pages = LENGTH / 2; pages <= longest + 1; pages++)
+        blocks[pages] = take_pages(pages);
+    for (size_t pages = LENGTH / 2, sum = 0; pages <= longest; pages++) {
+        prairie_free(blocks[pages]);
+        sum = sum + pages > most ? pages : sum + pages;
+        assert_int_equal(pages_kept(), sum);
+        prairie_check_all();
+    }
+    thread_flush();
+    prairie_free(blocks[longest + 1]);
+    assert_int_equal(pages_kept(), 0);
+    prairie_check_all();
+}
+
+static void a_kept_block_reads_as_zero_when_that_is_asked(void **state)
+{
+    char *block;
+
+    (void)state;
+    begin_to_keep();
+    block = take_pages(LENGTH);
+    memset(block, 0x5A, bytes_of(LENGTH));
+    prairie_free(block);
+    assert_ptr_equal(prairie_calloc(LENGTH, bytes_of(1)), block);
+    assert_true(all_bytes_are(block, 0, bytes_of(LENGTH)));
+}
+
+static void flush_and_purge_give_all_back(void **state)
+{
+    size_t used;
+
+    (void)state;
+    begin_to_keep();
+    used = run_used_pages();
+    prairie_free(take_pages(LENGTH));
+    assert_int_equal(run_used_pages(), used + LENGTH);
+    thread_flush();
+    assert_int_equal(run_used_pages(), used);
+    prairie_free(take_pages(LENGTH));
+    (void)prairie_purge();
+    assert_int_equal(pages_kept(), 0);
+    prairie_check_all();
+}
+
+static void *keep_and_end(void *unused)
+{
+    char *blocks[2 * KEPT_AFTER];
+
+    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH + i % 4);
+    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) prairie_free(blocks[i]);
+    assert_int_not_equal(pages_kept(), 0);
+    return unused;
+}
+
+static void a_thread_that_ends_leaves_nothing_kept(void **state)
+{
+    pthread_t thread;
+    size_t large;
+
+    (void)state;
+    begin_to_keep();
+    large = keeper.large_pages;
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, keep_and_end, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(keeper.large_pages, large);
+    }
+    prairie_check_all();
+}
+
+/* Kept runs are free for the program, whatever the keeper of runs counts. */
+static void statistics_count_it_as_free(void **state)
+{
+    struct prairie_stats before = { .struct_bytes = sizeof before }, after = before;
+
+    (void)state;
+    begin_to_keep();
+    assert_true(prairie_stats_read(&before));
+    prairie_free(take_pages(LENGTH));
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_true(prairie_stats_read(&after));
+    assert_int_equal(after.large_allocated, before.large_allocated);
+    assert_int_equal(after.large_count, before.large_count);
+    assert_int_equal(after.allocated, before.allocated);
+    assert_int_equal(after.dirty, before.dirty);
+}
+
+/* ---- misuse ---- */
+
+static char *kept_block(void)
+{
+    char *block;
+
+    begin_to_keep();
+    block = take_pages(LENGTH);
+    prairie_free(block);
+    return block;
+}
+
+static void free_twice(void) { prairie_free(kept_block()); }
+static void free_inside(void) { prairie_free(kept_block() + 4096); }
+static void resize_freed(void) { (void)prairie_realloc(kept_block(), 100000); }
+static void ask_freed(void) { (void)prairie_usable_size(kept_block()); }
+
+static void freed_twice_is_told(void **state)
+{
+    (void)state;
+    expect_abort(free_twice, "prairie: double free");
+    expect_abort(free_inside, "prairie: double free");
+    expect_abort(resize_freed, "prairie: realloc of a freed pointer");
+    expect_abort(ask_freed, "prairie: malloc_usable_size of a freed pointer");
+}
+
+/* The mark must not outlive its time: what was kept is split, merged and leased as anything else. */
+static void nothing_is_left_of_the_mark(void **state)
+{
+    char *blocks[3 * LENGTH];
+
+    (void)state;
+    begin_to_keep();
+    for (unsigned round = 0; round < 200; round++) {
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+            blocks[i] = take_pages(LENGTH / 2 + (i * 7 + round) % LENGTH);
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+            prairie_free(blocks[(i * 5 + round) % ARRAY_COUNT(blocks)]);
+        if (round % 16 == 0) thread_flush();
+    }
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
+          UNIT_TEST(who_asks_seldom_keeps_nothing),
+          UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
+          UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
+          UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),
+          UNIT_TEST(flush_and_purge_give_all_back),
+          UNIT_TEST(a_thread_that_ends_leaves_nothing_kept), UNIT_TEST(statistics_count_it_as_free),
+          UNIT_TEST(freed_twice_is_told), UNIT_TEST(nothing_is_left_of_the_mark))
