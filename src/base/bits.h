@@ -14,6 +14,22 @@ INLINE unsigned lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(wor
 INLINE unsigned highest_bit(uint64_t word) { return 63u ^ (unsigned)__builtin_clzll(word); }
 INLINE unsigned bit_count(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
 
+/* Sets bit `index` modulo 64. One instruction where the processor has it, which compilers do not find. */
+INLINE bool bit_was_set(uint64_t *word, unsigned index)
+{
+#if defined(__x86_64__)
+    bool was;
+
+    __asm__("btsq %2, %0" : "+r"(*word), "=@ccc"(was) : "r"((uint64_t)index));
+    return was;
+#else
+    uint64_t bit = (uint64_t)1 << index % WORD_BITS, before = *word;
+
+    *word = before | bit;
+    return (before & bit) != 0;
+#endif
+}
+
 /* A word with the bits at and above `index` set; none when index is 64 or more. */
 INLINE uint64_t bits_from(unsigned index) { return index < 64 ? ~(uint64_t)0 << index : 0; }
 /* A word with the `count` lowest bits set. */

@@ -150,26 +150,31 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
     const struct slab_shape shape = slab_shape[slab->class_index];
     const uintptr_t base = (uintptr_t)slab->base;
     uint64_t *const words = slab->free;
-    uintptr_t offset = (uintptr_t)blocks[0] - base;
+    void *const *const end = blocks + count, *const *at = blocks;
+    uintptr_t offset = (uintptr_t)*at - base;
     uint64_t place = slab_place(&shape, offset), bits;
-    unsigned word = slab_place_word(place), lowest = slab->hint, put = 0;
-    enum slab_fault fault = SLAB_FAULT_INTERIOR;
+    unsigned word = slab_place_word(place), lowest = slab->hint;
+    enum slab_fault fault = SLAB_FAULT_NONE;
 
-    *result = fault;
-    if (unlikely(offset >= shape.span_bytes)) return 0;
+    if (unlikely(offset >= shape.span_bytes)) {
+        *result = SLAB_FAULT_INTERIOR;
+        return 0;
+    }
     bits = words[word];
     if (word < lowest) lowest = word;
-    while (likely(slab_place_is_block(&shape, place))) {
-        uint64_t bit = slab_place_bit(place);
-
-        fault = bits & bit ? SLAB_FAULT_TWICE : SLAB_FAULT_NONE;
-        if (unlikely(bits & bit)) break;
-        bits |= bit;
-        if (++put == count) break;
-        offset = (uintptr_t)blocks[put] - base;
+    for (;;) {
+        if (unlikely(!slab_place_is_block(&shape, place))) {
+            fault = SLAB_FAULT_INTERIOR;
+            break;
+        }
+        if (unlikely(bit_was_set(&bits, slab_place_index(place)))) {
+            fault = SLAB_FAULT_TWICE;
+            break;
+        }
+        if (++at == end) break;
+        offset = (uintptr_t)*at - base;
         if (offset >= shape.span_bytes) break;
         place = slab_place(&shape, offset);
-        fault = SLAB_FAULT_INTERIOR;
         if (slab_place_word(place) == word) continue;
         words[word] = bits;
         word = slab_place_word(place);
@@ -178,9 +183,9 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
     }
     words[word] = bits;
     slab->hint = (uint16_t)lowest;
-    slab->free_count = (uint16_t)(slab->free_count + put);
+    slab->free_count = (uint16_t)(slab->free_count + (unsigned)(at - blocks));
     *result = fault;
-    return put;
+    return (unsigned)(at - blocks);
 }
 
 void slab_check(const struct slab *slab)

@@ -111,21 +111,19 @@ INLINE bool slab_place_is_block(const struct slab_shape *shape, uint64_t place)
     return likely((uint32_t)place < shape->reciprocal);
 }
 INLINE unsigned slab_place_word(uint64_t place) { return (unsigned)(place >> 38); }
-INLINE uint64_t slab_place_bit(uint64_t place) { return (uint64_t)1 << (place >> 32) % 64; }
+INLINE unsigned slab_place_index(uint64_t place) { return (unsigned)(place >> 32); }
 
 /* Marks a block free. */
 INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *shape,
                                     const void *block)
 {
     uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
-    uint64_t place = slab_place(shape, offset), bit = slab_place_bit(place), bits;
+    uint64_t place = slab_place(shape, offset);
     unsigned word = slab_place_word(place);
 
     if (unlikely(offset >= shape->span_bytes) || unlikely(!slab_place_is_block(shape, place)))
         return SLAB_FAULT_INTERIOR;
-    bits = slab->free[word];
-    if (unlikely(bits & bit)) return SLAB_FAULT_TWICE;
-    slab->free[word] = bits | bit;
+    if (unlikely(bit_was_set(&slab->free[word], slab_place_index(place)))) return SLAB_FAULT_TWICE;
     if (word < slab->hint) slab->hint = (uint16_t)word;
     slab->free_count++;
     return SLAB_FAULT_NONE;

@@ -74,6 +74,22 @@ static void units_and_extremes(void **state)
     assert_true(max_size(3, SIZE_MAX) == SIZE_MAX && max_size(SIZE_MAX, 3) == SIZE_MAX);
 }
 
-UNIT_MAIN(UNIT_TEST(bits_are_found_where_they_are), UNIT_TEST(ranges_of_bits_split_the_word),
+static void setting_a_bit_tells_whether_it_was_set(void **state)
+{
+    (void)state;
+    for (unsigned index = 0; index < 2 * WORD_BITS; index++) {
+        uint64_t word = 0, others = ~((uint64_t)1 << index % WORD_BITS);
+
+        assert_false(bit_was_set(&word, index));
+        assert_true(word == ~others);
+        assert_true(bit_was_set(&word, index));
+        assert_true(word == ~others);
+        assert_false(bit_was_set(&others, index));
+        assert_true(others == ~(uint64_t)0);
+    }
+}
+
+UNIT_MAIN(UNIT_TEST(setting_a_bit_tells_whether_it_was_set),
+          UNIT_TEST(bits_are_found_where_they_are), UNIT_TEST(ranges_of_bits_split_the_word),
           UNIT_TEST(rounding_goes_to_the_next_unit), UNIT_TEST(powers_of_two_are_told_apart),
           UNIT_TEST(units_and_extremes))
