@@ -1,0 +1,136 @@
+/* shortage_group_test.c - a control group almost full, and threads that wait. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shortage.h"
+
+/* ---- the group ---- */
+
+static void follow_group(size_t limit, size_t used)
+{
+    prairie_free(prairie_malloc(1));
+    RELAXED_STORE(ceiling.follows_group, true);
+    fake_group(limit, used);
+    ceiling.group_known = false;
+    tidy_watch(0);
+}
+
+static void a_crowded_group_is_told(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    follow_group(64 * MiB, 10 * MiB);
+    spare_block(20000);
+    assert_string_equal(told.conditions, "");
+    fake_group(64 * MiB, 62 * MiB);
+    tidy_watch(0);
+    fake_clock_ms(10);
+    ceiling.group_known = false;
+    spare_block(20000);
+    assert_string_equal(told.conditions, "L");
+}
+
+/* With a reserve the last of the group is left alone: what is asked for comes from pages it has paid for. */
+static void the_last_of_a_group_is_not_taken(void **state)
+{
+    void *kept;
+
+    (void)state;
+    start_with_reserve();
+    kept = prairie_malloc(100000);
+    prairie_free(prairie_malloc(4 * MiB));
+    (void)prairie_purge();
+    follow_group(64 * MiB, 64 * MiB - 100000);
+    prairie_free(kept); /* dirty: paid for */
+    assert_non_null(prairie_malloc(50000));
+    assert_null(prairie_malloc(3 * MiB)); /* it would be clean pages */
+    assert_true(runs_are_barred());
+    assert_non_null(prairie_malloc(100));
+    fake_group(64 * MiB, 10 * MiB);
+    fake_clock_ms(100);
+    assert_non_null(prairie_malloc(3 * MiB));
+    assert_false(runs_are_barred());
+    prairie_check_all();
+}
+
+static void without_a_reserve_a_full_group_is_the_kernels_business(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 64 * MiB);
+    assert_non_null(prairie_malloc(3 * MiB));
+}
+
+static void a_group_without_a_limit_is_asked_seldom(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    RELAXED_STORE(ceiling.follows_group, true);
+    shortage_watch();
+    for (unsigned i = 0; i < 64; i++) assert_non_null(prairie_malloc(GROUP_OPEN_BYTES_MIN / 16));
+    assert_true(ceiling.group_known);
+    assert_true(ceiling.group_open_bytes >= plain.open_bytes / 4);
+    assert_true(tidy_watch_at_bytes > plain.open_bytes / 2);
+}
+
+/* ---- stalls ---- */
+
+static void look_while_stalled(void)
+{
+    static unsigned looks;
+
+    fake_stall(200000);
+    if (++looks == 3) RELAXED_STORE(tidy.kept, false);
+}
+
+static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    tidy_thread_count(2);
+    tidy_resume_watching();
+    fake_on_sleep(look_while_stalled);
+    assert_true(fake_thread_run());
+    assert_string_equal(told.conditions, ""); /* not by the helper */
+    assert_non_null(prairie_malloc(20000));
+    assert_string_equal(told.conditions, "L");
+    assert_non_null(prairie_malloc(20000));
+    assert_string_equal(told.conditions, "L");
+    assert_false(RELAXED_LOAD(purge_hard));
+}
+
+static void quiet_is_not_told(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    for (unsigned i = 0; i < 10; i++) {
+        fake_stall(1000);
+        fake_clock_ms(600);
+        assert_false(ceiling_watch_stalls());
+    }
+}
+
+static unsigned helper_looks;
+
+static void look_often(void)
+{
+    if (++helper_looks == 100) RELAXED_STORE(tidy.kept, false);
+}
+
+static void the_helper_stays_for_listeners(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    assert_false(fake_thread_waits()); /* one thread */
+    tidy_thread_count(2);
+    add(hear, "b");
+    assert_true(fake_thread_waits());
+    fake_on_sleep(look_often);
+    assert_true(fake_thread_run());
+    assert_true(helper_looks >= 100);
+}
+
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(the_last_of_a_group_is_not_taken),
+          UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),
+          UNIT_TEST(a_group_without_a_limit_is_asked_seldom),
+          UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
+          UNIT_TEST(quiet_is_not_told), UNIT_TEST(the_helper_stays_for_listeners))

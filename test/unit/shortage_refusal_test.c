@@ -1,0 +1,193 @@
+/* shortage_refusal_test.c - CRIT before a door refuses, and doors that never do. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "shortage.h"
+
+#include <sys/wait.h>
+
+/* ---- CRIT, when malloc is to tell ---- */
+
+static void malloc_tells_and_tries_again(void **state)
+{
+    (void)state;
+    options_parse("reserve_malloc:true", "MALLOC_CONF");
+    add(hear, "a");
+    add(hear_and_free_one, "b");
+    add(hear, "c");
+    assert_false(reserve_min_set(0));
+    spare_block(100000);
+    exhaust();
+    assert_non_null(prairie_malloc(100000));
+    assert_string_equal(told.names, "ab");
+    assert_string_equal(told.conditions, "CC");
+    forget_told();
+    assert_null(prairie_malloc(100000));
+    assert_int_equal(told.count, 3);
+    assert_string_equal(told.conditions, "CCC");
+    forget_told();
+    assert_null(prairie_malloc(5000));
+    assert_int_equal(told.count, 3);
+}
+
+static void without_the_option_malloc_is_silent(void **state)
+{
+    (void)state;
+    add(hear_and_free_one, "a");
+    assert_false(reserve_min_set(0));
+    spare_block(100000);
+    exhaust();
+    assert_null(prairie_malloc(100000));
+    assert_string_equal(told.conditions, "");
+}
+
+/* ---- never NULL ---- */
+
+static void x_doors_are_doors(void **state)
+{
+    char *block, *aligned;
+
+    (void)state;
+    assert_non_null(block = xmalloc(0));
+    assert_non_null(block = xrealloc(block, 100));
+    memset(block, 7, 100);
+    assert_non_null(block = xrealloc(block, 100000));
+    assert_true(all_bytes_are(block, 7, 100));
+    assert_non_null(block = xrealloc(block, 0));
+    prairie_free(block);
+    assert_non_null(block = xcalloc(10, 10));
+    assert_true(all_bytes_are(block, 0, 100));
+    assert_non_null(xcalloc(0, 10));
+    assert_non_null(aligned = xmemalign(1024, 10));
+    assert_true(is_aligned((uintptr_t)aligned, 1024));
+    assert_non_null(aligned = xmemalign(48, 10));
+    assert_true(is_aligned((uintptr_t)aligned, 64));
+}
+
+static void x_doors_tell_until_somebody_helps(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    add(hear_and_free_one, "b");
+    add(hear, "c");
+    assert_false(reserve_min_set(0));
+    for (unsigned i = 0; i < 5; i++) spare_block(100000);
+    exhaust();
+    errno = 4711;
+    assert_non_null(xmalloc(100000));
+    assert_int_equal(errno, 4711);
+    assert_string_equal(told.names, "ab");
+    assert_string_equal(told.conditions, "CC");
+    forget_told();
+    assert_non_null(xcalloc(10, 10000)); /* starts at b */
+    assert_string_equal(told.names, "b");
+    assert_non_null(xrealloc(xmemalign(4096, 50000), 100000));
+}
+
+static void end_in_xmalloc(void)
+{
+    add(hear, "a");
+    add(hear, "b");
+    (void)reserve_min_set(0);
+    exhaust();
+    (void)xmalloc(100000);
+}
+
+static void end_in_xcalloc(void)
+{
+    add(hear, "a");
+    (void)xcalloc(SIZE_MAX / 2, 3);
+}
+
+static void end_in_xrealloc(void)
+{
+    void *block = xmalloc(100);
+
+    exhaust();
+    (void)xrealloc(block, 10 * MiB);
+}
+
+static void end_in_xmemalign(void) { (void)xmemalign(SIZE_MAX, 1); }
+
+static void x_doors_end_the_process(void **state)
+{
+    (void)state;
+    expect_abort(end_in_xmalloc,
+                 "prairie: out of memory in xmalloc, xcalloc, xrealloc or xmemalign");
+    expect_abort(end_in_xrealloc, "prairie: out of memory in xmalloc, xcalloc, xrealloc or");
+    expect_abort(end_in_xmemalign, "prairie: out of memory in xmalloc, xcalloc, xrealloc or");
+    expect_abort(end_in_xcalloc, "prairie: xcalloc: count times size overflows");
+}
+
+/* CRIT to each, then FAIL to each, then the end: the last who hears looks at it all. */
+static void hear_the_end(void *name, reserve_cnd_t condition, size_t size)
+{
+    hear(name, condition, size);
+    if (condition != RESERVE_CND_FAIL || told.count < 4) return;
+    _exit(strcmp(told.conditions, "CCFF") == 0 && strcmp(told.names, "abba") == 0 ? 0 : 1);
+}
+
+static void fail_comes_last_and_to_all(void **state)
+{
+    int status;
+
+    (void)state;
+    add(hear_the_end, "a");
+    add(hear_the_end, "b");
+    assert_false(reserve_min_set(0));
+    exhaust();
+    if (fork() == 0) {
+        (void)xmalloc(100000);
+        _exit(2);
+    }
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
+/* With reserve_malloc the door has told CRIT: nobody hears of one request twice. */
+static void crit_is_told_once(void **state)
+{
+    int status;
+
+    (void)state;
+    options_parse("reserve_malloc:true", "MALLOC_CONF");
+    add(hear_the_end, "a");
+    add(hear_the_end, "b");
+    assert_false(reserve_min_set(0));
+    exhaust();
+    if (fork() == 0) {
+        (void)xmalloc(100000);
+        _exit(2);
+    }
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
+static void x_in_callback(void *name, reserve_cnd_t condition, size_t size)
+{
+    hear(name, condition, size);
+    if (condition == RESERVE_CND_FAIL) _exit(*(char *)name == 'b' && told.count == 2 ? 0 : 1);
+    (void)xmalloc(1 * MiB);
+}
+
+static void an_x_door_in_a_callback_goes_on_to_the_end(void **state)
+{
+    int status;
+
+    (void)state;
+    add(x_in_callback, "a");
+    add(x_in_callback, "b");
+    assert_false(reserve_min_set(0));
+    exhaust();
+    if (fork() == 0) {
+        (void)xmalloc(1 * MiB);
+        _exit(2);
+    }
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
+UNIT_MAIN(UNIT_TEST(malloc_tells_and_tries_again), UNIT_TEST(without_the_option_malloc_is_silent),
+          UNIT_TEST(x_doors_are_doors), UNIT_TEST(x_doors_tell_until_somebody_helps),
+          UNIT_TEST(x_doors_end_the_process), UNIT_TEST(fail_comes_last_and_to_all),
+          UNIT_TEST(crit_is_told_once), UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
