@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define ADD(check_function) check_add((struct check){ .run = check_function }, #check_function)
+
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 extern int mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));
 extern int mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t)

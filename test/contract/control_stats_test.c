@@ -359,8 +359,6 @@ static void messages_go_where_the_program_wants(const struct check *check)
     assert_true(heard > 5000);
 }
 
-#define ADD(check_function) check_add((struct check){ .run = check_function }, #check_function)
-
 int main(void)
 {
     static const size_t sizes[] = { 8, 16, 100, 1000, 5000, 14336, 20000, 100000, 1 << 20 };
