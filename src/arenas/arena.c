@@ -401,17 +401,16 @@ void arenas_close_empty(void)
     }
 }
 
-/* The lock of `making` is taken first and given last: it keeps the set of arenas as it is meanwhile, or else a lock
- * would be given that was not taken. Who holds it for a walk is on the way back. */
-void arenas_each_lock(void (*visit)(struct lock *lock))
-{
-    static uintptr_t walker; /* atomic; written by the holder of `making` */
-    bool giving = RELAXED_LOAD(walker) == port_thread_mark();
+void arenas_making_lock(void (*visit)(struct lock *lock)) { visit(&making); }
 
-    if (giving) RELAXED_STORE(walker, 0);
-    else visit(&making);
-    for (unsigned index = 0; index < arenas_end(); index++)
-        if (arenas[index] != NULL) visit(&arenas[index]->lock);
-    if (giving) visit(&making);
-    else RELAXED_STORE(walker, port_thread_mark());
+void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
+{
+    unsigned end = arenas_end();
+
+    check(lock_is_mine(&making));
+    for (unsigned i = 0; i < end; i++) {
+        struct arena *arena = arenas[walk == WALK_GIVES ? end - 1 - i : i];
+
+        if (arena != NULL) visit(&arena->lock);
+    }
 }

@@ -112,8 +112,10 @@ void arena_give_stocks(struct arena *arena);
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);
 void arena_check(const struct arena *arena);
 
-/* For fork and for walks: every arena's lock, in the order of their numbers. */
-void arenas_each_lock(void (*visit)(struct lock *lock));
+/* For fork and for walks: the lock that keeps the set of arenas as it is; and under it every arena's, in the
+ * order of their numbers, or the reverse one. */
+void arenas_making_lock(void (*visit)(struct lock *lock));
+void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* Under those locks. */
 void arenas_check(void);
 

@@ -45,6 +45,10 @@ struct lock {
     uint64_t waits;     /* written by the holder: takes that slept at least once */
 };
 
+/* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives them in
+ * the reverse one (heap/start.c). */
+enum lock_walk { WALK_TAKES, WALK_GIVES };
+
 void lock_init(struct lock *lock, enum lock_rank rank);
 NOINLINE void lock_take_contended(struct lock *lock);
 /* The rest of giving, after lock_give_unless_contended said no. */

@@ -7,6 +7,7 @@
 #include "../base/options.h"
 #include "../cache/named.h"
 #include "../guard/fill.h"
+#include "../pages/ceiling.h"
 #include "../pages/huge.h"
 #include "../guard/sample.h"
 #include "../view/profile.h"
@@ -29,20 +30,33 @@ static struct {
     bool hooked;  /* atomic: fork handlers are in place */
 } life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
-/* Every lock of the process, in the order of ranks. */
-static void each_lock(void (*visit)(struct lock *lock))
+static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), enum lock_walk walk)
 {
-    visit(&control_lock);
-    visit(&life.lock);
-    threads_each_lock(visit);
-    named_each_lock(visit);
-    tidy_each_lock(visit);
-    notify_each_lock(visit);
-    arenas_each_lock(visit);
-    reserve_each_lock(visit);
-    visit(&keeper.lock);
-    samples_each_lock(visit);
-    visit(&meta.lock);
+    switch (rank) {
+    case LOCK_CONTROL: visit(&control_lock); break;
+    case LOCK_START: visit(&life.lock); break;
+    case LOCK_THREADS: threads_each_lock(visit); break;
+    case LOCK_NAMED: named_each_lock(visit); break;
+    case LOCK_TIDY: tidy_each_lock(visit); break;
+    case LOCK_NOTIFY: notify_each_lock(visit); break;
+    case LOCK_MAKING: arenas_making_lock(visit); break;
+    case LOCK_ARENA: arenas_each_lock(visit, walk); break;
+    case LOCK_RESERVE: visit(&reserve.lock); break;
+    case LOCK_CEILING: visit(&ceiling.lock); break;
+    case LOCK_RUNS: visit(&keeper.lock); break;
+    case LOCK_SAMPLES: samples_each_lock(visit); break;
+    case LOCK_META: visit(&meta.lock); break;
+    case LOCK_RANK_COUNT: break;
+    }
+}
+
+/* Every lock of the process. What one of them keeps as it is, such as the set of arenas, is so until all that
+ * were taken after it are given. */
+static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
+{
+    for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++)
+        visit_rank((enum lock_rank)(walk == WALK_GIVES ? LOCK_RANK_COUNT - rank : rank), visit,
+                   walk);
 }
 
 static void take_lock(struct lock *lock) { lock_take(lock); }
@@ -50,14 +64,14 @@ static void give_lock(struct lock *lock) { lock_give(lock); }
 
 static void before_fork(void)
 {
-    each_lock(lock_take_for_fork);
+    each_lock(lock_take_for_fork, WALK_TAKES);
     lock_fork_begins();
 }
 
 static void after_fork_in_parent(void)
 {
     lock_fork_ends();
-    each_lock(lock_give_after_fork);
+    each_lock(lock_give_after_fork, WALK_GIVES);
 }
 
 static void after_fork_in_child(void)
@@ -70,7 +84,7 @@ static void after_fork_in_child(void)
     notify_forget_others();
     reserve_forget_pages();
     runs_put_back_in_flight();
-    each_lock(lock_remake);
+    each_lock(lock_remake, WALK_GIVES);
     shortage_watch();
 }
 
@@ -153,12 +167,12 @@ void heap_check_all(void)
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
     if (thread_cache()->behind != NULL)
         cache_check(thread_cache()->behind); /* others are their owners' */
-    each_lock(take_lock);
+    each_lock(take_lock, WALK_TAKES);
     notify_check();
     arenas_check();
     reserve_check();
     run_check_all();
-    each_lock(give_lock);
+    each_lock(give_lock, WALK_GIVES);
 }
 
 void heap_audit(void)

@@ -232,12 +232,6 @@ READS_UNLOCKED bool reserve_is_short(void)
 
 /* ---- fork and walks ---- */
 
-void reserve_each_lock(void (*visit)(struct lock *lock))
-{
-    visit(&reserve.lock);
-    visit(&ceiling.lock);
-}
-
 void reserve_forget_pages(void) { reserve.untouched = reserve.pages != 0; }
 
 void reserve_check(void)

@@ -53,8 +53,6 @@ INLINE size_t reserve_missing_pages(void)
 INLINE bool reserve_is_kept(void) { return RELAXED_LOAD(reserve.wanted_pages) != 0; }
 bool reserve_is_short(void);
 
-/* For fork and for walks. */
-void reserve_each_lock(void (*visit)(struct lock *lock));
 void reserve_check(void); /* under all locks */
 /* In the child of a fork: the pages are not real any more. */
 void reserve_forget_pages(void);

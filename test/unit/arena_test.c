@@ -252,23 +252,34 @@ static void misuse_is_told_with_its_address(void **state)
 
 /* ---- locks ---- */
 
-static unsigned locks_visited;
-static uint32_t last_rank;
+static const struct lock *locks_visited[8];
+static unsigned locks_visited_count;
 
-static void visit_in_order(struct lock *lock)
+static void note_lock(struct lock *lock)
 {
-    assert_true(lock->rank >= last_rank);
-    last_rank = lock->rank;
-    locks_visited++;
+    assert_true(locks_visited_count < ARRAY_COUNT(locks_visited));
+    locks_visited[locks_visited_count++] = lock;
 }
 
-static void every_lock_is_visited_in_order(void **state)
+static void arenas_are_locked_in_order_and_given_in_reverse(void **state)
 {
+    enum { COUNT = 5, GAP = 2 };
+    struct arena *missing;
+
     (void)state;
-    start_arenas(5);
-    arenas_each_lock(visit_in_order);
-    assert_int_equal(locks_visited, 1 + 5);
-    assert_int_equal(last_rank, LOCK_ARENA);
+    start_arenas(COUNT);
+    missing = arenas[GAP];
+    arenas[GAP] = NULL; /* not made yet */
+    take_arenas();
+    arenas_each_lock(note_lock, WALK_TAKES);
+    arenas_each_lock(note_lock, WALK_GIVES);
+    give_arenas();
+    arenas[GAP] = missing;
+    assert_int_equal(locks_visited_count, 2 * (COUNT - 1));
+    for (unsigned i = 0; i < COUNT - 1; i++) {
+        assert_ptr_equal(locks_visited[i], &arenas[i < GAP ? i : i + 1]->lock);
+        assert_ptr_equal(locks_visited[i], locks_visited[2 * (COUNT - 1) - 1 - i]);
+    }
 }
 
 /* ---- growth that is not allowed ---- */
@@ -374,6 +385,6 @@ UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_
           UNIT_TEST(refused_runs_cost_no_records), UNIT_TEST(drained_blocks_can_be_filled_again),
           UNIT_TEST(empty_slabs_are_closed_but_for_the_last), UNIT_TEST(each_arena_takes_its_own),
           UNIT_TEST(all_arenas_drain_at_once), UNIT_TEST(misuse_is_told_with_its_address),
-          UNIT_TEST(every_lock_is_visited_in_order),
+          UNIT_TEST(arenas_are_locked_in_order_and_given_in_reverse),
           UNIT_TEST(a_fill_may_be_kept_from_growing_the_region),
           UNIT_TEST(records_of_closed_slabs_are_kept), UNIT_TEST(random_blocks_of_several_arenas))

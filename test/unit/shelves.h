@@ -19,15 +19,27 @@ static void start_arenas(unsigned count)
 static void take_one(struct lock *lock) { lock_take(lock); }
 static void give_one(struct lock *lock) { lock_give(lock); }
 
+static void take_arenas(void)
+{
+    arenas_making_lock(take_one);
+    arenas_each_lock(take_one, WALK_TAKES);
+}
+
+static void give_arenas(void)
+{
+    arenas_each_lock(give_one, WALK_GIVES);
+    arenas_making_lock(give_one);
+}
+
 /* Walks runs and arenas, as heap_check_all does. */
 static void check_arenas(void)
 {
-    arenas_each_lock(take_one);
+    take_arenas();
     lock_take(&keeper.lock);
     arenas_check();
     run_check_all();
     lock_give(&keeper.lock);
-    arenas_each_lock(give_one);
+    give_arenas();
 }
 
 /* Metadata in use but for the records that arenas keep for their next slabs. */

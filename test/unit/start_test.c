@@ -257,6 +257,50 @@ static void the_child_has_what_was_on_its_way(void **state)
     prairie_check_all();
 }
 
+/* ---- all locks ---- */
+
+enum { LOCKS_MAX = 64 };
+static struct lock *noted_lock[LOCKS_MAX];
+static unsigned noted_count;
+
+static void note_and_take(struct lock *lock)
+{
+    assert_true(noted_count < LOCKS_MAX);
+    noted_lock[noted_count++] = lock;
+    lock_take(lock);
+}
+
+/* What was taken last goes first. */
+static void give_as_noted(struct lock *lock)
+{
+    assert_true(noted_count > 0);
+    assert_ptr_equal(lock, noted_lock[--noted_count]);
+    lock_give(lock);
+}
+
+static void locks_are_taken_by_rank_and_given_in_reverse(void **state)
+{
+    bool met[LOCK_RANK_COUNT] = { false };
+    unsigned arenas_met = 0;
+
+    (void)state;
+    fake_cores(3);
+    assert_true(live_a_little());
+    for (unsigned i = 0; i < 3; i++) assert_non_null(arena_at(i));
+    each_lock(note_and_take, WALK_TAKES);
+    for (unsigned i = 0; i < noted_count; i++) {
+        if (i > 0) assert_true(noted_lock[i]->rank >= noted_lock[i - 1]->rank);
+        met[noted_lock[i]->rank] = true;
+        if (noted_lock[i]->rank == LOCK_ARENA)
+            assert_ptr_equal(noted_lock[i], &arenas[arenas_met++]->lock);
+    }
+    assert_int_equal(arenas_met, 3);
+    for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++) assert_true(met[rank]);
+    each_lock(give_as_noted, WALK_GIVES);
+    assert_int_equal(noted_count, 0);
+    assert_true(live_a_little());
+}
+
 /* ---- purge and walk ---- */
 
 static void purging_gives_all_free_memory_back(void **state)
@@ -309,4 +353,5 @@ UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_work
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
           UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
           UNIT_TEST(the_child_has_what_was_on_its_way),
+          UNIT_TEST(locks_are_taken_by_rank_and_given_in_reverse),
           UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))
