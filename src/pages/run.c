@@ -303,6 +303,14 @@ void run_return_batch(const uint32_t *pages, unsigned count)
     lock_give(&keeper.lock);
 }
 
+/* Of a run whose length may be changed, under the lock. */
+INLINE enum page_state resizable_state(const struct page *record)
+{
+    check(lock_is_mine(&keeper.lock));
+    check(is_used_state(record->state) || record->state == PAGE_OWNED);
+    return (enum page_state)record->state;
+}
+
 bool run_extend(uint32_t page, size_t pages)
 {
     struct page *record = page_record(page);
@@ -311,10 +319,10 @@ bool run_extend(uint32_t page, size_t pages)
     bool fits;
 
     lock_take(&keeper.lock);
-    state = (enum page_state)record->state;
+    state = resizable_state(record);
     old_pages = record->run_pages;
     missing = pages - old_pages;
-    check((is_used_state((uint8_t)state) || state == PAGE_OWNED) && pages > old_pages);
+    check(pages > old_pages);
     fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
@@ -333,9 +341,9 @@ void run_trim(uint32_t page, size_t pages)
     size_t old_pages;
 
     lock_take(&keeper.lock);
-    state = (enum page_state)record->state;
+    state = resizable_state(record);
     old_pages = record->run_pages;
-    check((is_used_state((uint8_t)state) || state == PAGE_OWNED) && pages > 0 && pages < old_pages);
+    check(pages > 0 && pages < old_pages);
     tag_run(record, pages, state, PAGE_USED);
     if (state == PAGE_LARGE) keeper.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);

@@ -125,6 +125,38 @@ static void trimming_gives_the_tail_back(void **state)
     expect_run(first, 40, PAGE_DIRTY);
 }
 
+static void extend_a_free_run(void)
+{
+    uint32_t page = fenced(10);
+
+    run_return(page);
+    (void)run_extend(page, 11);
+}
+
+static void trim_a_free_run(void)
+{
+    uint32_t page = fenced(10);
+
+    run_return(page);
+    run_trim(page, 5);
+}
+
+static void extend_to_less(void) { (void)run_extend(lease(10), 10); }
+static void trim_to_more(void) { run_trim(lease(10), 10); }
+static void trim_to_nothing(void) { run_trim(lease(10), 0); }
+
+/* The kernel has it meanwhile, or it is somebody else's already. */
+static void only_runs_in_use_change_their_length(void **state)
+{
+    static void (*const harms[])(void) = { extend_a_free_run, trim_a_free_run, extend_to_less,
+                                           trim_to_more, trim_to_nothing };
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++)
+        expect_abort(harms[i], "prairie: broken invariant: ");
+}
+
 /* ---- what purging takes ---- */
 
 static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
@@ -260,7 +292,7 @@ UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused
           UNIT_TEST(extending_takes_from_a_free_right_neighbour),
           UNIT_TEST(extending_crosses_dirty_and_clean),
           UNIT_TEST(extending_stops_at_the_end_of_the_plain),
-          UNIT_TEST(trimming_gives_the_tail_back),
+          UNIT_TEST(trimming_gives_the_tail_back), UNIT_TEST(only_runs_in_use_change_their_length),
           UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
           UNIT_TEST(runs_in_flight_can_be_put_back),
           UNIT_TEST(no_more_in_flight_than_are_remembered), UNIT_TEST(the_free_end_can_be_closed),
