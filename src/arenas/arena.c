@@ -226,7 +226,7 @@ static NORETURN COLD void misplaced(const void *block)
     const struct page *record = page_record(page);
 
     if (page == 0) fatal_address("free of a foreign pointer", block);
-    if (record->class_at != 0 || record->state == PAGE_LARGE || record->state == PAGE_OWNED)
+    if (record->class_at != 0 || is_block_state(record->state))
         fatal_address("double free or wrong size in sized delete", block);
     fatal_address("double free", block);
 }

@@ -301,11 +301,51 @@ static void free_inside_sampled(void)
     prairie_free((char *)sampled_block(9000) + 4096);
 }
 
+/* As the plain flavour believes it: into the magazine of the size, which is drained some time later. */
+static void drain_sampled(size_t bytes, size_t told)
+{
+    void *block = sampled_block(bytes);
+
+    arenas_drain(class_of_size(told), &block, 1);
+}
+
+static void drain_sampled_as_larger(void)
+{
+    sample_from_now(1);
+    drain_sampled(50, 1000);
+}
+
+static void drain_sampled_as_smaller(void)
+{
+    sample_from_now(1);
+    drain_sampled(9000, 50);
+}
+
+static void drain_large_sampled(void)
+{
+    sample_from_now(1);
+    drain_sampled(70000, 1000);
+}
+
+static void drain_freed_sampled(void)
+{
+    void *block;
+
+    sample_from_now(1);
+    block = sampled_block(50);
+    prairie_free(block);
+    arenas_drain(class_of_size(1000), &block, 1);
+}
+
 static void misuse_is_told(void **state)
 {
     (void)state;
     expect_abort(free_sampled_twice, "prairie: double free: ");
     expect_abort(free_inside_sampled, "prairie: free of an interior pointer: ");
+    expect_abort(drain_sampled_as_larger, "prairie: double free or wrong size in sized delete: ");
+    expect_abort(drain_sampled_as_smaller, "prairie: double free or wrong size in sized delete: ");
+    expect_abort(drain_large_sampled, "prairie: double free or wrong size in sized delete: ");
+    expect_abort(drain_freed_sampled, "prairie: double free: ");
 }
 
 /* ---- switches ---- */
