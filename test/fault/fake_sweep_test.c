@@ -5,26 +5,19 @@
  * that make magazines grow, blocks that grow and shrink by realloc, purges in between. So n names
  * one call, and the sweep ends when a life meets no failure.
  *
- *      fake_sweep N [ROW]      one life with ROW calls from N on refused, for a debugger
- *
  * After a refused call the contents of all blocks are verified and everything is walked; a refused
  * call may cost one refused request at most; at the end all is given back and nothing is left. */
 #include <prairie/prairie.h>
 
-#include "os/fake.h"
 #include "pages/run.h"
+#include "sweep.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* A request tries several ways, and all of them twice: so many refusals in a row are more than some can bear. More
  * of them at the very start would leave a region too small for the largest requests. */
 enum { ROW_REFUSES = 6 };
-enum { SLOTS = 4096, LIFE_SECONDS = 100, CALLS_LEAST = 25, STEPS_LEAST = 500, BAD_MOST = 10 };
+enum { SLOTS = 4096, CALLS_LEAST = 25, STEPS_LEAST = 500 };
 
 /* A block as the program knows it. */
 struct slot {
@@ -36,13 +29,6 @@ struct slot {
 static struct slot slots[SLOTS];
 static unsigned step_count, step_of_failure, refusals;
 static uint64_t failures_seen;
-
-/* What a life tells the sweep; in memory that they share. */
-static struct account {
-    uint64_t failures;
-    unsigned refusals, steps;
-    bool ended;
-} * account;
 
 static _Noreturn void complain(const char *what, size_t number)
 {
@@ -265,15 +251,10 @@ static void check_nothing_left(void)
     if (stats.dirty != 0) complain("pages stayed dirty", stats.dirty);
 }
 
-static _Noreturn void live_and_live_on(void)
+static void live_on(void)
 {
-    alarm(LIFE_SECONDS);
-    live();
-    fake_fail_nth(0);
-    fake_fail_all(false);
     check_everything();
     check_nothing_left();
-    account->failures = fake_failures();
     account->refusals = refusals;
     account->steps = step_count;
     step_of_failure = 0;
@@ -284,48 +265,15 @@ static _Noreturn void live_and_live_on(void)
         if (slots[i].base != NULL) give(i);
     if (refusals != 0) complain("requests are refused after the failures ended", refusals);
     check_nothing_left();
-    account->ended = true;
-    _exit(0);
 }
 
 /* ---- the sweeps ---- */
 
-/* True: the life came to a good end. */
-static bool run_life(uint64_t call, uint64_t row, unsigned step)
+static unsigned sweep_row(uint64_t row)
 {
-    int status = -1;
-    pid_t life;
+    struct swept swept = sweep_calls(row, UINT64_MAX, (unsigned)row);
 
-    *account = (struct account){ 0 };
-    life = fork();
-    if (life == 0) {
-        step_of_failure = step;
-        fake_fail_row(call, row);
-        live_and_live_on();
-    }
-    if (life < 0 || waitpid(life, &status, 0) != life) return false;
-    return status == 0 && account->ended;
-}
-
-/* `row` calls in a row are refused, from each one on. */
-static unsigned sweep_calls(uint64_t row)
-{
-    unsigned bad = 0, requests = 0, lives = 0;
-    uint64_t call = 1;
-
-    for (;; call += row, lives++) {
-        bool good = run_life(call, row, 0) && account->refusals <= row;
-        if (!good) {
-            printf("FAILED: %llu calls from call %llu on refused: %u requests refused\n",
-                   (unsigned long long)row, (unsigned long long)call, account->refusals);
-            bad++;
-        }
-        requests += account->refusals;
-        if ((account->ended && account->failures == 0) || bad == BAD_MOST) break;
-    }
-    printf("%llu calls in a row refused: %u lives, %u requests refused, %u bad\n",
-           (unsigned long long)row, lives, requests, bad);
-    return bad + (call < CALLS_LEAST) + (row >= ROW_REFUSES && requests == 0);
+    return swept.bad + (swept.call < CALLS_LEAST) + (row >= ROW_REFUSES && swept.refusals == 0);
 }
 
 static unsigned sweep_steps(void)
@@ -333,7 +281,8 @@ static unsigned sweep_steps(void)
     unsigned bad = 0, requests = 0, steps = 1, lives = 0;
 
     for (unsigned step = 1; step <= steps && bad < BAD_MOST; step += 1 + step / 8, lives++) {
-        if (!run_life(0, 0, step)) {
+        step_of_failure = step;
+        if (!run_life(0, 0)) {
             printf("FAILED: ten steps from %u on without any kernel\n", step);
             bad++;
             continue;
@@ -341,26 +290,17 @@ static unsigned sweep_steps(void)
         requests += account->refusals;
         steps = account->steps;
     }
+    step_of_failure = 0;
     printf("ten steps without a kernel: %u lives, %u requests refused, %u bad\n", lives, requests,
            bad);
     return bad + (requests == 0) + (steps < STEPS_LEAST);
 }
 
-int main(int argc, char **argv)
+static unsigned sweep_all(void)
 {
-    unsigned bad;
+    unsigned bad = sweep_row(1);
 
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    account =
-        mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (account == MAP_FAILED) return 2;
-    if (argc > 1) {
-        fake_fail_row(strtoull(argv[1], NULL, 10), argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
-        live_and_live_on();
-    }
-    bad = sweep_calls(1);
-    bad += sweep_calls(3);
-    bad += sweep_calls(ROW_REFUSES);
-    bad += sweep_steps();
-    return bad != 0;
+    bad += sweep_row(3);
+    bad += sweep_row(ROW_REFUSES);
+    return bad + sweep_steps();
 }

@@ -4,32 +4,20 @@
  * The script takes and frees until memory runs short, again and again; a callback drops the oldest. Whatever
  * the kernel refuses, everything that prairie knows stays whole, and when it stops refusing, the reserve fills
  * up and nothing was lost.
- *
- *      reserve_sweep N [ROW]      one life with ROW calls from N on refused, for a debugger
  */
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>
 
-#include "os/fake.h"
 #include "pages/reserve.h"
+#include "sweep.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <limits.h>
 
-enum { KEPT_MAX = 3000, TURNS = 3, LIFE_SECONDS = 60, CALLS_LEAST = 20, BAD_MOST = 10 };
+enum { KEPT_MAX = 3000, TURNS = 3, CALLS_LEAST = 20 };
 enum { RESERVE_WANTED = 256 * 1024 };
 
 static char *kept[KEPT_MAX];
 static unsigned first, count;
-
-static struct account {
-    uint64_t failures;
-    unsigned low, refused;
-    bool ended;
-} * account;
 
 static _Noreturn void complain(const char *what, size_t number)
 {
@@ -59,7 +47,7 @@ static void keep(size_t bytes)
     char *block = prairie_malloc(bytes);
 
     if (block == NULL) {
-        account->refused++;
+        account->refusals++;
         return;
     }
     *block = 7;
@@ -84,12 +72,8 @@ static void live(void)
     }
 }
 
-static _Noreturn void live_and_live_on(void)
+static void live_on(void)
 {
-    alarm(LIFE_SECONDS);
-    live();
-    fake_fail_nth(0);
-    account->failures = fake_failures();
     limit_hard_set(0);
     limit_soft_set(0);
     while (count > 0) drop_one();
@@ -102,58 +86,19 @@ static _Noreturn void live_and_live_on(void)
     (void)prairie_purge();
     prairie_check_all();
     if (run_used_pages() != 0) complain("pages were lost", run_used_pages());
-    account->ended = true;
-    _exit(0);
 }
 
-static bool run_life(uint64_t call, uint64_t row)
+static unsigned sweep_row(uint64_t row)
 {
-    int status = -1;
-    pid_t life;
+    struct swept swept = sweep_calls(row, 100, UINT_MAX); /* the late ones resemble each other */
 
-    *account = (struct account){ 0 };
-    life = fork();
-    if (life == 0) {
-        fake_fail_row(call, row);
-        live_and_live_on();
-    }
-    return life > 0 && waitpid(life, &status, 0) == life && status == 0 && account->ended;
+    return swept.bad + (swept.call < CALLS_LEAST) + (swept.low == 0);
 }
 
-static unsigned sweep(uint64_t row)
+static unsigned sweep_all(void)
 {
-    unsigned bad = 0, lives = 0, low = 0, refused = 0;
-    uint64_t call = 1;
+    unsigned bad = sweep_row(1);
 
-    for (;; call += row + call / 100, lives++) { /* the late ones resemble each other */
-        if (!run_life(call, row)) {
-            printf("FAILED: %llu calls from call %llu on refused\n", (unsigned long long)row,
-                   (unsigned long long)call);
-            bad++;
-        }
-        low += account->low;
-        refused += account->refused;
-        if ((account->ended && account->failures == 0) || bad == BAD_MOST) break;
-    }
-    printf("%llu calls in a row refused: %u lives, %u times LOW, %u requests refused, %u bad\n",
-           (unsigned long long)row, lives, low, refused, bad);
-    return bad + (call < CALLS_LEAST) + (low == 0);
-}
-
-int main(int argc, char **argv)
-{
-    unsigned bad;
-
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    account =
-        mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (account == MAP_FAILED) return 2;
-    if (argc > 1) {
-        fake_fail_row(strtoull(argv[1], NULL, 10), argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
-        live_and_live_on();
-    }
-    bad = sweep(1);
-    bad += sweep(4);
-    bad += sweep(25);
-    return bad != 0;
+    bad += sweep_row(4);
+    return bad + sweep_row(25);
 }
