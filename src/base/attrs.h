@@ -19,8 +19,10 @@
 /* A function that reads, without their lock, numbers that may be a moment old. */
 #define READS_UNLOCKED __attribute__((no_sanitize_thread, noinline))
 #if defined(__SANITIZE_THREAD__)
+#define THREADS_ARE_WATCHED true
 #define INLINE_READS_UNLOCKED static READS_UNLOCKED __attribute__((unused))
 #else
+#define THREADS_ARE_WATCHED false
 #define INLINE_READS_UNLOCKED INLINE
 #endif
 #define PUBLIC __attribute__((visibility("default")))

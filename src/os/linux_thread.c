@@ -90,15 +90,14 @@ static bool helper_memory_ready(void)
     return true;
 }
 
-#if defined(__SANITIZE_THREAD__)
-/* The sanitizer must know every thread that runs its code. */
-bool os_thread_start(void *(*body)(void *))
+/* ThreadSanitizer must know every thread that runs its code. */
+static bool start_known_thread(void *(*body)(void *))
 {
     pthread_t thread;
 
     return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
 }
-#else
+
 bool os_thread_start(void *(*body)(void *))
 {
     enum {
@@ -109,6 +108,7 @@ bool os_thread_start(void *(*body)(void *))
     char *stack, *tls;
     long result;
 
+    if (THREADS_ARE_WATCHED) return start_known_thread(body);
     if (__atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE) != 0) return false;
     if (!helper_memory_ready()) return false;
     stack = helper_memory + HELPER_STACK_BYTES;
@@ -119,6 +119,5 @@ bool os_thread_start(void *(*body)(void *))
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     return !failed(result);
 }
-#endif
 
 void os_threads_forget(void) { helper_alive = 0; }
