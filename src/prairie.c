@@ -105,6 +105,7 @@
 #include "face/stats_print.c"
 #include "face/stats_general.c"
 #include "face/stats_arena.c"
+#include "face/lengths.c"
 #include "face/stats_lists.c"
 #include "face/metrics.c"
 #include "face/jemalloc.c"

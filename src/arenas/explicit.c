@@ -113,6 +113,14 @@ struct owned_sum owned_sum(struct arena *arena)
     return sum;
 }
 
+void owned_visit(const struct arena *arena, void (*visit)(size_t pages, void *context),
+                 void *context)
+{
+    check(lock_is_mine(&arena->lock));
+    for (const struct large_owner *owner = arena->owned; owner != NULL; owner = owner->next)
+        visit(page_record(owner->page)->run_pages, context);
+}
+
 /* ---- memory from the program ---- */
 
 struct extent_hooks *arena_hooks(struct arena *arena)

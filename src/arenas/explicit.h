@@ -55,6 +55,9 @@ struct owned_sum {
     size_t bytes, count;
 };
 struct owned_sum owned_sum(struct arena *arena);
+/* Calls `visit` with the pages of each of them. Under the arena's lock. */
+void owned_visit(const struct arena *arena, void (*visit)(size_t pages, void *context),
+                 void *context);
 
 /* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);

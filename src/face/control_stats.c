@@ -1,13 +1,15 @@
 /* control_stats.c - the numbers of the snapshot that `epoch` took last.
  *
  * Blocks that threads and depots hold ready are not allocated. What is counted nowhere has no name here:
- * requests one by one, times that locks were waited for, huge pages.
+ * requests one by one, times that locks were waited for, huge pages. Lengths of runs are counted when somebody
+ * asks for one (lengths.h).
  * SPDX-License-Identifier: MIT
  */
 #include "../base/options.h"
 #include "../view/snapshot.h"
 #include "control_classes.h"
 #include "control_tables.h"
+#include "lengths.h"
 #include "stats_print.h"
 
 #include <errno.h>
@@ -27,8 +29,10 @@ enum stats_leaf {
     STATS_HELPER_RUNS,
     STATS_HELPER_INTERVAL,
     STATS_LOCK_CONTROL, /* each lock: taken, waited for, contended without waiting */
+    STATS_LOCK_TIDY = STATS_LOCK_CONTROL + 3,
+    STATS_LOCK_SAMPLES = STATS_LOCK_TIDY + 3,
     STATS_OF_ARENA =
-        STATS_LOCK_CONTROL + 3, /* from here on the first number of the name is an arena's */
+        STATS_LOCK_SAMPLES + 3, /* from here on the first number of the name is an arena's */
     STATS_NTHREADS = STATS_OF_ARENA,
     STATS_UPTIME,
     STATS_DSS,
@@ -56,7 +60,8 @@ enum stats_leaf {
     STATS_LARGE_NDALLOC,
     STATS_LOCK_RUNS,
     STATS_LOCK_META = STATS_LOCK_RUNS + 3,
-    STATS_OF_BIN = STATS_LOCK_META + 3, /* from here on the second number is a bin's */
+    STATS_LOCK_THREADS = STATS_LOCK_META + 3,
+    STATS_OF_BIN = STATS_LOCK_THREADS + 3, /* from here on the second number is a bin's */
     STATS_BIN_NMALLOC = STATS_OF_BIN,
     STATS_BIN_NDALLOC,
     STATS_BIN_CURREGS,
@@ -66,6 +71,13 @@ enum stats_leaf {
     STATS_BIN_CURSLABS,
     STATS_BIN_NONFULL_SLABS,
     STATS_LOCK_BIN,
+    STATS_OF_LENGTH = STATS_LOCK_BIN + 3, /* from here on it is a step's */
+    STATS_LARGE_COUNT = STATS_OF_LENGTH,
+    STATS_FREE_DIRTY,
+    STATS_FREE_CLEAN,
+    STATS_FREE_MUZZY,
+    STATS_FREE_DIRTY_BYTES,
+    STATS_FREE_CLEAN_BYTES,
 };
 
 #define SIZE_ROW(name, leaf)                   \
@@ -78,6 +90,7 @@ enum stats_leaf {
     }
 #define OF_ARENA "stats.arenas.*."
 #define OF_BIN OF_ARENA "bins.*."
+#define OF_EXTENT OF_ARENA "extents.*."
 #define LOCK_ROWS(lock, leaf)                                            \
     U64_ROW(lock ".num_ops", leaf), U64_ROW(lock ".num_wait", leaf + 1), \
         U64_ROW(lock ".num_spin_acq", leaf + 2)
@@ -97,6 +110,8 @@ static const struct control_row stats_rows[] = {
     U64_ROW("stats.background_thread.num_runs", STATS_HELPER_RUNS),
     U64_ROW("stats.background_thread.run_interval", STATS_HELPER_INTERVAL),
     LOCK_ROWS("stats.mutexes.ctl", STATS_LOCK_CONTROL),
+    LOCK_ROWS("stats.mutexes.background_thread", STATS_LOCK_TIDY),
+    LOCK_ROWS("stats.mutexes.prof", STATS_LOCK_SAMPLES),
     { OF_ARENA "nthreads", CONTROL_UNSIGNED, CONTROL_READ, STATS_NTHREADS },
     U64_ROW(OF_ARENA "uptime", STATS_UPTIME),
     { OF_ARENA "dss", CONTROL_TEXT, CONTROL_READ, STATS_DSS },
@@ -131,8 +146,11 @@ static const struct control_row stats_rows[] = {
     U64_ROW(OF_ARENA "large.nmalloc", STATS_LARGE_NMALLOC),
     U64_ROW(OF_ARENA "large.ndalloc", STATS_LARGE_NDALLOC),
     U64_ROW(OF_ARENA "large.nrequests", STATS_LARGE_NMALLOC),
+    U64_ROW(OF_ARENA "large.nfills", STATS_LARGE_NMALLOC),
+    U64_ROW(OF_ARENA "large.nflushes", STATS_ARENA_ZERO),
     LOCK_ROWS(OF_ARENA "mutexes.extents_dirty", STATS_LOCK_RUNS),
     LOCK_ROWS(OF_ARENA "mutexes.base", STATS_LOCK_META),
+    LOCK_ROWS(OF_ARENA "mutexes.tcache_list", STATS_LOCK_THREADS),
     U64_ROW(OF_BIN "nmalloc", STATS_BIN_NMALLOC),
     U64_ROW(OF_BIN "ndalloc", STATS_BIN_NDALLOC),
     SIZE_ROW(OF_BIN "curregs", STATS_BIN_CURREGS),
@@ -142,6 +160,13 @@ static const struct control_row stats_rows[] = {
     SIZE_ROW(OF_BIN "curslabs", STATS_BIN_CURSLABS),
     SIZE_ROW(OF_BIN "nonfull_slabs", STATS_BIN_NONFULL_SLABS),
     LOCK_ROWS(OF_BIN "mutex", STATS_LOCK_BIN),
+    SIZE_ROW(OF_ARENA "lextents.*.curlextents", STATS_LARGE_COUNT),
+    SIZE_ROW(OF_EXTENT "ndirty", STATS_FREE_DIRTY),
+    SIZE_ROW(OF_EXTENT "nmuzzy", STATS_FREE_MUZZY),
+    SIZE_ROW(OF_EXTENT "nretained", STATS_FREE_CLEAN),
+    SIZE_ROW(OF_EXTENT "dirty_bytes", STATS_FREE_DIRTY_BYTES),
+    SIZE_ROW(OF_EXTENT "muzzy_bytes", STATS_FREE_MUZZY),
+    SIZE_ROW(OF_EXTENT "retained_bytes", STATS_FREE_CLEAN_BYTES),
 };
 
 /* As of now, not as of the snapshot: serve looks again. */
@@ -149,7 +174,9 @@ static bool stats_exists(const struct control_row *row, const size_t *index)
 {
     if (row->leaf < STATS_OF_ARENA) return true;
     if (!control_arena_is_all(index[0]) && !control_arena_is_made(index[0])) return false;
-    return row->leaf < STATS_OF_BIN || index[1] < BIN_CLASS_COUNT;
+    if (row->leaf < STATS_OF_BIN) return true;
+    if (row->leaf < STATS_OF_LENGTH) return index[1] < BIN_CLASS_COUNT;
+    return index[1] < (row->leaf == STATS_LARGE_COUNT ? lextent_count() : step_count());
 }
 
 static uint64_t of_lock(const struct snapshot_lock *lock, unsigned which)
@@ -177,8 +204,13 @@ static void serve_global(struct control_call *call, const struct snapshot *numbe
     case STATS_HELPER_RUNS: call->old.u64 = numbers->helper_looks; return;
     case STATS_HELPER_INTERVAL: call->old.u64 = numbers->helper_look_ms * 1000000; return;
     case STATS_ZERO: call->old.u64 = 0; return;
-    default: call->old.u64 = of_lock(&numbers->control_lock, leaf - STATS_LOCK_CONTROL);
+    default: break;
     }
+    if (leaf >= STATS_LOCK_SAMPLES)
+        call->old.u64 = of_lock(&numbers->samples_lock, leaf - STATS_LOCK_SAMPLES);
+    else if (leaf >= STATS_LOCK_TIDY)
+        call->old.u64 = of_lock(&numbers->tidy_lock, leaf - STATS_LOCK_TIDY);
+    else call->old.u64 = of_lock(&numbers->control_lock, leaf - STATS_LOCK_CONTROL);
 }
 
 static void serve_small(struct control_call *call, const struct snapshot_arena *arena)
@@ -210,19 +242,24 @@ static void serve_arena_texts(struct control_call *call)
     }
 }
 
+/* The keepers of pages, records and threads are the first arena's. */
+static uint64_t of_shared_lock(const struct snapshot *numbers, const struct snapshot_arena *arena,
+                               unsigned leaf)
+{
+    if (arena != &numbers->all && arena != snapshot_arena(0)) return 0;
+    if (leaf >= STATS_LOCK_THREADS)
+        return of_lock(&numbers->threads_lock, leaf - STATS_LOCK_THREADS);
+    if (leaf >= STATS_LOCK_META) return of_lock(&numbers->meta_lock, leaf - STATS_LOCK_META);
+    return of_lock(&numbers->runs_lock, leaf - STATS_LOCK_RUNS);
+}
+
 static void serve_of_arena(struct control_call *call, const struct snapshot *numbers,
                            const struct snapshot_arena *arena)
 {
     unsigned leaf = call->row->leaf, shift = plain.page_shift;
-    /* The keepers of pages and records are the first arena's. */
-    bool is_first = arena == &numbers->all || arena == snapshot_arena(0);
 
-    if (leaf >= STATS_LOCK_META) {
-        call->old.u64 = is_first ? of_lock(&numbers->meta_lock, leaf - STATS_LOCK_META) : 0;
-        return;
-    }
     if (leaf >= STATS_LOCK_RUNS) {
-        call->old.u64 = is_first ? of_lock(&numbers->runs_lock, leaf - STATS_LOCK_RUNS) : 0;
+        call->old.u64 = of_shared_lock(numbers, arena, leaf);
         return;
     }
     switch (leaf) {
@@ -269,6 +306,30 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
     }
 }
 
+static int serve_of_length(struct control_call *call, const struct snapshot *numbers)
+{
+    unsigned of_arena =
+        control_arena_is_all(call->index[0]) ? CONTROL_ARENAS_ALL : (unsigned)call->index[0];
+    const struct lengths *lengths = lengths_of_epoch(numbers->epoch, of_arena);
+    size_t step = call->index[1];
+
+    if (lengths == NULL) return EAGAIN;
+    call->old.size = 0;
+    if (step >= STEPS_MAX) return 0;
+    switch (call->row->leaf) {
+    case STATS_LARGE_COUNT: call->old.size = lengths->large[step]; return 0;
+    case STATS_FREE_DIRTY: call->old.size = lengths->dirty[step]; return 0;
+    case STATS_FREE_CLEAN: call->old.size = lengths->clean[step]; return 0;
+    case STATS_FREE_DIRTY_BYTES:
+        call->old.size = lengths->dirty_pages[step] << plain.page_shift;
+        return 0;
+    case STATS_FREE_CLEAN_BYTES:
+        call->old.size = lengths->clean_pages[step] << plain.page_shift;
+        return 0;
+    default: return 0; /* none are muzzy */
+    }
+}
+
 static int serve_from(struct control_call *call, const struct snapshot *numbers)
 {
     const struct snapshot_arena *arena;
@@ -281,6 +342,7 @@ static int serve_from(struct control_call *call, const struct snapshot *numbers)
     arena = control_arena_is_all(call->index[0]) ? &numbers->all
                                                  : snapshot_arena((unsigned)call->index[0]);
     if (arena == NULL) return ENOENT; /* it was made after the snapshot */
+    if (call->row->leaf >= STATS_OF_LENGTH) return serve_of_length(call, numbers);
     if (call->row->leaf >= STATS_OF_BIN) serve_of_bin(call, arena);
     else serve_of_arena(call, numbers, arena);
     return 0;

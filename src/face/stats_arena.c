@@ -92,6 +92,8 @@ static void print_locks(struct report *report, const struct snapshot *numbers, b
         if (is_first && __builtin_strcmp(names[i], "extents_dirty") == 0)
             lock = &numbers->runs_lock;
         if (is_first && __builtin_strcmp(names[i], "base") == 0) lock = &numbers->meta_lock;
+        if (is_first && __builtin_strcmp(names[i], "tcache_list") == 0)
+            lock = &numbers->threads_lock;
         stats_print_lock(report, names[i], lock, numbers->uptime_ms / 1000);
     }
     if (report->json) report_close(report, '}');
@@ -291,6 +293,6 @@ void stats_print_arena(struct report *report, const struct stats_wish *wish,
     if (wish->bins && report->json) stats_print_bin_members(report, wish, arena);
     if (wish->bins && !report->json)
         stats_print_bins(report, wish, arena, numbers->uptime_ms / 1000);
-    if (wish->large || wish->extents) stats_print_lengths(report, wish, index <= 0);
+    if (wish->large || wish->extents) stats_print_lengths(report, wish, index);
     if (report->json) report_close(report, '}');
 }

@@ -3,8 +3,8 @@
  */
 #include "stats_print.h"
 
-#include "../pages/run_walk.h"
-#include "control_classes.h"
+#include "control.h"
+#include "lengths.h"
 
 /* ---- bins ---- */
 
@@ -110,51 +110,6 @@ void stats_print_bins(struct report *report, const struct stats_wish *wish,
 
 /* ---- runs of pages, by length ---- */
 
-/* Lengths are counted by steps: one, two and three pages, then those of large blocks. */
-enum { SHORT_STEPS = 3, STEPS_MAX = 40 * 4 };
-
-struct lengths {
-    uint32_t large[STEPS_MAX], dirty[STEPS_MAX], clean[STEPS_MAX];
-    uint64_t dirty_pages[STEPS_MAX], clean_pages[STEPS_MAX];
-};
-
-static unsigned step_count(void)
-{
-    return (unsigned)min_size(lextent_count() + SHORT_STEPS, STEPS_MAX);
-}
-
-static size_t step_bytes(unsigned step)
-{
-    return step < SHORT_STEPS ? (step + 1) * page_bytes() : lextent_bytes(step - SHORT_STEPS);
-}
-
-/* The last step that is not longer. */
-static unsigned step_below(size_t bytes)
-{
-    unsigned step = 0;
-
-    while (step + 1 < step_count() && step_bytes(step + 1) <= bytes) step++;
-    return step;
-}
-
-static void count_length(enum page_state state, size_t pages, void *context)
-{
-    struct lengths *lengths = context;
-    size_t bytes = pages << plain.page_shift;
-    unsigned step = step_below(bytes);
-
-    if (is_large_state((uint8_t)state)) {
-        unsigned of_large = lextent_of(bytes);
-        if (of_large < STEPS_MAX) lengths->large[of_large]++;
-    } else if (state == PAGE_DIRTY) {
-        lengths->dirty[step]++;
-        lengths->dirty_pages[step] += pages;
-    } else if (state == PAGE_CLEAN) {
-        lengths->clean[step]++;
-        lengths->clean_pages[step] += pages;
-    }
-}
-
 static void print_large_members(struct report *report, const struct lengths *lengths)
 {
     report_open(report, "lextents", '[');
@@ -169,8 +124,8 @@ static void print_large_members(struct report *report, const struct lengths *len
 static void print_extent_members(struct report *report, const struct lengths *lengths)
 {
     report_open(report, "extents", '[');
-    for (unsigned i = 0; i < lextent_count() + SHORT_STEPS; i++) {
-        bool counted = i < step_count();
+    for (unsigned i = 0; i < step_count(); i++) {
+        bool counted = i < STEPS_MAX;
         report_open(report, NULL, '{');
         report_member(report, "ndirty", counted ? lengths->dirty[i] : 0);
         report_member(report, "nmuzzy", 0);
@@ -210,7 +165,7 @@ static void print_extents(struct report *report, const struct lengths *lengths)
 
     report_text(report, "extents:        size ind       ndirty        dirty       nmuzzy"
                         "        muzzy    nretained     retained       ntotal        total\n");
-    for (unsigned i = 0; i < step_count(); i++) {
+    for (unsigned i = 0; i < min_size(step_count(), STEPS_MAX); i++) {
         uint64_t dirty = lengths->dirty_pages[i] << plain.page_shift;
         uint64_t clean = lengths->clean_pages[i] << plain.page_shift;
         const uint64_t cells[] = { lengths->dirty[i],
@@ -234,14 +189,11 @@ static void print_extents(struct report *report, const struct lengths *lengths)
     if (in_gap) report_text(report, "                     ---\n");
 }
 
-/* Runs of pages are of no arena, so the first one shows them. */
-NOINLINE void stats_print_lengths(struct report *report, const struct stats_wish *wish,
-                                  bool is_first)
+NOINLINE void stats_print_lengths(struct report *report, const struct stats_wish *wish, int index)
 {
     struct lengths lengths;
 
-    __builtin_memset(&lengths, 0, sizeof lengths);
-    if (is_first) runs_visit(count_length, &lengths);
+    lengths_count(&lengths, index < 0 ? CONTROL_ARENAS_ALL : (unsigned)index);
     if (report->json) {
         if (wish->large) print_large_members(report, &lengths);
         if (wish->extents) print_extent_members(report, &lengths);

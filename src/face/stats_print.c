@@ -99,16 +99,19 @@ static void print_sums_as_json(struct report *report, const struct snapshot *num
 
 static void print_global_locks(struct report *report, const struct snapshot *numbers)
 {
-    static const char names[][20] = {
-        "background_thread",
-        "max_per_bg_thd",
-        "ctl",
-        "prof",
-        "prof_thds_data",
-        "prof_dump",
-        "prof_recent_alloc",
-        "prof_recent_dump",
-        "prof_stats",
+    const struct {
+        char name[20];
+        const struct snapshot_lock *lock; /* NULL: there is none */
+    } locks[] = {
+        { "background_thread", &numbers->tidy_lock },
+        { "max_per_bg_thd", NULL },
+        { "ctl", &numbers->control_lock },
+        { "prof", &numbers->samples_lock },
+        { "prof_thds_data", NULL },
+        { "prof_dump", NULL },
+        { "prof_recent_alloc", NULL },
+        { "prof_recent_dump", NULL },
+        { "prof_stats", NULL },
     };
 
     if (report->json) report_open(report, "mutexes", '{');
@@ -116,11 +119,8 @@ static void print_global_locks(struct report *report, const struct snapshot *num
         report_column(report, "", -21);
         stats_print_lock_titles(report);
     }
-    for (unsigned i = 0; i < ARRAY_COUNT(names); i++) {
-        bool is_known = __builtin_strcmp(names[i], "ctl") == 0;
-        stats_print_lock(report, names[i], is_known ? &numbers->control_lock : NULL,
-                         numbers->uptime_ms / 1000);
-    }
+    for (unsigned i = 0; i < ARRAY_COUNT(locks); i++)
+        stats_print_lock(report, locks[i].name, locks[i].lock, numbers->uptime_ms / 1000);
     if (report->json) report_close(report, '}');
 }
 

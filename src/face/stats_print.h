@@ -34,8 +34,8 @@ void stats_print_bins(struct report *report, const struct stats_wish *wish,
                       const struct snapshot_arena *arena, uint64_t seconds);
 void stats_print_bin_members(struct report *report, const struct stats_wish *wish,
                              const struct snapshot_arena *arena);
-/* Large blocks and free runs. They are of no arena, so the first one shows them. */
-void stats_print_lengths(struct report *report, const struct stats_wish *wish, bool is_first);
+/* Large blocks and free runs of one arena, or of all: `index` is then -1. */
+void stats_print_lengths(struct report *report, const struct stats_wish *wish, int index);
 
 /* The columns of locks, without what begins the line; and a line, or a member. `lock` NULL: nothing is known
  * of it. */

@@ -17,6 +17,7 @@ static struct {
     uint64_t
         stock_leases; /* runs that the stocks of all arenas leased; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
+    struct snapshot_lock visited_lock;
 } room;
 
 void snapshot_begin(void) { room.begin_ms = os_now_ms(); }
@@ -53,6 +54,15 @@ static struct snapshot_lock lock_numbers(const struct lock *lock)
 {
     return (struct snapshot_lock){ RELAXED_LOAD(lock->taken), RELAXED_LOAD(lock->contended),
                                    RELAXED_LOAD(lock->waits) };
+}
+
+static void look_at_lock(struct lock *lock) { room.visited_lock = lock_numbers(lock); }
+
+/* Of a lock that its file keeps to itself. */
+static struct snapshot_lock numbers_of(void (*visit_lock)(void (*visit)(struct lock *lock)))
+{
+    visit_lock(look_at_lock);
+    return room.visited_lock;
 }
 
 /* `blocks` is what is out of the slabs until what is cached is known. */
@@ -267,6 +277,9 @@ const struct snapshot *snapshot_take(void)
     for (unsigned index = arena_limit; index < room_end(); index++)
         if (room.arenas[index] != NULL) numbers->arena_count = index + 1;
     numbers->control_lock = lock_numbers(&control_lock);
+    numbers->threads_lock = numbers_of(threads_each_lock);
+    numbers->tidy_lock = numbers_of(tidy_each_lock);
+    numbers->samples_lock = numbers_of(samples_each_lock);
     numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
     numbers->helper_runs = tidy_now.helper_runs;
     numbers->helper_looks = tidy_now.looks;

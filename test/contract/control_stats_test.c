@@ -17,6 +17,12 @@ static void take_blocks(size_t count, size_t bytes)
     }
 }
 
+static void *take_one(size_t bytes)
+{
+    take_blocks(1, bytes);
+    return blocks[0];
+}
+
 static void give_blocks(size_t count)
 {
     for (size_t i = 0; i < count; i++) call.free(blocks[i]);
@@ -175,6 +181,94 @@ static void large_blocks_are_counted(const struct check *check)
     give_blocks(10);
     new_epoch();
     assert_int_equal(arena_size(4096, "large.ndalloc") - given, 10);
+}
+
+/* ---- runs by length ---- */
+
+static size_t length_number(const char *kind, unsigned step, const char *leaf)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s.%u.%s", kind, step, leaf);
+    return arena_size(0, name);
+}
+
+static unsigned step_of_large(size_t bytes)
+{
+    for (unsigned i = 0; i < read_unsigned("arenas.nlextents"); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "arenas.lextent.%u.size", i);
+        if (read_size(name) >= bytes) return i;
+    }
+    fail();
+    return 0;
+}
+
+static void large_blocks_are_counted_by_length(const struct check *check)
+{
+    unsigned step = step_of_large(call.malloc_usable_size(take_one(check->bytes))), all = 0;
+    size_t before;
+
+    give_blocks(1);
+    new_epoch();
+    before = length_number("lextents", step, "curlextents");
+    take_blocks(7, check->bytes);
+    assert_int_equal(length_number("lextents", step, "curlextents"), before);
+    new_epoch();
+    assert_int_equal(length_number("lextents", step, "curlextents"), before + 7);
+    for (unsigned i = 0; i < read_unsigned("arenas.nlextents"); i++)
+        all += (unsigned)length_number("lextents", i, "curlextents");
+    assert_int_equal(all, arena_size(0, "large.nmalloc") - arena_size(0, "large.ndalloc"));
+    give_blocks(7);
+    new_epoch();
+    assert_int_equal(length_number("lextents", step, "curlextents"), before);
+}
+
+static size_t sum_of_steps(const char *leaf)
+{
+    size_t sum = 0;
+
+    for (unsigned i = 0; i < read_unsigned("arenas.nlextents") + 3; i++)
+        sum += length_number("extents", i, leaf);
+    return sum;
+}
+
+/* Free runs of every length add up to the free pages. Arenas hold some ready for slabs, which are dirty, too. */
+static void free_runs_are_counted_by_length(const struct check *check)
+{
+    (void)check;
+    take_blocks(200, 100000);
+    for (unsigned i = 0; i < 200; i += 2) call.free(blocks[i]);
+    new_epoch();
+    assert_true(sum_of_steps("dirty_bytes") >= 5000000);
+    assert_true(sum_of_steps("dirty_bytes") <= arena_size(0, "pdirty") * read_size("arenas.page"));
+    assert_true(sum_of_steps("ndirty") >= 50);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(length_number("extents", i, "dirty_bytes"),
+                         (i + 1) * read_size("arenas.page")
+                             * length_number("extents", i, "ndirty"));
+    assert_int_equal(mallctl("arena.4096.purge", NULL, NULL, NULL, 0), 0);
+    new_epoch();
+    assert_int_equal(sum_of_steps("dirty_bytes"), 0);
+    assert_int_equal(sum_of_steps("ndirty"), 0);
+    assert_int_equal(sum_of_steps("retained_bytes"), arena_size(0, "retained"));
+    assert_true(sum_of_steps("nretained") >= 50);
+    assert_int_equal(sum_of_steps("nmuzzy") + sum_of_steps("muzzy_bytes"), 0);
+    for (unsigned i = 1; i < 200; i += 2) call.free(blocks[i]);
+}
+
+static void locks_are_counted(const struct check *check)
+{
+    size_t threads, samples;
+
+    (void)check;
+    new_epoch();
+    threads = arena_size(0, "mutexes.tcache_list.num_ops");
+    samples = read_size("stats.mutexes.prof.num_ops");
+    new_epoch(); /* looks at all threads, and at no samples */
+    assert_true(arena_size(0, "mutexes.tcache_list.num_ops") > threads);
+    assert_int_equal(read_size("stats.mutexes.prof.num_ops"), samples);
+    (void)read_size("stats.mutexes.background_thread.num_ops");
 }
 
 /* ---- the epoch ---- */
@@ -374,6 +468,11 @@ int main(void)
     }
     ADD(arenas_add_up);
     ADD(large_blocks_are_counted);
+    for (size_t bytes = 20000; bytes <= 10000000; bytes *= 5)
+        check_add((struct check){ .run = large_blocks_are_counted_by_length, .bytes = bytes },
+                  "large blocks are counted by length: %zu", bytes);
+    ADD(free_runs_are_counted_by_length);
+    ADD(locks_are_counted);
     ADD(numbers_stay_until_the_next_epoch);
     for (size_t i = 0; i < 3; i++)
         check_add((struct check){ .run = resident_is_what_the_kernel_says,

@@ -82,6 +82,42 @@ static void arenas_are_numbered_after_the_automatic_ones(const struct check *che
     assert_int_equal(call_arena(second, "destroy"), 0);
 }
 
+/* Of large blocks, all steps together. */
+static size_t large_count(unsigned arena)
+{
+    size_t sum = 0;
+
+    for (unsigned i = 0; i < read_unsigned("arenas.nlextents"); i++) {
+        char name[80];
+        snprintf(name, sizeof name, "stats.arenas.%u.lextents.%u.curlextents", arena, i);
+        sum += read_size(name);
+    }
+    return sum;
+}
+
+static void large_blocks_are_counted_with_their_arena(const struct check *check)
+{
+    unsigned arena = create_arena();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    size_t first, all;
+    void *blocks[3];
+
+    (void)check;
+    next_epoch();
+    first = large_count(0);
+    all = large_count(4096);
+    assert_int_equal(large_count(arena), 0);
+    for (unsigned i = 0; i < 3; i++) blocks[i] = take(50000u << i, flags);
+    next_epoch();
+    assert_int_equal(large_count(arena), 3);
+    assert_int_equal(large_count(0), first);
+    assert_int_equal(large_count(4096), all + 3);
+    for (unsigned i = 0; i < 3; i++) give(blocks[i], flags);
+    next_epoch();
+    assert_int_equal(large_count(arena), 0);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
 static void lookup_tells_the_arena(const struct check *check)
 {
     unsigned arena = create_arena(), index;
@@ -318,6 +354,8 @@ int main(void)
     must(control != NULL && take != NULL && give != NULL);
     check_add((struct check){ .run = arenas_are_numbered_after_the_automatic_ones },
               "arenas.create numbers after the automatic ones");
+    check_add((struct check){ .run = large_blocks_are_counted_with_their_arena },
+              "large blocks are counted with their arena");
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");

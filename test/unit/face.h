@@ -16,6 +16,7 @@
 #include "face/control_root.c"
 #include "face/control_stats.c"
 #include "face/control_tables.c"
+#include "face/lengths.c"
 #include "face/report.c"
 #include "face/stats_arena.c"
 #include "face/stats_general.c"

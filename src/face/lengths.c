@@ -1,0 +1,80 @@
+/* lengths.c - walks over runs and large blocks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "lengths.h"
+
+#include "../arenas/explicit.h"
+#include "../pages/run_walk.h"
+#include "control.h"
+
+/* The last step that is not longer. */
+static unsigned step_below(size_t bytes)
+{
+    unsigned step = 0;
+
+    while (step + 1 < STEPS_MAX && step_bytes(step + 1) <= bytes) step++;
+    return step;
+}
+
+static void count_large_run(size_t pages, void *context)
+{
+    struct lengths *lengths = context;
+    unsigned step = lextent_of(pages << plain.page_shift);
+
+    if (step < STEPS_MAX) lengths->large[step]++;
+}
+
+static void count_run(enum page_state state, size_t pages, void *context)
+{
+    struct lengths *lengths = context;
+    unsigned step = step_below(pages << plain.page_shift);
+
+    if (is_large_state((uint8_t)state)) {
+        count_large_run(pages, lengths);
+    } else if (state == PAGE_DIRTY) {
+        lengths->dirty[step]++;
+        lengths->dirty_pages[step] += pages;
+    } else if (state == PAGE_CLEAN) {
+        lengths->clean[step]++;
+        lengths->clean_pages[step] += pages;
+    }
+}
+
+static void count_owned(struct lengths *lengths, unsigned index)
+{
+    struct arena *arena = explicit_arena_at(index);
+
+    if (arena == NULL) return;
+    lock_take(&arena->lock);
+    owned_visit(arena, count_large_run, lengths);
+    lock_give(&arena->lock);
+}
+
+void lengths_count(struct lengths *lengths, unsigned arena)
+{
+    bool all = arena == CONTROL_ARENAS_ALL;
+
+    __builtin_memset(lengths, 0, sizeof *lengths);
+    if (all || arena == 0) runs_visit(count_run, lengths);
+    for (unsigned index = all ? 0 : arena; index < (all ? arenas_end() : arena + 1); index++)
+        count_owned(lengths, index);
+}
+
+_Static_assert(sizeof(struct lengths) <= META_RECORD_BYTES_MAX, "a record");
+
+/* Whoever asks for one step of an arena asks for the others next, so that one set is kept. */
+const struct lengths *lengths_of_epoch(uint64_t epoch, unsigned arena)
+{
+    static struct lengths *kept; /* under control_lock, as all of it */
+    static uint64_t kept_epoch;
+    static unsigned kept_arena;
+
+    check(lock_is_mine(&control_lock));
+    if (kept != NULL && kept_epoch == epoch && kept_arena == arena) return kept;
+    if (kept == NULL) kept = meta_take(sizeof *kept);
+    if (kept == NULL) return NULL;
+    lengths_count(kept, arena);
+    kept_epoch = epoch;
+    kept_arena = arena;
+    return kept;
+}
