@@ -192,6 +192,9 @@ static void automatic_arenas_keep_their_hooks(const struct check *)
     extent_hooks_t hooks = *hooks_of(0), *table = &hooks;
     assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &table, sizeof table),
                      EFAULT);
+    table = hooks_of(0); /* what a program read and left alone */
+    assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &table, sizeof table), 0);
+    assert_ptr_equal(hooks_of(0), table);
 }
 
 static void add(void (*run)(const struct check *), const char *name)
