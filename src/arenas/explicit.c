@@ -113,12 +113,12 @@ struct owned_sum owned_sum(struct arena *arena)
     return sum;
 }
 
-void owned_visit(const struct arena *arena, void (*visit)(size_t pages, void *context),
+void owned_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
                  void *context)
 {
     check(lock_is_mine(&arena->lock));
     for (const struct large_owner *owner = arena->owned; owner != NULL; owner = owner->next)
-        visit(page_record(owner->page)->run_pages, context);
+        visit(owner->page, context);
 }
 
 /* ---- memory from the program ---- */

@@ -21,6 +21,8 @@ struct large_owner {
     struct arena *arena; /* constant */
     struct large_owner *next, *previous;
     uint32_t page; /* constant: the first of the block */
+    uint32_t
+        sample; /* atomic, written by who holds the block: its record among samples; 0: it has none */
 };
 
 /* The arena of a page in state PAGE_OWNED, or of a slab's page; NULL when that is an automatic one. */
@@ -32,6 +34,12 @@ INLINE struct arena *explicit_arena_of(const struct page *record)
         return ((struct large_owner *)meta_record(record->slab))->arena;
     if (record->class_at != 0) arena = arenas[slab_record(record->slab)->arena];
     return arena != NULL && arena->is_explicit ? arena : NULL;
+}
+
+/* Where the number of the sample of a block in state PAGE_OWNED stands (guard/sample.h). */
+INLINE uint32_t *owned_sample(uint32_t page)
+{
+    return &((struct large_owner *)meta_record(page_record(page)->slab))->sample;
 }
 
 /* The explicit arena of this number; NULL: there is none. */
@@ -55,8 +63,8 @@ struct owned_sum {
     size_t bytes, count;
 };
 struct owned_sum owned_sum(struct arena *arena);
-/* Calls `visit` with the pages of each of them. Under the arena's lock. */
-void owned_visit(const struct arena *arena, void (*visit)(size_t pages, void *context),
+/* Calls `visit` with the first page of each of them. Under the arena's lock. */
+void owned_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
                  void *context);
 
 /* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */

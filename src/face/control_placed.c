@@ -99,8 +99,8 @@ static int serve_explicit(struct control_call *call)
     if (arena == NULL) return EFAULT;
     if (call->row->leaf == PLACED_ARENA_DESTROY && RELAXED_LOAD(arena->threads) != 0) return EFAULT;
     thread_flush();
-    if (call->row->leaf == PLACED_ARENA_RESET) arena_reset(arena);
-    else if (!arena_destroy(arena)) return EFAULT;
+    if (call->row->leaf == PLACED_ARENA_RESET) placed_reset(arena);
+    else if (!placed_destroy(arena)) return EFAULT;
     (void)tidy_after_return();
     return 0;
 }

@@ -16,9 +16,8 @@ static unsigned step_below(size_t bytes)
     return step;
 }
 
-static void count_large_run(size_t pages, void *context)
+static void count_by_step(struct lengths *lengths, size_t pages)
 {
-    struct lengths *lengths = context;
     unsigned step = lextent_of(pages << plain.page_shift);
 
     if (step < STEPS_MAX) lengths->large[step]++;
@@ -30,7 +29,7 @@ static void count_run(enum page_state state, size_t pages, void *context)
     unsigned step = step_below(pages << plain.page_shift);
 
     if (is_large_state((uint8_t)state)) {
-        count_large_run(pages, lengths);
+        count_by_step(lengths, pages);
     } else if (state == PAGE_DIRTY) {
         lengths->dirty[step]++;
         lengths->dirty_pages[step] += pages;
@@ -40,13 +39,18 @@ static void count_run(enum page_state state, size_t pages, void *context)
     }
 }
 
+static void count_owned_block(uint32_t page, void *context)
+{
+    count_by_step(context, page_record(page)->run_pages);
+}
+
 static void count_owned(struct lengths *lengths, unsigned index)
 {
     struct arena *arena = explicit_arena_at(index);
 
     if (arena == NULL) return;
     lock_take(&arena->lock);
-    owned_visit(arena, count_large_run, lengths);
+    owned_visit(arena, count_owned_block, lengths);
     lock_give(&arena->lock);
 }
 

@@ -17,15 +17,16 @@ INLINE size_t table_bytes_of(size_t size, size_t align)
 
 /* ---- taking ---- */
 
-/* Any flags. NULL: no memory. */
-static void *take_flagged(size_t size, unsigned flags)
+/* Any flags. The frame counts for the stack of a sample; NULL, where there will be none. NULL: no memory. */
+static void *take_flagged(size_t size, unsigned flags, const void *frame)
 {
     size_t align = flags_align(flags);
     bool zero = (flags & FLAG_ZERO) != 0;
     unsigned class_index = class_of_aligned(size, align);
     void *block;
 
-    if ((flags & (FLAG_ARENA | FLAG_CACHE)) != 0) return placed_take(size, class_index, flags);
+    if ((flags & (FLAG_ARENA | FLAG_CACHE)) != 0)
+        return placed_take(size, class_index, flags, frame);
     if (class_index == 0) return large_take(size, align, zero);
     block = class_take(class_index);
     return zero && block != NULL ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
@@ -38,7 +39,7 @@ static NOINLINE void *mallocx_unusual(size_t size, unsigned flags)
 
     if ((flags & (FLAG_ARENA | FLAG_CACHE)) == 0)
         block = take_unusual_for(FRAME_HERE(), size, flags_align(flags), (flags & FLAG_ZERO) != 0);
-    else block = take_flagged(size, flags);
+    else block = take_flagged(size, flags, FRAME_HERE());
     if (unlikely(block == NULL)) return refuse_memory();
     FRAME_LASTS();
     return block;
@@ -54,7 +55,7 @@ static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
         if (likely(block != NULL)) return block;
     }
     if (unlikely(!cache_is_plain(thread_cache()))) return mallocx_unusual(size, flags);
-    block = take_flagged(size, flags);
+    block = take_flagged(size, flags, NULL);
     return likely(block != NULL) ? block : refuse_memory();
 }
 
@@ -146,7 +147,7 @@ static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned f
     void *moved;
 
     if (likely(cache_is_plain(thread_cache())) || (flags & (FLAG_ARENA | FLAG_CACHE)) != 0)
-        moved = take_flagged(size, flags & ~FLAG_ZERO);
+        moved = take_flagged(size, flags & ~FLAG_ZERO, frame);
     else moved = take_unusual_for(frame, size, flags_align(flags), false);
     if (unlikely(moved == NULL)) return NULL;
     __builtin_memcpy(moved, block, min_size(old_bytes, size));
@@ -163,6 +164,11 @@ static bool is_large(const void *block, uint32_t *page)
         || (kind == POINTER_SAMPLED && sampled_bytes(*page) > SMALL_BYTES_MAX);
 }
 
+INLINE bool is_sampled(uint32_t page)
+{
+    return page_record(page)->state != PAGE_LARGE && sampled_number(page) != 0;
+}
+
 /* Large to large, with nothing asked for that would make another place better. NULL: not that, or no memory. */
 static void *resize_large(void *block, size_t size, unsigned flags, const void *frame)
 {
@@ -171,7 +177,7 @@ static void *resize_large(void *block, size_t size, unsigned flags, const void *
     if (class_of_aligned(size, flags_align(flags)) != 0) return NULL;
     if (flags_align(flags) > os_page_bytes() || (flags & FLAG_ARENA) != 0) return NULL;
     if (!is_large(block, &page)) return NULL;
-    if (unlikely(page_record(page)->state == PAGE_SAMPLED || !cache_is_plain(thread_cache())))
+    if (unlikely(is_sampled(page) || !cache_is_plain(thread_cache())))
         return large_resize_watched(block, size, frame);
     return large_resize(block, page, size);
 }
@@ -209,7 +215,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
     if (!is_large(block, &page)) return old_bytes;
-    if (unlikely(page_record(page)->state == PAGE_SAMPLED || !cache_is_plain(thread_cache())))
+    if (unlikely(is_sampled(page) || !cache_is_plain(thread_cache())))
         bytes = large_resize_in_place_watched(block, size, most, FRAME_HERE());
     else bytes = large_resize_in_place(page, size, most);
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);

@@ -53,10 +53,15 @@ void count_given(size_t bytes);
 NOINLINE void *take_unusual(size_t size, size_t align, bool zero);
 NOINLINE void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero);
 
-/* Sampled blocks, of any size, in pages of their own. */
-void *sampled_take(struct watch *watch, size_t bytes, const void *frame);
+/* Sampled blocks, of any size, in pages of their own. Those of an explicit arena are in state PAGE_OWNED, so that
+ * it knows them; `arena` is NULL for all others. */
+void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame);
 void sampled_put(uint32_t page);
 size_t sampled_bytes(uint32_t page);
+/* The number of the record of a block that begins there; 0: it is not sampled. */
+uint32_t sampled_number(uint32_t page);
+/* Before an explicit arena is reset: its sampled blocks are gone. */
+void sampled_forget_all(struct arena *arena);
 /* Makes a large block a sampled one, if there is memory for that. */
 void sampled_begin(struct watch *watch, void *block, const void *frame);
 /* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not sampled. */
@@ -101,7 +106,9 @@ size_t large_bytes(uint32_t page);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
-/* The same for a block of an explicit arena, whatever thread gives it back. */
+/* Large blocks of an explicit arena. */
+void *owned_take(struct arena *arena, size_t size, size_t align, bool zero);
+/* A block of an explicit arena, whatever thread gives it back. */
 void owned_put(uint32_t page);
 void home_put(uint32_t page, void *block);
 COLD void free_explicit(uint32_t page, void *block);

@@ -28,7 +28,8 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (likely(page_is_held_large(record)) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && page_address(*page) == pointer) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
-    if (record->state == PAGE_OWNED && page_address(*page) == pointer) return POINTER_LARGE;
+    if (record->state == PAGE_OWNED && page_address(*page) == pointer)
+        return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
 

@@ -56,7 +56,7 @@ static bool is_beyond_plain(size_t size, size_t align)
     return size > limit || align > limit;
 }
 
-static void *take_owned(struct arena *arena, size_t size, size_t align, bool zero)
+void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages = max_size(align >> plain.page_shift, 1);
     struct run run;
@@ -76,17 +76,59 @@ static void *take_owned(struct arena *arena, size_t size, size_t align, bool zer
     return page_address(run.page);
 }
 
-void *placed_take(size_t size, unsigned class_index, unsigned flags)
+/* Whole pages. */
+static void *take_large(struct arena *arena, size_t size, unsigned flags, const void *frame)
 {
+    struct cache *front = thread_cache();
+    struct watch *watch = (struct watch *)front;
     bool zero = (flags & FLAG_ZERO) != 0;
-    struct arena *arena;
+    size_t bytes;
     void *block;
 
-    if (heap_attach() == NULL || !find_arena(flags, &arena)) return NULL;
-    if (class_index == 0) {
-        if (arena == NULL || !arena->is_explicit) return large_take(size, flags_align(flags), zero);
-        block = take_owned(arena, size, flags_align(flags), zero);
-        return block != NULL ? counted(block, large_bytes(page_at(block))) : NULL;
+    if (arena == NULL || !arena->is_explicit) {
+        if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
+        return large_take(size, flags_align(flags), zero);
+    }
+    block = owned_take(arena, size, flags_align(flags), zero);
+    if (block == NULL || !cache_is_watch(front)) return block;
+    bytes = large_bytes(page_at(block));
+    watch_count_take(watch, bytes);
+    if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
+    return block;
+}
+
+/* Blocks that pass the thread's windows by are metered like large ones, by their bytes. NULL: none is due, or
+ * no memory. */
+static void *take_due(struct watch *watch, struct arena *arena, unsigned class_index,
+                      unsigned flags, const void *frame)
+{
+    const struct cache *cache;
+
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT) {
+        cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
+        if (cache == NULL) return NULL;
+        if (arena == NULL) arena = cache->arena;
+    }
+    if (likely(!watch_large_is_due(watch, class_bytes[class_index]))) return NULL;
+    if (arena != NULL && !arena->is_explicit) arena = NULL;
+    return sampled_take(watch, arena, class_bytes[class_index], frame);
+}
+
+void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame)
+{
+    struct cache *front = heap_attach();
+    struct arena *arena;
+    void *block = NULL;
+
+    if (front == NULL || !find_arena(flags, &arena)) return NULL;
+    if (class_index == 0) return take_large(arena, size, flags, frame);
+    if (unlikely(cache_is_watch(front)))
+        block = take_due((struct watch *)front, arena, class_index, flags, frame);
+    if (unlikely(block != NULL)) {
+        watch_count_take((struct watch *)front, class_bytes[class_index]);
+        return (flags & FLAG_ZERO) != 0 ? __builtin_memset(block, 0, class_bytes[class_index])
+                                        : block;
     }
     block = take_small(arena, class_index, flags);
     if (unlikely(block == NULL)) {
@@ -94,17 +136,18 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags)
         block = take_small(arena, class_index, flags);
         if (block == NULL) return NULL;
     }
-    if (arena != NULL || flags_cache(flags) != CACHE_NONE)
+    if (arena != NULL || flags_cache(flags) != CACHE_NONE) {
         (void)counted(block, class_bytes[class_index]);
-    if (CHECKED && (arena != NULL || flags_cache(flags) != CACHE_NONE))
-        (void)misuse_note_take(block);
-    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+        if (CHECKED) (void)misuse_note_take(block);
+    }
+    return (flags & FLAG_ZERO) != 0 ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
 /* ---- giving ---- */
 
 void owned_put(uint32_t page)
 {
+    sampled_go_on(page, sampled_pause(page), true);
     owned_return(page);
     if (unlikely(tidy_after_return())) thread_flush();
 }
@@ -144,6 +187,21 @@ void placed_free(void *block, unsigned flags)
     class_index = class_of_place(page_record(page)->class_at);
     count_given(class_bytes[class_index]);
     if (!named_put(cache, class_index, block)) home_put(page, block);
+}
+
+/* ---- all at once ---- */
+
+void placed_reset(struct arena *arena)
+{
+    sampled_forget_all(arena);
+    arena_reset(arena);
+}
+
+bool placed_destroy(struct arena *arena)
+{
+    if (RELAXED_LOAD(arena->threads) != 0) return false;
+    sampled_forget_all(arena);
+    return arena_destroy(arena);
 }
 
 /* ---- asking ---- */

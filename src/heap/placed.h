@@ -7,10 +7,14 @@
 #include "extended.h"
 
 /* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory, or no such arena
- * or cache. */
-void *placed_take(size_t size, unsigned class_index, unsigned flags);
+ * or cache. The frame is the door's, for the stack of a sample. */
+void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame);
 /* Through the named cache. */
 void placed_free(void *block, unsigned flags);
+
+/* As arena_reset and arena_destroy: what was sampled of it is forgotten, too. */
+void placed_reset(struct arena *arena);
+bool placed_destroy(struct arena *arena);
 
 /* The arena of this number, made if it is an automatic one that is not there yet. NULL: there is none. */
 struct arena *placed_arena(unsigned index);

@@ -23,6 +23,14 @@ void count_given(size_t bytes)
     if (cache_is_watch(front)) watch_count_put((struct watch *)front, bytes);
 }
 
+/* The explicit arena that the thread fills from; NULL: it fills from automatic ones. */
+static struct arena *explicit_arena_behind(const struct watch *watch)
+{
+    struct arena *arena = watch->behind->arena;
+
+    return arena != NULL && arena->is_explicit ? arena : NULL;
+}
+
 static void *take_small_for(struct cache *front, unsigned class_index, const void *frame)
 {
     struct watch *watch;
@@ -41,7 +49,8 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
     }
     watch = (struct watch *)front;
     if (unlikely(watch_block_is_due(watch, class_index))) {
-        void *block = sampled_take(watch, class_bytes[class_index], frame);
+        struct arena *arena = explicit_arena_behind(watch);
+        void *block = sampled_take(watch, arena, class_bytes[class_index], frame);
 
         if (block != NULL) {
             watch_count_take(watch, class_bytes[class_index]);
@@ -163,7 +172,7 @@ static void count_resized(void *block, size_t old_bytes, const void *frame)
     if (!cache_is_watch(front) || old_bytes == bytes) return;
     watch_count_take(watch, bytes);
     watch_count_put(watch, old_bytes);
-    if (page_record(page_at(block))->state == PAGE_LARGE && watch_large_is_due(watch, bytes))
+    if (sampled_number(page_at(block)) == 0 && watch_large_is_due(watch, bytes))
         sampled_begin(watch, block, frame);
 }
 

@@ -32,7 +32,7 @@ enum page_state {
     PAGE_INSIDE, /* not a boundary; also: never opened */
     PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
     PAGE_LARGE,   /* the first page of a large block */
-    PAGE_OWNED,   /* the same of an explicit arena */
+    PAGE_OWNED,   /* the same of an explicit arena, sampled or not */
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_DIRTY,   /* free, with stale contents */
     PAGE_CLEAN,   /* free, reads as zero */

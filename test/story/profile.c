@@ -9,6 +9,7 @@
  */
 #include "../blackbox/use.h"
 
+#include <jemalloc/jemalloc.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 static int (*control)(const char *, void *, size_t *, void *, size_t);
 static void (*delete_with_size)(void *, size_t);
 static void *(*operator_new)(size_t);
+static void *(*take_flagged)(size_t, int);
 
 static int write_text(const char *name, const char *text)
 {
@@ -82,6 +84,13 @@ TAKER static void *take_by_realloc(void *block, size_t size)
     return moved;
 }
 
+TAKER static void *take_by_arena(size_t size, unsigned arena)
+{
+    void *block = take_flagged(size, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
+    must(block != NULL);
+    return block;
+}
+
 static void *free_some(void *unused)
 {
     for (unsigned i = 0; i < HELD; i += 3) free(held_by_malloc[i]);
@@ -102,11 +111,37 @@ static void print_truth(const char *name, const void *function, double bytes)
     printf("%s %p %.0f\n", name, function, bytes);
 }
 
+/* Returns the bytes in it; the arena's number goes to `arena`. */
+static double fill_an_arena(uint64_t *random, unsigned *arena)
+{
+    size_t length = sizeof *arena;
+    double bytes = 0;
+
+    must(control("arenas.create", arena, &length, NULL, 0) == 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        size_t size = random_between(random, 1, i % 50 == 0 ? 40000 : 1000);
+        void *block = take_by_arena(size, *arena);
+
+        if (i % 2 == 0) bytes += (double)malloc_usable_size(block);
+        else free(block);
+    }
+    return bytes;
+}
+
+static void destroy_arena(unsigned arena)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "arena.%u.destroy", arena);
+    must(control(name, NULL, NULL, NULL, 0) == 0);
+}
+
 static void tell(const char *folder)
 {
     uint64_t random = seed_of_run();
     void *grown = NULL;
     pthread_t thread;
+    unsigned arena = 0;
     int status = 0;
 
     for (unsigned i = 0; i < HELD; i++) {
@@ -126,6 +161,7 @@ static void tell(const char *folder)
     print_truth("take_by_malloc", (void *)take_by_malloc, bytes_held(held_by_malloc));
     print_truth("take_by_new", (void *)take_by_new, bytes_held(held_by_new));
     print_truth("take_by_realloc", (void *)take_by_realloc, (double)malloc_usable_size(grown));
+    print_truth("take_by_arena", (void *)take_by_arena, fill_an_arena(&random, &arena));
     must(write_text("prof.dump", path_in(folder, "held.heap")) == 0);
     must(write_text("prof.dump", path_in(folder, "held.pb.gz")) == 0);
     fflush(stdout);
@@ -142,6 +178,7 @@ static void tell(const char *folder)
             delete_with_size(held_by_new[i], malloc_usable_size(held_by_new[i]));
     }
     free(grown);
+    destroy_arena(arena);
     must(write_text("prof.dump", path_in(folder, "freed.pb.gz")) == 0);
 }
 
@@ -307,7 +344,9 @@ int main(int argc, char **argv)
     *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
     *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, "_ZdlPvm");
     *(void **)&operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
+    *(void **)&take_flagged = dlsym(RTLD_DEFAULT, "mallocx");
     must(control != NULL && delete_with_size != NULL && operator_new != NULL && argc >= 2);
+    must(take_flagged != NULL);
     if (argc > 2) (void)mkdir(argv[2], 0755);
 
     if (strcmp(argv[1], "tell") == 0) tell(argv[2]);

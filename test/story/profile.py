@@ -138,7 +138,7 @@ def main():
         starts = sorted(start for start, _ in truth.values())
         global FUNCTION_BYTES
         FUNCTION_BYTES = min(b - a for a, b in zip(starts, starts[1:]))
-        if len(truth) != 3:
+        if len(truth) != 4:
             sys.exit("profile: the program told nothing")
         stacks, mappings, _ = read_pprof(os.path.join(folder, "held.pb.gz"))
         compare("pprof", stacks, truth)

@@ -1,0 +1,56 @@
+/* samples.h - what the samples so far say was taken, for the tests of sampling. */
+/* SPDX-License-Identifier: MIT */
+#ifndef PRAIRIE_TEST_UNIT_SAMPLES_H
+#define PRAIRIE_TEST_UNIT_SAMPLES_H
+
+#include "unit.h"
+
+enum { PERIOD = 4096 };
+
+static inline void sample_from_now(uint64_t period)
+{
+    meter_set_seed(random_word());
+    meter_set_period(period);
+    sampling_active = true;
+    assert_true(sampling_start(UNWIND_DEPTH_MAX));
+}
+
+struct estimate {
+    double blocks, bytes, variance; /* of bytes */
+    uint64_t live, taken;
+};
+
+static inline void add_site(const struct site *site, void *context)
+{
+    struct estimate *estimate = context;
+    double probability = meter_probability(site->bytes);
+    double block = (double)site->bytes / probability;
+
+    estimate->blocks += (double)site->taken / probability;
+    estimate->bytes += (double)site->taken * block;
+    estimate->variance += (double)site->taken * block * block * (1 - probability);
+    estimate->live += site->live;
+    estimate->taken += site->taken;
+}
+
+static inline struct estimate estimate_now(void)
+{
+    struct estimate estimate = { 0 };
+
+    assert_true(samples_visit(add_site, &estimate));
+    return estimate;
+}
+
+/* Within five standard deviations, which one run in two million misses by chance. */
+static inline void expect_close(double true_bytes)
+{
+    struct estimate estimate = estimate_now();
+    double off = estimate.bytes - true_bytes;
+
+    assert_true(estimate.taken > 100);
+    if (off * off > 25 * estimate.variance)
+        fail_msg("%.0f bytes estimated from %llu samples, %.0f are true", estimate.bytes,
+                 (unsigned long long)estimate.taken, true_bytes);
+}
+
+#endif
