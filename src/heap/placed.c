@@ -4,6 +4,7 @@
 #include "placed.h"
 
 #include "../arenas/tidy.h"
+#include "../guard/fill.h"
 #include "../cache/named.h"
 
 struct arena *placed_arena(unsigned index)
@@ -90,7 +91,9 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
         return large_take(size, flags_align(flags), zero);
     }
     block = owned_take(arena, size, flags_align(flags), zero);
-    if (block == NULL || !cache_is_watch(front)) return block;
+    if (block == NULL) return NULL;
+    if (!zero) (void)fill_taken(block, large_bytes(page_at(block)));
+    if (!cache_is_watch(front)) return block;
     bytes = large_bytes(page_at(block));
     watch_count_take(watch, bytes);
     if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
@@ -140,7 +143,8 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
         (void)counted(block, class_bytes[class_index]);
         if (CHECKED) (void)misuse_note_take(block);
     }
-    return (flags & FLAG_ZERO) != 0 ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+    if ((flags & FLAG_ZERO) != 0) return __builtin_memset(block, 0, class_bytes[class_index]);
+    return fill_taken(block, class_bytes[class_index]);
 }
 
 /* ---- giving ---- */
@@ -155,9 +159,11 @@ void owned_put(uint32_t page)
 void home_put(uint32_t page, void *block)
 {
     struct arena *home = explicit_arena_of(page_record(page));
+    unsigned class_index = class_of_place(page_record(page)->class_at);
 
     if (AUDITED) heap_audit();
-    arenas_drain(class_of_place(page_record(page)->class_at), &block, 1);
+    fill_given(block, class_bytes[class_index]);
+    arenas_drain(class_index, &block, 1);
     if (home != NULL) arena_settle(home);
     if (unlikely(tidy_after_return())) thread_flush();
 }
@@ -186,6 +192,7 @@ void placed_free(void *block, unsigned flags)
     if (AUDITED) heap_audit();
     class_index = class_of_place(page_record(page)->class_at);
     count_given(class_bytes[class_index]);
+    fill_given(block, class_bytes[class_index]);
     if (!named_put(cache, class_index, block)) home_put(page, block);
 }
 

@@ -7,6 +7,7 @@
 #include "heap.h"
 
 #include "../arenas/tidy.h"
+#include "../guard/fill.h"
 
 static void *take_from(struct arena *arena, unsigned class_index)
 {
@@ -46,6 +47,7 @@ void *single_take(unsigned class_index)
 
 void single_free(void *block)
 {
+    unsigned class_index;
     uint32_t page;
 
     if (block == NULL) return;
@@ -55,7 +57,9 @@ void single_free(void *block)
         return;
     }
     if (AUDITED) heap_audit();
-    count_given(class_bytes[class_of_place(page_record(page)->class_at)]);
-    stray_put(class_of_place(page_record(page)->class_at), block);
+    class_index = class_of_place(page_record(page)->class_at);
+    count_given(class_bytes[class_index]);
+    fill_given(block, class_bytes[class_index]);
+    stray_put(class_index, block);
     if (unlikely(tidy_after_return())) thread_flush();
 }

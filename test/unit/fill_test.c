@@ -132,6 +132,39 @@ static void freed_blocks_are_junk(void **state)
     }
 }
 
+/* Calls that name an arena or a cache pass the usual ways by. */
+static void blocks_that_go_past_the_cache_are_filled_too(void **state)
+{
+    static const size_t sizes_placed[] = { 100, 5000, 100000 };
+    struct arena *arena;
+    int flags[3];
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    arena = arena_create();
+    flags[0] = (int)(CACHE_NONE << 8);
+    flags[1] = (int)((arena->index + 1) << 20 | CACHE_NONE << 8);
+    flags[2] = (int)((named_create() + CACHE_FIRST_EXPLICIT) << 8);
+    obey("junk:true");
+    for (unsigned way = 0; way < ARRAY_COUNT(flags); way++) {
+        for (unsigned i = 0; i < ARRAY_COUNT(sizes_placed); i++) {
+            unsigned char *kept = prairie_mallocx(sizes_placed[i], flags[way]);
+            unsigned char *block = prairie_mallocx(sizes_placed[i], flags[way]);
+            size_t bytes = prairie_usable_size(block);
+
+            assert_true(all_bytes_are(block, TAKEN, bytes));
+            memset(block, FENCE, bytes);
+            prairie_dallocx(block, flags[way]);
+            if (sizes_placed[i] <= SMALL_BYTES_MAX) assert_true(all_bytes_are(block, GIVEN, bytes));
+            prairie_dallocx(kept, flags[way]);
+            block = prairie_mallocx(sizes_placed[i], flags[way] | FLAG_ZERO);
+            assert_true(all_bytes_are(block, 0, bytes));
+            prairie_dallocx(block, flags[way]);
+        }
+    }
+    prairie_check_all();
+}
+
 static void expect_resized(unsigned char value)
 {
     static const size_t steps[] = { 10, 700, 3000, 20000, 30000, 400000, 90000, 200000, 9 };
@@ -194,7 +227,8 @@ static void without_the_options_threads_keep_their_blocks(void **state)
     assert_ptr_equal(prairie_malloc(100), block);
 }
 
-UNIT_MAIN(UNIT_TEST(each_word_fills_what_it_says), UNIT_TEST(new_blocks_are_junk),
+UNIT_MAIN(UNIT_TEST(blocks_that_go_past_the_cache_are_filled_too),
+          UNIT_TEST(each_word_fills_what_it_says), UNIT_TEST(new_blocks_are_junk),
           UNIT_TEST(new_blocks_are_zero), UNIT_TEST(what_a_thread_held_is_not_handed_out_unfilled),
           UNIT_TEST(freed_blocks_are_junk), UNIT_TEST(what_a_block_gains_is_filled),
           UNIT_TEST(without_the_options_threads_keep_their_blocks))
