@@ -48,7 +48,7 @@
 #define HUGE_REGION_BYTES_MIN (8 * MiB)
 #define GROUP_OPEN_BYTES_MIN (1 * MiB)
 #define RESERVE_BYTES_DEFAULT (64 * KiB)
-#define KEPT_RUN_BYTES_MAX (32 * KiB)
+#define KEPT_LENGTH_MAX 8u
 #define KEPT_BYTES_MAX (64 * KiB)
 #define AUDIT_PERIOD 64u
 #else
@@ -78,8 +78,8 @@
 #define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
 #define GROUP_OPEN_BYTES_MIN (16 * MiB) /* smaller heaps do not ask for their group's limit */
 #define RESERVE_BYTES_DEFAULT (2 * MiB) /* for who listens and says nothing about the size */
-#define KEPT_RUN_BYTES_MAX (128 * KiB)  /* a thread keeps runs of large blocks up to here, */
-#define KEPT_BYTES_MAX (256 * KiB)      /* and of all so many */
+#define KEPT_LENGTH_MAX 32u        /* a thread keeps runs of large blocks up to so many pages, */
+#define KEPT_BYTES_MAX (256 * KiB) /* and so many bytes of all lengths */
 #define AUDIT_PERIOD 4096u
 #endif
 

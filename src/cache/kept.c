@@ -23,33 +23,30 @@ static void give_all_back(struct kept *kept)
     unsigned count = 0;
 
     for (unsigned pages = 1; pages <= KEPT_LENGTH_MAX; pages++) {
-        if (kept->run[pages] == 0) continue;
-        page_unmark_kept(page_record(kept->run[pages]));
-        runs[count++] = kept->run[pages];
-        kept->run[pages] = 0;
+        if (kept->run[pages].block == NULL) continue;
+        page_unmark_kept(page_record(kept->run[pages].page));
+        runs[count++] = kept->run[pages].page;
+        RELAXED_STORE(kept->run[pages].block, NULL);
     }
     RELAXED_STORE(kept->pages, 0);
-    RELAXED_STORE(kept->count, 0);
     if (count != 0) run_return_batch(runs, count);
 }
 
 /* Of two runs of one length the one that was freed last stays: it is warm. */
-uint32_t kept_exchange(struct kept *kept, uint32_t page, size_t pages)
+uint32_t kept_make_room(struct kept *kept, uint32_t page, char *block, size_t pages)
 {
-    uint32_t older = kept->run[pages];
+    uint32_t older = kept->run[pages].block != NULL ? kept->run[pages].page : 0;
 
-    if (unlikely(pages << plain.page_shift > KEPT_RUN_BYTES_MAX)) return page;
-    page_mark_kept(page_record(page));
-    if (older != 0) {
-        kept->run[pages] = page;
-        page_unmark_kept(page_record(older));
-        return older;
+    if (pages << plain.page_shift > KEPT_BYTES_MAX) return page;
+    if (older != 0) page_unmark_kept(page_record(older));
+    else {
+        give_all_back(kept);
+        RELAXED_STORE(kept->pages, (uint32_t)pages);
     }
-    if ((kept->pages + pages) << plain.page_shift > KEPT_BYTES_MAX) give_all_back(kept);
-    kept->run[pages] = page;
-    RELAXED_STORE(kept->pages, kept->pages + (uint32_t)pages);
-    RELAXED_STORE(kept->count, kept->count + 1);
-    return 0;
+    page_mark_kept(page_record(page));
+    kept->run[pages].page = page;
+    RELAXED_STORE(kept->run[pages].block, block);
+    return older;
 }
 
 void kept_drain(struct cache *cache)
@@ -66,26 +63,30 @@ READS_UNLOCKED struct kept_numbers kept_numbers(const struct cache *cache)
 {
     const struct kept *kept = RELAXED_LOAD(cache->kept);
 
-    if (kept == NULL) return (struct kept_numbers){ 0, 0, 0 };
-    return (struct kept_numbers){ RELAXED_LOAD(kept->pages), RELAXED_LOAD(kept->count),
-                                  RELAXED_LOAD(kept->takes) };
+    struct kept_numbers numbers = { 0, 0, 0 };
+
+    if (kept == NULL) return numbers;
+    numbers.pages = RELAXED_LOAD(kept->pages);
+    numbers.takes = RELAXED_LOAD(kept->takes);
+    for (unsigned pages = 1; pages <= KEPT_LENGTH_MAX; pages++)
+        numbers.count += RELAXED_LOAD(kept->run[pages].block) != NULL;
+    return numbers;
 }
 
 void kept_check(const struct cache *cache)
 {
     const struct kept *kept = cache->kept;
-    size_t sum = 0, count = 0;
+    size_t sum = 0;
 
     if (kept == NULL) return;
     for (unsigned pages = 1; pages <= KEPT_LENGTH_MAX; pages++) {
-        uint32_t page = kept->run[pages];
+        const struct page *record = page_record(kept->run[pages].page);
 
-        if (page == 0) continue;
-        require(page_record(page)->state == PAGE_LARGE && page_is_kept(page_record(page))); /* E1 */
-        require(page_record(page)->run_pages == pages);                                     /* E1 */
+        if (kept->run[pages].block == NULL) continue;
+        require(page_is_kept(record) && record->run_pages == pages);            /* E1 */
+        require(page_address(kept->run[pages].page) == kept->run[pages].block); /* E1 */
         sum += pages;
-        count++;
     }
-    require(kept->pages == sum && kept->count == count); /* E2 */
-    require(sum << plain.page_shift <= KEPT_BYTES_MAX);  /* E2 */
+    require(kept->pages == sum);                        /* E2 */
+    require(sum << plain.page_shift <= KEPT_BYTES_MAX); /* E2 */
 }

@@ -7,7 +7,7 @@
  * For the keeper of runs a kept run is a large block; a mark in its record tells the doors that the program
  * does not hold it.
  *
- * E1  run[n] is 0, or a run of n pages in state PAGE_LARGE whose record is marked
+ * E1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
  * E2  pages is the sum of their lengths, and at most KEPT_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a moment late.
  * SPDX-License-Identifier: MIT
@@ -17,50 +17,61 @@
 
 #include "cache.h"
 
-enum { KEPT_LENGTH_MAX = 32 };
 /* A thread that asks now and then only keeps none: it has asked for this many blocks first. */
 enum { KEPT_AFTER = 8 };
 
+struct kept_run {
+    char *block; /* NULL: there is none */
+    uint32_t page;
+};
+
 struct kept {
-    uint32_t run[KEPT_LENGTH_MAX + 1]; /* E1: by length */
-    uint32_t pages;                    /* E2 */
-    uint32_t count;
-    uint64_t takes; /* statistics: large blocks that came from here */
+    struct kept_run run[KEPT_LENGTH_MAX + 1]; /* E1: by length */
+    uint32_t pages;                           /* E2 */
+    uint64_t takes;                           /* statistics: large blocks that came from here */
 };
 
 /* Counts a block that was asked for, and begins to keep runs after enough of them. */
 void kept_begin_soon(struct cache *cache);
 
-INLINE uint32_t kept_take(struct cache *cache, size_t pages)
+/* A large block of this length; NULL: none is kept. */
+INLINE void *kept_take(struct cache *cache, size_t pages)
 {
     struct kept *kept = cache->kept;
-    uint32_t page;
+    void *block;
 
-    if (pages > KEPT_LENGTH_MAX) return 0;
+    if (pages > KEPT_LENGTH_MAX) return NULL;
     if (unlikely(kept == NULL)) {
         kept_begin_soon(cache);
-        return 0;
+        return NULL;
     }
-    page = kept->run[pages];
-    if (page == 0) return 0;
-    kept->run[pages] = 0;
+    block = kept->run[pages].block;
+    if (block == NULL) return NULL;
+    RELAXED_STORE(kept->run[pages].block, NULL);
     RELAXED_STORE(kept->pages, kept->pages - (uint32_t)pages);
-    RELAXED_STORE(kept->count, kept->count - 1);
     RELAXED_STORE(kept->takes, kept->takes + 1);
-    page_unmark_kept(page_record(page));
-    return page;
+    page_unmark_kept(page_record(kept->run[pages].page));
+    return block;
 }
 
-/* Takes a run in that is not too long. Returns the run that goes back to the keeper for it, perhaps itself; 0: none. */
-uint32_t kept_exchange(struct kept *kept, uint32_t page, size_t pages);
+/* When a run of that length is there already, or would be too much; the rest of kept_put. */
+uint32_t kept_make_room(struct kept *kept, uint32_t page, char *block, size_t pages);
 
-/* The same for the run of any large block. */
-INLINE uint32_t kept_put(struct cache *cache, uint32_t page)
+/* Takes in the run of a large block. Returns the run that goes back to the keeper for it, perhaps itself; 0: none. */
+INLINE uint32_t kept_put(struct cache *cache, uint32_t page, void *block)
 {
+    struct kept *kept = cache->kept;
     size_t pages = page_record(page)->run_pages;
 
-    return pages <= KEPT_LENGTH_MAX && cache->kept != NULL ? kept_exchange(cache->kept, page, pages)
-                                                           : page;
+    if (pages > KEPT_LENGTH_MAX || kept == NULL) return page;
+    if (unlikely(kept->run[pages].block != NULL)
+        || unlikely((kept->pages + pages) << plain.page_shift > KEPT_BYTES_MAX))
+        return kept_make_room(kept, page, block, pages);
+    page_mark_kept(page_record(page));
+    kept->run[pages].page = page;
+    RELAXED_STORE(kept->run[pages].block, (char *)block);
+    RELAXED_STORE(kept->pages, kept->pages + (uint32_t)pages);
+    return 0;
 }
 
 /* Gives all back. */

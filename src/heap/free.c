@@ -75,7 +75,7 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
 
     if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
         && likely(page_address(page) == block)) {
-        if (likely(cache != NULL)) page = kept_put(cache, page);
+        if (likely(cache != NULL)) page = kept_put(cache, page, block);
         if (page != 0) large_put(page);
     } else {
         free_other(cache, block);

@@ -77,9 +77,8 @@ void *large_take(size_t size, size_t align, bool zero)
     return large_lease(size, align, zero);
 }
 
-NOINLINE void *large_lease(size_t size, size_t align, bool zero)
+static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
 {
-    struct cache *cache = thread_cache()->behind;
     size_t pages, align_pages;
     struct run run;
 
@@ -87,14 +86,26 @@ NOINLINE void *large_lease(size_t size, size_t align, bool zero)
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    /* Near a limit each request is to come by where that is looked at. */
-    if (likely(cache != NULL) && align_pages == 1 && RELAXED_LOAD(tidy_look_at_bytes) != 0) {
-        run = (struct run){ kept_take(cache, pages), false };
-        if (run.page != 0) return block_of(run, pages, zero);
-    }
     run = lease_large(pages, align_pages);
     if (unlikely(run.page == 0)) return shortage_large(pages, align_pages, zero);
     return block_of(run, pages, zero);
+}
+
+/* Near a limit each request is to come by where that is looked at. A size that is too large has no pages here
+ * when their number overflows, and so none that are kept. */
+NOINLINE void *large_lease(size_t size, size_t align, bool zero)
+{
+    struct cache *cache = thread_cache()->behind;
+    size_t pages = pages_for(size);
+    char *block;
+
+    if (unlikely(align > page_bytes()) || unlikely(cache == NULL)
+        || unlikely(RELAXED_LOAD(tidy_look_at_bytes) == 0))
+        return lease_anew(size, align, zero);
+    block = kept_take(cache, pages);
+    if (block == NULL) return lease_anew(size, align, zero);
+    if (unlikely(zero)) make_zero(block, pages << plain.page_shift);
+    return block;
 }
 
 void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }

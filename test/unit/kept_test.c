@@ -27,7 +27,7 @@ static void begin_to_keep(void)
     assert_non_null(thread_cache()->kept);
     for (unsigned i = 0; i < KEPT_AFTER; i++) prairie_free(blocks[i]);
     thread_flush();
-    assert_int_equal(thread_cache()->kept->count, 0);
+    assert_int_equal(thread_cache()->kept->pages, 0);
 }
 
 static size_t pages_kept(void) { return thread_cache()->kept->pages; }
@@ -91,7 +91,7 @@ static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
 
 static void what_is_kept_is_bounded(void **state)
 {
-    size_t most = KEPT_BYTES_MAX >> 12, longest = KEPT_RUN_BYTES_MAX >> 12;
+    size_t most = KEPT_BYTES_MAX >> 12, longest = KEPT_LENGTH_MAX;
     char *blocks[KEPT_LENGTH_MAX + 2];
 
     (void)state;
@@ -144,7 +144,7 @@ static void *keep_and_end(void *unused)
 {
     char *blocks[2 * KEPT_AFTER];
 
-    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH + i % 4);
+    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH / 2 + i % 4);
     for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) prairie_free(blocks[i]);
     assert_int_not_equal(pages_kept(), 0);
     return unused;
