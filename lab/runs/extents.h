@@ -27,12 +27,12 @@
 
 #define KEEPER(verb) TREE_PASTE_VALUES(KEEPER_TREE, verb)
 
-struct kept_run {
+struct tree_run {
     union {
         struct {
             struct KEEPER(node) by_address, by_size;
         };
-        struct kept_run *next_spare;
+        struct tree_run *next_spare;
     };
     uint32_t page, pages;
     uint8_t kind; /* of a free run: FREE_DIRTY or FREE_CLEAN */
@@ -40,7 +40,7 @@ struct kept_run {
 
 static struct {
     struct KEEPER_TREE free_runs, used_runs, by_size[FREE_KINDS];
-    struct kept_run *spare;
+    struct tree_run *spare;
     size_t spare_count, extent_count;
 } kept_runs; /* under the keeper's lock */
 
@@ -50,33 +50,33 @@ enum { EXTENTS_NEEDED_MAX = 4, HOLE_TRIES_MAX = 8 };
 
 INLINE int order_by_address(const void *one, const void *other)
 {
-    uint32_t left = TREE_OWNER(one, struct kept_run, by_address)->page;
-    uint32_t right = TREE_OWNER(other, struct kept_run, by_address)->page;
+    uint32_t left = TREE_OWNER(one, struct tree_run, by_address)->page;
+    uint32_t right = TREE_OWNER(other, struct tree_run, by_address)->page;
 
     return (left > right) - (left < right);
 }
 
 INLINE int order_by_size(const void *one, const void *other)
 {
-    const struct kept_run *left = TREE_OWNER(one, struct kept_run, by_size);
-    const struct kept_run *right = TREE_OWNER(other, struct kept_run, by_size);
+    const struct tree_run *left = TREE_OWNER(one, struct tree_run, by_size);
+    const struct tree_run *right = TREE_OWNER(other, struct tree_run, by_size);
     uint64_t left_key = (uint64_t)left->pages << 32 | left->page;
     uint64_t right_key = (uint64_t)right->pages << 32 | right->page;
 
     return (left_key > right_key) - (left_key < right_key);
 }
 
-INLINE struct kept_run *at_address(struct KEEPER(node) * node)
+INLINE struct tree_run *at_address(struct KEEPER(node) * node)
 {
-    return node == NULL ? NULL : TREE_OWNER(node, struct kept_run, by_address);
+    return node == NULL ? NULL : TREE_OWNER(node, struct tree_run, by_address);
 }
 
-INLINE struct kept_run *at_size(struct KEEPER(node) * node)
+INLINE struct tree_run *at_size(struct KEEPER(node) * node)
 {
-    return node == NULL ? NULL : TREE_OWNER(node, struct kept_run, by_size);
+    return node == NULL ? NULL : TREE_OWNER(node, struct tree_run, by_size);
 }
 
-INLINE void kept_run_drop(struct kept_run *extent)
+INLINE void kept_run_drop(struct tree_run *extent)
 {
     extent->next_spare = kept_runs.spare;
     kept_runs.spare = extent;
@@ -87,16 +87,16 @@ INLINE void kept_run_drop(struct kept_run *extent)
 INLINE bool have_extents(void)
 {
     if (likely(kept_runs.spare_count >= EXTENTS_NEEDED_MAX)) return true;
-    struct kept_run *batch = meta_take(META_RECORD_BYTES_MAX);
+    struct tree_run *batch = meta_take(META_RECORD_BYTES_MAX);
     if (batch == NULL) return false;
     for (size_t i = META_RECORD_BYTES_MAX / sizeof *batch; i-- > 0;) kept_run_drop(&batch[i]);
     kept_runs.extent_count += META_RECORD_BYTES_MAX / sizeof *batch;
     return true;
 }
 
-INLINE struct kept_run *kept_run_make(uint32_t page, size_t pages, unsigned kind)
+INLINE struct tree_run *kept_run_make(uint32_t page, size_t pages, unsigned kind)
 {
-    struct kept_run *extent = kept_runs.spare;
+    struct tree_run *extent = kept_runs.spare;
 
     kept_runs.spare = extent->next_spare;
     kept_runs.spare_count--;
@@ -106,50 +106,50 @@ INLINE struct kept_run *kept_run_make(uint32_t page, size_t pages, unsigned kind
     return extent;
 }
 
-INLINE void add_size(struct kept_run *extent)
+INLINE void add_size(struct tree_run *extent)
 {
     KEEPER(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     keeper.free_pages[extent->kind] += extent->pages;
 }
 
-INLINE void remove_size(struct kept_run *extent)
+INLINE void remove_size(struct tree_run *extent)
 {
     KEEPER(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     keeper.free_pages[extent->kind] -= extent->pages;
 }
 
-INLINE void add_free(struct kept_run *extent)
+INLINE void add_free(struct tree_run *extent)
 {
     KEEPER(insert)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     add_size(extent);
 }
 
-INLINE void remove_free(struct kept_run *extent)
+INLINE void remove_free(struct tree_run *extent)
 {
     KEEPER(remove)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     remove_size(extent);
 }
 
 /* The first free run behind this extent, which is not in a tree. */
-INLINE struct kept_run *free_after(const struct kept_run *extent)
+INLINE struct tree_run *free_after(const struct tree_run *extent)
 {
     return at_address(
         KEEPER(at_least)(&kept_runs.free_runs, &extent->by_address, order_by_address));
 }
 
 /* The last free run before `next`; NULL stands for the end. */
-INLINE struct kept_run *free_before(const struct kept_run *next)
+INLINE struct tree_run *free_before(const struct tree_run *next)
 {
     if (next == NULL) return at_address(KEEPER(last)(&kept_runs.free_runs));
     return at_address(KEEPER(previous)(&kept_runs.free_runs, &next->by_address, order_by_address));
 }
 
-INLINE bool ends_at(const struct kept_run *extent, uint32_t page)
+INLINE bool ends_at(const struct tree_run *extent, uint32_t page)
 {
     return extent != NULL && extent->page + extent->pages == page;
 }
 
-INLINE bool starts_at(const struct kept_run *extent, uint32_t page)
+INLINE bool starts_at(const struct tree_run *extent, uint32_t page)
 {
     return extent != NULL && extent->page == page;
 }
@@ -157,9 +157,9 @@ INLINE bool starts_at(const struct kept_run *extent, uint32_t page)
 /* ---- split and merge ---- */
 
 /* An extent that is in no tree becomes a free run, or part of one. */
-INLINE struct kept_run *make_free(struct kept_run *extent, unsigned kind)
+INLINE struct tree_run *make_free(struct tree_run *extent, unsigned kind)
 {
-    struct kept_run *next = free_after(extent), *previous = free_before(next);
+    struct tree_run *next = free_after(extent), *previous = free_before(next);
 
     extent->kind = (uint8_t)kind;
     page_record(extent->page)->state = kind == FREE_DIRTY ? PAGE_DIRTY : PAGE_CLEAN;
@@ -179,7 +179,7 @@ INLINE struct kept_run *make_free(struct kept_run *extent, unsigned kind)
     return extent;
 }
 
-INLINE void note_used(struct kept_run *extent, enum page_state state)
+INLINE void note_used(struct tree_run *extent, enum page_state state)
 {
     struct page *record = page_record(extent->page), *last = record + extent->pages - 1;
 
@@ -190,7 +190,7 @@ INLINE void note_used(struct kept_run *extent, enum page_state state)
 }
 
 /* The pages of a free run from its `skip`th on become an extent in no tree. */
-INLINE struct kept_run *cut_out(struct kept_run *from, size_t skip, size_t pages)
+INLINE struct tree_run *cut_out(struct tree_run *from, size_t skip, size_t pages)
 {
     size_t rest = from->pages - skip - pages;
     uint32_t page = from->page + (uint32_t)skip;
@@ -213,16 +213,16 @@ INLINE struct kept_run *cut_out(struct kept_run *from, size_t skip, size_t pages
     return kept_run_make(page, pages, kind);
 }
 
-INLINE struct kept_run *used_at(uint32_t page)
+INLINE struct tree_run *used_at(uint32_t page)
 {
-    struct kept_run like = { .page = page };
+    struct tree_run like = { .page = page };
 
     return at_address(KEEPER(search)(&kept_runs.used_runs, &like.by_address, order_by_address));
 }
 
-INLINE struct kept_run *take_used(uint32_t page)
+INLINE struct tree_run *take_used(uint32_t page)
 {
-    struct kept_run *extent = used_at(page);
+    struct tree_run *extent = used_at(page);
 
     require(extent != NULL);
     KEEPER(remove)(&kept_runs.used_runs, &extent->by_address, order_by_address);
@@ -231,9 +231,9 @@ INLINE struct kept_run *take_used(uint32_t page)
 
 /* ---- the search ---- */
 
-INLINE struct kept_run *find(size_t pages)
+INLINE struct tree_run *find(size_t pages)
 {
-    struct kept_run like = { .pages = (uint32_t)pages };
+    struct tree_run like = { .pages = (uint32_t)pages };
 
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
         struct KEEPER(node) *node =
@@ -244,10 +244,10 @@ INLINE struct kept_run *find(size_t pages)
 }
 
 /* Free runs of both kinds side by side, `enough` pages from `first` on or all there are. */
-INLINE size_t hole_pages(struct kept_run *first, size_t enough)
+INLINE size_t hole_pages(struct tree_run *first, size_t enough)
 {
     size_t pages = 0;
-    struct kept_run *at = first;
+    struct tree_run *at = first;
 
     while (at != NULL && at->page == first->page + pages && pages < enough) {
         pages += at->pages;
@@ -256,9 +256,9 @@ INLINE size_t hole_pages(struct kept_run *first, size_t enough)
     return pages;
 }
 
-INLINE struct kept_run *hole_start(struct kept_run *extent)
+INLINE struct tree_run *hole_start(struct tree_run *extent)
 {
-    struct kept_run *before = free_before(extent);
+    struct tree_run *before = free_before(extent);
 
     while (ends_at(before, extent->page)) {
         extent = before;
@@ -268,13 +268,13 @@ INLINE struct kept_run *hole_start(struct kept_run *extent)
 }
 
 /* Looked for around the longest dirty runs. */
-INLINE struct kept_run *find_hole(size_t pages)
+INLINE struct tree_run *find_hole(size_t pages)
 {
     const struct KEEPER_TREE *tree = &kept_runs.by_size[FREE_DIRTY];
     struct KEEPER(node) *node = KEEPER(last)(tree);
 
     for (unsigned i = 0; node != NULL && i < HOLE_TRIES_MAX; i++) {
-        struct kept_run *first = hole_start(at_size(node));
+        struct tree_run *first = hole_start(at_size(node));
         if (hole_pages(first, pages) >= pages) return first;
         node = KEEPER(previous)(tree, node, order_by_size);
     }
@@ -282,9 +282,9 @@ INLINE struct kept_run *find_hole(size_t pages)
 }
 
 /* The hole at the end of the newest region; NULL: there is none. */
-INLINE struct kept_run *find_tail(void)
+INLINE struct tree_run *find_tail(void)
 {
-    struct kept_run *last = free_before(NULL);
+    struct tree_run *last = free_before(NULL);
 
     if (!plain_newest_is_open() || !ends_at(last, plain_open_end())) return NULL;
     return hole_start(last);

@@ -31,12 +31,12 @@ static bool grow(size_t missing)
 }
 
 /* Takes what a hole has for a run that begins where the hole does. True: all reads as zero. */
-static bool take_hole(struct kept_run *run, size_t pages)
+static bool take_hole(struct tree_run *run, size_t pages)
 {
     bool zero = true;
 
     while (run->pages < pages) {
-        struct kept_run like = { .page = run->page + run->pages }, *next, *part;
+        struct tree_run like = { .page = run->page + run->pages }, *next, *part;
         next = free_after(&like);
         part =
             cut_out(next, 0, pages - run->pages < next->pages ? pages - run->pages : next->pages);
@@ -68,10 +68,10 @@ static size_t to_alignment(uint32_t page, size_t align_pages)
     return (0 - ((uintptr_t)page_address(page) >> plain.page_shift)) & (align_pages - 1);
 }
 
-static struct run take_extent(struct kept_run *from, size_t skip, size_t pages,
+static struct run take_extent(struct tree_run *from, size_t skip, size_t pages,
                               enum page_state state)
 {
-    struct kept_run *extent = cut_out(from, skip, pages);
+    struct tree_run *extent = cut_out(from, skip, pages);
     struct run run = { extent->page, extent->kind == FREE_CLEAN };
 
     if (run.zero) count_clean(pages);
@@ -80,9 +80,9 @@ static struct run take_extent(struct kept_run *from, size_t skip, size_t pages,
     return run;
 }
 
-static struct run lease_hole(struct kept_run *hole, size_t pages, enum page_state state)
+static struct run lease_hole(struct tree_run *hole, size_t pages, enum page_state state)
 {
-    struct kept_run *extent = kept_run_make(hole->page, 0, FREE_DIRTY);
+    struct tree_run *extent = kept_run_make(hole->page, 0, FREE_DIRTY);
     struct run run = { extent->page, take_hole(extent, pages) };
 
     note_used(extent, state);
@@ -93,16 +93,16 @@ static struct run lease_hole(struct kept_run *hole, size_t pages, enum page_stat
 static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page_state state)
 {
     size_t wanted = pages + align_pages - 1;
-    struct kept_run *hole = align_pages > 1 ? NULL : find_hole(pages);
+    struct tree_run *hole = align_pages > 1 ? NULL : find_hole(pages);
 
     if (hole == NULL && align_pages == 1) {
-        struct kept_run *tail = find_tail();
+        struct tree_run *tail = find_tail();
         size_t have = tail == NULL ? 0 : hole_pages(tail, pages);
         if (have < pages && grow(pages - have)) tail = find_tail();
         if (tail != NULL && hole_pages(tail, pages) >= pages) hole = tail;
     }
     if (hole != NULL) return lease_hole(hole, pages, state);
-    struct kept_run *from = find(wanted);
+    struct tree_run *from = find(wanted);
     if (from == NULL && grow(wanted)) from = find(wanted);
     if (from == NULL || !have_extents()) return (struct run){ 0, false };
     return take_extent(from, to_alignment(from->page, align_pages), pages, state);
@@ -110,7 +110,7 @@ static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page
 
 static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
 {
-    struct kept_run *from;
+    struct tree_run *from;
 
     if (pages > plain.page_count_max || align_pages > plain.page_count_max || !have_extents())
         return (struct run){ 0, false };
@@ -132,7 +132,7 @@ struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 /* Of what fits, the keeper finds dirty runs first. */
 uint32_t run_lease_dirty(size_t pages)
 {
-    struct kept_run *from;
+    struct tree_run *from;
     uint32_t page = 0;
 
     lock_take(&keeper.lock);
@@ -145,7 +145,7 @@ uint32_t run_lease_dirty(size_t pages)
 
 static void return_locked(uint32_t page)
 {
-    struct kept_run *extent = take_used(page);
+    struct tree_run *extent = take_used(page);
 
     keeper.returns++;
     if (page_record(page)->state == PAGE_LARGE) {
@@ -168,7 +168,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 
     lock_take(&keeper.lock);
     while (count < wanted && have_extents()) {
-        struct kept_run *from = find(pages);
+        struct tree_run *from = find(pages);
         if (from == NULL) break;
         leased[count++] = take_extent(from, 0, pages, PAGE_USED).page;
     }
@@ -196,14 +196,14 @@ bool run_lease_would_grow(size_t pages)
 
 bool run_extend(uint32_t page, size_t pages)
 {
-    struct kept_run *extent, *next;
+    struct tree_run *extent, *next;
     size_t missing;
     bool fits;
 
     lock_take(&keeper.lock);
     extent = used_at(page);
     missing = pages - extent->pages;
-    struct kept_run end = { .page = page + extent->pages };
+    struct tree_run end = { .page = page + extent->pages };
     next = free_after(&end);
     fits = have_extents() && starts_at(next, end.page) && hole_pages(next, missing) >= missing;
     if (fits) {
@@ -219,7 +219,7 @@ bool run_extend(uint32_t page, size_t pages)
 
 void run_trim(uint32_t page, size_t pages)
 {
-    struct kept_run *extent;
+    struct tree_run *extent;
     enum page_state state;
     size_t cut;
 
@@ -261,7 +261,7 @@ static unsigned place_in_flight(uint32_t page)
 }
 
 /* The last so many pages of a run, cut at the boundaries of huge pages if it is long enough. */
-static struct kept_run *cut_piece(struct kept_run *from, size_t pages_max)
+static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
 {
     size_t length = from->pages, unit = huge_pages_each();
     size_t pages = min_size(length, pages_max), head, rest;
@@ -275,7 +275,7 @@ static struct kept_run *cut_piece(struct kept_run *from, size_t pages_max)
 
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
 {
-    struct kept_run *longest = at_size(KEEPER(last)(&kept_runs.by_size[FREE_DIRTY]));
+    struct tree_run *longest = at_size(KEEPER(last)(&kept_runs.by_size[FREE_DIRTY]));
     unsigned place = place_in_flight(0);
 
     if (place == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;
@@ -303,7 +303,7 @@ void runs_put_back_in_flight(void)
 
 bool runs_close_tail(void)
 {
-    struct kept_run *tail, *last;
+    struct tree_run *tail, *last;
     size_t closed = 0;
 
     lock_take(&keeper.lock);

@@ -13,7 +13,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
         uint32_t page = region->first_page, end = page + region->open_pages;
 
         while (page < end) {
-            struct kept_run like = { .page = page }, *run = used_at(page);
+            struct tree_run like = { .page = page }, *run = used_at(page);
             enum page_state state = (enum page_state)page_record(page)->state;
 
             if (run == NULL) {
@@ -30,11 +30,11 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
 static void check_region(const struct region *region, size_t *free_pages, size_t *free_count)
 {
     uint32_t end = region->first_page + region->open_pages;
-    struct kept_run *previous = NULL;
+    struct tree_run *previous = NULL;
 
     for (uint32_t page = region->first_page; page < end;) {
-        struct kept_run like = { .page = page }, *free_run = free_after(&like);
-        struct kept_run *used_run = used_at(page);
+        struct tree_run like = { .page = page }, *free_run = free_after(&like);
+        struct tree_run *used_run = used_at(page);
         bool is_free = starts_at(free_run, page);
 
         require(is_free != (used_run != NULL)); /* T1 */

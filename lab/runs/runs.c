@@ -82,7 +82,7 @@ static void check_keeper(void)
 static size_t keeper_bytes(void)
 {
 #ifdef PRAIRIE_LAB_EXTENTS_H
-    return sizeof kept_runs + kept_runs.extent_count * sizeof(struct kept_run);
+    return sizeof kept_runs + kept_runs.extent_count * sizeof(struct tree_run);
 #else
     return sizeof keeper.bins + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
 #endif

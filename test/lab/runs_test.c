@@ -36,7 +36,7 @@ static void neighbours_merge(void **state)
 
 /* ---- damage ---- */
 
-static struct kept_run *some_free_run(void)
+static struct tree_run *some_free_run(void)
 {
     return at_address(KEEPER(root)(&kept_runs.free_runs));
 }
@@ -57,7 +57,7 @@ static void wrong_kind(void)
 
 static void unmerged_neighbours(void)
 {
-    struct kept_run *run, *half;
+    struct tree_run *run, *half;
 
     make_runs();
     run = at_address(KEEPER(last)(&kept_runs.free_runs));
@@ -72,7 +72,7 @@ static void unmerged_neighbours(void)
 
 static void not_by_size(void)
 {
-    struct kept_run *run;
+    struct tree_run *run;
 
     make_runs();
     run = some_free_run();
