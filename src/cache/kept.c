@@ -9,11 +9,18 @@ static uint64_t takes_drained; /* atomic */
 
 uint64_t kept_takes_drained(void) { return RELAXED_LOAD(takes_drained); }
 
+static uint32_t room_pages_max(void) { return (uint32_t)(KEPT_BYTES_MAX >> plain.page_shift); }
+
 void kept_begin_soon(struct cache *cache)
 {
+    struct kept *kept;
+
     if (++cache->large_takes % KEPT_AFTER != 0) return;
     if (option_value(OPTION_TCACHE_MAX) < SMALL_BYTES_MAX) return;
-    RELAXED_STORE(cache->kept, meta_take(sizeof *cache->kept));
+    kept = meta_take(sizeof *kept);
+    if (kept == NULL) return;
+    kept->room_pages = room_pages_max();
+    RELAXED_STORE(cache->kept, kept);
 }
 
 /* All lengths: what is full of one phase's lengths makes room for the next one's. */
@@ -28,24 +35,32 @@ static void give_all_back(struct kept *kept)
         runs[count++] = kept->run[pages].page;
         RELAXED_STORE(kept->run[pages].block, NULL);
     }
-    RELAXED_STORE(kept->pages, 0);
+    RELAXED_STORE(kept->room_pages, room_pages_max());
     if (count != 0) run_return_batch(runs, count);
 }
 
-/* Of two runs of one length the one that was freed last stays: it is warm. */
-uint32_t kept_make_room(struct kept *kept, uint32_t page, char *block, size_t pages)
+/* The run of that length, which goes back to the keeper; 0: there is none, and all others went back. */
+static uint32_t make_room(struct kept *kept, uint32_t pages)
 {
-    uint32_t older = kept->run[pages].block != NULL ? kept->run[pages].page : 0;
+    uint32_t older = kept->run[pages].page;
 
-    if (pages << plain.page_shift > KEPT_BYTES_MAX) return page;
-    if (older != 0) page_unmark_kept(page_record(older));
-    else {
+    if (kept->run[pages].block == NULL) {
         give_all_back(kept);
-        RELAXED_STORE(kept->pages, (uint32_t)pages);
+        return 0;
     }
-    page_mark_kept(page_record(page));
-    kept->run[pages].page = page;
-    RELAXED_STORE(kept->run[pages].block, block);
+    page_unmark_kept(page_record(older));
+    RELAXED_STORE(kept->room_pages, kept->room_pages + pages);
+    return older;
+}
+
+/* Of two runs of one length the one that was freed last stays: it is warm. */
+uint32_t kept_replace(struct kept *kept, uint32_t page, char *block, uint32_t pages)
+{
+    uint32_t older;
+
+    if (pages > room_pages_max()) return page;
+    older = make_room(kept, pages);
+    kept_store(kept, page, block, pages);
     return older;
 }
 
@@ -66,7 +81,7 @@ READS_UNLOCKED struct kept_numbers kept_numbers(const struct cache *cache)
     struct kept_numbers numbers = { 0, 0, 0 };
 
     if (kept == NULL) return numbers;
-    numbers.pages = RELAXED_LOAD(kept->pages);
+    numbers.pages = room_pages_max() - RELAXED_LOAD(kept->room_pages);
     numbers.takes = RELAXED_LOAD(kept->takes);
     for (unsigned pages = 1; pages <= KEPT_LENGTH_MAX; pages++)
         numbers.count += RELAXED_LOAD(kept->run[pages].block) != NULL;
@@ -87,6 +102,5 @@ void kept_check(const struct cache *cache)
         require(page_address(kept->run[pages].page) == kept->run[pages].block); /* E1 */
         sum += pages;
     }
-    require(kept->pages == sum);                        /* E2 */
-    require(sum << plain.page_shift <= KEPT_BYTES_MAX); /* E2 */
+    require(kept->room_pages + sum == room_pages_max()); /* E2 */
 }

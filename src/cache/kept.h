@@ -8,7 +8,7 @@
  * does not hold it.
  *
  * E1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
- * E2  pages is the sum of their lengths, and at most KEPT_BYTES_MAX
+ * E2  room_pages is what the sum of their lengths leaves of KEPT_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a moment late.
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@ struct kept_run {
 
 struct kept {
     struct kept_run run[KEPT_LENGTH_MAX + 1]; /* E1: by length */
-    uint32_t pages;                           /* E2 */
+    uint32_t room_pages;                      /* E2 */
     uint64_t takes;                           /* statistics: large blocks that came from here */
 };
 
@@ -48,29 +48,34 @@ INLINE void *kept_take(struct cache *cache, size_t pages)
     block = kept->run[pages].block;
     if (block == NULL) return NULL;
     RELAXED_STORE(kept->run[pages].block, NULL);
-    RELAXED_STORE(kept->pages, kept->pages - (uint32_t)pages);
+    RELAXED_STORE(kept->room_pages, kept->room_pages + (uint32_t)pages);
     RELAXED_STORE(kept->takes, kept->takes + 1);
     page_unmark_kept(page_record(kept->run[pages].page));
     return block;
 }
 
-/* When a run of that length is there already, or would be too much; the rest of kept_put. */
-uint32_t kept_make_room(struct kept *kept, uint32_t page, char *block, size_t pages);
+/* There is none of its length, and room. */
+INLINE void kept_store(struct kept *kept, uint32_t page, char *block, uint32_t pages)
+{
+    page_mark_kept(page_record(page));
+    kept->run[pages].page = page;
+    RELAXED_STORE(kept->run[pages].block, block);
+    RELAXED_STORE(kept->room_pages, kept->room_pages - pages);
+}
+
+/* When one of its length is there already, or that would be too much; the rest of kept_put. */
+uint32_t kept_replace(struct kept *kept, uint32_t page, char *block, uint32_t pages);
 
 /* Takes in the run of a large block. Returns the run that goes back to the keeper for it, perhaps itself; 0: none. */
 INLINE uint32_t kept_put(struct cache *cache, uint32_t page, void *block)
 {
     struct kept *kept = cache->kept;
-    size_t pages = page_record(page)->run_pages;
+    uint32_t pages = page_record(page)->run_pages;
 
     if (pages > KEPT_LENGTH_MAX || kept == NULL) return page;
-    if (unlikely(kept->run[pages].block != NULL)
-        || unlikely((kept->pages + pages) << plain.page_shift > KEPT_BYTES_MAX))
-        return kept_make_room(kept, page, block, pages);
-    page_mark_kept(page_record(page));
-    kept->run[pages].page = page;
-    RELAXED_STORE(kept->run[pages].block, (char *)block);
-    RELAXED_STORE(kept->pages, kept->pages + (uint32_t)pages);
+    if (unlikely(kept->run[pages].block != NULL) || unlikely(pages > kept->room_pages))
+        return kept_replace(kept, page, block, pages);
+    kept_store(kept, page, block, pages);
     return 0;
 }
 

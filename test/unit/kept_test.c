@@ -17,6 +17,8 @@ static char *take_pages(size_t pages)
     return block;
 }
 
+static size_t pages_kept(void) { return kept_numbers(thread_cache()).pages; }
+
 /* A thread that has asked often enough to keep runs; it keeps none yet. */
 static void begin_to_keep(void)
 {
@@ -27,10 +29,8 @@ static void begin_to_keep(void)
     assert_non_null(thread_cache()->kept);
     for (unsigned i = 0; i < KEPT_AFTER; i++) prairie_free(blocks[i]);
     thread_flush();
-    assert_int_equal(thread_cache()->kept->pages, 0);
+    assert_int_equal(pages_kept(), 0);
 }
-
-static size_t pages_kept(void) { return thread_cache()->kept->pages; }
 
 static void the_next_block_of_that_length_takes_no_lock(void **state)
 {
