@@ -74,18 +74,15 @@ void kept_drain(struct cache *cache)
     RELAXED_STORE(kept->takes, 0);
 }
 
-READS_UNLOCKED struct kept_numbers kept_numbers(const struct cache *cache)
+READS_UNLOCKED void kept_add_numbers(const struct cache *cache, struct kept_numbers *sum)
 {
     const struct kept *kept = RELAXED_LOAD(cache->kept);
 
-    struct kept_numbers numbers = { 0, 0, 0 };
-
-    if (kept == NULL) return numbers;
-    numbers.pages = room_pages_max() - RELAXED_LOAD(kept->room_pages);
-    numbers.takes = RELAXED_LOAD(kept->takes);
+    if (kept == NULL) return;
+    sum->pages += room_pages_max() - RELAXED_LOAD(kept->room_pages);
+    sum->takes += RELAXED_LOAD(kept->takes);
     for (unsigned pages = 1; pages <= KEPT_LENGTH_MAX; pages++)
-        numbers.count += RELAXED_LOAD(kept->run[pages].block) != NULL;
-    return numbers;
+        sum->count += RELAXED_LOAD(kept->run[pages].block) != NULL;
 }
 
 void kept_check(const struct cache *cache)

@@ -84,12 +84,13 @@ void kept_drain(struct cache *cache);
 /* Takes of threads that gave all back since. */
 uint64_t kept_takes_drained(void);
 
-/* What large blocks and their pages are counted too many by; for one cache, of a moment ago. */
+/* What large blocks and their pages are counted too many by. */
 struct kept_numbers {
     size_t pages, count;
     uint64_t takes;
 };
-struct kept_numbers kept_numbers(const struct cache *cache);
+/* Adds those of one cache, of a moment ago. */
+void kept_add_numbers(const struct cache *cache, struct kept_numbers *sum);
 
 void kept_check(const struct cache *cache);
 

@@ -105,13 +105,10 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
 {
     const struct arena *home = RELAXED_LOAD(cache->arena);
     struct snapshot_arena *into = home != NULL ? room.arenas[home->index] : NULL;
-    struct kept_numbers kept = kept_numbers(cache);
 
     if (into == NULL) into = room.arenas[0];
     if (is_named == NULL) into->threads++;
-    room.kept.pages += kept.pages;
-    room.kept.count += kept.count;
-    room.kept.takes += kept.takes;
+    kept_add_numbers(cache, &room.kept);
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -159,9 +156,8 @@ static void count_pages(struct snapshot_arena *into)
     size_t open_pages;
 
     lock_take(&keeper.lock);
-    into->dirty += keeper.free_pages[FREE_DIRTY] << shift;
+    into->dirty += (keeper.free_pages[FREE_DIRTY] + room.kept.pages) << shift;
     into->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    into->dirty += room.kept.pages << shift;
     into->large_allocated = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
                          << shift;
     into->large_count = keeper.large_count - min_size(room.kept.count, keeper.large_count);

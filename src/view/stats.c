@@ -28,10 +28,8 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
 {
     struct sums *sums = context;
     struct prairie_stats *stats = sums->stats;
-    struct kept_numbers kept = kept_numbers(cache);
 
-    sums->kept.pages += kept.pages;
-    sums->kept.count += kept.count;
+    kept_add_numbers(cache, &sums->kept);
     stats->threads++;
     stats->refills += RELAXED_LOAD(cache->refills);
     stats->overflows += RELAXED_LOAD(cache->overflows);

@@ -17,7 +17,13 @@ static char *take_pages(size_t pages)
     return block;
 }
 
-static size_t pages_kept(void) { return kept_numbers(thread_cache()).pages; }
+static size_t pages_kept(void)
+{
+    struct kept_numbers sum = { 0, 0, 0 };
+
+    kept_add_numbers(thread_cache(), &sum);
+    return sum.pages;
+}
 
 /* A thread that has asked often enough to keep runs; it keeps none yet. */
 static void begin_to_keep(void)
