@@ -116,6 +116,24 @@ static void what_is_kept_is_bounded(void **state)
     prairie_check_all();
 }
 
+/* Pages of 16 KiB: fewer than the lengths there are. */
+static void one_that_is_too_much_alone_is_not_kept(void **state)
+{
+    size_t most = KEPT_BYTES_MAX >> 14;
+    char *block;
+
+    (void)state;
+    assert_true(most < KEPT_LENGTH_MAX);
+    fake_page_bytes(16 * KiB);
+    begin_to_keep();
+    prairie_free(take_pages(most));
+    assert_int_equal(pages_kept(), most);
+    block = take_pages(most + 1);
+    prairie_free(block);
+    assert_int_equal(pages_kept(), most);
+    prairie_check_all();
+}
+
 static void a_kept_block_reads_as_zero_when_that_is_asked(void **state)
 {
     char *block;
@@ -236,6 +254,7 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(who_asks_seldom_keeps_nothing),
           UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
+          UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
           UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),
           UNIT_TEST(flush_and_purge_give_all_back),
           UNIT_TEST(a_thread_that_ends_leaves_nothing_kept), UNIT_TEST(statistics_count_it_as_free),
