@@ -25,6 +25,12 @@ struct large_owner {
         sample; /* atomic, written by who holds the block: its record among samples; 0: it has none */
 };
 
+/* NULL for an automatic one, and for NULL. */
+INLINE struct arena *arena_if_explicit(struct arena *arena)
+{
+    return arena != NULL && arena->is_explicit ? arena : NULL;
+}
+
 /* The arena of a page in state PAGE_OWNED, or of a slab's page; NULL when that is an automatic one. */
 INLINE struct arena *explicit_arena_of(const struct page *record)
 {
@@ -33,7 +39,7 @@ INLINE struct arena *explicit_arena_of(const struct page *record)
     if (record->state == PAGE_OWNED)
         return ((struct large_owner *)meta_record(record->slab))->arena;
     if (record->class_at != 0) arena = arenas[slab_record(record->slab)->arena];
-    return arena != NULL && arena->is_explicit ? arena : NULL;
+    return arena_if_explicit(arena);
 }
 
 /* Where the number of the sample of a block in state PAGE_OWNED stands (guard/sample.h). */
@@ -48,7 +54,8 @@ INLINE struct arena *explicit_arena_at(unsigned index)
     struct arena *arena =
         index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
 
-    return arena != NULL && arena->is_explicit && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
+    arena = arena_if_explicit(arena);
+    return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
 }
 
 /* Below, the caller holds no lock of arenas or later. */

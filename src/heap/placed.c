@@ -86,7 +86,8 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     size_t bytes;
     void *block;
 
-    if (arena == NULL || !arena->is_explicit) {
+    arena = arena_if_explicit(arena);
+    if (arena == NULL) {
         if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
         return large_take(size, flags_align(flags), zero);
     }
@@ -114,8 +115,7 @@ static void *take_due(struct watch *watch, struct arena *arena, unsigned class_i
         if (arena == NULL) arena = cache->arena;
     }
     if (likely(!watch_large_is_due(watch, class_bytes[class_index]))) return NULL;
-    if (arena != NULL && !arena->is_explicit) arena = NULL;
-    return sampled_take(watch, arena, class_bytes[class_index], frame);
+    return sampled_take(watch, arena_if_explicit(arena), class_bytes[class_index], frame);
 }
 
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame)

@@ -23,14 +23,6 @@ void count_given(size_t bytes)
     if (cache_is_watch(front)) watch_count_put((struct watch *)front, bytes);
 }
 
-/* The explicit arena that the thread fills from; NULL: it fills from automatic ones. */
-static struct arena *explicit_arena_behind(const struct watch *watch)
-{
-    struct arena *arena = watch->behind->arena;
-
-    return arena != NULL && arena->is_explicit ? arena : NULL;
-}
-
 static void *take_small_for(struct cache *front, unsigned class_index, const void *frame)
 {
     struct watch *watch;
@@ -49,7 +41,7 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
     }
     watch = (struct watch *)front;
     if (unlikely(watch_block_is_due(watch, class_index))) {
-        struct arena *arena = explicit_arena_behind(watch);
+        struct arena *arena = arena_if_explicit(watch->behind->arena);
         void *block = sampled_take(watch, arena, class_bytes[class_index], frame);
 
         if (block != NULL) {
