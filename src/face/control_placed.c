@@ -97,8 +97,6 @@ static int serve_explicit(struct control_call *call)
     struct arena *arena = index < ARENA_INDEX_END ? explicit_arena_at((unsigned)index) : NULL;
 
     if (arena == NULL) return EFAULT;
-    if (call->row->leaf == PLACED_ARENA_DESTROY && RELAXED_LOAD(arena->threads) != 0) return EFAULT;
-    thread_flush();
     if (call->row->leaf == PLACED_ARENA_RESET) placed_reset(arena);
     else if (!placed_destroy(arena)) return EFAULT;
     (void)tidy_after_return();

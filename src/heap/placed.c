@@ -200,6 +200,7 @@ void placed_free(void *block, unsigned flags)
 
 void placed_reset(struct arena *arena)
 {
+    thread_flush();
     sampled_forget_all(arena);
     arena_reset(arena);
 }
@@ -207,6 +208,7 @@ void placed_reset(struct arena *arena)
 bool placed_destroy(struct arena *arena)
 {
     if (RELAXED_LOAD(arena->threads) != 0) return false;
+    thread_flush();
     sampled_forget_all(arena);
     return arena_destroy(arena);
 }

@@ -12,7 +12,8 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
 /* Through the named cache. */
 void placed_free(void *block, unsigned flags);
 
-/* As arena_reset and arena_destroy: what was sampled of it is forgotten, too. */
+/* As arena_reset and arena_destroy: what was sampled of it is forgotten, too, and what the calling thread's
+ * cache has of it is flushed. */
 void placed_reset(struct arena *arena);
 bool placed_destroy(struct arena *arena);
 
