@@ -4,8 +4,8 @@
 #include "placed.h"
 
 #include "../arenas/tidy.h"
-#include "../guard/fill.h"
 #include "../cache/named.h"
+#include "../guard/fill.h"
 
 struct arena *placed_arena(unsigned index)
 {
@@ -93,9 +93,9 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     }
     block = owned_take(arena, size, flags_align(flags), zero);
     if (block == NULL) return NULL;
-    if (!zero) (void)fill_taken(block, large_bytes(page_at(block)));
-    if (!cache_is_watch(front)) return block;
     bytes = large_bytes(page_at(block));
+    if (!zero) (void)fill_taken(block, bytes);
+    if (!cache_is_watch(front)) return block;
     watch_count_take(watch, bytes);
     if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
     return block;
