@@ -164,11 +164,6 @@ static bool is_large(const void *block, uint32_t *page)
         || (kind == POINTER_SAMPLED && sampled_bytes(*page) > SMALL_BYTES_MAX);
 }
 
-INLINE bool is_sampled(uint32_t page)
-{
-    return page_record(page)->state != PAGE_LARGE && sampled_number(page) != 0;
-}
-
 /* Large to large, with nothing asked for that would make another place better. NULL: not that, or no memory. */
 static void *resize_large(void *block, size_t size, unsigned flags, const void *frame)
 {
@@ -177,7 +172,7 @@ static void *resize_large(void *block, size_t size, unsigned flags, const void *
     if (class_of_aligned(size, flags_align(flags)) != 0) return NULL;
     if (flags_align(flags) > os_page_bytes() || (flags & FLAG_ARENA) != 0) return NULL;
     if (!is_large(block, &page)) return NULL;
-    if (unlikely(is_sampled(page) || !cache_is_plain(thread_cache())))
+    if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
         return large_resize_watched(block, size, frame);
     return large_resize(block, page, size);
 }
@@ -215,7 +210,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
     if (!is_large(block, &page)) return old_bytes;
-    if (unlikely(is_sampled(page) || !cache_is_plain(thread_cache())))
+    if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
         bytes = large_resize_in_place_watched(block, size, most, FRAME_HERE());
     else bytes = large_resize_in_place(page, size, most);
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);
