@@ -76,10 +76,22 @@ void stats_print_lock(struct report *report, const char *name, const struct snap
 
 static void print_locks(struct report *report, const struct snapshot *numbers, bool is_first)
 {
-    static const char names[][20] = {
-        "large",          "extent_avail", "extents_dirty", "extents_muzzy", "extents_retained",
-        "decay_dirty",    "decay_muzzy",  "base",          "tcache_list",   "hpa_shard",
-        "hpa_shard_grow", "hpa_sec",
+    const struct {
+        char name[20];
+        const struct snapshot_lock *lock; /* of the first arena; NULL: there is none */
+    } locks[] = {
+        { "large", NULL },
+        { "extent_avail", NULL },
+        { "extents_dirty", &numbers->runs_lock },
+        { "extents_muzzy", NULL },
+        { "extents_retained", NULL },
+        { "decay_dirty", NULL },
+        { "decay_muzzy", NULL },
+        { "base", &numbers->meta_lock },
+        { "tcache_list", &numbers->threads_lock },
+        { "hpa_shard", NULL },
+        { "hpa_shard_grow", NULL },
+        { "hpa_sec", NULL },
     };
 
     if (report->json) report_open(report, "mutexes", '{');
@@ -87,15 +99,9 @@ static void print_locks(struct report *report, const struct snapshot *numbers, b
         report_column(report, "", -21);
         stats_print_lock_titles(report);
     }
-    for (unsigned i = 0; i < ARRAY_COUNT(names); i++) {
-        const struct snapshot_lock *lock = NULL;
-        if (is_first && __builtin_strcmp(names[i], "extents_dirty") == 0)
-            lock = &numbers->runs_lock;
-        if (is_first && __builtin_strcmp(names[i], "base") == 0) lock = &numbers->meta_lock;
-        if (is_first && __builtin_strcmp(names[i], "tcache_list") == 0)
-            lock = &numbers->threads_lock;
-        stats_print_lock(report, names[i], lock, numbers->uptime_ms / 1000);
-    }
+    for (unsigned i = 0; i < ARRAY_COUNT(locks); i++)
+        stats_print_lock(report, locks[i].name, is_first ? locks[i].lock : NULL,
+                         numbers->uptime_ms / 1000);
     if (report->json) report_close(report, '}');
 }
 
