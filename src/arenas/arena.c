@@ -6,7 +6,6 @@
 #include "arena.h"
 
 #include "../base/options.h"
-#include "../base/port.h"
 
 struct arena *arenas[ARENA_INDEX_END];
 unsigned arena_end;
