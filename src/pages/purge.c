@@ -26,13 +26,24 @@ static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 /* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
 static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
-/* What may stay without regrets: a share of the most that was in use of late, and of what is in use.
- * With dirty_decay_ms:0 nothing may. */
+/* Near a limit, and with dirty_decay_ms:0. */
+INLINE bool nothing_may_stay(void)
+{
+    return unlikely(RELAXED_LOAD(purge_hard) || option_decay_ms() == 0);
+}
+
+/* What may stay without regrets: a share of the most that was in use of late, and of what is in use. */
 INLINE size_t share_pages(void)
 {
-    if (unlikely(RELAXED_LOAD(purge_hard) || option_decay_ms() == 0)) return 0;
+    if (nothing_may_stay()) return 0;
     return max_size(pages_in(PURGE_KEEP_BYTES), RELAXED_LOAD(purge.peak_pages) / PURGE_PEAK_SHARE)
          + run_used_pages() / PURGE_USED_SHARE;
+}
+
+/* What may stay because of regrets. */
+INLINE_READS_UNLOCKED size_t bonus_pages(void)
+{
+    return nothing_may_stay() ? 0 : purge.bonus_pages;
 }
 
 /* The pages in use, and those that were a moment ago. A race with another thread loses one such look. */
@@ -103,7 +114,7 @@ size_t purge_all(void)
 }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in again
- * soon? Under the run lock. */
+ * soon? Where nothing may stay it always is, which is no reason for a budget. Under the run lock. */
 static void learn(uint64_t now)
 {
     uint64_t wanted_back = keeper.clean_leased - purge.last_clean_leased;
@@ -117,7 +128,8 @@ static void learn(uint64_t now)
         purge.last_pages = 0;
     } else if (wanted_back >= purge.last_pages / 2) {
         purge_stats.regrets++;
-        if (++purge.regrets_running >= REGRETS_NEEDED) purge.bonus_pages += purge.last_pages;
+        if (++purge.regrets_running >= REGRETS_NEEDED && !nothing_may_stay())
+            purge.bonus_pages += purge.last_pages;
         purge.last_pages = 0;
     }
 }
@@ -136,7 +148,7 @@ void purge_beyond_budget(void)
     lock_take(&keeper.lock);
     learn(now);
     share = share_pages();
-    budget = RELAXED_LOAD(purge_hard) ? 0 : share + purge.bonus_pages;
+    budget = share + bonus_pages();
     excess = keeper.free_pages[FREE_DIRTY] > budget ? keeper.free_pages[FREE_DIRTY] - budget : 0;
     lock_give(&keeper.lock);
     if (excess == 0) return;
@@ -181,7 +193,7 @@ static READS_UNLOCKED size_t kept_pages_max(void)
 {
     size_t share = share_pages();
 
-    return share + share / 2 + purge.bonus_pages;
+    return share + share / 2 + bonus_pages();
 }
 
 READS_UNLOCKED bool purge_oversize(void)

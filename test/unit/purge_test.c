@@ -196,6 +196,54 @@ static void a_larger_budget_does_not_last(void **state)
     assert_true(dirty_pages() < kept / 4);
 }
 
+/* Where nothing may stay, regrets add nothing to the budget, for then or for later. */
+static void breathe_where_nothing_may_stay(void)
+{
+    for (unsigned i = 0; i < 10; i++) {
+        breathe(burst_pages());
+        assert_int_equal(dirty_pages(), 0);
+        fake_clock_ms(100);
+    }
+    assert_true(purge_stats.regrets > 2);
+}
+
+static void a_decay_of_zero_keeps_nothing_for_regrets(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    start_small();
+    breathe_where_nothing_may_stay();
+}
+
+static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
+{
+    (void)state;
+    start_small();
+    purge_set_hard(true);
+    breathe_where_nothing_may_stay();
+    purge_set_hard(false);
+    fake_clock_ms(10000);
+    breathe(burst_pages());
+    assert_int_equal(dirty_pages(), kept_of(burst_pages()));
+}
+
+/* What was learnt before counts for nothing while nothing may stay. */
+static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
+{
+    (void)state;
+    start_small();
+    for (unsigned i = 0; i < 6; i++) {
+        breathe(burst_pages());
+        fake_clock_ms(100);
+    }
+    assert_true(dirty_pages() > burst_pages() / 2);
+    options_parse("dirty_decay_ms:0,oversize_threshold:1073741824", "MALLOC_CONF");
+    purge_obey_options();
+    assert_false(purge_oversize());
+    breathe(burst_pages());
+    assert_int_equal(dirty_pages(), 0);
+}
+
 /* ---- refusals and pieces ---- */
 
 static void a_refused_purge_keeps_the_pages_dirty(void **state)
@@ -341,6 +389,9 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_program_that_breathes_pays_twice),
           UNIT_TEST(many_blocks_that_breathe_pay_twice), UNIT_TEST(slow_breaths_are_not_regretted),
           UNIT_TEST(a_larger_budget_does_not_last),
+          UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
+          UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
+          UNIT_TEST(a_budget_that_was_learnt_yields_to_a_decay_of_zero),
           UNIT_TEST(a_refused_purge_keeps_the_pages_dirty), UNIT_TEST(short_pieces_go_last),
           UNIT_TEST(short_pieces_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
