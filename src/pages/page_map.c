@@ -40,6 +40,12 @@ void class_map_start(bool narrow)
 
 size_t class_map_reserved_bytes(void) { return map_reserved.bytes; }
 
+size_t maps_bytes_for(size_t plain_bytes)
+{
+    return (plain_bytes >> plain.page_shift) * sizeof(struct page)
+         + (class_map.mask != 0 ? plain_bytes >> CLASS_MAP_SHIFT : 0);
+}
+
 /* The open part is one stretch when regions lie together; a far region opens its own. */
 bool class_map_open(const char *base, size_t bytes)
 {

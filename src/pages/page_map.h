@@ -97,5 +97,7 @@ bool class_map_open(const char *base, size_t bytes);
 void class_map_set(const char *base, size_t bytes, uint8_t class_at);
 /* Bytes of address space that the class map takes. */
 size_t class_map_reserved_bytes(void);
+/* Bytes of both maps for so much of the plain. */
+size_t maps_bytes_for(size_t plain_bytes);
 
 #endif

@@ -153,7 +153,7 @@ static void take_cached_off(unsigned class_index)
 static void count_pages(struct snapshot_arena *into)
 {
     unsigned shift = plain.page_shift;
-    size_t open_pages;
+    size_t open_bytes;
 
     lock_take(&keeper.lock);
     into->dirty += (keeper.free_pages[FREE_DIRTY] + room.kept.pages) << shift;
@@ -164,15 +164,14 @@ static void count_pages(struct snapshot_arena *into)
     into->large_taken = keeper.leases - room.stock_leases + room.kept.takes;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
-    open_pages = plain.open_bytes >> shift;
+    open_bytes = plain.open_bytes;
     room.numbers->leases = keeper.leases;
     room.numbers->returns = keeper.returns;
     room.numbers->runs_lock = lock_numbers(&keeper.lock);
     lock_give(&keeper.lock);
 
     into->active += into->large_allocated;
-    into->metadata_map =
-        open_pages * sizeof(struct page) + (open_pages << shift >> CLASS_MAP_SHIFT);
+    into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);
     into->metadata = meta.used_bytes + into->metadata_map;
     into->mapped = (size_t)(meta.zone_end - meta.open_base) - meta.used_bytes;

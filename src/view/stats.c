@@ -97,7 +97,7 @@ static void add_pages(struct prairie_stats *stats, const struct kept_numbers *ke
     lock_give(&keeper.lock);
 
     lock_take(&meta.lock);
-    stats->metadata = meta.used_bytes + (stats->mapped >> shift) * sizeof(struct page);
+    stats->metadata = meta.used_bytes + maps_bytes_for(stats->mapped);
     add_lock(stats, &meta.lock);
     lock_give(&meta.lock);
 }

@@ -120,6 +120,40 @@ static void cached_blocks_are_those_that_were_freed(void **state)
     assert_int_equal(after.dirty, 0);
 }
 
+/* Both ways to ask count the same records as prairie's own. */
+static void expect_one_metadata(void)
+{
+    const struct snapshot *snapshot;
+
+    (void)prairie_malloc(100000);
+    lock_take(&control_lock);
+    snapshot = snapshot_take();
+    lock_give(&control_lock);
+    assert_non_null(snapshot);
+    assert_int_equal(read_stats().metadata, snapshot->all.metadata);
+    assert_int_equal(snapshot->all.metadata - meta.used_bytes, snapshot->all.metadata_map);
+}
+
+static void metadata_is_records_and_maps(void **state)
+{
+    size_t page_bytes_each = sizeof(struct page) + 1;
+
+    (void)state;
+    expect_one_metadata();
+    assert_int_equal(read_stats().metadata,
+                     meta.used_bytes + (plain.open_bytes >> 12) * page_bytes_each);
+}
+
+static void a_class_map_that_is_not_there_counts_nothing(void **state)
+{
+    (void)state;
+    fake_address_space(64 * MiB, 0);
+    expect_one_metadata();
+    assert_int_equal(class_map.mask, 0);
+    assert_int_equal(read_stats().metadata,
+                     meta.used_bytes + (plain.open_bytes >> 12) * sizeof(struct page));
+}
+
 static void events_are_counted(void **state)
 {
     enum { BLOCKS = 30000 };
@@ -290,6 +324,8 @@ static void printing_allocates_nothing(void **state)
 
 UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
           UNIT_TEST(what_the_program_holds_is_counted_exactly),
-          UNIT_TEST(cached_blocks_are_those_that_were_freed), UNIT_TEST(events_are_counted),
+          UNIT_TEST(cached_blocks_are_those_that_were_freed),
+          UNIT_TEST(metadata_is_records_and_maps),
+          UNIT_TEST(a_class_map_that_is_not_there_counts_nothing), UNIT_TEST(events_are_counted),
           UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
           UNIT_TEST(every_number_has_its_line), UNIT_TEST(printing_allocates_nothing))
