@@ -16,20 +16,19 @@ static void write_to_error(void *unused, const char *text)
 
 static struct stats_wish wish_of(const char *letters)
 {
-    struct stats_wish wish = { false, true, true, true, true, true, true, true, true };
+    struct stats_wish wish = { false, true, true, true, true, true, true, true };
 
     for (; letters != NULL && *letters != '\0'; letters++) {
         switch (*letters) {
         case 'J': wish.json = true; break;
         case 'g': wish.general = false; break;
         case 'm': wish.merged = false; break;
-        case 'd': wish.destroyed = false; break;
         case 'a': wish.each_arena = false; break;
         case 'b': wish.bins = false; break;
         case 'l': wish.large = false; break;
         case 'x': wish.mutexes = false; break;
         case 'e': wish.extents = false; break;
-        default: break; /* h, and what others may have */
+        default: break; /* d, h, and what others may have */
         }
     }
     return wish;

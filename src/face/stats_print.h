@@ -12,12 +12,12 @@
 
 /* What somebody wants to see. */
 struct stats_wish {
-    bool json, general, merged, destroyed, each_arena, bins, large, mutexes, extents;
+    bool json, general, merged, each_arena, bins, large, mutexes, extents;
 };
 
 /* Takes a snapshot and hands the text out in pieces that end with a NUL. `write` NULL: malloc_message, or the
- * standard error. `letters`, which may be NULL: J for JSON; each of g m d a b l x e h leaves something
- * out. */
+ * standard error. `letters`, which may be NULL: J for JSON; each of g m a b l x e leaves something out. So do d
+ * and h elsewhere: sums of destroyed arenas, which are not printed here, and huge pages' shards. */
 void malloc_stats_print(void (*write)(void *context, const char *text), void *context,
                         const char *letters);
 
