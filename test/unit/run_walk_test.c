@@ -150,6 +150,15 @@ static void a_run_that_grew_over_the_place_is_left_out(void **state)
     assert_int_equal(pages_met(), pages_open() - 3);
 }
 
+/* What changes while the lock is given ends the walk there. */
+static void expect_end_at_the_edge(void (*change)(void))
+{
+    lay_runs(3);
+    tour.change = change;
+    walk_all();
+    assert_int_equal(tour.count, RUNS_PER_HOLD);
+}
+
 static void close_from_the_edge(void)
 {
     plain.region[0].open_pages = edge - plain.region[0].first_page;
@@ -158,10 +167,7 @@ static void close_from_the_edge(void)
 static void the_end_may_come_nearer(void **state)
 {
     (void)state;
-    lay_runs(3);
-    tour.change = close_from_the_edge;
-    walk_all();
-    assert_int_equal(tour.count, RUNS_PER_HOLD);
+    expect_end_at_the_edge(close_from_the_edge);
 }
 
 /* Every page to the end lies inside of something whose end was not written yet. */
@@ -175,10 +181,7 @@ static void merge_without_an_end(void)
 static void the_search_for_a_run_ends_with_the_region(void **state)
 {
     (void)state;
-    lay_runs(3);
-    tour.change = merge_without_an_end;
-    walk_all();
-    assert_int_equal(tour.count, RUNS_PER_HOLD);
+    expect_end_at_the_edge(merge_without_an_end);
 }
 
 static void forget_the_length(void) { page_record(edge)->run_pages = 0; }
@@ -186,10 +189,7 @@ static void forget_the_length(void) { page_record(edge)->run_pages = 0; }
 static void a_run_without_a_length_ends_the_region(void **state)
 {
     (void)state;
-    lay_runs(3);
-    tour.change = forget_the_length;
-    walk_all();
-    assert_int_equal(tour.count, RUNS_PER_HOLD);
+    expect_end_at_the_edge(forget_the_length);
 }
 
 UNIT_MAIN(UNIT_TEST(before_the_first_run_there_is_none), UNIT_TEST(each_run_is_met_once_in_order),
