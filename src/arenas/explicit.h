@@ -21,8 +21,8 @@ struct large_owner {
     struct arena *arena; /* constant */
     struct large_owner *next, *previous;
     uint32_t page; /* constant: the first of the block */
-    uint32_t
-        sample; /* atomic, written by who holds the block: its record among samples; 0: it has none */
+    /* Atomic, written by who holds the block: its record among samples; 0: it has none. */
+    uint32_t sample;
 };
 
 /* NULL for an automatic one, and for NULL. */

@@ -66,8 +66,8 @@ struct extents {
     struct free_span *spares; /* one for each used run, so that giving one back needs no memory */
     size_t next_bytes;        /* how much to ask for next */
     size_t grow_limit;        /* at most, unless more is wanted at once */
-    bool
-        whole; /* the hooks do not want extents cut up: each is asked for in the size that is wanted */
+    /* The hooks do not want extents cut up: each is asked for in the size that is wanted. */
+    bool whole;
 };
 
 /* What hooks are when nobody set others: they lease from the keeper of runs. Programs call them too. */

@@ -118,8 +118,8 @@ enum { HELD_MAX = 8 };
 struct witness {
     uint16_t held_count;
     uint16_t rank_count[LOCK_RANK_COUNT];
-    const struct lock
-        *held[HELD_MAX]; /* the most recent ones; arenas beyond that are counted only */
+    /* The most recent ones; arenas beyond that are counted only. */
+    const struct lock *held[HELD_MAX];
 };
 
 /* Thread-local storage is as scarce as in the plain flavour only when loaded late; the check

@@ -6,9 +6,9 @@
 #include "../arenas/explicit.h"
 
 static struct lock named_lock = { .state = LOCK_FREE, .rank = LOCK_NAMED };
-static struct cache
-    *named[NAMED_COUNT_MAX]; /* under named_lock; read by those who have the number */
-static unsigned named_end;   /* under named_lock: no number at or above was given */
+/* Under named_lock; read by those who have the number. */
+static struct cache *named[NAMED_COUNT_MAX];
+static unsigned named_end; /* under named_lock: no number at or above was given */
 
 unsigned named_create(void)
 {

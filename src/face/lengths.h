@@ -15,8 +15,8 @@
 enum { SHORT_STEPS = 3, STEPS_MAX = 40 * 4 };
 
 struct lengths {
-    uint32_t
-        large[STEPS_MAX]; /* by the steps of large blocks alone: the first that the block fits */
+    /* By the steps of large blocks alone: the first that the block fits. */
+    uint32_t large[STEPS_MAX];
     uint32_t dirty[STEPS_MAX], clean[STEPS_MAX]; /* by all steps: the last that is not longer */
     uint64_t dirty_pages[STEPS_MAX], clean_pages[STEPS_MAX];
 };

@@ -24,8 +24,8 @@ struct huge {
     bool wanted;        /* atomic for purge.c, which asks without the lock */
     bool barred;        /* each would take too much of what is left (pages/ceiling.c) */
     size_t short_pages; /* given back in short pieces since they were wanted */
-    uint64_t
-        again_at; /* keeper.clean_leased at which a plain that was refused them wants them again */
+    /* keeper.clean_leased at which a plain that was refused them wants them again. */
+    uint64_t again_at;
 };
 
 extern PRIVATE struct huge huge;

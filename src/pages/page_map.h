@@ -46,8 +46,8 @@ struct page {
     uint32_t run_pages; /* R1 */
     uint8_t state;      /* R1: enum page_state */
     uint8_t class_at;   /* R3 */
-    uint16_t
-        bin_index; /* in the first page of a free run: the bin it is in; of a large block: PAGE_KEPT or not */
+    /* In the first page of a free run: the bin it is in; of a large block: PAGE_KEPT or not. */
+    uint16_t bin_index;
     union {
         struct {
             uint32_t next, previous;

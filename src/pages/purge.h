@@ -21,8 +21,8 @@ struct purge_stats {
 };
 
 extern PRIVATE struct purge_stats purge_stats;
-extern PRIVATE size_t
-    purge_alarm_pages; /* atomic: dirty pages up to which nobody need think of purging */
+/* Atomic: dirty pages up to which nobody need think of purging. */
+extern PRIVATE size_t purge_alarm_pages;
 
 /* All of these are called without a lock. */
 

@@ -13,9 +13,8 @@ static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
     struct snapshot_arena *arenas[ARENA_INDEX_END];
     uint64_t epoch;
-    uint64_t begin_ms; /* written before main */
-    uint64_t
-        stock_leases; /* runs that the stocks of all arenas leased; all others are large blocks */
+    uint64_t begin_ms;        /* written before main */
+    uint64_t stock_leases;    /* runs that the stocks leased; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
     struct snapshot_lock visited_lock;
 } room;
