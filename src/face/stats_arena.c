@@ -63,46 +63,43 @@ void stats_print_lock_members(struct report *report, const char *key,
     report_close(report, '}');
 }
 
-void stats_print_lock(struct report *report, const char *name, const struct snapshot_lock *lock,
-                      uint64_t seconds)
+void stats_print_locks(struct report *report, const struct stats_lock *locks, unsigned count,
+                       uint64_t seconds)
 {
     if (report->json) {
-        stats_print_lock_members(report, name, lock);
+        report_open(report, "mutexes", '{');
+        for (unsigned i = 0; i < count; i++)
+            stats_print_lock_members(report, locks[i].name, locks[i].lock);
+        report_close(report, '}');
         return;
     }
-    report_column(report, name, -21);
-    stats_print_lock_columns(report, lock, seconds);
+    report_column(report, "", -21);
+    stats_print_lock_titles(report);
+    for (unsigned i = 0; i < count; i++) {
+        report_column(report, locks[i].name, -21);
+        stats_print_lock_columns(report, locks[i].lock, seconds);
+    }
 }
 
+/* What the runs, the records and the threads share is the first arena's. */
 static void print_locks(struct report *report, const struct snapshot *numbers, bool is_first)
 {
-    const struct {
-        char name[20];
-        const struct snapshot_lock *lock; /* of the first arena; NULL: there is none */
-    } locks[] = {
+    const struct stats_lock locks[] = {
         { "large", NULL },
         { "extent_avail", NULL },
-        { "extents_dirty", &numbers->runs_lock },
+        { "extents_dirty", is_first ? &numbers->runs_lock : NULL },
         { "extents_muzzy", NULL },
         { "extents_retained", NULL },
         { "decay_dirty", NULL },
         { "decay_muzzy", NULL },
-        { "base", &numbers->meta_lock },
-        { "tcache_list", &numbers->threads_lock },
+        { "base", is_first ? &numbers->meta_lock : NULL },
+        { "tcache_list", is_first ? &numbers->threads_lock : NULL },
         { "hpa_shard", NULL },
         { "hpa_shard_grow", NULL },
         { "hpa_sec", NULL },
     };
 
-    if (report->json) report_open(report, "mutexes", '{');
-    else {
-        report_column(report, "", -21);
-        stats_print_lock_titles(report);
-    }
-    for (unsigned i = 0; i < ARRAY_COUNT(locks); i++)
-        stats_print_lock(report, locks[i].name, is_first ? locks[i].lock : NULL,
-                         numbers->uptime_ms / 1000);
-    if (report->json) report_close(report, '}');
+    stats_print_locks(report, locks, ARRAY_COUNT(locks), numbers->uptime_ms / 1000);
 }
 
 /* ---- sums over classes ---- */

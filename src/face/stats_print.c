@@ -98,10 +98,7 @@ static void print_sums_as_json(struct report *report, const struct snapshot *num
 
 static void print_global_locks(struct report *report, const struct snapshot *numbers)
 {
-    const struct {
-        char name[20];
-        const struct snapshot_lock *lock; /* NULL: there is none */
-    } locks[] = {
+    const struct stats_lock locks[] = {
         { "background_thread", &numbers->tidy_lock },
         { "max_per_bg_thd", NULL },
         { "ctl", &numbers->control_lock },
@@ -113,14 +110,7 @@ static void print_global_locks(struct report *report, const struct snapshot *num
         { "prof_stats", NULL },
     };
 
-    if (report->json) report_open(report, "mutexes", '{');
-    else {
-        report_column(report, "", -21);
-        stats_print_lock_titles(report);
-    }
-    for (unsigned i = 0; i < ARRAY_COUNT(locks); i++)
-        stats_print_lock(report, locks[i].name, locks[i].lock, numbers->uptime_ms / 1000);
-    if (report->json) report_close(report, '}');
+    stats_print_locks(report, locks, ARRAY_COUNT(locks), numbers->uptime_ms / 1000);
 }
 
 /* ---- arenas ---- */

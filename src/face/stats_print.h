@@ -37,15 +37,20 @@ void stats_print_bin_members(struct report *report, const struct stats_wish *wis
 /* Large blocks and free runs of one arena, or of all: `index` is then -1. */
 void stats_print_lengths(struct report *report, const struct stats_wish *wish, int index);
 
-/* The columns of locks, without what begins the line; and a line, or a member. `lock` NULL: nothing is known
+/* The columns of locks, without what begins the line, and members of the same. `lock` NULL: nothing is known
  * of it. */
 void stats_print_lock_titles(struct report *report);
 void stats_print_lock_columns(struct report *report, const struct snapshot_lock *lock,
                               uint64_t seconds);
 void stats_print_lock_members(struct report *report, const char *key,
                               const struct snapshot_lock *lock);
-void stats_print_lock(struct report *report, const char *name, const struct snapshot_lock *lock,
-                      uint64_t seconds);
+/* A table of locks, or an object. */
+struct stats_lock {
+    char name[20];
+    const struct snapshot_lock *lock; /* NULL: there is none */
+};
+void stats_print_locks(struct report *report, const struct stats_lock *locks, unsigned count,
+                       uint64_t seconds);
 
 /* Per second; 0 in the first one. */
 INLINE uint64_t stats_rate(uint64_t number, uint64_t seconds)
