@@ -40,7 +40,6 @@ static void *hold(void *argument)
 
 static struct outcome run_crowd(const struct job *job)
 {
-    static pthread_t threads[THREADS];
     struct member *member = own_memory(THREADS * sizeof *member);
     size_t table_bytes = (size_t)THREADS * BLOCKS_MAX * sizeof(void *);
     void **table = own_memory(table_bytes);
@@ -49,17 +48,15 @@ static struct outcome run_crowd(const struct job *job)
     memset(table, 1, table_bytes); /* resident before the first measurement */
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     double before = resident_kb();
-    for (unsigned i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < THREADS; i++)
         member[i] =
             (struct member){ table + (size_t)i * BLOCKS_MAX, random_start(job->seed, i), 0, 0 };
-        if (pthread_create(&threads[i], NULL, hold, &member[i]) != 0)
-            stop("cannot start thread %u", i);
-    }
+    start_threads(THREADS, hold, member, sizeof *member);
     pthread_barrier_wait(&barrier);
     report_figure("per_thread", (resident_kb() - before) / THREADS, "KB");
     pthread_barrier_wait(&barrier);
+    join_threads();
     for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
         outcome.checksum += member[i].sum;
         outcome.operations += member[i].count;
     }

@@ -116,7 +116,6 @@ static struct outcome run_single(const struct job *job)
 static struct outcome run_threaded(const struct job *job)
 {
     static struct member member[THREADS];
-    pthread_t threads[THREADS];
     struct outcome outcome = { 0, 0 };
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     for (unsigned i = 0; i < THREADS; i++)
@@ -126,9 +125,7 @@ static struct outcome run_threaded(const struct job *job)
                                      .bytes = burst_bytes / THREADS,
                                      .random = random_start(job->seed, i) };
     double before = resident_kb();
-    for (unsigned i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, live_and_sleep, &member[i]) != 0)
-            stop("cannot start thread %u", i);
+    start_threads(THREADS, live_and_sleep, member, sizeof *member);
     pthread_barrier_wait(&barrier);
     double peak = resident_kb();
     pthread_barrier_wait(&barrier);
@@ -137,8 +134,8 @@ static struct outcome run_threaded(const struct job *job)
     pause_ms(pause_of(job));
     report_held(before, peak, freed, resident_kb(), pause_of(job));
     pthread_barrier_wait(&barrier);
+    join_threads();
     for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
         outcome.checksum += member[i].sum;
         outcome.operations += member[i].count;
     }

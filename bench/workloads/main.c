@@ -88,14 +88,27 @@ void pause_ms(unsigned ms)
     while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {}
 }
 
-void run_threads(unsigned count, void *(*work)(void *member), void *members, size_t member_bytes)
+static pthread_t threads[THREADS_MAX];
+static unsigned thread_count;
+
+void start_threads(unsigned count, void *(*work)(void *member), void *members, size_t member_bytes)
 {
-    pthread_t threads[THREADS_MAX];
     if (count > THREADS_MAX) stop("%u threads are more than %d", count, THREADS_MAX);
     for (unsigned i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, work, (char *)members + i * member_bytes) != 0)
             stop("cannot start thread %u", i);
-    for (unsigned i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    thread_count = count;
+}
+
+void join_threads(void)
+{
+    for (unsigned i = 0; i < thread_count; i++) pthread_join(threads[i], NULL);
+}
+
+void run_threads(unsigned count, void *(*work)(void *member), void *members, size_t member_bytes)
+{
+    start_threads(count, work, members, member_bytes);
+    join_threads();
 }
 
 static const struct workload *next_workload(unsigned *list, unsigned *index)

@@ -82,6 +82,9 @@ void pause_ms(unsigned ms);
 
 /* Runs work(members + i * member_bytes) in `count` threads at once and waits for all of them. */
 void run_threads(unsigned count, void *(*work)(void *member), void *members, size_t member_bytes);
+/* The same in two steps, for a first thread that measures in between. */
+void start_threads(unsigned count, void *(*work)(void *member), void *members, size_t member_bytes);
+void join_threads(void);
 
 /* `full` operations at 100 per cent; never less than one. */
 static inline uint64_t scaled(const struct job *job, uint64_t full)
