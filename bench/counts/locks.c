@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include <prairie/prairie.h>
 
+#include "../random.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -19,25 +21,17 @@ enum { LIVE_MAX = 100000, BATCH = 1000, RING = 4 };
 static void *live[LIVE_MAX];
 static uint64_t random_state = 88172645463325252u;
 
-static uint32_t random_below(uint32_t bound)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)((random_state >> 32) * bound >> 32);
-}
-
 /* 16..511 bytes, every doubling equally likely. */
 static size_t mixed_bytes(void)
 {
-    uint32_t base = 16u << random_below(5);
-    return base + random_below(base);
+    uint32_t base = 16u << random_below(&random_state, 5);
+    return base + random_below(&random_state, base);
 }
 
 /* 8..16,000 bytes, small ones more likely. */
 static size_t medium_bytes(void)
 {
-    uint32_t one = random_below(15993), other = random_below(15993);
+    uint32_t one = random_below(&random_state, 15993), other = random_below(&random_state, 15993);
     return 8 + (one < other ? one : other);
 }
 
@@ -53,7 +47,7 @@ static void hot_pairs(uint32_t pairs)
 static void replace(uint32_t pairs, uint32_t live_count, size_t (*bytes)(void))
 {
     for (uint32_t i = 0; i < pairs; i++) {
-        uint32_t victim = random_below(live_count);
+        uint32_t victim = random_below(&random_state, live_count);
         free(live[victim]);
         live[victim] = malloc(bytes());
     }

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <prairie/prairie.h>
 
+#include "../../bench/random.h"
 #include "../kit/beside.h"
 #include "native.h"
 
@@ -31,22 +32,16 @@ static struct operation operations[2 * PAIRS_MAX];
 static void *block[LIVE_MAX];
 static uint64_t random_state = 88172645463325252u;
 
-static uint32_t random_below(uint32_t bound)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)((random_state >> 32) * bound >> 32);
-}
-
 /* As in a program of many objects: nine of ten below 512 bytes, every doubling from 16 on equally
  * likely, one of a hundred from 8 to 64 KiB. */
 static uint32_t draw_bytes(void)
 {
-    uint32_t kind = random_below(100);
-    uint32_t base = kind < 90 ? 16u << random_below(5) : kind < 99 ? 512u << random_below(4) : 8192;
+    uint32_t kind = random_below(&random_state, 100);
+    uint32_t base = kind < 90 ? 16u << random_below(&random_state, 5)
+                  : kind < 99 ? 512u << random_below(&random_state, 4)
+                              : 8192;
 
-    return base + random_below(kind < 99 ? base : 7 * base);
+    return base + random_below(&random_state, kind < 99 ? base : 7 * base);
 }
 
 /* The first pairs fill the slots, the others replace one at random; at last all are freed. */
@@ -57,7 +52,7 @@ static uint32_t make_table(uint32_t pairs)
     for (uint32_t slot = 0; slot < live; slot++)
         operations[count++] = (struct operation){ slot, draw_bytes() };
     for (uint32_t i = live; i < pairs; i++) {
-        uint32_t slot = random_below(live);
+        uint32_t slot = random_below(&random_state, live);
         operations[count++] = (struct operation){ slot, 0 };
         operations[count++] = (struct operation){ slot, draw_bytes() };
     }
