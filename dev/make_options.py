@@ -127,7 +127,7 @@ def value_text(row):
     """What the option takes, and what it is without a word."""
     _, _, _, kind, default, least, most, _, words = row
     if kind == "BOOL":
-        return "`true` or `false`", "`true`" if int(default) else "`false`"
+        return "`true` or `false`", ("`false`", "`true`", None, "neither")[int(default)]
     if kind == "CHOICE":
         names = words.split(" ")[:int(most) + 1]
         if "N/A" in words or "supported" in words:

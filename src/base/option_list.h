@@ -2,7 +2,7 @@
  *
  * OPTION(id, kind, mode, name, default, least, most, words, sentence)
  *
- *   kind   BOOL      true or false
+ *   kind   BOOL      true or false; or, as a default, OPTION_UNASKED: true in effect, and read back as false
  *          UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
  *          FRACTION  0.25; kept in 65536ths; -1: none
  *          CHOICE    one of `words`, which end with a NUL each; the value is its number
@@ -24,8 +24,11 @@ OPTION(STATS_PRINT, BOOL, OBEYED, "stats_print", 0, 0, 1, "",
        "Print the statistics to the standard error when the program ends.")
 OPTION(STATS_PRINT_OPTS, TEXT, OBEYED, "stats_print_opts", 0, 0, 0, "",
        "Letters for `stats_print`, as `malloc_stats_print` takes them.")
-OPTION(BACKGROUND_THREAD, BOOL, OBEYED, "background_thread", 1, 0, 1, "",
-       "Let a program that has threads use one more, now and then, to give memory back.")
+OPTION(
+    BACKGROUND_THREAD, BOOL, OBEYED, "background_thread", OPTION_UNASKED, 0, 1, "",
+    "`false`: prairie has no thread of its own. Otherwise a program that has threads may use one "
+    "more, now and then, to give memory back; `opt.background_thread` reads true only where "
+    "somebody asked for it.")
 OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
        "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
        "program may use.")

@@ -320,6 +320,13 @@ uint64_t option_value_at_start(enum option option)
     return RELAXED_LOAD(option_values[option]);
 }
 
+bool option_asked_at_start(enum option option)
+{
+    uint64_t value = option_value_at_start(option);
+
+    return value != 0 && value != OPTION_UNASKED;
+}
+
 /* ---- words ---- */
 
 const char *option_word(enum option option, uint64_t number)

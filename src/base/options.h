@@ -46,6 +46,8 @@ extern PRIVATE const struct option_row option_rows[OPTION_COUNT];
  * complement. */
 extern PRIVATE uint64_t option_values[OPTION_COUNT];
 
+/* A flag that nobody set: it does what `true` does, and reads back as false, which is jemalloc's default. */
+enum { OPTION_UNASKED = 3 };
 /* What a source asks for with stats_print:true. */
 enum { STATS_NOT_PRINTED, STATS_PRINTED, STATS_PRINTED_SHORT };
 
@@ -67,6 +69,8 @@ INLINE bool option_is_set(enum option option) { return option_values[option] != 
 /* The control tree changes some while the program runs; what they were before is kept. */
 void option_set(enum option option, uint64_t value);
 uint64_t option_value_at_start(enum option option);
+/* Was that flag set to true before the program began? */
+bool option_asked_at_start(enum option option);
 
 INLINE size_t option_reserve_min(void) { return option_values[OPTION_RESERVE_MIN]; }
 INLINE bool option_reserve_malloc(void) { return option_values[OPTION_RESERVE_MALLOC] != 0; }

@@ -58,7 +58,7 @@ static int serve_opt(struct control_call *call)
     }
     value = option_value_at_start(option);
     switch ((enum option_kind)option_rows[leaf].kind) {
-    case OPTION_KIND_BOOL: call->old.flag = value != 0; return 0;
+    case OPTION_KIND_BOOL: call->old.flag = option_asked_at_start(option); return 0;
     case OPTION_KIND_UNSIGNED:
     case OPTION_KIND_FRACTION:
         call->old.number = leaf == OPTION_NARENAS ? arena_limit : (unsigned)value;

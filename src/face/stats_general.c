@@ -173,7 +173,9 @@ static void print_option(struct report *report, enum option option)
         report_text(report, ": ");
     }
     switch ((enum option_kind)row->kind) {
-    case OPTION_KIND_BOOL: report_text(report, value != 0 ? "true" : "false"); break;
+    case OPTION_KIND_BOOL:
+        report_text(report, option_asked_at_start(option) ? "true" : "false");
+        break;
     case OPTION_KIND_CHOICE: report_quoted(report, option_word(option, value)); break;
     case OPTION_KIND_TEXT: report_quoted(report, option_text(option)); break;
     case OPTION_KIND_FRACTION: print_fraction(report, value); break;

@@ -55,6 +55,11 @@ def values():
     get("narenas:1000", "opt.narenas", 256)
     get("background_thread:false", "opt.background_thread", 0)
     get("background_thread:false", "background_thread", 0)
+    get("background_thread:true", "opt.background_thread", 1)
+    get("background_thread:true", "background_thread", 1)
+    # Nobody asked for a helper, and yet there may be one.
+    get(None, "opt.background_thread", 0)
+    get(None, "background_thread", 1)
     get("junk:alloc", "opt.junk", "alloc")
     get("percpu_arena:phycpu", "opt.percpu_arena", "phycpu")
     get("tcache_max:1024", "opt.tcache_max", 1024)

@@ -185,9 +185,10 @@ static void the_helper_can_be_forbidden(const struct check *check)
     assert_int_equal(mallctl("background_thread", &old, &length, &off, sizeof off), 0);
     assert_true(old);
     assert_false(read_flag("background_thread"));
-    assert_true(read_flag("opt.background_thread"));
+    assert_false(read_flag("opt.background_thread")); /* nobody had asked for it */
     assert_int_equal(mallctl("background_thread", NULL, NULL, &old, sizeof old), 0);
     assert_true(read_flag("background_thread"));
+    assert_false(read_flag("opt.background_thread"));
 }
 
 static void set_size(const char *name, size_t value)

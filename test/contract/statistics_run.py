@@ -125,7 +125,7 @@ def check_text():
     for section in ("Build-time option settings", "Run-time option settings", "arenas[0]:",
                     "Arenas: ", "Quantum size: 16", "Page size: ", "Number of bin size classes: ",
                     'Environment variable MALLOC_CONF: ""',
-                    "  opt.background_thread: true (background_thread: true)",
+                    "  opt.background_thread: false (background_thread: true)",
                     "  opt.dirty_decay_ms: 10000 (arenas.dirty_decay_ms: 10000)",
                     "assigned threads: 1", 'dss allocation precedence: "secondary"', "decaying: ",
                     "small: ", "large: ", "total: ", "bins: ", "extents: "):
