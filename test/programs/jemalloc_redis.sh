@@ -7,16 +7,19 @@
 set -euo pipefail
 folder=$1
 
-for program in redis-server redis-cli; do
+# The server is the checker of redis-tools, called by its other name; the package redis-server has only that
+# link to it, and a service that nobody here wants started.
+for program in redis-check-rdb redis-cli; do
     command -v $program >/dev/null || { echo "no $program: install redis-tools"; exit 77; }
 done
-if ! ldd "$(command -v redis-server)" | grep -q libjemalloc.so.2; then
+if ! ldd "$(command -v redis-check-rdb)" | grep -q libjemalloc.so.2; then
     echo "this redis-server is not linked with libjemalloc.so.2"
     exit 77
 fi
 
 scratch=$(mktemp -d)
-LD_LIBRARY_PATH=$folder redis-server --port 0 --unixsocket "$scratch/socket" --save '' \
+ln -s "$(command -v redis-check-rdb)" "$scratch/redis-server"
+LD_LIBRARY_PATH=$folder "$scratch/redis-server" --port 0 --unixsocket "$scratch/socket" --save '' \
     --dir "$scratch" --enable-debug-command yes >"$scratch/log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
