@@ -58,7 +58,8 @@
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define DEPOT_MAGAZINES_MAX 128u
-#define WINDOW_BLOCKS_MAX 64u /* of a thread that is sampled (cache/watch.h) */
+#define WINDOW_BLOCKS_MAX \
+    127u /* of a thread that is sampled (cache/watch.h); 1 KiB with its empty slot */
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */

@@ -57,19 +57,22 @@ static void no_windows(struct watch *watch, unsigned class_index)
 }
 
 /* When a class is first used. False: no memory; its calls take the slow way, one by one. */
-static bool open_windows(struct watch *watch, unsigned class_index)
+static NOINLINE bool open_windows(struct watch *watch, unsigned class_index)
 {
     unsigned blocks = window_blocks(class_index);
-    void **slots;
+    void **slots = meta_take(windows_bytes(class_index));
 
-    if (likely(has_windows(watch, class_index))) return true;
-    slots = meta_take(windows_bytes(class_index));
     if (slots == NULL) return false;
     slots[0] = slots[blocks + 1] = NULL; /* M1 */
     watch->magazine[class_index] = (struct magazine){ slots, slots + blocks };
     slots += blocks + 1;
     watch->put[class_index] = (struct magazine){ slots, slots + blocks };
     return true;
+}
+
+static bool gets_windows(struct watch *watch, unsigned class_index)
+{
+    return likely(has_windows(watch, class_index)) || open_windows(watch, class_index);
 }
 
 struct watch *watch_begin(struct cache *behind, bool metered)
@@ -232,7 +235,7 @@ void *watch_take(struct watch *watch, unsigned class_index)
 {
     void *block;
 
-    if (watch->exact || unlikely(!open_windows(watch, class_index)))
+    if (watch->exact || unlikely(!gets_windows(watch, class_index)))
         return take_alone(watch, class_index);
     while ((block = magazine_take(&watch->magazine[class_index])) == NULL) {
         unsigned freed = drop_nulls(&watch->put[class_index], put_bottom(watch, class_index));
@@ -263,7 +266,7 @@ static void halve_freed(struct watch *watch, unsigned class_index)
 
 void watch_put(struct watch *watch, unsigned class_index, void *block)
 {
-    if (watch->exact || unlikely(!open_windows(watch, class_index))) {
+    if (watch->exact || unlikely(!gets_windows(watch, class_index))) {
         watch->deallocated += class_bytes[class_index];
         if (unlikely(!magazine_put(&watch->behind->magazine[class_index], block)))
             cache_overflow(watch->behind, class_index, block);

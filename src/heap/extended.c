@@ -131,7 +131,8 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_sized_free[size], block))) free_overflow(cache, block);
+    if (unlikely(!cache_put(cache, place_of_sized_free[size], block)))
+        free_sized_overflow(cache, block);
 }
 
 /* ---- resizing ---- */

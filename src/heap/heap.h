@@ -89,6 +89,7 @@ uint64_t realloc_zero_calls(void);
 /* A block of a class, from the magazine or from where magazines are filled. NULL: no memory. */
 void *class_take(unsigned class_index);
 NOINLINE void free_overflow(struct cache *cache, void *block);
+NOINLINE void free_sized_overflow(struct cache *cache, void *block);
 /* The same past all caches: straight from a slab, and straight back. */
 void *single_take(unsigned class_index);
 void single_free(void *block);

@@ -135,11 +135,8 @@ static void free_watched(struct watch *watch, void *block)
     watch_put(watch, class_index, block);
 }
 
-void free_unusual(struct cache *front, void *block)
+static NOINLINE void free_unhit(struct cache *front, void *block)
 {
-    if (likely(watch_put_hit(front, class_at(block), block))) return;
-    /* A sized free of a class of which a sampled block lives. */
-    if (cache_put(front, class_map_at(block), block)) return;
     if (!cache_is_watch(front)) {
         front = heap_attach();
         if (front == NULL || cache_is_gone(front)) {
@@ -152,6 +149,11 @@ void free_unusual(struct cache *front, void *block)
         }
     }
     free_watched((struct watch *)front, block);
+}
+
+void free_unusual(struct cache *front, void *block)
+{
+    if (unlikely(!watch_put_hit(front, class_at(block), block))) free_unhit(front, block);
 }
 
 /* A large block has another size now, by the same chance a sampled one as if it were new. */
