@@ -55,6 +55,7 @@ struct arena {
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct shelf shelf[CLASS_COUNT];
     struct large_owner *owned; /* the large blocks of an explicit one */
+    uint64_t owned_taken;      /* statistics: all of them so far */
     struct extents *extents; /* of an explicit one whose memory the program supplies (extents.h) */
     uint32_t threads;        /* atomic: bound to it */
     char name[32];           /* that the program gave it; under the control tree's lock */

@@ -10,6 +10,7 @@ static void add_owner(struct arena *arena, struct large_owner *owner)
     owner->previous = NULL;
     if (arena->owned != NULL) arena->owned->previous = owner;
     arena->owned = owner;
+    arena->owned_taken++;
     lock_give(&arena->lock);
 }
 
@@ -33,7 +34,11 @@ static struct run lease_for(struct arena *arena, size_t pages, size_t align_page
 {
     struct run run = { 0, false };
 
-    if (arena->extents == NULL) return run_lease(pages, align_pages, PAGE_USED);
+    if (arena->extents == NULL) {
+        run = run_lease(pages, align_pages, PAGE_USED);
+        if (run.page != 0) __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
+        return run;
+    }
     lock_take(&arena->lock);
     run.page = extents_take(arena->extents, pages, align_pages);
     lock_give(&arena->lock);
@@ -192,6 +197,7 @@ static void settle(struct arena *arena, bool for_good)
             continue;
         }
         extent->stays = true;
+        extent->clean = false;
         lock_take(&arena->lock);
         (void)extents_add(extents, extent);
         lock_give(&arena->lock);
@@ -208,6 +214,7 @@ void arena_purge(struct arena *arena)
     struct extents *extents = arena->extents;
     const struct extent *extent;
     uint32_t page = 0;
+    bool purged;
 
     while (extents != NULL) {
         lock_take(&arena->lock);
@@ -215,9 +222,9 @@ void arena_purge(struct arena *arena)
         extent = extent_of(extents, page);
         lock_give(&arena->lock);
         if (page == 0) return;
-        extent_purge(extents->hooks, extent, page, arena->index);
+        purged = extent_purge(extents->hooks, extent, page, arena->index);
         lock_take(&arena->lock);
-        (void)extents_put(extents, page);
+        (void)(purged ? extents_put_purged(extents, page) : extents_put(extents, page));
         lock_give(&arena->lock);
     }
 }

@@ -49,6 +49,14 @@ static void keep_spare(struct extents *extents, struct free_span *span)
     extents->spares = span;
 }
 
+/* From its front. E3 */
+static void shorten(struct free_span *span, size_t pages)
+{
+    span->page += (uint32_t)pages;
+    span->pages -= (uint32_t)pages;
+    span->dirty_pages -= (uint32_t)min_size(span->dirty_pages, pages);
+}
+
 /* Shorter from its front by a used run. A span that is used up is the spare of that run. */
 static void take_from_span(struct extents *extents, struct free_span **link, size_t pages)
 {
@@ -60,8 +68,7 @@ static void take_from_span(struct extents *extents, struct free_span **link, siz
         keep_spare(extents, span);
         return;
     }
-    span->page += (uint32_t)pages;
-    span->pages -= (uint32_t)pages;
+    shorten(span, pages);
     tag_span(page, pages, PAGE_USED);
     tag_span(span->page, span->pages, PAGE_USED);
 }
@@ -79,9 +86,10 @@ static bool cut_front(struct free_span *span, size_t pages)
     struct free_span *rest = meta_take(sizeof *rest);
 
     if (rest == NULL) return false;
-    *rest = (struct free_span){ span->next, span->extent, span->page + (uint32_t)pages,
-                                span->pages - (uint32_t)pages };
+    *rest = *span;
+    shorten(rest, pages);
     span->pages = (uint32_t)pages;
+    span->dirty_pages -= rest->dirty_pages;
     span->next = rest;
     tag_span(span->page, span->pages, PAGE_USED);
     tag_span(rest->page, rest->pages, PAGE_USED);
@@ -140,6 +148,7 @@ static void join_with_next(struct free_span *span)
     if (next == NULL || !touch(span, next)) return;
     join_spans(span->page, span->pages, next->pages);
     span->pages += next->pages;
+    span->dirty_pages += next->dirty_pages;
     span->next = next->next;
     meta_give(next, sizeof *next);
 }
@@ -155,7 +164,7 @@ static void insert_span(struct extents *extents, struct free_span *before, struc
     if (before != NULL) join_with_next(before);
 }
 
-bool extents_put(struct extents *extents, uint32_t page)
+static bool put_span(struct extents *extents, uint32_t page, bool dirty)
 {
     struct extent *extent = extent_of(extents, page);
     struct free_span *span, *before = NULL;
@@ -163,12 +172,20 @@ bool extents_put(struct extents *extents, uint32_t page)
     if (extent == NULL) return false;
     span = extents->spares;
     extents->spares = span->next;
-    *span = (struct free_span){ NULL, extent, page, page_record(page)->run_pages };
+    *span = (struct free_span){ NULL, extent, page, page_record(page)->run_pages, 0 };
+    if (dirty) span->dirty_pages = span->pages;
     for (struct free_span *at = extents->spans; at != NULL; at = at->next)
         if (at->page < page) before = at;
         else break;
     insert_span(extents, before, span);
     return true;
+}
+
+bool extents_put(struct extents *extents, uint32_t page) { return put_span(extents, page, true); }
+
+bool extents_put_purged(struct extents *extents, uint32_t page)
+{
+    return put_span(extents, page, false);
 }
 
 static bool trim(struct extents *extents, uint32_t page, size_t pages, enum page_state state)
@@ -197,8 +214,7 @@ static bool extend(struct extents *extents, uint32_t page, size_t pages, enum pa
         meta_give(span, sizeof *span);
     } else {
         tag_span(span->page, missing, PAGE_USED);
-        span->page += (uint32_t)missing;
-        span->pages -= (uint32_t)missing;
+        shorten(span, missing);
         tag_span(span->page, span->pages, PAGE_USED);
     }
     join_spans(page, old_pages, missing);
@@ -220,7 +236,8 @@ bool extents_add(struct extents *extents, struct extent *extent)
     struct free_span *span = meta_take(sizeof *span), *before = NULL;
 
     if (span == NULL) return false;
-    *span = (struct free_span){ NULL, extent, extent->first_page, extent->pages };
+    *span = (struct free_span){ NULL, extent, extent->first_page, extent->pages,
+                                extent->clean ? 0 : extent->pages };
     tag_span(span->page, span->pages, PAGE_USED);
     extent->next = extents->first;
     extents->first = extent;
@@ -269,7 +286,28 @@ uint32_t extents_take_span(struct extents *extents, uint32_t page)
     return first;
 }
 
+struct span_sum extents_free(const struct extents *extents)
+{
+    struct span_sum sum = { 0, 0 };
+
+    for (const struct free_span *span = extents->spans; span != NULL; span = span->next) {
+        sum.dirty += span->dirty_pages;
+        sum.clean += span->pages - span->dirty_pages;
+    }
+    return sum;
+}
+
+void extents_visit_free(const struct extents *extents,
+                        void (*visit)(enum page_state state, size_t pages, void *context),
+                        void *context)
+{
+    for (const struct free_span *span = extents->spans; span != NULL; span = span->next)
+        visit(span->dirty_pages != 0 ? PAGE_DIRTY : PAGE_CLEAN, span->pages, context);
+}
+
 /* ---- the hooks ---- */
+
+uint64_t explicit_leases;
 
 /* A whole run of the plain that somebody leased, as the default hook does. */
 static bool is_run_of_plain(uint32_t page, const char *base, size_t pages)
@@ -324,11 +362,12 @@ static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, un
     return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
 }
 
-/* The memory, usable. NULL: none, or it went back. */
-static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena)
+/* The memory, usable; do they say that it is zeros? NULL: none, or it went back. */
+static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, bool *zero,
+                        unsigned arena)
 {
-    bool zero = false, commit = true;
-    char *base = hooks->alloc(hooks, NULL, bytes, align, &zero, &commit, arena);
+    bool commit = true;
+    char *base = hooks->alloc(hooks, NULL, bytes, align, zero, &commit, arena);
 
     if (base == NULL) return NULL;
     if (!commit && hooks->commit != NULL)
@@ -341,10 +380,13 @@ static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, 
 struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena)
 {
     struct extent *extent = meta_take(sizeof *extent);
-    char *base = extent != NULL ? hook_alloc(hooks, bytes, align, arena) : NULL;
+    bool zero = false;
+    char *base = extent != NULL ? hook_alloc(hooks, bytes, align, &zero, arena) : NULL;
 
     if (base != NULL) {
-        *extent = (struct extent){ .base = base, .pages = (uint32_t)(bytes >> plain.page_shift) };
+        *extent = (struct extent){ .base = base,
+                                   .pages = (uint32_t)(bytes >> plain.page_shift),
+                                   .clean = zero };
         if (number_extent(extent)) return extent;
         (void)hook_dalloc(hooks, base, bytes, arena);
     }
@@ -374,7 +416,7 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
     return true;
 }
 
-void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
                   unsigned arena)
 {
     size_t bytes = (size_t)extent->pages << plain.page_shift;
@@ -383,9 +425,10 @@ void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint3
 
     if (hooks->purge_forced != NULL
         && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena))
-        return;
+        return true;
     if (hooks->purge_lazy != NULL)
         (void)hooks->purge_lazy(hooks, extent->base, bytes, offset, length, arena);
+    return false;
 }
 
 /* ---- the default ones ---- */
@@ -401,6 +444,7 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
         return NULL;
     run = run_lease(pages_for(bytes), max_size(align >> plain.page_shift, 1), PAGE_USED);
     if (run.page == 0) return NULL;
+    __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
     if (*zero && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages_for(bytes) << plain.page_shift);
     *zero |= run.zero;

@@ -13,6 +13,7 @@
  * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are tagged at both
  *     ends like used runs
  * E2  free spans do not touch each other within an extent
+ * E3  no more pages of a free span are dirty than it has
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_EXTENTS_H
@@ -50,12 +51,15 @@ struct extent {
     uint32_t pages;      /* constant */
     uint8_t state;       /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
     bool stays;          /* under the arena's lock: the hooks refused to take it back */
+    bool clean;          /* under the arena's lock: it came as zeros, and nobody has used it */
 };
 
 struct free_span {
     struct free_span *next;
     struct extent *extent;
     uint32_t page, pages; /* E1 */
+    uint32_t
+        dirty_pages; /* E3: used since they came or were purged; taken before the others, as it were */
 };
 
 /* What a hooked arena has; all of it under the arena's lock. */
@@ -72,6 +76,8 @@ struct extents {
 
 /* What hooks are when nobody set others: they lease from the keeper of runs. Programs call them too. */
 extern PRIVATE struct extent_hooks extent_hooks_default;
+/* Runs that explicit arenas, and the default hooks, leased from the keeper; atomic. */
+extern PRIVATE uint64_t explicit_leases;
 
 /* NULL: no memory. */
 struct extents *extents_make(struct extent_hooks *hooks);
@@ -94,13 +100,24 @@ struct extent *extents_remove_free(struct extents *extents, bool all);
 void extents_limit_growth(struct extents *extents, size_t bytes);
 /* Takes the first free span at or after this page out as a used run; 0: there is none. */
 uint32_t extents_take_span(struct extents *extents, uint32_t page);
+/* The same as extents_put, of a run whose pages the hooks purged. */
+bool extents_put_purged(struct extents *extents, uint32_t page);
+/* Pages of free spans. */
+struct span_sum {
+    size_t dirty, clean;
+};
+struct span_sum extents_free(const struct extents *extents);
+/* Calls `visit` for each free span, as PAGE_DIRTY or PAGE_CLEAN. */
+void extents_visit_free(const struct extents *extents,
+                        void (*visit)(enum page_state state, size_t pages, void *context),
+                        void *context);
 /* The extent that holds the page; NULL: none does. */
 struct extent *extent_of(const struct extents *extents, uint32_t page);
 
 /* Below, the caller holds no lock: the hooks are called. */
 
-/* Its pages may lose their contents; the run is the caller's. */
-void extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
+/* Its pages may lose their contents; the run is the caller's. True: they have, and cost nothing. */
+bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
                   unsigned arena);
 
 /* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got back. */

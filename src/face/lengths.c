@@ -51,6 +51,7 @@ static void count_owned(struct lengths *lengths, unsigned index)
     if (arena == NULL) return;
     lock_take(&arena->lock);
     owned_visit(arena, count_owned_block, lengths);
+    if (arena->extents != NULL) extents_visit_free(arena->extents, count_run, lengths);
     lock_give(&arena->lock);
 }
 

@@ -14,7 +14,7 @@ static struct {
     struct snapshot_arena *arenas[ARENA_INDEX_END];
     uint64_t epoch;
     uint64_t begin_ms;        /* written before main */
-    uint64_t stock_leases;    /* runs that the stocks leased; all others are large blocks */
+    uint64_t other_leases;    /* runs for stocks and explicit arenas; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
     struct snapshot_lock visited_lock;
 } room;
@@ -86,13 +86,19 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
         into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
-        room.stock_leases += arena->stock[pages].leased;
+        room.other_leases += arena->stock[pages].leased;
     }
     if (arena->is_explicit) {
         struct owned_sum sum = owned_sum(arena);
         into->large_allocated = sum.bytes;
         into->large_count = sum.count;
+        into->large_taken = arena->owned_taken;
         into->active += sum.bytes;
+    }
+    if (arena->extents != NULL) {
+        struct span_sum sum = extents_free(arena->extents);
+        into->dirty += sum.dirty << plain.page_shift;
+        into->clean += sum.clean << plain.page_shift;
     }
     room.numbers->depot_trades += arena->trades;
     into->lock = lock_numbers(&arena->lock);
@@ -160,7 +166,7 @@ static void count_pages(struct snapshot_arena *into)
     into->large_allocated = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
                          << shift;
     into->large_count = keeper.large_count - min_size(room.kept.count, keeper.large_count);
-    into->large_taken = keeper.leases - room.stock_leases + room.kept.takes;
+    into->large_taken = keeper.leases - room.other_leases + room.kept.takes;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
     open_bytes = plain.open_bytes;
@@ -238,7 +244,7 @@ static void finish_arena(struct snapshot_arena *arena)
 
 static void count_all(void)
 {
-    room.stock_leases = 0;
+    room.other_leases = __atomic_load_n(&explicit_leases, __ATOMIC_RELAXED);
     room.kept = (struct kept_numbers){ .takes = kept_takes_drained() };
     for (unsigned index = 0; index < room_end(); index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)

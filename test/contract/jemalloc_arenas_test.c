@@ -118,6 +118,94 @@ static void large_blocks_are_counted_with_their_arena(const struct check *check)
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
+static size_t stat(unsigned arena, const char *leaf)
+{
+    char name[80];
+
+    snprintf(name, sizeof name, "stats.arenas.%u.%s", arena, leaf);
+    next_epoch();
+    return read_size(name);
+}
+
+/* Each arena counts what was taken and given in it, and no other does. */
+static void large_calls_are_counted_with_their_arena(const struct check *check)
+{
+    unsigned arena = create_arena();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    size_t taken = stat(arena, "large.nmalloc"), given = stat(arena, "large.ndalloc");
+    size_t first = stat(0, "large.nmalloc"), all = stat(4096, "large.nmalloc");
+    size_t all_given = stat(4096, "large.ndalloc");
+    void *blocks[3];
+
+    (void)check;
+    assert_int_equal(taken, given);
+    for (unsigned i = 0; i < 3; i++) blocks[i] = take(50000u << i, flags);
+    give(blocks[0], flags);
+    assert_int_equal(stat(arena, "large.nmalloc"), taken + 3);
+    assert_int_equal(stat(arena, "large.ndalloc"), given + 1);
+    assert_int_equal(stat(0, "large.nmalloc"), first);
+    assert_int_equal(stat(4096, "large.nmalloc"), all + 3);
+    assert_int_equal(stat(4096, "large.ndalloc"), all_given + 1);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+static extent_hooks_t *usual_hooks;
+
+/* Fresh pages of the usual hooks; to say that they are not zeros is to say that they were used. */
+static void *alloc_used(extent_hooks_t *hooks, void *new_address, size_t bytes, size_t align,
+                        bool *zero, bool *commit, unsigned arena)
+{
+    void *base = usual_hooks->alloc(usual_hooks, new_address, bytes, align, zero, commit, arena);
+
+    (void)hooks;
+    *zero = false;
+    return base;
+}
+
+/* Their free pages are the arena's own, dirty until they are purged; and large blocks are counted as elsewhere. */
+static void free_pages_of_hooks_are_counted(const struct check *check)
+{
+    static extent_hooks_t hooks;
+    extent_hooks_t *table = &hooks;
+    size_t length = sizeof usual_hooks, page = read_size("arenas.page"), dirty, first, runs;
+    size_t first_taken;
+    unsigned arena = create_arena();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    void *block;
+
+    (void)check;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
+    hooks = *usual_hooks;
+    hooks.alloc = alloc_used;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
+    first = stat(0, "pactive");
+    first_taken = stat(0, "large.nmalloc");
+    block = take(25 * page, flags);
+    dirty = stat(arena, "pdirty");
+    assert_true(dirty > 0);
+    assert_int_equal(stat(arena, "pactive"), 25);
+    assert_int_equal(stat(arena, "resident"), (25 + dirty) * page);
+    give(block, flags);
+    assert_int_equal(stat(arena, "pactive"), 0);
+    assert_int_equal(stat(arena, "pdirty"), dirty + 25);
+    assert_int_equal(stat(arena, "retained"), 0);
+    assert_int_equal(stat(arena, "large.nmalloc"), stat(arena, "large.ndalloc"));
+    assert_int_equal(call_arena(arena, "purge"), 0);
+    assert_int_equal(stat(arena, "pdirty"), 0);
+    assert_int_equal(stat(arena, "retained"), (dirty + 25) * page);
+    assert_int_equal(stat(arena, "resident"), 0);
+    runs = 0;
+    for (unsigned i = 0; i < 3 + read_unsigned("arenas.nlextents"); i++) {
+        char leaf[40];
+        snprintf(leaf, sizeof leaf, "extents.%u.nretained", i);
+        runs += stat(arena, leaf);
+    }
+    assert_int_equal(runs, 1);
+    assert_true(stat(0, "pactive") <= first + 1); /* the extent is not the first arena's */
+    assert_int_equal(stat(0, "large.nmalloc"), first_taken);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
 static void lookup_tells_the_arena(const struct check *check)
 {
     unsigned arena = create_arena(), index;
@@ -356,6 +444,10 @@ int main(void)
               "arenas.create numbers after the automatic ones");
     check_add((struct check){ .run = large_blocks_are_counted_with_their_arena },
               "large blocks are counted with their arena");
+    check_add((struct check){ .run = large_calls_are_counted_with_their_arena },
+              "large calls are counted with their arena");
+    check_add((struct check){ .run = free_pages_of_hooks_are_counted },
+              "free pages of hooks are counted");
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");

@@ -408,6 +408,73 @@ static void free_spans_are_purged(void **state)
     assert_ptr_equal(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)), given);
 }
 
+static void expect_free(const struct arena *arena, size_t dirty, size_t clean)
+{
+    struct span_sum sum = extents_free(arena->extents);
+
+    for (const struct free_span *span = arena->extents->spans; span != NULL; span = span->next)
+        assert_true(span->dirty_pages <= span->pages); /* E3 */
+    assert_int_equal(sum.dirty, dirty);
+    assert_int_equal(sum.clean, clean);
+}
+
+static void *zero_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                        bool *zero, bool *commit, unsigned arena)
+{
+    void *base = test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+
+    if (base != NULL) memset(base, 0, bytes);
+    *zero = true;
+    return base;
+}
+
+/* Pages that came as zeros are clean, and so are those that were purged; what blocks lay in is dirty. */
+static void free_pages_are_clean_or_dirty(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    size_t all = 2 * MiB >> plain.page_shift, pages = 10;
+    int flags = MALLOCX_ARENA(arena->index);
+    char *first, *second, *aligned;
+
+    (void)state;
+    hooks.alloc = zero_alloc;
+    hooks.purge_forced = test_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    first = prairie_mallocx(pages << plain.page_shift, flags);
+    second = prairie_mallocx(pages << plain.page_shift, flags);
+    expect_free(arena, 0, all - 2 * pages);
+    prairie_free(first);
+    expect_free(arena, pages, all - 2 * pages);
+    aligned = prairie_mallocx(64 * KiB, flags | MALLOCX_ALIGN(256 * KiB));
+    prairie_free(second); /* what touches becomes one, and the sum stays */
+    expect_free(arena, 2 * pages, all - 2 * pages - (64 * KiB >> plain.page_shift));
+    first = prairie_mallocx(2 * MiB / 16, flags);
+    assert_int_equal(prairie_xallocx(first, 2 * MiB / 32, 0, flags), 2 * MiB / 32);
+    prairie_free(first);
+    prairie_free(aligned);
+    assert_int_equal(extents_free(arena->extents).dirty + extents_free(arena->extents).clean, all);
+    assert_true(extents_free(arena->extents).dirty > 0);
+    arena_purge(arena);
+    expect_free(arena, 0, all);
+    prairie_check_all();
+}
+
+static void pages_that_are_purged_lazily_stay_dirty(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+
+    (void)state;
+    hooks.purge_forced = refuse_purge;
+    hooks.purge_lazy = test_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    expect_free(arena, 2 * MiB >> plain.page_shift, 0);
+    arena_purge(arena);
+    expect_free(arena, 2 * MiB >> plain.page_shift, 0);
+}
+
 static void growth_is_limited(void **state)
 {
     struct arena *arena = hooked_arena();
@@ -466,5 +533,6 @@ UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_ho
           UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
-          UNIT_TEST(free_spans_are_purged), UNIT_TEST(growth_is_limited),
+          UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),
+          UNIT_TEST(pages_that_are_purged_lazily_stay_dirty), UNIT_TEST(growth_is_limited),
           UNIT_TEST(places_are_used_again), UNIT_TEST(records_run_out))
