@@ -38,9 +38,32 @@ static bool spin_and_try(struct lock *lock)
     return false;
 }
 
+/* One taker's sleep. */
+struct lock_sleep {
+    uint64_t since_ns;
+    uint64_t sleepers; /* with it; 0: it has not slept */
+};
+
+static void begin_sleep(struct lock *lock, struct lock_sleep *sleep)
+{
+    sleep->sleepers = __atomic_add_fetch(&lock->sleepers, 1, __ATOMIC_RELAXED);
+    sleep->since_ns = port_now_ns();
+}
+
+/* By the new holder. */
+static void note_sleep(struct lock *lock, const struct lock_sleep *sleep)
+{
+    uint64_t waited_ns = port_now_ns() - sleep->since_ns;
+
+    lock->waits++;
+    lock->wait_ns += waited_ns;
+    if (waited_ns > lock->wait_ns_max) lock->wait_ns_max = waited_ns;
+    if (sleep->sleepers > lock->sleepers_max) lock->sleepers_max = sleep->sleepers;
+}
+
 /* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot know
  * whether others still sleep. False: it is ours already, because we are forking. */
-static bool sleep_and_take(struct lock *lock, bool *slept)
+static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
 {
     for (;;) {
         uint32_t state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
@@ -54,23 +77,31 @@ static bool sleep_and_take(struct lock *lock, bool *slept)
             if (state == LOCK_FREE) return true;
             state = LOCK_HELD_WITH_SLEEPERS;
         }
+        if (sleep->sleepers == 0) begin_sleep(lock, sleep);
         port_wait(&lock->state, state);
-        *slept = true;
     }
 }
 
 void lock_take_contended(struct lock *lock)
 {
-    bool slept = false;
+    struct lock_sleep sleep = { 0, 0 };
+    bool taken = spin_and_try(lock) || sleep_and_take(lock, &sleep);
 
-    if (!spin_and_try(lock) && !sleep_and_take(lock, &slept)) {
+    if (sleep.sleepers != 0) (void)__atomic_sub_fetch(&lock->sleepers, 1, __ATOMIC_RELAXED);
+    if (!taken) {
         lock_witness_pass(lock);
         return;
     }
     lock->taken++;
     lock->contended++;
-    lock->waits += slept;
+    if (sleep.sleepers != 0) note_sleep(lock, &sleep);
     lock_witness_take(lock);
+}
+
+void lock_forget_numbers(struct lock *lock)
+{
+    lock->taken = lock->contended = lock->waits = 0;
+    lock->wait_ns = lock->wait_ns_max = lock->sleepers_max = 0;
 }
 
 void lock_give_contended(struct lock *lock)
@@ -108,6 +139,7 @@ void lock_remake(struct lock *lock)
 {
     if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) != LOCK_FORKING) return;
     lock_witness_give(lock);
+    RELAXED_STORE(lock->sleepers, (uint64_t)0);
     __atomic_store_n(&lock->state, LOCK_FREE, __ATOMIC_RELAXED);
 }
 

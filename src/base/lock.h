@@ -38,11 +38,15 @@ enum lock_rank {
 enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING = 16 };
 
 struct lock {
-    uint32_t state;     /* atomic; partner of itself */
-    uint32_t rank;      /* constant after lock_init */
-    uint64_t taken;     /* written by the holder */
-    uint64_t contended; /* written by the holder: takes that found it held */
-    uint64_t waits;     /* written by the holder: takes that slept at least once */
+    uint32_t state;        /* atomic; partner of itself */
+    uint32_t rank;         /* constant after lock_init */
+    uint64_t taken;        /* written by the holder */
+    uint64_t contended;    /* written by the holder: takes that found it held */
+    uint64_t waits;        /* written by the holder: takes that slept at least once */
+    uint64_t wait_ns;      /* written by the holder: how long those waited */
+    uint64_t wait_ns_max;  /* written by the holder: the longest of them */
+    uint64_t sleepers;     /* atomic: takers that sleep, or are about to */
+    uint64_t sleepers_max; /* written by the holder: at once */
 };
 
 /* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives them in
@@ -60,6 +64,8 @@ void lock_remake(struct lock *lock);
 /* Called when all are taken, and before the first is given or remade, by the thread that forks. */
 void lock_fork_begins(void);
 void lock_fork_ends(void);
+/* Counts anew; the caller holds it. */
+void lock_forget_numbers(struct lock *lock);
 /* How many pauses a taker spins before it sleeps; 0 with one core. */
 void lock_set_spin(unsigned pauses);
 

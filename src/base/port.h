@@ -1,7 +1,7 @@
 /* port.h - what the ground floor needs from a kernel; os/ provides it.
  *
  * A lock must sleep and a fatal message must reach somebody, and both live below os/.
- * These four calls are all that goes that way; none allocates, none takes a lock.
+ * These few calls are all that goes that way; none allocates, none takes a lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_BASE_PORT_H
@@ -15,6 +15,8 @@ void port_wait(const uint32_t *word, uint32_t expected);
 void port_wake(uint32_t *word, int count);
 /* What no other living thread has, and what a forking thread keeps in the child; not 0. */
 uintptr_t port_thread_mark(void);
+/* A clock that never goes back. */
+uint64_t port_now_ns(void);
 /* Writes to the standard error; keeps errno, ignores failure. */
 void port_write_error(const char *text, size_t length_bytes);
 /* Ends the process with SIGABRT. */

@@ -1,7 +1,7 @@
 /* control_stats.c - the numbers of the snapshot that `epoch` took last.
  *
  * Blocks that threads and depots hold ready are not allocated. What is counted nowhere has no name here:
- * requests one by one, times that locks were waited for, huge pages. Lengths of runs are counted when somebody
+ * requests one by one, who held a lock before, huge pages. Lengths of runs are counted when somebody
  * asks for one (lengths.h).
  * SPDX-License-Identifier: MIT
  */
@@ -13,6 +13,8 @@
 #include "stats_print.h"
 
 #include <errno.h>
+
+enum { LOCK_LEAVES = 6 };
 
 enum stats_leaf {
     STATS_ALLOCATED,
@@ -28,11 +30,12 @@ enum stats_leaf {
     STATS_HELPER_THREADS,
     STATS_HELPER_RUNS,
     STATS_HELPER_INTERVAL,
-    STATS_LOCK_CONTROL, /* each lock: taken, waited for, contended without waiting */
-    STATS_LOCK_TIDY = STATS_LOCK_CONTROL + 3,
-    STATS_LOCK_SAMPLES = STATS_LOCK_TIDY + 3,
-    STATS_OF_ARENA =
-        STATS_LOCK_SAMPLES + 3, /* from here on the first number of the name is an arena's */
+    STATS_LOCKS_RESET,
+    STATS_LOCK_CONTROL, /* each lock has six leaves (of_lock) */
+    STATS_LOCK_TIDY = STATS_LOCK_CONTROL + LOCK_LEAVES,
+    STATS_LOCK_SAMPLES = STATS_LOCK_TIDY + LOCK_LEAVES,
+    STATS_OF_ARENA = STATS_LOCK_SAMPLES
+                   + LOCK_LEAVES, /* from here on the first number of the name is an arena's */
     STATS_NTHREADS = STATS_OF_ARENA,
     STATS_UPTIME,
     STATS_DSS,
@@ -59,9 +62,9 @@ enum stats_leaf {
     STATS_LARGE_NMALLOC,
     STATS_LARGE_NDALLOC,
     STATS_LOCK_RUNS,
-    STATS_LOCK_META = STATS_LOCK_RUNS + 3,
-    STATS_LOCK_THREADS = STATS_LOCK_META + 3,
-    STATS_OF_BIN = STATS_LOCK_THREADS + 3, /* from here on the second number is a bin's */
+    STATS_LOCK_META = STATS_LOCK_RUNS + LOCK_LEAVES,
+    STATS_LOCK_THREADS = STATS_LOCK_META + LOCK_LEAVES,
+    STATS_OF_BIN = STATS_LOCK_THREADS + LOCK_LEAVES, /* from here on the second number is a bin's */
     STATS_BIN_NMALLOC = STATS_OF_BIN,
     STATS_BIN_NDALLOC,
     STATS_BIN_CURREGS,
@@ -71,7 +74,7 @@ enum stats_leaf {
     STATS_BIN_CURSLABS,
     STATS_BIN_NONFULL_SLABS,
     STATS_LOCK_BIN,
-    STATS_OF_LENGTH = STATS_LOCK_BIN + 3, /* from here on it is a step's */
+    STATS_OF_LENGTH = STATS_LOCK_BIN + LOCK_LEAVES, /* from here on it is a step's */
     STATS_LARGE_COUNT = STATS_OF_LENGTH,
     STATS_FREE_DIRTY,
     STATS_FREE_CLEAN,
@@ -91,9 +94,13 @@ enum stats_leaf {
 #define OF_ARENA "stats.arenas.*."
 #define OF_BIN OF_ARENA "bins.*."
 #define OF_EXTENT OF_ARENA "extents.*."
-#define LOCK_ROWS(lock, leaf)                                            \
-    U64_ROW(lock ".num_ops", leaf), U64_ROW(lock ".num_wait", leaf + 1), \
-        U64_ROW(lock ".num_spin_acq", leaf + 2)
+#define LOCK_ROWS(lock, leaf)                                                                \
+    U64_ROW(lock ".num_ops", leaf), U64_ROW(lock ".num_wait", leaf + 1),                     \
+        U64_ROW(lock ".num_spin_acq", leaf + 2), U64_ROW(lock ".total_wait_time", leaf + 3), \
+        U64_ROW(lock ".max_wait_time", leaf + 4),                                            \
+    {                                                                                        \
+        lock ".max_num_thds", CONTROL_UNSIGNED, CONTROL_READ, leaf + 5                       \
+    }
 
 static const struct control_row stats_rows[] = {
     SIZE_ROW("stats.allocated", STATS_ALLOCATED),
@@ -109,6 +116,7 @@ static const struct control_row stats_rows[] = {
     SIZE_ROW("stats.background_thread.num_threads", STATS_HELPER_THREADS),
     U64_ROW("stats.background_thread.num_runs", STATS_HELPER_RUNS),
     U64_ROW("stats.background_thread.run_interval", STATS_HELPER_INTERVAL),
+    { "stats.mutexes.reset", CONTROL_ACTION, 0, STATS_LOCKS_RESET },
     LOCK_ROWS("stats.mutexes.ctl", STATS_LOCK_CONTROL),
     LOCK_ROWS("stats.mutexes.background_thread", STATS_LOCK_TIDY),
     LOCK_ROWS("stats.mutexes.prof", STATS_LOCK_SAMPLES),
@@ -181,8 +189,20 @@ static bool stats_exists(const struct control_row *row, const size_t *index)
 
 static uint64_t of_lock(const struct snapshot_lock *lock, unsigned which)
 {
-    if (which == 0) return lock->taken;
-    return which == 1 ? lock->waits : lock->contended - lock->waits;
+    switch (which) {
+    case 0: return lock->taken;
+    case 1: return lock->waits;
+    case 2: return lock->contended - lock->waits;
+    case 3: return lock->wait_ns;
+    case 4: return lock->wait_ns_max;
+    default: return lock->sleepers_max;
+    }
+}
+
+static void give_of_lock(struct control_call *call, uint64_t number)
+{
+    if (call->row->type == CONTROL_UNSIGNED) call->old.number = (unsigned)number;
+    else call->old.u64 = number;
 }
 
 static void serve_global(struct control_call *call, const struct snapshot *numbers)
@@ -204,13 +224,14 @@ static void serve_global(struct control_call *call, const struct snapshot *numbe
     case STATS_HELPER_RUNS: call->old.u64 = numbers->helper_looks; return;
     case STATS_HELPER_INTERVAL: call->old.u64 = numbers->helper_look_ms * 1000000; return;
     case STATS_ZERO: call->old.u64 = 0; return;
+    case STATS_LOCKS_RESET: snapshot_forget_locks(); return;
     default: break;
     }
     if (leaf >= STATS_LOCK_SAMPLES)
-        call->old.u64 = of_lock(&numbers->samples_lock, leaf - STATS_LOCK_SAMPLES);
+        give_of_lock(call, of_lock(&numbers->samples_lock, leaf - STATS_LOCK_SAMPLES));
     else if (leaf >= STATS_LOCK_TIDY)
-        call->old.u64 = of_lock(&numbers->tidy_lock, leaf - STATS_LOCK_TIDY);
-    else call->old.u64 = of_lock(&numbers->control_lock, leaf - STATS_LOCK_CONTROL);
+        give_of_lock(call, of_lock(&numbers->tidy_lock, leaf - STATS_LOCK_TIDY));
+    else give_of_lock(call, of_lock(&numbers->control_lock, leaf - STATS_LOCK_CONTROL));
 }
 
 static void serve_small(struct control_call *call, const struct snapshot_arena *arena)
@@ -259,7 +280,7 @@ static void serve_of_arena(struct control_call *call, const struct snapshot *num
     unsigned leaf = call->row->leaf, shift = plain.page_shift;
 
     if (leaf >= STATS_LOCK_RUNS) {
-        call->old.u64 = of_shared_lock(numbers, arena, leaf);
+        give_of_lock(call, of_shared_lock(numbers, arena, leaf));
         return;
     }
     switch (leaf) {
@@ -302,7 +323,7 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
     case STATS_BIN_NSLABS: call->old.u64 = of_class->slabs_opened; return;
     case STATS_BIN_CURSLABS: call->old.size = of_class->slabs; return;
     case STATS_BIN_NONFULL_SLABS: call->old.size = of_class->slabs_not_full; return;
-    default: call->old.u64 = of_lock(&arena->lock, leaf - STATS_LOCK_BIN); /* of all its bins */
+    default: give_of_lock(call, of_lock(&arena->lock, leaf - STATS_LOCK_BIN)); /* of all its bins */
     }
 }
 

@@ -18,16 +18,16 @@ enum { LOCK_FIGURES = 7 };
 
 static void figures_of(const struct snapshot_lock *lock, struct lock_figures *figures)
 {
-    static const struct snapshot_lock no_numbers = { 0, 0, 0 };
+    static const struct snapshot_lock no_numbers = { .taken = 0 };
 
     if (lock == NULL) lock = &no_numbers;
     figures[0] = (struct lock_figures){ "num_ops", lock->taken, true };
     figures[1] = (struct lock_figures){ "num_wait", lock->waits, true };
     figures[2] = (struct lock_figures){ "num_spin_acq", lock->contended - lock->waits, true };
     figures[3] = (struct lock_figures){ "num_owner_switch", 0, true };
-    figures[4] = (struct lock_figures){ "total_wait_time", 0, true };
-    figures[5] = (struct lock_figures){ "max_wait_time", 0, false };
-    figures[6] = (struct lock_figures){ "max_num_thds", 0, false };
+    figures[4] = (struct lock_figures){ "total_wait_time", lock->wait_ns, true };
+    figures[5] = (struct lock_figures){ "max_wait_time", lock->wait_ns_max, false };
+    figures[6] = (struct lock_figures){ "max_num_thds", lock->sleepers_max, false };
 }
 
 void stats_print_lock_titles(struct report *report)

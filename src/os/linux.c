@@ -386,6 +386,14 @@ void port_wake(uint32_t *word, int count)
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
 
+uint64_t port_now_ns(void)
+{
+    struct timespec now = { 0, 0 };
+
+    (void)kernel(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static int error_file = STDERR_FILENO;
 
 void os_keep_error_output(void)

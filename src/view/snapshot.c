@@ -51,8 +51,12 @@ static bool room_ready(void)
 
 static struct snapshot_lock lock_numbers(const struct lock *lock)
 {
-    return (struct snapshot_lock){ RELAXED_LOAD(lock->taken), RELAXED_LOAD(lock->contended),
-                                   RELAXED_LOAD(lock->waits) };
+    return (struct snapshot_lock){ .taken = RELAXED_LOAD(lock->taken),
+                                   .contended = RELAXED_LOAD(lock->contended),
+                                   .waits = RELAXED_LOAD(lock->waits),
+                                   .wait_ns = RELAXED_LOAD(lock->wait_ns),
+                                   .wait_ns_max = RELAXED_LOAD(lock->wait_ns_max),
+                                   .sleepers_max = RELAXED_LOAD(lock->sleepers_max) };
 }
 
 static void look_at_lock(struct lock *lock) { room.visited_lock = lock_numbers(lock); }
@@ -191,6 +195,9 @@ static void add_lock_numbers(struct snapshot_lock *sum, const struct snapshot_lo
     sum->taken += lock->taken;
     sum->contended += lock->contended;
     sum->waits += lock->waits;
+    sum->wait_ns += lock->wait_ns;
+    sum->wait_ns_max = max_size(sum->wait_ns_max, lock->wait_ns_max);
+    sum->sleepers_max = max_size(sum->sleepers_max, lock->sleepers_max);
 }
 
 static void add_class(struct snapshot_class *sum, const struct snapshot_class *numbers)
@@ -287,6 +294,26 @@ const struct snapshot *snapshot_take(void)
     numbers->realloc_zero_calls = realloc_zero_calls();
     numbers->uptime_ms = os_now_ms() - room.begin_ms;
     return numbers;
+}
+
+static void forget_lock(struct lock *lock)
+{
+    lock_take(lock);
+    lock_forget_numbers(lock);
+    lock_give(lock);
+}
+
+void snapshot_forget_locks(void)
+{
+    check(lock_is_mine(&control_lock));
+    lock_forget_numbers(&control_lock);
+    threads_each_lock(forget_lock);
+    tidy_each_lock(forget_lock);
+    for (unsigned index = 0; index < arenas_end(); index++)
+        if (made_arena(index) != NULL) forget_lock(&made_arena(index)->lock);
+    forget_lock(&keeper.lock);
+    samples_each_lock(forget_lock);
+    forget_lock(&meta.lock);
 }
 
 const struct snapshot *snapshot_get(void)

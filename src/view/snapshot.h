@@ -16,6 +16,7 @@
 
 struct snapshot_lock {
     uint64_t taken, contended, waits;
+    uint64_t wait_ns, wait_ns_max, sleepers_max;
 };
 
 struct snapshot_class {
@@ -56,6 +57,8 @@ void snapshot_begin(void);
 const struct snapshot *snapshot_get(void);
 /* Takes a new one and returns it. NULL: no memory; the old one stays. */
 const struct snapshot *snapshot_take(void);
+/* The locks that are told of count anew; snapshots show it from the next one on. */
+void snapshot_forget_locks(void);
 /* NULL: that arena had not been made. */
 const struct snapshot_arena *snapshot_arena(unsigned index);
 

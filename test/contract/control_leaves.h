@@ -126,6 +126,10 @@ static const struct leaf {
     { "stats.mutexes.ctl.num_ops", 8, R },
     { "stats.mutexes.ctl.num_wait", 8, R },
     { "stats.mutexes.ctl.num_spin_acq", 8, R },
+    { "stats.mutexes.prof.total_wait_time", 8, R },
+    { "stats.mutexes.ctl.max_wait_time", 8, R },
+    { "stats.mutexes.background_thread.max_num_thds", 4, R },
+    { "stats.mutexes.reset", 0, 0 },
 };
 
 /* Of an arena, after "stats.arenas.N."; read for the first one and for all. */
@@ -185,6 +189,8 @@ static const struct leaf arena_leaves[] = {
     { "bins.3.curslabs", 8, R },
     { "bins.3.nonfull_slabs", 8, R },
     { "bins.3.mutex.num_ops", 8, R },
+    { "bins.3.mutex.max_num_thds", 4, R },
+    { "mutexes.base.total_wait_time", 8, R },
 };
 
 #endif

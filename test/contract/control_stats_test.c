@@ -271,6 +271,43 @@ static void locks_are_counted(const struct check *check)
     (void)read_size("stats.mutexes.background_thread.num_ops");
 }
 
+static void *ask_again_and_again(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < 2000; i++) new_epoch();
+    return NULL;
+}
+
+/* Four threads want the lock of the snapshot at once; afterwards all of it can be forgotten. */
+static void waiting_for_locks_is_told(const struct check *check)
+{
+    enum { THREADS = 4, ROUNDS_MAX = 50 };
+    pthread_t thread[THREADS];
+    size_t waits = 0, longest, sum;
+    unsigned threads_most = 0;
+    size_t length = sizeof threads_most;
+
+    (void)check;
+    for (unsigned round = 0; round < ROUNDS_MAX && waits == 0; round++) {
+        for (unsigned i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, ask_again_and_again, NULL), 0);
+        for (unsigned i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+        new_epoch();
+        waits = read_size("stats.mutexes.ctl.num_wait");
+    }
+    assert_true(waits > 0);
+    longest = read_size("stats.mutexes.ctl.max_wait_time");
+    sum = read_size("stats.mutexes.ctl.total_wait_time");
+    assert_true(longest > 0 && longest <= sum && sum <= longest * waits);
+    assert_int_equal(mallctl("stats.mutexes.ctl.max_num_thds", &threads_most, &length, NULL, 0), 0);
+    assert_true(threads_most >= 1 && threads_most < THREADS);
+    assert_int_equal(mallctl("stats.mutexes.reset", NULL, NULL, NULL, 0), 0);
+    new_epoch();
+    assert_int_equal(read_size("stats.mutexes.ctl.total_wait_time"), 0);
+    assert_true(read_size("stats.mutexes.ctl.num_ops") < 10);
+    assert_true(arena_size(4096, "mutexes.extents_dirty.num_ops") < 10);
+}
+
 /* ---- the epoch ---- */
 
 static void numbers_stay_until_the_next_epoch(const struct check *check)
@@ -473,6 +510,7 @@ int main(void)
                   "large blocks are counted by length: %zu", bytes);
     ADD(free_runs_are_counted_by_length);
     ADD(locks_are_counted);
+    ADD(waiting_for_locks_is_told);
     ADD(numbers_stay_until_the_next_epoch);
     for (size_t i = 0; i < 3; i++)
         check_add((struct check){ .run = resident_is_what_the_kernel_says,

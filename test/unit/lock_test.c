@@ -55,6 +55,36 @@ static void a_taker_sleeps_until_the_holder_gives(void **state)
     assert_int_equal(lock.state, LOCK_FREE);
 }
 
+/* How long takers slept, and how many at a time, is noted until somebody wants it forgotten. */
+static void waiting_is_measured(void **state)
+{
+    pthread_t thread[2];
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(0);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread[0], NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) == 0) sched_yield();
+    fake_clock_ms(30);
+    assert_int_equal(pthread_create(&thread[1], NULL, take_and_give, NULL), 0);
+    while (RELAXED_LOAD(lock.sleepers) != 2) sched_yield();
+    while (fake_calls(FAKE_WAIT) == 1) sched_yield();
+    fake_clock_ms(20);
+    lock_give(&lock);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    assert_int_equal(lock.waits, 2);
+    assert_int_equal(lock.wait_ns, 70 * 1000000);
+    assert_int_equal(lock.wait_ns_max, 50 * 1000000);
+    assert_int_equal(lock.sleepers_max, 2);
+    assert_int_equal(lock.sleepers, 0);
+    lock_take(&lock);
+    lock_forget_numbers(&lock);
+    lock_give(&lock);
+    assert_int_equal(lock.taken + lock.contended + lock.waits + lock.wait_ns, 0);
+    assert_int_equal(lock.wait_ns_max + lock.sleepers_max, 0);
+}
+
 /* With enough patience a taker gets the lock without a system call. */
 static void a_spinning_taker_needs_no_kernel(void **state)
 {
@@ -293,8 +323,9 @@ static void many_arena_locks_at_once(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
-          UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(threads_exclude_each_other),
-          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
+          UNIT_TEST(threads_exclude_each_other), UNIT_TEST(a_remade_lock_is_free),
+          UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),
           UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),
