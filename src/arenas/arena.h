@@ -32,6 +32,13 @@ struct depot {
     uint32_t opened_seen;  /* what the helper saw of it when it last looked */
 };
 
+/* How far a program breathes: what came back in full magazines, of all classes, and was not wanted again yet. */
+struct swing {
+    size_t bytes;
+    size_t bytes_max; /* since it was 0 */
+    bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
+};
+
 struct shelf {        /* what an arena has of one class */
     uint32_t partial; /* A1: number of the first slab; 0: none */
     uint32_t partial_count;
@@ -48,9 +55,10 @@ struct shelf {        /* what an arena has of one class */
 
 struct arena {
     struct lock lock;
-    uint32_t index;                          /* constant */
-    bool is_explicit;                        /* constant: made by arena_create (explicit.h) */
-    bool is_destroyed;                       /* atomic: an explicit one whose number is free */
+    uint32_t index;    /* constant */
+    bool is_explicit;  /* constant: made by arena_create (explicit.h) */
+    bool is_destroyed; /* atomic: an explicit one whose number is free */
+    struct swing swing;
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct shelf shelf[CLASS_COUNT];

@@ -3,17 +3,63 @@
  */
 #include "arena.h"
 
+/* The steps between blocks that are looked at, and how far apart blocks in order are. */
+enum { ORDER_LOOKS = 8, NEAR_BLOCKS = 16 };
+
+static size_t full_bytes(unsigned class_index)
+{
+    return (size_t)magazine_capacity(class_index) * class_bytes[class_index];
+}
+
 /* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. Small blocks, of which
  * a burst has many, get more room than large ones, which a fill costs little for. */
 static unsigned full_max(unsigned class_index)
 {
-    size_t bytes = (size_t)magazine_capacity(class_index) * class_bytes[class_index];
-    size_t by_bytes =
-        (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX) / bytes;
+    size_t by_bytes = (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX)
+                    / full_bytes(class_index);
 
     if (by_bytes < 1) return 1;
     return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;
 }
+
+/* ---- swings ---- */
+
+/* Blocks that come back from depots are scattered a little more each time, as every magazine turns its blocks
+ * round and begins elsewhere; slabs give them back in the order of their addresses. So the depots
+ * serve a program that breathes little, and one that breathes deeply gets its blocks from slabs,
+ * unless they are scattered already and would cost too much to sort (docs/decisions/0022). */
+static void swing_out(struct swing *swing, size_t bytes)
+{
+    swing->bytes += bytes;
+    if (swing->bytes <= swing->bytes_max) return;
+    swing->bytes_max = swing->bytes;
+    if (swing->bytes_max > SWING_BYTES_MAX) swing->is_wide = true;
+}
+
+static void swing_back(struct swing *swing, size_t bytes)
+{
+    if (swing->bytes > bytes) {
+        swing->bytes -= bytes;
+        return;
+    }
+    swing->is_wide = swing->bytes_max > SWING_BYTES_MAX;
+    swing->bytes = swing->bytes_max = 0;
+}
+
+/* A few looks: half of the steps from one block to the next are short. */
+static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
+{
+    const size_t near = NEAR_BLOCKS * block_bytes;
+    unsigned stride = count / ORDER_LOOKS + 1, looks = 0, steps = 0;
+
+    for (unsigned i = stride; i < count; i += stride) {
+        looks++;
+        steps += (uintptr_t)blocks[i] - (uintptr_t)blocks[i - 1] + near <= 2 * near;
+    }
+    return 2 * steps >= looks;
+}
+
+/* ---- trading ---- */
 
 static bool closed; /* atomic */
 
@@ -64,6 +110,7 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
     void **full;
 
     check(lock_is_mine(&arena->lock));
+    swing_back(&arena->swing, full_bytes(class_index));
     full = take_full(depot);
     if (full == NULL) return NULL;
     push_magazine(&depot->empty, &depot->empty_count, empty);
@@ -125,7 +172,11 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
 
     check(lock_is_mine(&arena->lock));
     *drain = true;
+    swing_out(&arena->swing, full_bytes(class_index));
     if (RELAXED_LOAD(closed)) return full;
+    if (arena->swing.is_wide
+        && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
+        return full;
     if (slabs_are_sparse(&arena->shelf[class_index], class_index)) {
         drain_oldest(arena, class_index);
         return full;

@@ -35,4 +35,12 @@ INLINE uint64_t bits_from(unsigned index) { return index < 64 ? ~(uint64_t)0 << 
 /* A word with the `count` lowest bits set. */
 INLINE uint64_t bits_below(unsigned count) { return ~bits_from(count); }
 
+/* The bits that are set lie side by side, and there is one. */
+INLINE bool bits_are_neighbours(uint64_t word)
+{
+    uint64_t shifted = word >> lowest_bit(word);
+
+    return (shifted & (shifted + 1)) == 0;
+}
+
 #endif

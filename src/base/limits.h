@@ -27,6 +27,7 @@
 #define MAGAZINE_BYTES_MAX (1 * KiB)
 #define DEPOT_BYTES_TINY (4 * KiB)
 #define DEPOT_BYTES_MAX (2 * KiB)
+#define SWING_BYTES_MAX (4 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
 #define WINDOW_BLOCKS_MAX 3u
 #define SLAB_BYTES_MIN (4 * KiB)
@@ -57,6 +58,7 @@
 #define DEPOT_BYTES_TINY \
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
+#define SWING_BYTES_MAX (2 * MiB) /* of blocks that come back together, if depots shall keep them */
 #define DEPOT_MAGAZINES_MAX 128u
 #define WINDOW_BLOCKS_MAX \
     127u /* of a thread that is sampled (cache/watch.h); 1 KiB with its empty slot */

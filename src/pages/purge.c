@@ -6,7 +6,7 @@
 #include "../base/options.h"
 #include "huge.h"
 
-enum { REGRET_MS = 2000, REGRETS_NEEDED = 2 };
+enum { REGRET_MS = 2000 };
 
 struct purge_stats purge_stats;
 size_t purge_alarm_pages;
@@ -18,7 +18,6 @@ static struct {
     size_t last_pages;          /* under the run lock: given back lately, beyond the budget */
     uint64_t last_ms;           /* under the run lock: when */
     uint64_t last_clean_leased; /* under the run lock: keeper.clean_leased then */
-    unsigned regrets_running;   /* under the run lock */
 } purge;
 
 static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
@@ -123,13 +122,11 @@ static void learn(uint64_t now)
     if (now >= purge.last_ms + REGRET_MS) {
         purge.peak_pages -= purge.peak_pages / 4;
         note_peak();
-        purge.regrets_running = 0;
         purge.bonus_pages -= purge.bonus_pages / 4;
         purge.last_pages = 0;
     } else if (wanted_back >= purge.last_pages / 2) {
         purge_stats.regrets++;
-        if (++purge.regrets_running >= REGRETS_NEEDED && !nothing_may_stay())
-            purge.bonus_pages += purge.last_pages;
+        if (!nothing_may_stay()) purge.bonus_pages += purge.last_pages;
         purge.last_pages = 0;
     }
 }

@@ -3,7 +3,7 @@
  * A first touch of a page costs about 200 malloc/free pairs, and so does touching it again after it was
  * given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small fixed share,
  * and what experience added. When most of what was given back at once is wanted again within two seconds,
- * twice running, that amount is added: a program that breathes pays for its first two breaths only.
+ * that amount is added: a program that breathes pays for its first breath only.
  *
  * Who purges, and when, is decided in arenas/tidy.
  * System calls are made without any lock; pages on their way are nobody's.

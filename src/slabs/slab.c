@@ -5,6 +5,11 @@
 
 struct slab_shape slab_shape[CLASS_COUNT];
 
+/* Fewer blocks side by side are put one by one. */
+enum { NEIGHBOURS_MIN = 8 };
+
+INLINE unsigned min_count(unsigned a, unsigned b) { return a < b ? a : b; }
+
 /* The shortest run that is long enough to be worth a record, holds a few blocks, and wastes at most a
  * 64th of itself; blocks of m * 2^k bytes always find one within m pages times a power of two. */
 static size_t span_bytes(size_t block_bytes)
@@ -104,16 +109,20 @@ void slab_close(struct slab *slab)
     mark_pages(slab, 0, 0, slab_shape[slab->class_index].bytes);
 }
 
-/* All 64 blocks of a word: no bits to search, and several stores at a time. */
-static void **take_whole_word(void **end, char *first, size_t block_bytes)
+/* Blocks that lie side by side: no bits to search. */
+static void **take_neighbours(void **end, char *first, size_t block_bytes, unsigned count)
 {
-    for (unsigned i = 0; i < 64; i += 4) {
+    for (; count >= 4; count -= 4) {
         end[-1] = first;
         end[-2] = first + block_bytes;
         end[-3] = first + 2 * block_bytes;
         end[-4] = first + 3 * block_bytes;
         first += 4 * block_bytes;
         end -= 4;
+    }
+    for (; count > 0; count--) {
+        *--end = first;
+        first += block_bytes;
     }
     return end;
 }
@@ -127,14 +136,16 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
 
     while (end != last) {
         uint64_t bits = slab->free[word];
-        char *first = slab->base + (size_t)word * 64 * block_bytes;
+        char *base = slab->base + (size_t)word * 64 * block_bytes;
 
-        if (bits == ~(uint64_t)0 && end - last >= 64) {
-            end = take_whole_word(end, first, block_bytes);
-            bits = 0;
+        if (bits != 0 && bits_are_neighbours(bits)) {
+            unsigned lowest = lowest_bit(bits), count = highest_bit(bits) - lowest + 1;
+            if (count > (size_t)(end - last)) count = (unsigned)(end - last);
+            end = take_neighbours(end, base + lowest * block_bytes, block_bytes, count);
+            bits &= ~(bits_below(count) << lowest);
         } else {
             for (; bits != 0 && end != last; bits &= bits - 1)
-                *--end = first + lowest_bit(bits) * block_bytes;
+                *--end = base + lowest_bit(bits) * block_bytes;
         }
         slab->free[word] = bits;
         word += bits == 0;
@@ -144,37 +155,103 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
     return target;
 }
 
-/* The word of the last block stays in a register until another one is wanted. */
-unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *result)
+/* ---- blocks that lie side by side ---- */
+
+/* How many blocks, `most` at most, lie `step` from each other. */
+static unsigned count_neighbours(void *const *at, unsigned most, uintptr_t step)
 {
-    const struct slab_shape shape = slab_shape[slab->class_index];
+    uintptr_t next = (uintptr_t)at[0] + step;
+    unsigned count = 1;
+
+    for (; count + 3 < most; count += 4, next += 4 * step)
+        if ((uintptr_t)at[count] != next || (uintptr_t)at[count + 1] != next + step
+            || (uintptr_t)at[count + 2] != next + 2 * step
+            || (uintptr_t)at[count + 3] != next + 3 * step)
+            break;
+    for (; count < most && (uintptr_t)at[count] == next; next += step) count++;
+    return count;
+}
+
+static bool any_is_free(const uint64_t *words, unsigned first, unsigned count)
+{
+    unsigned word = first / 64, last = (first + count - 1) / 64;
+    uint64_t found = words[word] & bits_from(first % 64);
+
+    if (word == last) return (found & bits_below((first + count - 1) % 64 + 1)) != 0;
+    while (++word < last) found |= words[word];
+    return (found | (words[last] & bits_below((first + count - 1) % 64 + 1))) != 0;
+}
+
+static void set_free(uint64_t *words, unsigned first, unsigned count)
+{
+    while (count > 0) {
+        unsigned part = min_count(64 - first % 64, count);
+
+        words[first / 64] |= bits_below(part) << first % 64;
+        first += part;
+        count -= part;
+    }
+}
+
+/* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the place of the first. Many
+ * are freed in the order of their addresses, and this costs a quarter of looking each of them up. Returns how
+ * many; 0: they do not, or one of them is free already, which is told one by one. */
+static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigned index,
+                               void *const *at, unsigned left)
+{
+    uintptr_t step = (uintptr_t)at[1] - (uintptr_t)at[0];
+    bool up = step == block_bytes;
+    unsigned count, first;
+
+    if (!up && step != 0 - block_bytes) return 0;
+    count = count_neighbours(at, min_count(left, up ? slab->block_count - index : index + 1), step);
+    first = up ? index : index + 1 - count;
+    if (any_is_free(slab->free, first, count)) return 0;
+    set_free(slab->free, first, count);
+    if (first / 64 < slab->hint) slab->hint = (uint16_t)(first / 64);
+    return count;
+}
+
+/* Whether that is worth a try. */
+INLINE bool may_be_neighbours(uintptr_t block_bytes, void *const *at, unsigned left)
+{
+    uintptr_t three;
+
+    if (left < NEIGHBOURS_MIN) return false;
+    three = (uintptr_t)at[NEIGHBOURS_MIN - 1] - (uintptr_t)at[0];
+    return three == (NEIGHBOURS_MIN - 1) * block_bytes
+        || three == 0 - (NEIGHBOURS_MIN - 1) * block_bytes;
+}
+
+/* ---- putting ---- */
+
+/* The word of the last block stays in a register until another one is wanted. */
+static unsigned put_each(struct slab *slab, const struct slab_shape *shape, void *const *blocks,
+                         void *const *end, enum slab_fault *result)
+{
     const uintptr_t base = (uintptr_t)slab->base;
     uint64_t *const words = slab->free;
-    void *const *const end = blocks + count, *const *at = blocks;
-    uintptr_t offset = (uintptr_t)*at - base;
-    uint64_t place = slab_place(&shape, offset), bits;
+    void *const *at = blocks;
+    uint64_t place = slab_place(shape, (uintptr_t)*at - base);
     unsigned word = slab_place_word(place), lowest = slab->hint;
-    enum slab_fault fault = SLAB_FAULT_NONE;
+    uint64_t bits = words[word];
 
-    if (unlikely(offset >= shape.span_bytes)) {
-        *result = SLAB_FAULT_INTERIOR;
-        return 0;
-    }
-    bits = words[word];
     if (word < lowest) lowest = word;
     for (;;) {
-        if (unlikely(!slab_place_is_block(&shape, place))) {
-            fault = SLAB_FAULT_INTERIOR;
+        uintptr_t offset;
+
+        if (unlikely(!slab_place_is_block(shape, place))) {
+            *result = SLAB_FAULT_INTERIOR;
             break;
         }
         if (unlikely(bit_was_set(&bits, slab_place_index(place)))) {
-            fault = SLAB_FAULT_TWICE;
+            *result = SLAB_FAULT_TWICE;
             break;
         }
         if (++at == end) break;
         offset = (uintptr_t)*at - base;
-        if (offset >= shape.span_bytes) break;
-        place = slab_place(&shape, offset);
+        if (offset >= shape->span_bytes) break;
+        place = slab_place(shape, offset);
         if (slab_place_word(place) == word) continue;
         words[word] = bits;
         word = slab_place_word(place);
@@ -183,9 +260,25 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
     }
     words[word] = bits;
     slab->hint = (uint16_t)lowest;
-    slab->free_count = (uint16_t)(slab->free_count + (unsigned)(at - blocks));
-    *result = fault;
     return (unsigned)(at - blocks);
+}
+
+unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *result)
+{
+    const struct slab_shape shape = slab_shape[slab->class_index];
+    uintptr_t offset = (uintptr_t)blocks[0] - (uintptr_t)slab->base;
+    uint64_t place = slab_place(&shape, offset);
+    unsigned put = 0;
+
+    *result = SLAB_FAULT_NONE;
+    if (unlikely(offset >= shape.span_bytes)) *result = SLAB_FAULT_INTERIOR;
+    else if (may_be_neighbours(shape.block_bytes, blocks, count)
+             && slab_place_is_block(&shape, place))
+        put = put_neighbours(slab, shape.block_bytes, slab_place_index(place), blocks, count);
+    if (put == 0 && *result == SLAB_FAULT_NONE)
+        put = put_each(slab, &shape, blocks, blocks + count, result);
+    slab->free_count = (uint16_t)(slab->free_count + put);
+    return put;
 }
 
 void slab_check(const struct slab *slab)

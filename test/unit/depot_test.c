@@ -182,6 +182,88 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
     assert_non_null(bring(0, full));
 }
 
+/* ---- swings ---- */
+
+/* So many blocks come back, as if in full magazines, and are wanted again. */
+static void swing(size_t bytes)
+{
+    size_t each = full_bytes(test_class());
+
+    for (size_t out = 0; out < bytes; out += each) swing_out(&arenas[0]->swing, each);
+    for (size_t out = 0; out < bytes; out += each) swing_back(&arenas[0]->swing, each);
+}
+
+enum { MIXED = 40 };
+
+/* Exchanges blocks between magazines so that in the first no block lies near the one before it. */
+static void **scattered_magazine(void)
+{
+    void **magazine[MIXED];
+
+    for (unsigned i = 0; i < MIXED; i++) magazine[i] = full_magazine(0);
+    for (unsigned slot = 1; slot <= capacity(); slot++) {
+        void **other = magazine[slot * 13 % MIXED], *block = magazine[0][slot];
+
+        magazine[0][slot] = other[slot];
+        other[slot] = block;
+    }
+    return magazine[0];
+}
+
+static void wide_swings_send_blocks_in_order_to_the_slabs(void **state)
+{
+    void **full;
+
+    (void)state;
+    start_arenas(1);
+    swing(SWING_BYTES_MAX / 2);
+    assert_non_null(bring(0, full_magazine(0)));
+    swing(SWING_BYTES_MAX * 2);
+    full = full_magazine(0);
+    assert_null(bring(0, full));
+    assert_ptr_equal(to_drain, full);
+    assert_int_equal(depot_of(0)->full_count, 1);
+    swing_back(&arenas[0]->swing, arenas[0]->swing.bytes); /* all that came is wanted again */
+    swing(SWING_BYTES_MAX / 2);
+    assert_non_null(bring(0, full));
+}
+
+static void a_swing_is_wide_before_it_ends(void **state)
+{
+    void **full;
+
+    (void)state;
+    start_arenas(1);
+    swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
+    full = full_magazine(0);
+    assert_null(bring(0, full));
+}
+
+static void takes_from_slabs_end_a_swing(void **state)
+{
+    size_t each;
+
+    (void)state;
+    start_arenas(1);
+    each = full_bytes(test_class());
+    swing_out(&arenas[0]->swing, 2 * each);
+    assert_null(fetch(0, empty_magazine()));
+    assert_int_equal(arenas[0]->swing.bytes, each);
+    assert_null(fetch(0, empty_magazine()));
+    assert_int_equal(arenas[0]->swing.bytes, 0);
+    assert_int_equal(arenas[0]->swing.bytes_max, 0);
+}
+
+/* They would cost as many visits to slabs as there are blocks. */
+static void scattered_blocks_stay_in_the_depot(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    swing(SWING_BYTES_MAX * 2);
+    assert_non_null(bring(0, scattered_magazine()));
+    assert_null(bring(0, full_magazine(0)));
+}
+
 /* ---- small magazines ---- */
 
 static void small_magazines_are_filled_from_an_opened_one(void **state)
@@ -356,6 +438,9 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(an_empty_depot_has_nothing), UNIT_TEST(what_is_brought_can_be_fetched),
           UNIT_TEST(a_depot_is_bounded), UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
           UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
+          UNIT_TEST(wide_swings_send_blocks_in_order_to_the_slabs),
+          UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
+          UNIT_TEST(scattered_blocks_stay_in_the_depot),
           UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
           UNIT_TEST(clearing_gives_everything_back),
           UNIT_TEST(unneeded_magazines_are_drained_by_halves),

@@ -214,6 +214,94 @@ static void wrong_blocks_are_told_and_change_nothing(void **state)
     }
 }
 
+static void turn_round(void **slots, unsigned count)
+{
+    for (unsigned i = 0; i < count / 2; i++) {
+        void *block = slots[i];
+        slots[i] = slots[count - 1 - i];
+        slots[count - 1 - i] = block;
+    }
+}
+
+/* Stretches of any length, from any place, in either direction, are put as if one by one. */
+static void neighbours_are_put_together(void **state)
+{
+    struct slab *slab;
+    enum slab_fault fault;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(48));
+    for (unsigned first = 0; first < slab->block_count; first += 1 + slab->block_count / 23) {
+        for (unsigned count = 1; first + count <= slab->block_count;
+             count += 1 + slab->block_count / 19) {
+            bool down = (first + count) % 2 == 0;
+
+            assert_int_equal(take(slab, blocks, slab->block_count), slab->block_count);
+            if (down) turn_round(blocks + first, count);
+            assert_int_equal(slab_put(slab, blocks + first, count, &fault), count);
+            assert_int_equal(fault, SLAB_FAULT_NONE);
+            check_slab(slab);
+            assert_int_equal(slab->free_count, count);
+            if (down) turn_round(blocks + first, count);
+            for (unsigned i = 0; i < slab->block_count; i++)
+                if (i < first || i >= first + count)
+                    assert_int_equal(put_one(slab, blocks[i]), SLAB_FAULT_NONE);
+        }
+    }
+}
+
+/* One that is free already is found at its place, whichever way its neighbours come. */
+static void a_free_block_among_neighbours_is_told(void **state)
+{
+    enum slab_fault fault;
+    unsigned count, put;
+    struct slab *slab;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(48));
+    count = slab->block_count;
+    for (unsigned wrong = 0; wrong < count; wrong += 1 + count / 31) {
+        for (unsigned down = 0; down < 2; down++) {
+            assert_int_equal(take(slab, blocks, count), count);
+            assert_int_equal(put_one(slab, blocks[wrong]), SLAB_FAULT_NONE);
+            if (down) turn_round(blocks, count);
+            put = slab_put(slab, blocks, count, &fault);
+            assert_int_equal(fault, SLAB_FAULT_TWICE);
+            assert_int_equal(put, down ? count - 1 - wrong : wrong);
+            assert_int_equal(slab->free_count, put + 1);
+            check_slab(slab);
+            while (++put < count) assert_int_equal(put_one(slab, blocks[put]), SLAB_FAULT_NONE);
+        }
+    }
+}
+
+/* Two slabs side by side: addresses go on, the slab does not. */
+static void neighbours_end_with_their_slab(void **state)
+{
+    unsigned class_index = class_of_size(64), count;
+    struct slab *low, *high;
+    enum slab_fault fault;
+
+    (void)state;
+    start_slabs();
+    low = open_one(class_index);
+    high = open_one(class_index);
+    assert_ptr_equal(high->base, low->base + slab_shape[class_index].bytes);
+    count = low->block_count;
+    assert_int_equal(take(low, blocks, count), count);
+    assert_int_equal(take(high, blocks + count, count), count);
+    assert_int_equal(slab_put(low, blocks, 2 * count, &fault), count);
+    assert_int_equal(fault, SLAB_FAULT_NONE);
+    check_slab(low);
+    turn_round(blocks + count, count);
+    blocks[2 * count] = low->base + (count - 1) * 64; /* goes on downwards */
+    assert_int_equal(slab_put(high, blocks + count, count + 1, &fault), count);
+    assert_int_equal(fault, SLAB_FAULT_NONE);
+    check_slab(high);
+}
+
 static void blocks_know_their_slab(void **state)
 {
     struct slab *slab;
@@ -369,6 +457,12 @@ static void random_blocks_against_a_model(void **state)
 UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_ascending_order),
           UNIT_TEST(freed_blocks_are_found_again_lowest_first),
           UNIT_TEST(a_put_ends_where_the_slab_ends),
+          UNIT_TEST(wrong_blocks_are_told_and_change_nothing),
+          UNIT_TEST(neighbours_are_put_together),
+          UNIT_TEST(wrong_blocks_are_told_and_change_nothing),
+          UNIT_TEST(a_free_block_among_neighbours_is_told),
+          UNIT_TEST(wrong_blocks_are_told_and_change_nothing),
+          UNIT_TEST(neighbours_end_with_their_slab),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing), UNIT_TEST(blocks_know_their_slab),
           UNIT_TEST(closing_gives_everything_back), UNIT_TEST(a_record_can_be_opened_again),
           UNIT_TEST(closing_with_blocks_out_aborts), UNIT_TEST(refused_memory_opens_nothing),
