@@ -103,6 +103,9 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no memory for an
  * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
+/* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the front. Returns how
+ * many they are. */
+unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full);
 
 /* For magazines that are not of full size: up to `wanted` blocks out of a full one, into slots[1..]. Returns
  * how many. */

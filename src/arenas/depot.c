@@ -193,6 +193,12 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     return given;
 }
 
+unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full)
+{
+    swing_out(&arena->swing, full_bytes(class_index));
+    return arena_drain(arena, class_index, full + 1, magazine_capacity(class_index));
+}
+
 /* ---- emptying ---- */
 
 /* Magazines that were taken out of a depot. */

@@ -17,8 +17,9 @@ _Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "pla
 enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
 /* Blocks that a thread gives back one by one before it keeps those of a class it does not take from. */
 enum { STRANGERS_BEFORE_FIRST = 2 };
-/* Refills without an overflow between them after which a class gets two magazines at once. */
-enum { REFILLS_BEFORE_TWO = 4 };
+/* Refills without an overflow between them after which a class gets two magazines at once, and overflows after
+ * which it gives two. */
+enum { RUNNING_BEFORE_TWO = 4 };
 
 static void *const nothing[1];
 
@@ -189,8 +190,8 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
 static bool wants_two(struct rack *rack)
 {
     if (rack->spare == NULL || rack->spare_count != 0) return false;
-    if (rack->refills_running >= REFILLS_BEFORE_TWO) return true;
-    rack->refills_running++;
+    if (rack->running >= RUNNING_BEFORE_TWO) return true;
+    rack->running = (int16_t)(rack->running < 0 ? 1 : rack->running + 1);
     return false;
 }
 
@@ -310,6 +311,14 @@ static void drain_half(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, slots, count - half);
 }
 
+/* A class that only gives, whose blocks the depot does not want, gives the loaded magazine in the same go. */
+static bool gives_two(struct rack *rack)
+{
+    if (rack->running <= -RUNNING_BEFORE_TWO) return true;
+    rack->running = (int16_t)(rack->running > 0 ? -1 : rack->running - 1);
+    return false;
+}
+
 /* The spare magazine, which is full, goes home to the arena of its blocks: into the depot, which gives an
  * empty one, or a full one to drain into the slabs. */
 static void empty_spare(struct cache *cache, unsigned class_index)
@@ -325,6 +334,10 @@ static void empty_spare(struct cache *cache, unsigned class_index)
         lock_take(&home->lock);
         rack->spare = depot_trade_full(home, class_index, rack->spare, &drain);
         left = drain ? arena_drain(home, class_index, rack->spare + 1, left) : 0;
+        if (gives_two(rack) && drain) {
+            void **loaded = loaded_of(cache, class_index);
+            load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
+        }
         lock_give(&home->lock);
     }
     arenas_drain(class_index, rack->spare + 1, left);
@@ -335,7 +348,7 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     struct rack *rack = &cache->rack[class_index];
 
     cache->overflows++;
-    rack->refills_running = 0;
+    if (rack->running > 0) rack->running = 0;
     if (rack->capacity == 0) {
         /* A class that this thread has not taken from. What another thread handed over would be given out
          * here again, beside its neighbours that live there. */

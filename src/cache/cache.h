@@ -32,9 +32,10 @@ enum {
 struct rack {
     void **spare; /* C2 */
     uint16_t spare_count;
-    uint16_t capacity;        /* of the loaded one, and of spare; C1 */
-    uint16_t pressure;        /* refills and overflows at this capacity */
-    uint16_t refills_running; /* since the last overflow; stops counting at a few */
+    uint16_t capacity; /* of the loaded one, and of spare; C1 */
+    uint16_t pressure; /* refills and overflows at this capacity */
+    int16_t running;   /* refills since the last overflow, or less than 0: overflows since the last
+                                 refill; stops counting at a few */
 };
 
 struct cache {

@@ -231,6 +231,32 @@ static void a_burst_that_fits_two_magazines_needs_no_lock(void **state)
     check_all(cache);
 }
 
+/* What goes past the depot goes two magazines at a time, and counts as what came back. */
+static void a_class_that_only_gives_gives_two(void **state)
+{
+    enum { MAGAZINES = 60 };
+    unsigned class_index = class_of_size(48), blocks = MAGAZINES * magazine_capacity(class_index);
+    void **block = calloc(blocks, sizeof *block);
+    struct cache *cache;
+    uint64_t taken;
+    size_t back;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, class_index);
+    for (unsigned i = 0; i < blocks; i++) block[i] = take(cache, class_index);
+    swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
+    taken = arenas[0]->lock.taken;
+    back = arenas[0]->swing.bytes;
+    for (unsigned i = 0; i < blocks; i++) put(cache, class_index, block[i]);
+    assert_in_range(arenas[0]->lock.taken - taken, MAGAZINES / 2 - 2, MAGAZINES / 2 + 6);
+    assert_in_range(arenas[0]->swing.bytes - back, (MAGAZINES - 3) * full_bytes(class_index),
+                    MAGAZINES * full_bytes(class_index));
+    check_all(cache);
+    free(block);
+}
+
 /* A steady stream from one cache to another trades whole magazines: few locks for many blocks. */
 static void a_stream_between_caches_trades_magazines(void **state)
 {
@@ -457,7 +483,7 @@ UNIT_MAIN(UNIT_TEST(a_new_cache_has_no_blocks_and_no_room),
           UNIT_TEST(the_constant_caches_never_change), UNIT_TEST(class_0_takes_and_gives_nothing),
           UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
           UNIT_TEST(two_caches_do_not_share_a_line), UNIT_TEST(the_first_strangers_go_home),
-          UNIT_TEST(few_blocks_need_no_magazine),
+          UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_that_only_gives_gives_two),
           UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
           UNIT_TEST(a_stream_between_caches_trades_magazines),
           UNIT_TEST(nothings_are_dropped_wherever_they_lie),
