@@ -143,23 +143,30 @@ static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity
     give_magazine(cache, class_index, old, old_capacity);
 }
 
-static void grow_if_pressed(struct cache *cache, unsigned class_index)
+static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
 {
     struct rack *rack = &cache->rack[class_index];
     unsigned full = magazine_capacity(class_index);
+    unsigned most = rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
+    unsigned filled;
 
     rack->pressure++;
-    if (!is_full_size(cache, class_index)) {
-        unsigned most = rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
-        unsigned filled = fill_count(cache, class_index); /* never 0 */
-        if (filled != 0 && rack->pressure < most * rack->capacity / filled) return;
-        enlarge(cache, class_index,
-                rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY
-                                                                           : full);
-    } else if (rack->spare == NULL && rack->pressure >= 2) {
-        rack->spare = meta_take(magazine_bytes(full));
-        rack->spare_count = 0;
-    }
+    if (is_full_size(cache, class_index)) return;
+    filled = fill_count(cache, class_index); /* never 0 */
+    if (filled != 0 && rack->pressure < most * rack->capacity / filled) return;
+    enlarge(cache, class_index,
+            rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
+}
+
+/* Only for who takes. A thread that frees what others took trades one magazine as often as two, and would
+ * hold another 32 KiB of every class for nobody. */
+static void get_second(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+
+    if (rack->spare != NULL || rack->pressure < 2 || !is_full_size(cache, class_index)) return;
+    rack->spare = meta_take(magazine_bytes(rack->capacity));
+    rack->spare_count = 0;
 }
 
 /* The second magazine becomes the loaded one. */
@@ -288,7 +295,8 @@ bool cache_refill(struct cache *cache, unsigned class_index)
         swap_magazines(cache, class_index);
         if (drop_nothings(cache, class_index)) return true;
     }
-    grow_if_pressed(cache, class_index);
+    enlarge_if_pressed(cache, class_index);
+    get_second(cache, class_index);
     if (refill_once(cache, class_index, !tidy_could_reclaim())) return true;
     if (tidy_reclaim()) cache_drain_all(cache);
     if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
@@ -343,6 +351,40 @@ static void empty_spare(struct cache *cache, unsigned class_index)
     arenas_drain(class_index, rack->spare + 1, left);
 }
 
+/* The only magazine, of who only frees, goes the same way. Who counts blocks counts each once. */
+static void empty_only(struct cache *cache, unsigned class_index)
+{
+    void **full = loaded_of(cache, class_index);
+    struct arena *home = arena_of_block(class_index, full[1]);
+    unsigned left = cache->rack[class_index].capacity;
+
+    load_magazine(cache, class_index, full, 0);
+    if (likely(home != NULL)) {
+        bool drain;
+
+        lock_take(&home->lock);
+        full = depot_trade_full(home, class_index, full, &drain);
+        left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
+        lock_give(&home->lock);
+    }
+    arenas_drain(class_index, full + 1, left);
+    load_magazine(cache, class_index, full, 0);
+}
+
+static void empty_loaded(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+
+    if (!is_full_size(cache, class_index)) {
+        drain_half(cache, class_index);
+    } else if (rack->spare == NULL) {
+        empty_only(cache, class_index);
+    } else {
+        if (rack->spare_count == rack->capacity) empty_spare(cache, class_index);
+        swap_magazines(cache, class_index);
+    }
+}
+
 void cache_overflow(struct cache *cache, unsigned class_index, void *block)
 {
     struct rack *rack = &cache->rack[class_index];
@@ -358,17 +400,10 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
         }
         use_first(cache, class_index);
     } else {
-        grow_if_pressed(cache, class_index);
+        enlarge_if_pressed(cache, class_index);
     }
 
-    if (count_of(cache, class_index) == rack->capacity) {
-        if (rack->spare != NULL) {
-            if (rack->spare_count == rack->capacity) empty_spare(cache, class_index);
-            swap_magazines(cache, class_index);
-        } else {
-            drain_half(cache, class_index);
-        }
-    }
+    if (count_of(cache, class_index) == rack->capacity) empty_loaded(cache, class_index);
     (void)magazine_put(&cache->magazine[class_index], block);
     if (unlikely(tidy_after_return())) cache_drain_all(cache);
 }

@@ -285,6 +285,31 @@ static void a_stream_between_caches_trades_magazines(void **state)
     check_all(eater);
 }
 
+/* A cache that only frees holds one magazine of each class, and trades it as often as two. */
+static void who_only_frees_has_one_magazine(void **state)
+{
+    struct cache *maker, *eater;
+    unsigned class_index = class_of_size(64), capacity = magazine_capacity(class_of_size(64));
+    uint64_t taken, drains;
+    enum { BLOCKS = 20000 };
+
+    (void)state;
+    start_arenas(1);
+    maker = make_test_cache();
+    eater = make_test_cache();
+    press(maker, class_index);
+    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    assert_true(is_full_size(eater, class_index));
+    taken = arenas[0]->lock.taken;
+    drains = arenas[0]->shelf[class_index].drains;
+    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    assert_null(eater->rack[class_index].spare);
+    assert_true(arenas[0]->lock.taken - taken <= BLOCKS / capacity * 2 + 10);
+    assert_true(arenas[0]->shelf[class_index].drains - drains <= 10);
+    check_all(maker);
+    check_all(eater);
+}
+
 /* ---- M3: NULLs among the blocks ---- */
 
 static void nothings_are_dropped_wherever_they_lie(void **state)
@@ -486,6 +511,7 @@ UNIT_MAIN(UNIT_TEST(a_new_cache_has_no_blocks_and_no_room),
           UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_that_only_gives_gives_two),
           UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
           UNIT_TEST(a_stream_between_caches_trades_magazines),
+          UNIT_TEST(who_only_frees_has_one_magazine),
           UNIT_TEST(nothings_are_dropped_wherever_they_lie),
           UNIT_TEST(magazines_of_nothing_are_dropped),
           UNIT_TEST(nothings_in_a_traded_magazine_are_dropped),
