@@ -74,7 +74,8 @@ function(prairie_library suffix folder)
     target_link_options(prairie_shared${suffix} PRIVATE ${flags}
                         LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:--as-needed)
     if(arg_SANITIZE STREQUAL "none")
-        target_link_options(prairie_shared${suffix} PRIVATE LINKER:-z,defs)
+        # linux_early.c has what the start files would bring that is of use.
+        target_link_options(prairie_shared${suffix} PRIVATE -nostartfiles LINKER:-z,defs)
     endif()
     # Hidden names are still global in an archive; local ones cannot clash with the program's.
     if(CMAKE_OBJCOPY AND arg_SANITIZE STREQUAL "none")

@@ -12,6 +12,8 @@
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/limits.h)
  * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
+ *
+ * region.c comes first on its floor for the sake of a page (docs/decisions/0013).
  * SPDX-License-Identifier: MIT
  */
 #ifndef _GNU_SOURCE
@@ -29,10 +31,10 @@
 #include "os/linux_code.c"
 #include "os/linux_group.c"
 #endif
+#include "pages/region.c"
 #include "pages/meta.c"
 #include "pages/huge.c"
 #include "pages/page_map.c"
-#include "pages/region.c"
 #include "pages/adopt.c"
 #include "pages/run_find.c"
 #include "pages/run.c"

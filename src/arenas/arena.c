@@ -7,7 +7,7 @@
 
 #include "../base/options.h"
 
-struct arena *arenas[ARENA_INDEX_END];
+struct arena *arenas[ARENA_INDEX_END] SPARSE;
 unsigned arena_end;
 unsigned arena_limit = 1;
 
@@ -43,13 +43,19 @@ static void publish(struct arena *arena)
     if (arena->index >= arena_end) __atomic_store_n(&arena_end, arena->index + 1, __ATOMIC_RELEASE);
 }
 
+/* NULL: not made yet. The table is not read before something is in it: see make_arena. */
+static struct arena *arena_of_number(unsigned index)
+{
+    return index < arenas_end() ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
+}
+
 struct arena *arena_at(unsigned index)
 {
-    struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+    struct arena *arena = arena_of_number(index);
 
     if (likely(arena != NULL)) return arena;
     lock_take(&making);
-    arena = arenas[index];
+    arena = arena_of_number(index);
     if (arena == NULL) {
         arena = make_arena(index);
         if (arena != NULL) publish(arena);

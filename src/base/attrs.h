@@ -28,6 +28,9 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 #define CACHE_ALIGNED __attribute__((aligned(64)))
+/* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker puts it after all
+ * other, whose few pages are then all touched (docs/decisions/0013). */
+#define SPARSE __attribute__((section(".bss.sparse")))
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)

@@ -37,7 +37,7 @@ struct text {
 enum verdict { PAIR_SET, PAIR_UNKNOWN, VALUE_UNKNOWN, VALUE_OUT_OF_RANGE };
 
 /* Where the texts of all sources are kept, so that options that are texts end with a NUL. */
-static char text_room[512];
+static char text_room[512] SPARSE;
 static size_t text_used;
 static bool not_understood; /* a pair was not, and abort_conf does not forgive it */
 
@@ -296,7 +296,7 @@ enum { CHANGED_MAX = 16 };
 static struct {
     uint8_t option;
     uint64_t value_at_start;
-} changed[CHANGED_MAX];
+} changed[CHANGED_MAX] SPARSE;
 static unsigned changed_count; /* options that were changed; entries below it are whole */
 
 /* The caller sees to it that there is one at a time. */

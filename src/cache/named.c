@@ -7,7 +7,7 @@
 
 static struct lock named_lock = { .state = LOCK_FREE, .rank = LOCK_NAMED };
 /* Under named_lock; read by those who have the number. */
-static struct cache *named[NAMED_COUNT_MAX];
+static struct cache *named[NAMED_COUNT_MAX] SPARSE;
 static unsigned named_end; /* under named_lock: no number at or above was given */
 
 unsigned named_create(void)

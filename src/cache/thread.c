@@ -11,7 +11,7 @@ static unsigned in_use;           /* under list_lock: how many */
 static struct cache *oldest;    /* under list_lock: the first one of all, while its thread lives */
 static bool metered;            /* under list_lock: every new thread is watched for samples */
 static bool unsampled_at_birth; /* atomic */
-static uint32_t oldest_thread;  /* under list_lock: that thread */
+static uintptr_t oldest_thread; /* under list_lock: the mark of that thread */
 static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
 
 void threads_start(void)
@@ -112,7 +112,7 @@ static struct cache *find_oldest(void)
 
     if (RELAXED_LOAD(oldest) == NULL) return NULL;
     lock_take(&list_lock);
-    if (oldest != NULL && oldest_thread == os_thread_id()) cache = oldest;
+    if (oldest != NULL && oldest_thread == port_thread_mark()) cache = oldest;
     lock_give(&list_lock);
     return cache;
 }
@@ -127,7 +127,7 @@ static struct cache *make_cache(void)
     list_add(cache);
     if (oldest_thread == 0) {
         RELAXED_STORE(oldest, cache);
-        oldest_thread = os_thread_id();
+        oldest_thread = port_thread_mark();
     }
     lock_give(&list_lock);
     return cache;

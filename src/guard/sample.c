@@ -27,7 +27,7 @@ static struct {
     struct site *bucket[BUCKETS];        /* under lock */
     unsigned name_count;                 /* under lock */
     char name[NAMES_MAX][NAME_BYTES];    /* those below name_count are constant */
-} samples;
+} samples SPARSE;
 
 /* So that a dump out of a signal handler knows when it waits for itself. */
 static uintptr_t

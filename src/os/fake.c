@@ -300,7 +300,6 @@ uint64_t os_stalled_us(void) { return fake.stalled_us; }
 unsigned os_core_count(void) { return fake.core_count; }
 unsigned os_core_current(void) { return RELAXED_LOAD(fake.core_current); }
 uint64_t os_now_ms(void) { return RELAXED_LOAD(fake.now_ms); }
-uint32_t os_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
 
 const char *os_setting(const char *name)
 {

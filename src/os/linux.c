@@ -304,8 +304,9 @@ unsigned os_core_count(void)
     unsigned count = 0;
 
     if (failed(bytes)) return 1;
+    /* Not by the compiler's function for it, which lies in a page of code that nothing else is called in. */
     for (size_t i = 0; i < (size_t)bytes / sizeof mask[0]; i++)
-        count += (unsigned)__builtin_popcountl(mask[i]);
+        for (unsigned long left = mask[i]; left != 0; left &= left - 1) count++;
     return count == 0 ? 1 : count;
 }
 
@@ -326,8 +327,6 @@ uint64_t os_now_ms(void)
     (void)kernel(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
-
-uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 
 const char *os_setting(const char *name)
 {
@@ -423,9 +422,8 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 __thread struct cache *thread_slot __attribute__((tls_model("initial-exec"))) =
     (struct cache *)&cache_empty;
 
-static pthread_key_t end_key;
-static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
-static bool end_key_made;
+/* Atomic, and one more than the key; 0: not made yet. */
+static uint64_t end_key_next;
 static void (*end_hook)(void);
 
 static void end_key_destructor(void *unused)
@@ -434,16 +432,25 @@ static void end_key_destructor(void *unused)
     RELAXED_LOAD(end_hook)();
 }
 
-static void make_end_key(void)
+/* Two threads may make one at once; the later one is given up. pthread_once would wake the waiters that it
+ * never has by a system call. */
+static bool make_end_key(void)
 {
-    end_key_made = pthread_key_create(&end_key, end_key_destructor) == 0;
+    uint64_t none = 0;
+    pthread_key_t key;
+
+    if (pthread_key_create(&key, end_key_destructor) != 0) return false;
+    if (!__atomic_compare_exchange_n(&end_key_next, &none, (uint64_t)key + 1, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        (void)pthread_key_delete(key);
+    return true;
 }
 
 bool os_thread_end_hook(void (*hook)(void))
 {
     RELAXED_STORE(end_hook, hook); /* the same for all threads */
-    (void)pthread_once(&end_key_once, make_end_key);
-    return end_key_made && pthread_setspecific(end_key, (void *)1) == 0;
+    if (RELAXED_LOAD(end_key_next) == 0 && !make_end_key()) return false;
+    return pthread_setspecific((pthread_key_t)(RELAXED_LOAD(end_key_next) - 1), (void *)1) == 0;
 }
 
 int os_cancel_forbid(void)

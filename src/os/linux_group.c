@@ -27,7 +27,7 @@ static struct {
     size_t name_bytes;
     bool second; /* version 2 */
     char text[GROUP_TEXT_BYTES];
-} group_reader;
+} group_reader SPARSE;
 
 /* Reads what fits, with a 0 after it. False: there is no such file. */
 static bool read_text(const char *path)

@@ -66,7 +66,6 @@ uint64_t os_stalled_us(void);
 unsigned os_core_count(void);   /* that this process may run on; at least 1 */
 unsigned os_core_current(void); /* any number; the caller reduces it */
 uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */
-uint32_t os_thread_id(void);
 /* NULL when unset, or when the program runs with more rights than its user. */
 const char *os_setting(const char *name);
 

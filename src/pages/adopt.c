@@ -7,7 +7,7 @@ static struct {
     uint32_t lowest;                  /* under the run lock: the lowest number given; 0: none yet */
     uint32_t room[ADOPTED_COUNT_MAX]; /* under the run lock: numbers of each place */
     uint32_t first_room[ADOPTED_COUNT_MAX]; /* under the run lock: the first of them */
-} adopted;
+} adopted SPARSE;
 
 /* Records that share a page of the map are committed together. */
 static uint32_t map_unit(void) { return (uint32_t)(page_bytes() / sizeof(struct page)); }

@@ -13,13 +13,14 @@ static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
     struct snapshot_arena *arenas[ARENA_INDEX_END];
     uint64_t epoch;
-    uint64_t begin_ms;        /* written before main */
     uint64_t other_leases;    /* runs for stocks and explicit arenas; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
     struct snapshot_lock visited_lock;
-} room;
+} room SPARSE;
 
-void snapshot_begin(void) { room.begin_ms = os_now_ms(); }
+static uint64_t begin_ms; /* written before main */
+
+void snapshot_begin(void) { begin_ms = os_now_ms(); }
 
 _Static_assert(sizeof(struct snapshot) <= META_RECORD_BYTES_MAX, "a record");
 
@@ -292,7 +293,7 @@ const struct snapshot *snapshot_take(void)
     numbers->helper_looks = tidy_now.looks;
     numbers->helper_look_ms = tidy_now.look_ms;
     numbers->realloc_zero_calls = realloc_zero_calls();
-    numbers->uptime_ms = os_now_ms() - room.begin_ms;
+    numbers->uptime_ms = os_now_ms() - begin_ms;
     return numbers;
 }
 
