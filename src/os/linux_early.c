@@ -26,6 +26,7 @@ PRIVATE extern void (*const prairie_slot_is_set)(void);
 PRIVATE void (*const prairie_slot_is_set)(void) __attribute__((used)) = slot_is_set;
 
 /* What the compiler's start files would define, which the library is linked without: they look up four names that
- * nobody has and run what is empty. The C library asks for it when somebody registers an exit handler. */
+ * nobody has and run what is empty. The C library asks for it when somebody registers an exit handler. Weak, for
+ * what is linked with start files after all. */
 PRIVATE extern void *const __dso_handle;
-PRIVATE void *const __dso_handle = (void *)&__dso_handle;
+PRIVATE __attribute__((weak)) void *const __dso_handle = (void *)&__dso_handle;
