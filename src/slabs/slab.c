@@ -185,9 +185,9 @@ static bool any_is_free(const uint64_t *words, unsigned first, unsigned count)
 static void set_free(uint64_t *words, unsigned first, unsigned count)
 {
     while (count > 0) {
-        unsigned part = min_count(64 - first % 64, count);
+        unsigned at = first % 64, part = min_count(64 - at, count);
 
-        words[first / 64] |= bits_below(part) << first % 64;
+        words[first / 64] |= bits_from(at) & bits_below(at + part);
         first += part;
         count -= part;
     }
