@@ -270,13 +270,11 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
     uint64_t place = slab_place(&shape, offset);
     unsigned put = 0;
 
-    *result = SLAB_FAULT_NONE;
-    if (unlikely(offset >= shape.span_bytes)) *result = SLAB_FAULT_INTERIOR;
-    else if (may_be_neighbours(shape.block_bytes, blocks, count)
-             && slab_place_is_block(&shape, place))
+    *result = unlikely(offset >= shape.span_bytes) ? SLAB_FAULT_INTERIOR : SLAB_FAULT_NONE;
+    if (*result != SLAB_FAULT_NONE) return 0;
+    if (may_be_neighbours(shape.block_bytes, blocks, count) && slab_place_is_block(&shape, place))
         put = put_neighbours(slab, shape.block_bytes, slab_place_index(place), blocks, count);
-    if (put == 0 && *result == SLAB_FAULT_NONE)
-        put = put_each(slab, &shape, blocks, blocks + count, result);
+    if (put == 0) put = put_each(slab, &shape, blocks, blocks + count, result);
     slab->free_count = (uint16_t)(slab->free_count + put);
     return put;
 }
