@@ -327,48 +327,46 @@ static bool gives_two(struct rack *rack)
     return false;
 }
 
-/* The spare magazine, which is full, goes home to the arena of its blocks: into the depot, which gives an
- * empty one, or a full one to drain into the slabs. */
-static void empty_spare(struct cache *cache, unsigned class_index)
+/* A full magazine goes home to the arena of its blocks: into the depot, which gives an empty one, or a full one to
+ * drain into the slabs. Returns the empty one. */
+static void **give_full(struct cache *cache, unsigned class_index, void **full)
 {
     struct rack *rack = &cache->rack[class_index];
-    struct arena *home = arena_of_block(class_index, rack->spare[1]);
+    struct arena *home = arena_of_block(class_index, full[1]);
     unsigned left = rack->capacity;
 
-    rack->spare_count = 0;
-    if (likely(home != NULL)) {
-        bool drain;
-
-        lock_take(&home->lock);
-        rack->spare = depot_trade_full(home, class_index, rack->spare, &drain);
-        left = drain ? arena_drain(home, class_index, rack->spare + 1, left) : 0;
-        if (gives_two(rack) && drain) {
-            void **loaded = loaded_of(cache, class_index);
-            load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
-        }
-        lock_give(&home->lock);
-    }
-    arenas_drain(class_index, rack->spare + 1, left);
-}
-
-/* The only magazine, of who only frees, goes the same way. Who counts blocks counts each once. */
-static void empty_only(struct cache *cache, unsigned class_index)
-{
-    void **full = loaded_of(cache, class_index);
-    struct arena *home = arena_of_block(class_index, full[1]);
-    unsigned left = cache->rack[class_index].capacity;
-
-    load_magazine(cache, class_index, full, 0);
     if (likely(home != NULL)) {
         bool drain;
 
         lock_take(&home->lock);
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
+        if (rack->spare != NULL && gives_two(rack) && drain) {
+            void **loaded = loaded_of(cache, class_index);
+            load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
+        }
         lock_give(&home->lock);
     }
     arenas_drain(class_index, full + 1, left);
+    return full;
+}
+
+/* Who counts blocks counts each once: what is given is not the cache's any more. */
+static void empty_spare(struct cache *cache, unsigned class_index)
+{
+    struct rack *rack = &cache->rack[class_index];
+
+    rack->spare_count = 0;
+    rack->spare = give_full(cache, class_index, rack->spare);
+}
+
+/* The only magazine, of who only frees. */
+static void empty_only(struct cache *cache, unsigned class_index)
+{
+    void **full = loaded_of(cache, class_index);
+
     load_magazine(cache, class_index, full, 0);
+    load_magazine(cache, class_index, give_full(cache, class_index, full), 0);
 }
 
 static void empty_loaded(struct cache *cache, unsigned class_index)
