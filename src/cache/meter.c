@@ -136,6 +136,15 @@ unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted)
     return passed;
 }
 
+bool meter_passes(struct meter *meter, unsigned class_index, unsigned count)
+{
+    if (meter->until[class_index] < count || meter->drawn_for != RELAXED_LOAD(period_number))
+        return false;
+    meter->until[class_index] -= count;
+    count_bytes(meter, (size_t)count * class_bytes[class_index]);
+    return true;
+}
+
 /* 1 - exp(-x), with x = bytes / period: by halving x until the series is short. */
 double meter_probability(size_t bytes)
 {

@@ -32,6 +32,9 @@ bool meter_block_is_due(struct meter *meter, unsigned class_index);
 bool meter_large_is_due(struct meter *meter, size_t bytes);
 /* How many of `wanted` blocks of the class may pass, at least one; they are passed. */
 unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted);
+/* May so many blocks pass, before the next sample and under the period that its gap was drawn for? Then they
+ * are passed. */
+bool meter_passes(struct meter *meter, unsigned class_index, unsigned count);
 INLINE void meter_pass_back(struct meter *meter, unsigned class_index, unsigned count)
 {
     meter->until[class_index] += count;

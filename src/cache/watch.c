@@ -11,7 +11,7 @@ _Static_assert(offsetof(struct watch, put) == PLACES_FOR_FREES * sizeof(void *)
 
 /* A window is small, so that a block that is freed is soon taken again, while the processor's caches have it;
  * and large enough that a slow call is rare (docs/decisions/0014). */
-enum { WINDOW_BYTES = 8192, WINDOW_BLOCKS_MIN = 4 };
+enum { WINDOW_BYTES = 16 * KiB, WINDOW_BLOCKS_MIN = 4 };
 
 static uint8_t blocks_of_window[CLASS_COUNT]; /* constant after watches_start */
 
@@ -202,17 +202,46 @@ static void *take_alone(struct watch *watch, unsigned class_index)
     return block;
 }
 
-/* The blocks that were freed last are taken first: the windows change places, or, when a sample is due before
- * they are used up, as many as may pass move over. */
+/* The windows change places. */
+static void turn_windows(struct watch *watch, unsigned class_index)
+{
+    struct magazine taking = watch->magazine[class_index];
+
+    watch->magazine[class_index] = watch->put[class_index];
+    watch->put[class_index] = taking;
+}
+
+/* With few blocks on their way round, a slow call would come after few. */
+static bool is_half_a_window(unsigned class_index, size_t blocks)
+{
+    return 2 * blocks >= window_blocks(class_index);
+}
+
+/* NULLs among the blocks pass like them, and are passed back by the call that drops them. */
+void *watch_turn(struct watch *watch, unsigned class_index)
+{
+    size_t freed;
+
+    if (unlikely(!has_windows(watch, class_index))
+        || watch->magazine[class_index].top != take_bottom(watch, class_index))
+        return NULL;
+    freed = (size_t)(watch->put[class_index].top - put_bottom(watch, class_index));
+    if (!is_half_a_window(class_index, freed)
+        || !meter_passes(watch->meter, class_index, (unsigned)freed))
+        return NULL;
+    turn_windows(watch, class_index);
+    return magazine_take(&watch->magazine[class_index]);
+}
+
+/* The blocks that were freed last are taken first; when a sample is due before they are used up, as many as
+ * may pass move over. */
 static void refill_from_freed(struct watch *watch, unsigned class_index, unsigned freed)
 {
     struct magazine *taking = &watch->magazine[class_index], *putting = &watch->put[class_index];
     unsigned passed = meter_pass(watch->meter, class_index, freed);
 
     if (likely(passed == freed)) {
-        struct magazine swapped = *taking;
-        *taking = *putting;
-        *putting = swapped;
+        turn_windows(watch, class_index);
         return;
     }
     putting->top -= passed;
@@ -242,8 +271,9 @@ void *watch_take(struct watch *watch, unsigned class_index)
         unsigned most = window_blocks(class_index);
 
         (void)drop_nulls(&watch->magazine[class_index], take_bottom(watch, class_index));
-        /* With few blocks on their way round, a slow call would come after few. */
-        if (2 * freed < most && refill_from_behind(watch, class_index, most - freed)) continue;
+        if (!is_half_a_window(class_index, freed)
+            && refill_from_behind(watch, class_index, most - freed))
+            continue;
         if (freed == 0) return NULL;
         refill_from_freed(watch, class_index, freed);
     }

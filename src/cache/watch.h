@@ -64,13 +64,19 @@ bool watch_large_is_due(struct watch *watch, size_t bytes);
 /* A block of the class, counted. NULL: no memory. */
 void *watch_take(struct watch *watch, unsigned class_index);
 void watch_put(struct watch *watch, unsigned class_index, void *block);
-/* The usual ends of a watched thread's calls, while nobody samples. NULL, false: another way must be taken. */
+/* The window that malloc takes from is empty: if the other may take its place, the block that was freed last.
+ * NULL: another way must be taken. */
+void *watch_turn(struct watch *watch, unsigned class_index);
+
+/* The usual ends of a watched thread's calls. NULL, false: another way must be taken. */
 INLINE void *watch_hit(struct cache *front, unsigned class_index)
 {
     struct watch *watch = (struct watch *)front;
     void *block;
 
-    if (unlikely(cache_is_constant(front)) || !watch->exact || watch->meter != NULL) return NULL;
+    if (unlikely(cache_is_constant(front))) return NULL;
+    if (!watch->exact) return watch_turn(watch, class_index);
+    if (watch->meter != NULL) return NULL;
     block = magazine_take(&watch->behind->magazine[class_index]);
     if (likely(block != NULL)) watch->allocated += class_bytes[class_index];
     return block;
@@ -80,7 +86,12 @@ INLINE bool watch_put_hit(struct cache *front, unsigned class_index, void *block
 {
     struct watch *watch = (struct watch *)front;
 
-    if (unlikely(cache_is_constant(front)) || !watch->exact || class_index == 0) return false;
+    if (unlikely(cache_is_constant(front)) || class_index == 0) return false;
+    if (!watch->exact) {
+        if (watch->put[class_index].limit == &watch->nothing) return false;
+        watch_put(watch, class_index, block);
+        return true;
+    }
     if (!magazine_put(&watch->behind->magazine[class_index], block)) return false;
     watch->deallocated += class_bytes[class_index];
     return true;

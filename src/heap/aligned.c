@@ -50,12 +50,12 @@ PUBLIC void *prairie_memalign(size_t align, size_t size)
     return prairie_aligned_alloc(align, size);
 }
 
-PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
+/* Says what is wrong by its value, and leaves errno alone. */
+static NOINLINE int posix_refill(void **block, size_t align, size_t size)
 {
     int saved_errno = errno;
     void *taken;
 
-    if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
     taken = likely(cache_is_plain(thread_cache()))
               ? take_aligned(align, size)
               : take_unusual_for(FRAME_HERE(), size, align, false);
@@ -65,7 +65,19 @@ PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
         errno = saved_errno;
         return ENOMEM;
     }
+    FRAME_LASTS();
     *block = taken;
+    return 0;
+}
+
+PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
+{
+    void *taken;
+
+    if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
+    taken = magazine_take(&thread_cache()->magazine[class_of_aligned(size, align)]);
+    if (unlikely(taken == NULL)) return posix_refill(block, align, size);
+    *block = CHECKED ? misuse_note_take(taken) : taken;
     return 0;
 }
 

@@ -150,9 +150,10 @@ void heap_obey_options(void)
 struct cache *heap_attach(void)
 {
     struct cache *cache = thread_cache();
-    int saved_errno = errno;
+    int saved_errno;
 
     if (likely(!cache_is_constant(cache)) || cache_is_gone(cache)) return cache;
+    saved_errno = errno;
     if (!heap_start()) return NULL;
     if (likely(threads_may_hold_blocks())) cache = thread_attach();
     else thread_cache_set(cache = CACHE_OFF);

@@ -94,6 +94,7 @@ void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
 {
     unsigned class_index =
         align == 1 && size <= SMALL_BYTES_MAX ? class_of_size(size) : class_of_aligned(size, align);
+    struct cache *front = thread_cache();
     void *block;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
@@ -101,7 +102,9 @@ void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
         block = take_large_for(size, align, zero, frame);
         return likely(block != NULL) ? block : refuse_memory();
     }
-    block = take_small_for(thread_cache(), class_index, frame);
+    block = magazine_take(&front->magazine[class_index]); /* some doors come here at once */
+    if (block == NULL) block = watch_hit(front, class_index);
+    if (block == NULL) block = take_small_for(front, class_index, frame);
     if (unlikely(block == NULL)) block = shortage_small(class_index);
     if (unlikely(block == NULL)) return refuse_memory();
     if (zero) __builtin_memset(block, 0, class_bytes[class_index]);
@@ -116,18 +119,23 @@ void *take_unusual(size_t size, size_t align, bool zero)
     return block;
 }
 
+static void count_uncached(struct watch *watch, void *block)
+{
+    uint32_t page = 0;
+    enum pointer_kind kind = pointer_kind(block, &page);
+
+    if (kind == POINTER_LARGE) watch_count_put(watch, large_bytes(page));
+    if (kind == POINTER_SAMPLED) watch_count_put(watch, sampled_bytes(page));
+    if (kind == POINTER_SMALL)
+        watch_count_put(watch, class_bytes[class_of_place(page_record(page)->class_at)]);
+}
+
 static void free_watched(struct watch *watch, void *block)
 {
     unsigned class_index = class_at(block);
-    uint32_t page = 0;
 
     if (class_index == 0 || class_index > cached_class_max) {
-        enum pointer_kind kind = pointer_kind(block, &page);
-
-        if (kind == POINTER_LARGE) watch_count_put(watch, large_bytes(page));
-        if (kind == POINTER_SAMPLED) watch_count_put(watch, sampled_bytes(page));
-        if (kind == POINTER_SMALL)
-            watch_count_put(watch, class_bytes[class_of_place(page_record(page)->class_at)]);
+        if (watch->exact) count_uncached(watch, block); /* W2 */
         free_plainly(watch->behind, block);
         return;
     }
