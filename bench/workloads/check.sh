@@ -34,7 +34,7 @@ END
 }
 
 timed() {
-    suite workloads "our own programs, each a published idea about what strains an allocator" 10 2
+    suite workloads "our own programs, each a published idea about what strains an allocator" 10 1
 }
 figures() {
     suite figures "what workloads measure: memory when idle, per thread, at start; growth" 3 1

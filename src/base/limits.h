@@ -77,7 +77,7 @@
 #define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap */
 #define CLEAR_BYTES_MAX (32 * MiB) /* calloc clears stale pages up to here, beyond it purges them */
 #define RECLAIM_BYTES_MIN (1 * MiB)     /* free memory in slabs worth emptying caches for */
-#define HUGE_FROM_BYTES (4 * MiB)       /* open, from where on huge pages are wanted */
+#define HUGE_FROM_BYTES (8 * MiB)       /* open, from where on huge pages are wanted */
 #define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
 #define GROUP_OPEN_BYTES_MIN (16 * MiB) /* smaller heaps do not ask for their group's limit */
 #define RESERVE_BYTES_DEFAULT (2 * MiB) /* for who listens and says nothing about the size */

@@ -75,7 +75,7 @@ OPTION(ZERO, BOOL, OBEYED, "zero", 0, 0, 1, "",
        "Clear every block that is given out. Every call then takes a lock.")
 OPTION(
     THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
-    "Huge pages for the heap: `default` once it has grown dense, from 4 MiB on; `always` from the "
+    "Huge pages for the heap: `default` once it has grown dense, from 8 MiB on; `always` from the "
     "beginning; `never`.")
 OPTION(METADATA_THP, CHOICE, OBEYED, "metadata_thp", 0, 0, 2, "disabled\0auto\0always\0",
        "`always`: let the kernel use huge pages for prairie's own records.")
