@@ -71,7 +71,8 @@ void *malloc_refill(struct cache *cache, size_t size)
     void *block;
 
     if (unlikely(!cache_is_plain(cache))) {
-        block = likely(!RELAXED_LOAD(sampling_polls)) ? watch_hit(cache, class_of_size(size)) : NULL;
+        block =
+            likely(!RELAXED_LOAD(sampling_polls)) ? watch_hit(cache, class_of_size(size)) : NULL;
         if (unlikely(block == NULL)) return take_unusual(size, 1, false);
         return CHECKED ? misuse_note_take(block) : block;
     }
