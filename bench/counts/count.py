@@ -42,6 +42,8 @@ BUDGETS = {
 }
 RUN_BUDGET = 110  # instructions of lease and return together
 LOCK_BUDGET = 0.02  # locks per malloc with its free
+# Ready to be sampled, but no sample comes meanwhile.
+CONF_SAMPLED = "prof:true,lg_prof_sample:40"
 # Locks depend a little on when memory goes back to the kernel.
 LOCK_SLACK = 1.05
 LOCK_SLACK_COUNT = 100
@@ -58,16 +60,19 @@ def run_lines(command, **options):
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def count_calls(tools, library):
-    """Per call the cheapest sample, and whether all samples agreed."""
-    lines = run_lines([f"{tools}/step", "--preload", library, "--", f"{tools}/calls"])
+def count_calls(tools, library, conf="", suffix=""):
+    """Per call the cheapest sample, and which calls had samples that differed."""
+    lines = run_lines(
+        [f"{tools}/step", "--preload", library, "--", f"{tools}/calls"],
+        env=dict(os.environ, MALLOC_CONF=conf),
+    )
     owner = lines[0]["served_by"]
     if os.path.realpath(owner) != os.path.realpath(library):
         print(f"count: malloc is answered by {owner}, not by {library}", file=sys.stderr)
         sys.exit(2)
     calls, unsteady = {}, set()
     for line in lines[1:]:
-        name = line.pop("name")
+        name = line.pop("name") + suffix
         if name in calls and calls[name] != line:
             unsteady.add(name)
         if name not in calls or line["instructions"] < calls[name]["instructions"]:
@@ -208,9 +213,16 @@ def main():
 
     golden_file = json.load(open(GOLDEN, encoding="utf-8")) if os.path.exists(GOLDEN) else {}
     golden = golden_file.get(machine, {"compiler": None, "calls": {}, "runs": {}, "locks": {}})
+    is_prairie = os.path.basename(options.library).startswith("libprairie")
     calls, unsteady = count_calls(options.tools, options.library)
+    if is_prairie:
+        sampled_calls, sampled_unsteady = count_calls(
+            options.tools, options.library, CONF_SAMPLED, ", prof:true"
+        )
+        calls.update(sampled_calls)
+        unsteady |= sampled_unsteady
     print_calls(calls, unsteady, golden["calls"])
-    if not os.path.basename(options.library).startswith("libprairie"):
+    if not is_prairie:
         return 0
     runs = count_runs(options.tools)
     print_runs(runs)

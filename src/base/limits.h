@@ -29,7 +29,6 @@
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define SWING_BYTES_MAX (4 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
-#define WINDOW_BLOCKS_MAX 3u
 #define SLAB_BYTES_MIN (4 * KiB)
 #define SLAB_BLOCKS_MIN 2u
 #define SLAB_BLOCKS_WANTED ((size_t)2)
@@ -60,8 +59,6 @@
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define SWING_BYTES_MAX (2 * MiB) /* of blocks that come back together, if depots shall keep them */
 #define DEPOT_MAGAZINES_MAX 128u
-#define WINDOW_BLOCKS_MAX \
-    127u /* of a thread that is sampled (cache/watch.h); 1 KiB with its empty slot */
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */

@@ -7,9 +7,10 @@
 #include "../arenas/tidy.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
-_Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, behind),
+_Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, end)
+                   && offsetof(struct cache, left) == offsetof(union cache_constant, end[0].left),
                "all that a slot may point at begin alike");
-_Static_assert(offsetof(union cache_constant, behind[5]) <= PLACES_FOR_FREES * sizeof(void *),
+_Static_assert(offsetof(union cache_constant, end[3]) <= PLACES_FOR_FREES * sizeof(void *),
                "places for frees come after");
 _Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "places count words");
 
@@ -21,18 +22,29 @@ enum { STRANGERS_BEFORE_FIRST = 2 };
  * which it gives two. */
 enum { RUNNING_BEFORE_TWO = 4 };
 
-static void *const nothing[1];
+/* An empty bottom slot; and of no class any block is left. */
+static const union {
+    void *slot;
+    uint16_t left[CLASS_COUNT];
+} nothing;
 
-#define EMPTY_MAGAZINE                     \
-    {                                      \
-        (void **)nothing, (void **)nothing \
+#define EMPTY_MAGAZINE                                 \
+    {                                                  \
+        (void **)&nothing.slot, (void **)&nothing.slot \
     }
-const union cache_constant cache_empty = { .magazine = { [0 ... CLASS_COUNT + 1] =
-                                                             EMPTY_MAGAZINE } };
+#define END_OF_CONSTANT    \
+    {                      \
+        NULL, nothing.left \
+    }
+const union cache_constant cache_empty = {
+    { .magazine = { [0 ... CLASS_COUNT + 1] = EMPTY_MAGAZINE },
+      .end = { END_OF_CONSTANT, END_OF_CONSTANT, END_OF_CONSTANT } }
+};
 
 void cache_init(struct cache *cache)
 {
     cache->behind = cache;
+    cache->left = nothing.left;
     cache->nothing = NULL;
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
         cache->magazine[class_index] = (struct magazine){ &cache->nothing, &cache->nothing };
@@ -406,39 +418,6 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     if (unlikely(tidy_after_return())) cache_drain_all(cache);
 }
 
-/* ---- several at a time ---- */
-
-unsigned cache_take_some(struct cache *cache, unsigned class_index, void **slots, unsigned wanted)
-{
-    struct magazine *magazine = &cache->magazine[class_index];
-    unsigned count, taken;
-
-    if (*magazine->top == NULL && !cache_refill(cache, class_index)) return 0;
-    count = count_of(cache, class_index);
-    taken = count < wanted ? count : wanted;
-    magazine->top -= taken;
-    __builtin_memcpy(slots, magazine->top + 1, taken * sizeof *slots);
-    return taken;
-}
-
-void cache_put_some(struct cache *cache, unsigned class_index, void *const *blocks, unsigned count)
-{
-    struct magazine *magazine = &cache->magazine[class_index];
-
-    while (count > 0) {
-        size_t room = (size_t)(magazine->limit - magazine->top);
-        size_t moved = room < count ? room : count;
-
-        __builtin_memcpy(magazine->top + 1, blocks, moved * sizeof *blocks);
-        magazine->top += moved;
-        blocks += moved;
-        count -= (unsigned)moved;
-        if (count == 0) break;
-        cache_overflow(cache, class_index, *blocks++);
-        count--;
-    }
-}
-
 /* ---- the end ---- */
 
 void cache_drain_all(struct cache *cache)
@@ -469,7 +448,7 @@ void cache_bind(struct cache *cache, struct arena *arena)
 
 void cache_check(struct cache *cache)
 {
-    require(cache->behind == cache); /* C3 */
+    require(cache->behind == cache && cache->left == nothing.left); /* C3 */
     require(cache->nothing == NULL);
     kept_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {

@@ -13,7 +13,7 @@
  * C1  the loaded magazine's slot 0 is magazine[c].limit - rack[c].capacity; a class that is unused has
  *     capacity 0 and the slot `nothing`
  * C2  rack[c].spare is NULL unless capacity is magazine_capacity(c)
- * C3  behind is the cache itself
+ * C3  behind is the cache itself, left[0..] are zeros
  * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
  * SPDX-License-Identifier: MIT
  */
@@ -44,7 +44,7 @@ struct cache {
     struct arena *arena;                   /* the last one filled from */
     struct cache *next, *previous;         /* under LOCK_THREADS */
     struct cache *behind;                  /* C3; see union cache_constant */
-    struct watch *watch;                   /* under LOCK_THREADS: in front of it; NULL: none */
+    const uint16_t *left;                  /* C3 */
     bool is_bound;                         /* to that arena, which it fills from alone */
     bool is_busy;                          /* a named one (named.h): in the middle of a call */
     uint32_t large_takes;                  /* of large blocks, before it keeps runs */
@@ -56,12 +56,15 @@ struct cache {
 
 /* What a thread's slot points at begins like a cache; the word `behind` tells what it is. Before the thread's
  * first call, after its end, and while it shall hold no blocks it is a constant one, with no blocks, no room,
- * and nothing behind it: three that overlap, for all their magazines are alike. While somebody must see the
+ * nothing left and nothing behind it: three that overlap, for all their magazines are alike. While somebody must see the
  * thread's calls it is a watch (cache/watch.h), and the cache is behind. */
 union cache_constant {
     struct {
         struct magazine magazine[CLASS_COUNT + 2];
-        struct cache *behind[5]; /* every other one: of each of the three */
+        struct {
+            struct cache *behind;
+            const uint16_t *left;
+        } end[3]; /* of each of the three */
     };
     /* Magazines at places for frees: all NULL, which is full. */
     void *whole[PLACES_FOR_FREES + 2 * CLASS_COUNT + 4];
@@ -112,10 +115,6 @@ void cache_init(struct cache *cache);
 bool cache_refill(struct cache *cache, unsigned class_index);
 /* Puts a block whose magazine is full: makes room first. Never fails. */
 void cache_overflow(struct cache *cache, unsigned class_index, void *block);
-/* Moves up to `wanted` blocks, the topmost ones, into slots[0..]. Returns how many; 0: there are none, and no
- * memory. May bring NULLs (M3). */
-unsigned cache_take_some(struct cache *cache, unsigned class_index, void **slots, unsigned wanted);
-void cache_put_some(struct cache *cache, unsigned class_index, void *const *blocks, unsigned count);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
 

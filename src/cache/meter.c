@@ -83,8 +83,10 @@ static void draw_all(struct meter *meter)
     meter->until_large_bytes = draw_gap(meter);
 }
 
-void meter_init(struct meter *meter)
+void meter_init(struct meter *meter, bool sampled)
 {
+    meter->name = 0;
+    meter->is_off = !sampled;
     meter->random = __atomic_add_fetch(&next_seed, UINT64_C(0xd1342543de82ef95), __ATOMIC_RELAXED);
     (void)next_random(&meter->random);
     draw_all(meter);
@@ -134,15 +136,6 @@ unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted)
     if (unlikely(passed == 0)) passed = 1; /* a sample was due and could not be taken */
     count_bytes(meter, (size_t)passed * class_bytes[class_index]);
     return passed;
-}
-
-bool meter_passes(struct meter *meter, unsigned class_index, unsigned count)
-{
-    if (meter->until[class_index] < count || meter->drawn_for != RELAXED_LOAD(period_number))
-        return false;
-    meter->until[class_index] -= count;
-    count_bytes(meter, (size_t)count * class_bytes[class_index]);
-    return true;
 }
 
 /* 1 - exp(-x), with x = bytes / period: by halving x until the series is short. */

@@ -12,11 +12,13 @@
 
 struct meter {
     uint64_t until
-        [CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond the window */
+        [CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond those passed */
     double until_large_bytes; /* owner thread */
     uint64_t random;          /* owner thread */
     uint64_t taken_bytes;     /* owner thread: not yet told to meter_taken_bytes */
     uint32_t drawn_for;       /* owner thread: the meter_period that gaps were drawn for */
+    uint32_t name;            /* owner thread: number of its name in samples; 0: none */
+    bool is_off;              /* owner thread: it is not to be sampled */
 };
 
 /* Means of the gaps. 1 and less: every block is sampled. */
@@ -27,20 +29,14 @@ double meter_probability(size_t bytes);
 /* For tests: where random numbers start from. */
 void meter_set_seed(uint64_t seed);
 
-void meter_init(struct meter *meter);
+/* Of a thread that begins. */
+void meter_init(struct meter *meter, bool sampled);
 bool meter_block_is_due(struct meter *meter, unsigned class_index);
 bool meter_large_is_due(struct meter *meter, size_t bytes);
 /* How many of `wanted` blocks of the class may pass, at least one; they are passed. */
 unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted);
-/* May so many blocks pass, before the next sample and under the period that its gap was drawn for? Then they
- * are passed. */
-bool meter_passes(struct meter *meter, unsigned class_index, unsigned count);
-INLINE void meter_pass_back(struct meter *meter, unsigned class_index, unsigned count)
-{
-    meter->until[class_index] += count;
-}
 
-/* What all metered threads took so far, late by a little of each. */
+/* What all metered threads took so far, give or take a little of each. */
 uint64_t meter_taken_bytes(void);
 
 #endif

@@ -5,6 +5,9 @@
 
 #include "../arenas/tidy.h"
 
+/* A cache is one page of metadata. */
+#define CACHE_BYTES round_up(sizeof(struct cache), 4 * KiB)
+
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
@@ -14,11 +17,7 @@ static bool unsampled_at_birth; /* atomic */
 static uintptr_t oldest_thread; /* under list_lock: the mark of that thread */
 static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
 
-void threads_start(void)
-{
-    lock_init(&list_lock, LOCK_THREADS);
-    watches_start();
-}
+void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
 
 static void list_add(struct cache *cache)
 {
@@ -36,13 +35,6 @@ static void list_remove(struct cache *cache)
     else first_cache = cache->next;
     if (cache == oldest) RELAXED_STORE(oldest, NULL);
     tidy_thread_count(--in_use);
-}
-
-static void set_watch(struct cache *cache, struct watch *watch)
-{
-    lock_take(&list_lock);
-    cache->watch = watch;
-    lock_give(&list_lock);
 }
 
 static void leave_cache(struct cache *cache)
@@ -67,10 +59,7 @@ static void give_cache(struct cache *instead)
 
     if (cache == NULL) return;
     thread_cache_set(instead);
-    if (front != cache) {
-        set_watch(cache, NULL);
-        watch_end((struct watch *)front);
-    }
+    if (front != cache && !cache_is_metered(front)) watch_end_exact((struct watch *)front);
     cache_drain_all(cache);
     unbind(cache);
     leave_cache(cache);
@@ -117,12 +106,27 @@ static struct cache *find_oldest(void)
     return cache;
 }
 
+static struct cache *make_plain(void)
+{
+    struct cache *cache = meta_take(CACHE_BYTES);
+
+    if (cache != NULL) cache_init(cache);
+    return cache;
+}
+
+/* Once frees have magazines of their own a plain one will not do. */
+static struct cache *make_metered(void)
+{
+    struct metered_watch *metered_watch = watch_make_metered();
+
+    return metered_watch != NULL ? &metered_watch->cache : NULL;
+}
+
 static struct cache *make_cache(void)
 {
-    struct cache *cache = meta_take(round_up(sizeof *cache, 4 * KiB));
+    struct cache *cache = RELAXED_LOAD(metered) ? make_metered() : make_plain();
 
     if (cache == NULL) return NULL;
-    cache_init(cache);
     lock_take(&list_lock);
     list_add(cache);
     if (oldest_thread == 0) {
@@ -133,17 +137,10 @@ static struct cache *make_cache(void)
     return cache;
 }
 
-/* Once frees have magazines of their own a plain cache will not do. */
 static struct cache *front_for(struct cache *cache)
 {
-    struct watch *watch;
-
     if (!RELAXED_LOAD(metered)) return cache;
-    watch = watch_begin(cache, true);
-    if (watch == NULL) return NULL;
-    watch->sampling_off = RELAXED_LOAD(unsampled_at_birth);
-    set_watch(cache, watch);
-    return (struct cache *)watch;
+    return (struct cache *)watch_begin_metered(cache, !RELAXED_LOAD(unsampled_at_birth));
 }
 
 void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
@@ -157,10 +154,6 @@ struct cache *thread_attach(void)
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
     front = front_for(cache);
-    if (front == NULL) {
-        leave_cache(cache);
-        return NULL;
-    }
     thread_cache_set(front); /* before the hook, which may allocate */
     (void)os_thread_end_hook(thread_end);
     return front;
@@ -168,10 +161,9 @@ struct cache *thread_attach(void)
 
 void thread_flush(void)
 {
-    struct cache *front = thread_cache();
+    struct cache *cache = thread_cache()->behind;
 
-    if (cache_is_watch(front)) watch_flush((struct watch *)front);
-    if (front->behind != NULL) cache_drain_all(front->behind);
+    if (cache != NULL) cache_drain_all(cache);
 }
 
 struct watch *thread_watch(void)
@@ -180,11 +172,8 @@ struct watch *thread_watch(void)
     struct watch *watch;
 
     if (cache_is_constant(front)) return NULL;
-    if (!cache_is_plain(front)) {
-        watch_make_exact((struct watch *)front);
-        return (struct watch *)front;
-    }
-    watch = watch_begin(front, false);
+    if (!cache_is_plain(front) && !cache_is_metered(front)) return (struct watch *)front;
+    watch = watch_begin_exact(front);
     if (watch != NULL) thread_cache_set((struct cache *)watch);
     return watch;
 }
@@ -204,25 +193,49 @@ static void separate_frees(void)
         sized_free_goes_to(class_index, place_of_class(class_index) + PLACES_FOR_FREES);
 }
 
+static void give_waiting(void)
+{
+    while (waiting != NULL) {
+        struct cache *next = waiting->next;
+
+        meta_give(waiting, CACHE_BYTES);
+        waiting = next;
+    }
+}
+
+/* The only cache there is makes way for another one, which fills from the same arena. */
+static void replace_only(struct cache *old, struct cache *fresh)
+{
+    fresh->arena = old->arena;
+    fresh->is_bound = old->is_bound;
+    if (oldest == old) RELAXED_STORE(oldest, fresh);
+    first_cache = fresh;
+    thread_cache_set(front_for(fresh));
+}
+
 bool threads_meter(void)
 {
     struct cache *mine = thread_cache();
-    struct watch *watch = cache_is_plain(mine) ? watch_begin(mine, true) : NULL;
+    struct metered_watch *fresh = cache_is_plain(mine) ? watch_make_metered() : NULL;
     bool alone;
 
-    if (watch == NULL) return false;
+    if (fresh == NULL) return false;
     lock_take(&list_lock);
     alone = in_use == 1 && first_cache == mine;
     if (alone) {
-        watch->sampling_off = unsampled_at_birth;
+        give_waiting();
         RELAXED_STORE(metered, true);
         separate_frees();
-        thread_cache_set((struct cache *)watch);
-        mine->watch = watch;
+        replace_only(mine, &fresh->cache);
     }
     lock_give(&list_lock);
-    if (!alone) watch_end(watch);
-    return alone;
+    if (!alone) {
+        watch_give_metered(fresh);
+        return false;
+    }
+    cache_drain_all(mine);
+    meta_give(mine, CACHE_BYTES);
+    return true;
 }
 
 struct arena *thread_arena(void)
@@ -240,9 +253,8 @@ struct arena *thread_arena(void)
 
 void thread_bind(struct arena *arena)
 {
-    struct cache *front = thread_cache(), *cache = front->behind;
+    struct cache *cache = thread_cache()->behind;
 
-    if (front != cache) watch_flush((struct watch *)front);
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     unbind(cache);
     cache_bind(cache, arena);

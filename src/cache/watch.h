@@ -1,21 +1,21 @@
 /* watch.h - what a thread's slot points at while its calls must be seen: every one, or enough to sample.
  *
- * A watch begins like a cache. An exact one has magazines that are all empty and full at once, so that each
- * call takes the slow way; there it is counted, and served from the cache behind. A metered one has magazines
- * of its own, small ones, two for each class: malloc takes from one and frees go to the other, because a
- * block that is freed and taken again between two slow calls would be seen by nobody. So a filled magazine of
- * n blocks is n calls of malloc, and the one that is to be sampled is made to find the magazine empty.
+ * A watch begins like a cache whose magazines are all empty, so that each malloc takes the slow way, where it is
+ * counted, and served from the cache behind. An exact one sees each free in the same way: its magazines for frees
+ * are all full. A metered one has the cache in the same record, where frees look for their magazines, so that they
+ * go as they always do, and a malloc that is counted takes ten instructions more than one that nobody sees.
  *
- *      thread's slot --> watch: magazine[53], behind, ...   | put[53]: at the places of frees
- *                          |                                  (class_map_offset, place_of_sized_free)
- *                          +--> the thread's cache
+ *      thread's slot --> watch: magazine[53], behind, ...   | metered: the thread's cache, its magazines first
+ *                                                           | exact: put[53], and the cache is elsewhere
+ *                                                           ^ PLACES_FOR_FREES words on: the places of frees
+ *                                                             (class_map_offset, place_of_sized_free)
  *
  * While nobody asks there is no watch, and neither counting nor sampling costs anything.
  *
- * W1  no magazine of an exact watch ever has a block or room
+ * W1  no magazine of a watch ever has a block or room
  * W2  allocated and deallocated of an exact watch are the usable bytes of all calls since it became one, after
  *     every call
- * W3  the windows of a class in a metered watch are its two arrays: put ends in one, magazine lies in the other
+ * W3  left[c] blocks of the class may pass a metered watch before it asks its meter again; the meter has passed them
  * A watch belongs to its thread, which may read the two totals at any time through their addresses.
  * SPDX-License-Identifier: MIT
  */
@@ -25,17 +25,28 @@
 #include "cache.h"
 #include "meter.h"
 
+enum { WATCH_WORDS_USED = 2 * CLASS_COUNT + 6 };
+
 struct watch {
-    struct magazine magazine[CLASS_COUNT]; /* W1, W3 */
+    struct magazine magazine[CLASS_COUNT]; /* W1 */
     void *nothing;                         /* a slot 0 for magazines without one */
     uint64_t allocated, deallocated;       /* W2: owner thread */
     struct meter *meter;                   /* constant; NULL: nobody samples */
     struct cache *behind;                  /* constant */
-    bool exact;                            /* owner thread */
-    bool sampling_off;                     /* owner thread: it is not to be sampled */
-    uint32_t name; /* owner thread: number of its name in samples; 0: none */
-    void *unused[PLACES_FOR_FREES - 2 * CLASS_COUNT - 6];
-    struct magazine put[CLASS_COUNT]; /* W1, W3 */
+    uint16_t *left;                        /* constant; W3; of an exact one zeros */
+    void *unused[PLACES_FOR_FREES - WATCH_WORDS_USED];
+};
+
+struct exact_watch {
+    struct watch watch;
+    struct magazine put[CLASS_COUNT]; /* W1 */
+};
+
+struct metered_watch {
+    struct watch watch;
+    struct cache cache;
+    struct meter meter;
+    uint16_t left[CLASS_COUNT]; /* W3: owner thread */
 };
 
 INLINE bool cache_is_watch(const struct cache *front)
@@ -43,18 +54,20 @@ INLINE bool cache_is_watch(const struct cache *front)
     return !cache_is_plain(front) && !cache_is_constant(front);
 }
 
-/* Called once, before any thread has a cache. */
-void watches_start(void);
-/* NULL: no memory. */
-struct watch *watch_begin(struct cache *behind, bool metered);
-/* Its blocks go to the cache behind. */
-void watch_end(struct watch *watch);
-void watch_make_exact(struct watch *watch);
-/* Blocks that lie in its windows go to the cache behind. */
-void watch_flush(struct watch *watch);
+INLINE bool cache_is_metered(const struct cache *front)
+{
+    return front->behind == &((const struct metered_watch *)front)->cache;
+}
 
-/* Blocks of the class that lie ready in its windows; its owner may be changing them. */
-unsigned watch_held(const struct watch *watch, unsigned class_index);
+/* One that sees every call of a thread that points at `front`, which has a cache. NULL: no memory. */
+struct watch *watch_begin_exact(const struct cache *front);
+void watch_end_exact(struct watch *watch);
+
+/* One with a new cache. NULL: no memory. */
+struct metered_watch *watch_make_metered(void);
+void watch_give_metered(struct metered_watch *metered);
+/* The watch of a cache that was made so, for a thread that begins. */
+struct watch *watch_begin_metered(struct cache *cache, bool sampled);
 
 /* Is the next block of the class, or one of that many bytes, to be sampled? It is asked once for each block
  * that is taken the slow way, and a yes is not repeated. */
@@ -64,9 +77,28 @@ bool watch_large_is_due(struct watch *watch, size_t bytes);
 /* A block of the class, counted. NULL: no memory. */
 void *watch_take(struct watch *watch, unsigned class_index);
 void watch_put(struct watch *watch, unsigned class_index, void *block);
-/* The window that malloc takes from is empty: if the other may take its place, the block that was freed last.
- * NULL: another way must be taken. */
-void *watch_turn(struct watch *watch, unsigned class_index);
+
+/* left[c] for the place of c: both go by two bytes, or words. */
+INLINE uint16_t *left_at(uint16_t *left, size_t place)
+{
+    return (uint16_t *)((char *)left + place);
+}
+
+/* The usual way of a metered thread, for the place of a class. NULL: another one must be taken, as by all other
+ * threads. */
+INLINE void *metered_take(struct cache *front, size_t place)
+{
+    uint16_t *left = ((struct watch *)front)->left;
+    void *block;
+
+    if (*left_at(left, place) == 0) return NULL;
+    block = **(void ***)magazine_word(front, place + PLACES_FOR_FREES);
+    if (unlikely(block == NULL)) return NULL;
+    FORGET(place);
+    --*left_at(left, place);
+    --*(void ***)magazine_word(front, place + PLACES_FOR_FREES);
+    return block;
+}
 
 /* The usual ends of a watched thread's calls. NULL, false: another way must be taken. */
 INLINE void *watch_hit(struct cache *front, unsigned class_index)
@@ -74,9 +106,8 @@ INLINE void *watch_hit(struct cache *front, unsigned class_index)
     struct watch *watch = (struct watch *)front;
     void *block;
 
-    if (unlikely(cache_is_constant(front))) return NULL;
-    if (!watch->exact) return watch_turn(watch, class_index);
-    if (watch->meter != NULL) return NULL;
+    if (likely(cache_is_metered(front))) return metered_take(front, place_of_class(class_index));
+    if (unlikely(cache_is_constant(front)) || watch->meter != NULL) return NULL;
     block = magazine_take(&watch->behind->magazine[class_index]);
     if (likely(block != NULL)) watch->allocated += class_bytes[class_index];
     return block;
@@ -87,11 +118,6 @@ INLINE bool watch_put_hit(struct cache *front, unsigned class_index, void *block
     struct watch *watch = (struct watch *)front;
 
     if (unlikely(cache_is_constant(front)) || class_index == 0) return false;
-    if (!watch->exact) {
-        if (watch->put[class_index].limit == &watch->nothing) return false;
-        watch_put(watch, class_index, block);
-        return true;
-    }
     if (!magazine_put(&watch->behind->magazine[class_index], block)) return false;
     watch->deallocated += class_bytes[class_index];
     return true;

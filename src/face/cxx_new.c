@@ -83,12 +83,21 @@ static void *aligned_from(const void *frame, size_t align, size_t size)
     return take_unusual_for(frame, size, align, false);
 }
 
-/* The usual way did not answer: malloc's other ways, then the standard's. */
-NOINLINE static void *new_missed(size_t size)
+/* malloc's other ways, then the standard's. */
+NOINLINE static void *new_refill(size_t size)
 {
     void *block = malloc_from(FRAME_HERE(), size);
 
     return likely(block != NULL) ? block : new_again((struct request){ size, 0 });
+}
+
+/* As malloc_miss. */
+NOINLINE static void *new_miss(size_t size, struct cache *cache, size_t place)
+{
+    void *block = metered_take(cache, place);
+
+    if (unlikely(block == NULL)) return new_refill(size);
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 PUBLIC void *_Znwm(size_t size)
@@ -96,9 +105,9 @@ PUBLIC void *_Znwm(size_t size)
     struct cache *cache = thread_cache();
     void *block;
 
-    if (unlikely(size > TABLE_BYTES_MAX)) return new_missed(size);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_refill(size);
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return new_missed(size);
+    if (unlikely(block == NULL)) return new_miss(size, cache, place_of_size[size]);
     return block;
 }
 

@@ -23,6 +23,15 @@ static NOINLINE void *aligned_refill(size_t align, size_t size)
     return likely(block != NULL) ? block : refuse_memory();
 }
 
+/* As malloc_miss. */
+static NOINLINE void *aligned_miss(size_t align, size_t size)
+{
+    void *block = metered_take(thread_cache(), place_of_class(class_of_aligned(size, align)));
+
+    if (unlikely(block == NULL)) return aligned_refill(align, size);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
 PUBLIC void *prairie_aligned_alloc(size_t align, size_t size)
 {
     unsigned class_index;
@@ -34,7 +43,7 @@ PUBLIC void *prairie_aligned_alloc(size_t align, size_t size)
     }
     class_index = class_of_aligned(size, align);
     block = magazine_take(&thread_cache()->magazine[class_index]);
-    if (unlikely(block == NULL)) return aligned_refill(align, size);
+    if (unlikely(block == NULL)) return aligned_miss(align, size);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -75,7 +84,7 @@ PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
     void *taken;
 
     if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
-    taken = magazine_take(&thread_cache()->magazine[class_of_aligned(size, align)]);
+    taken = class_hit(thread_cache(), class_of_aligned(size, align));
     if (unlikely(taken == NULL)) return posix_refill(block, align, size);
     *block = CHECKED ? misuse_note_take(taken) : taken;
     return 0;

@@ -68,7 +68,7 @@ PUBLIC void *prairie_mallocx(size_t size, int flags)
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return malloc_refill(cache, size);
+    if (unlikely(block == NULL)) return malloc_miss(size, cache, place_of_size[size]);
     return block;
 }
 

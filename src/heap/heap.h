@@ -39,6 +39,14 @@ INLINE void *malloc_hit(struct cache *cache, size_t size)
     return CHECKED ? misuse_note_take(block) : block;
 }
 
+/* The same for a class, and for metered threads too. NULL: there is none ready. */
+INLINE void *class_hit(struct cache *cache, unsigned class_index)
+{
+    void *block = magazine_take(&cache->magazine[class_index]);
+
+    return likely(block != NULL) ? block : metered_take(cache, place_of_class(class_index));
+}
+
 NOINLINE void *malloc_beyond_table(size_t size);
 /* The ways of a thread whose slot points at no plain cache: its first call, one past its end, or one that is
  * watched. What comes back is as class_take, large_take and prairie_free have it. */
@@ -77,7 +85,9 @@ extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is f
 extern PRIVATE bool sampling_polls; /* atomic */
 void profile_poll(void);
 
-COLD void *malloc_refill(struct cache *cache, size_t size);
+/* The magazine at the place of that size had nothing. */
+NOINLINE void *malloc_miss(size_t size, struct cache *cache, size_t place);
+COLD void *malloc_refill(size_t size, struct cache *cache);
 /* Threads hold blocks of classes up to this one; written before main. */
 extern PRIVATE unsigned cached_class_max;
 

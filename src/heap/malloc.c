@@ -26,8 +26,17 @@ PUBLIC void *prairie_malloc(size_t size)
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return malloc_refill(cache, size);
+    if (unlikely(block == NULL)) return malloc_miss(size, cache, place_of_size[size]);
     return block;
+}
+
+/* For a metered thread this is the usual way. */
+void *malloc_miss(size_t size, struct cache *cache, size_t place)
+{
+    void *block = metered_take(cache, place);
+
+    if (unlikely(block == NULL)) return malloc_refill(size, cache);
+    return CHECKED ? misuse_note_take(block) : block;
 }
 
 /* The magazine was empty: get the thread a cache, or the cache some blocks. NULL: no memory. */
@@ -60,19 +69,18 @@ void *class_take_once(unsigned class_index)
 void *class_take(unsigned class_index)
 {
     struct cache *cache = thread_cache();
-    void *block = magazine_take(&cache->magazine[class_index]);
+    void *block = class_hit(cache, class_index);
 
     if (unlikely(block == NULL)) block = class_refill(cache, class_index);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
-void *malloc_refill(struct cache *cache, size_t size)
+void *malloc_refill(size_t size, struct cache *cache)
 {
     void *block;
 
     if (unlikely(!cache_is_plain(cache))) {
-        block =
-            likely(!RELAXED_LOAD(sampling_polls)) ? watch_hit(cache, class_of_size(size)) : NULL;
+        block = watch_hit(cache, class_of_size(size));
         if (unlikely(block == NULL)) return take_unusual(size, 1, false);
         return CHECKED ? misuse_note_take(block) : block;
     }
@@ -98,8 +106,8 @@ void *malloc_beyond_table(size_t size)
 
     if (size > SMALL_BYTES_MAX) return malloc_large(size);
     cache = thread_cache();
-    block = magazine_take(&cache->magazine[class_beyond_table(size)]);
-    if (unlikely(block == NULL)) return malloc_refill(cache, size);
+    block = class_hit(cache, class_beyond_table(size));
+    if (unlikely(block == NULL)) return malloc_refill(size, cache);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -117,9 +125,20 @@ COLD static void *calloc_refill(struct cache *cache, size_t bytes)
     void *block;
 
     if (unlikely(!cache_is_plain(cache))) return take_unusual(bytes, 1, true);
-    block = malloc_refill(cache, bytes);
+    block = malloc_refill(bytes, cache);
     if (unlikely(block == NULL)) return NULL;
     return __builtin_memset(block, 0, class_bytes[class_of_size(bytes)]);
+}
+
+/* As malloc_miss. */
+static NOINLINE void *calloc_miss(struct cache *cache, size_t bytes)
+{
+    unsigned class_index = class_of_size(bytes);
+    void *block = metered_take(cache, place_of_class(class_index));
+
+    if (unlikely(block == NULL)) return calloc_refill(cache, bytes);
+    if (CHECKED) (void)misuse_note_take(block);
+    return __builtin_memset(block, 0, class_bytes[class_index]);
 }
 
 PUBLIC void *prairie_calloc(size_t count, size_t size)
@@ -133,7 +152,7 @@ PUBLIC void *prairie_calloc(size_t count, size_t size)
     if (unlikely(bytes > SMALL_BYTES_MAX)) return calloc_large(bytes);
     class_index = class_of_size(bytes);
     block = magazine_take(&cache->magazine[class_index]);
-    if (unlikely(block == NULL)) return calloc_refill(cache, bytes);
+    if (unlikely(block == NULL)) return calloc_miss(cache, bytes);
     if (CHECKED) (void)misuse_note_take(block);
     return __builtin_memset(block, 0, class_bytes[class_index]);
 }

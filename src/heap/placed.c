@@ -101,8 +101,8 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     return block;
 }
 
-/* Blocks that pass the thread's windows by are metered like large ones, by their bytes. NULL: none is due, or
- * no memory. */
+/* Blocks that pass the thread's cache by are metered like large ones, by their bytes. NULL: none is due, or no
+ * memory. */
 static void *take_due(struct watch *watch, struct arena *arena, unsigned class_index,
                       unsigned flags, const void *frame)
 {

@@ -21,9 +21,9 @@ bool sampling_start(unsigned depth)
 static uint32_t note(const struct watch *watch, size_t bytes, const void *frame)
 {
     uintptr_t return_address[UNWIND_DEPTH_MAX];
-    struct origin origin = { return_address, 0, watch->name };
+    struct origin origin = { return_address, 0, watch->meter->name };
 
-    if (!RELAXED_LOAD(sampling_active) || watch->sampling_off) return 0;
+    if (!RELAXED_LOAD(sampling_active) || watch->meter->is_off) return 0;
     origin.depth = unwind_from(frame, return_address, depth_most);
     return sample_note(&origin, bytes);
 }

@@ -97,14 +97,16 @@ void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
     struct cache *front = thread_cache();
     void *block;
 
-    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     if (class_index == 0) {
+        if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
         block = take_large_for(size, align, zero, frame);
         return likely(block != NULL) ? block : refuse_memory();
     }
-    block = magazine_take(&front->magazine[class_index]); /* some doors come here at once */
-    if (block == NULL) block = watch_hit(front, class_index);
-    if (block == NULL) block = take_small_for(front, class_index, frame);
+    block = watch_hit(front, class_index);
+    if (block == NULL) {
+        if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+        block = take_small_for(front, class_index, frame);
+    }
     if (unlikely(block == NULL)) block = shortage_small(class_index);
     if (unlikely(block == NULL)) return refuse_memory();
     if (zero) __builtin_memset(block, 0, class_bytes[class_index]);
@@ -135,7 +137,7 @@ static void free_watched(struct watch *watch, void *block)
     unsigned class_index = class_at(block);
 
     if (class_index == 0 || class_index > cached_class_max) {
-        if (watch->exact) count_uncached(watch, block); /* W2 */
+        count_uncached(watch, block); /* W2 */
         free_plainly(watch->behind, block);
         return;
     }
@@ -161,7 +163,8 @@ static NOINLINE void free_unhit(struct cache *front, void *block)
 
 void free_unusual(struct cache *front, void *block)
 {
-    if (unlikely(!watch_put_hit(front, class_at(block), block))) free_unhit(front, block);
+    if (likely(cache_is_metered(front))) free_plainly(front->behind, block);
+    else if (unlikely(!watch_put_hit(front, class_at(block), block))) free_unhit(front, block);
 }
 
 /* A large block has another size now, by the same chance a sampled one as if it were new. */

@@ -252,42 +252,42 @@ bool profile_start(const struct profile_options *options)
     return true;
 }
 
-/* The calling thread's watch; every thread has one while the profile is on, before its end. */
-static struct watch *my_watch(void)
+/* The calling thread's meter; every thread has one while the profile is on, before its end. */
+static struct meter *my_meter(void)
 {
     struct cache *front = profile.on ? heap_attach() : NULL;
 
-    return front != NULL && cache_is_watch(front) ? (struct watch *)front : NULL;
+    return front != NULL && cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
 }
 
 bool profile_thread_active(void)
 {
-    const struct watch *watch = my_watch();
+    const struct meter *meter = my_meter();
 
-    return watch != NULL && !watch->sampling_off;
+    return meter != NULL && !meter->is_off;
 }
 
 bool profile_set_thread_active(bool active)
 {
-    struct watch *watch = my_watch();
+    struct meter *meter = my_meter();
 
-    if (watch != NULL) watch->sampling_off = !active;
-    return watch != NULL;
+    if (meter != NULL) meter->is_off = !active;
+    return meter != NULL;
 }
 
 const char *profile_thread_name(void)
 {
-    const struct watch *watch = my_watch();
+    const struct meter *meter = my_meter();
 
-    return watch != NULL ? sample_name_text(watch->name) : "";
+    return meter != NULL ? sample_name_text(meter->name) : "";
 }
 
 bool profile_set_thread_name(const char *name)
 {
-    struct watch *watch = my_watch();
+    struct meter *meter = my_meter();
 
-    if (watch != NULL) watch->name = sample_name(name);
-    return watch != NULL;
+    if (meter != NULL) meter->name = sample_name(name);
+    return meter != NULL;
 }
 
 bool profile_thread_active_init(void) { return threads_sampling_at_birth(); }

@@ -129,8 +129,6 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
         into->of_class[class_index].cached += RELAXED_LOAD(cache->rack[class_index].spare_count);
         if (top <= limit && (size_t)(limit - top) <= capacity)
             into->of_class[class_index].cached += capacity - (size_t)(limit - top);
-        if (cache->watch != NULL)
-            into->of_class[class_index].cached += watch_held(cache->watch, class_index);
     }
 }
 

@@ -41,7 +41,6 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
 
         if (top <= limit && (size_t)(limit - top) <= capacity)
             blocks += capacity - (size_t)(limit - top);
-        if (cache->watch != NULL) blocks += watch_held(cache->watch, class_index);
         stats->cached += blocks * class_bytes[class_index];
     }
 }

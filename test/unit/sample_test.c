@@ -85,6 +85,16 @@ static void *take_somehow(size_t size)
     }
 }
 
+/* The doors whose blocks of a size are of one class. */
+static void *take_small_somehow(size_t size)
+{
+    switch (random_below(3)) {
+    case 0: return prairie_calloc(1, size);
+    case 1: return prairie_mallocx(size, 0);
+    default: return prairie_malloc(size);
+    }
+}
+
 /* All doors, all kinds of sizes, blocks that live long and short. */
 static void a_mixed_life_is_estimated(void **state)
 {
@@ -310,10 +320,10 @@ static void nothing_is_sampled_while_it_is_off(void **state)
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
     sampling_active = true;
-    ((struct watch *)thread_cache())->sampling_off = true;
+    ((struct watch *)thread_cache())->meter->is_off = true;
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
-    ((struct watch *)thread_cache())->sampling_off = false;
+    ((struct watch *)thread_cache())->meter->is_off = false;
     prairie_free(prairie_malloc(10));
     assert_true(estimate_now().taken > 0);
 }
@@ -352,6 +362,31 @@ static void totals_are_exact_meanwhile(void **state)
         assert_int_equal(totals->deallocated, given);
     }
     expect_close((double)taken);
+    prairie_check_all();
+}
+
+/* Their bytes were touched last, and are in the processor's caches. */
+static void what_was_freed_last_is_taken_first(void **state)
+{
+    enum { BLOCKS = 3 };
+    size_t sizes[] = { 8, 48, 1000, 1024, 1025, 9000, 14336 };
+
+    (void)state;
+    sample_from_now((uint64_t)1 << 50);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        void *block[BLOCKS];
+
+        for (unsigned n = 0; n < BLOCKS; n++) block[n] = prairie_malloc(sizes[i]);
+        for (unsigned round = 0; round < 10000; round++) {
+            unsigned most = magazine_capacity(class_of_size(sizes[i])) < BLOCKS ? 1 : BLOCKS;
+
+            for (unsigned n = 0; n < most; n++) prairie_free(block[n]);
+            for (unsigned n = most; n-- > 0;)
+                assert_ptr_equal(take_small_somehow(sizes[i]), block[n]);
+        }
+        for (unsigned n = 0; n < BLOCKS; n++) prairie_free(block[n]);
+    }
+    assert_int_equal(estimate_now().taken, 0);
     prairie_check_all();
 }
 
@@ -423,6 +458,59 @@ static void it_must_begin_alone(void **state)
     prairie_check_all();
 }
 
+static void *use_a_cache(void *is_metered)
+{
+    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
+    *(bool *)is_metered = cache_is_metered(thread_cache());
+    return NULL;
+}
+
+/* Is a new thread sampled? */
+static bool new_thread_is_metered(void)
+{
+    pthread_t thread;
+    bool is_metered = false;
+
+    assert_int_equal(pthread_create(&thread, NULL, use_a_cache, &is_metered), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return is_metered;
+}
+
+/* What threads had before is of no use to those that come. */
+static void it_may_begin_after_others_ended(void **state)
+{
+    void *block[100], *first_cache_of_all;
+
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) block[i] = prairie_malloc(i * 20);
+    assert_false(new_thread_is_metered());
+    first_cache_of_all = thread_cache();
+    sample_from_now(1);
+    assert_ptr_not_equal(thread_cache(), first_cache_of_all);
+    prairie_check_all();
+    for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_metered());
+    assert_true(estimate_now().taken > 1000);
+    for (unsigned i = 0; i < 100; i++) prairie_free(block[i]);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* Its arena is the one it is bound to, as before. */
+static void a_bound_thread_stays_so(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    arena = thread_arena();
+    thread_bind(arena);
+    assert_int_equal(arena->threads, 1);
+    sample_from_now(PERIOD);
+    assert_ptr_equal(thread_arena(), arena);
+    assert_true(thread_cache()->behind->is_bound);
+    assert_int_equal(arena->threads, 1);
+}
+
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
@@ -430,5 +518,7 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(cleared_blocks_are_clear), UNIT_TEST(alignment_is_kept),
           UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
-          UNIT_TEST(totals_are_exact_meanwhile), UNIT_TEST(without_memory_blocks_go_unsampled),
-          UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone))
+          UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(it_may_begin_after_others_ended),
+          UNIT_TEST(a_bound_thread_stays_so), UNIT_TEST(totals_are_exact_meanwhile),
+          UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(another_thread_frees_it),
+          UNIT_TEST(it_must_begin_alone))
