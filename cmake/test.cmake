@@ -160,14 +160,15 @@ function(prairie_containing_test flavour kind)
     set(program ${kind}.${arg_NAME}-${flavour})
     prairie_named_choice(definitions flags ${flavour})
     # A unit test is compiled with all of prairie and runs for a moment: without optimising, three of four seconds
-    # of the two dearest flavours are spared. The third one sees what optimising does.
+    # of the two dearest flavours are spared. The third one sees what optimising does. Lines are enough for a
+    # backtrace, and spare a second each.
     set(level -O1)
     if(kind STREQUAL "unit" AND flavour MATCHES "^(check-tiny|asan)$")
         set(level -O0)
     endif()
     add_executable(${program} ${arg_SOURCES})
     target_compile_definitions(${program} PRIVATE ${definitions} ${arg_DEFINITIONS})
-    target_compile_options(${program} PRIVATE ${level} -g $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
+    target_compile_options(${program} PRIVATE ${level} -g1 $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
                            ${PRAIRIE_NO_BUILTIN} ${PRAIRIE_TEST_WARNINGS} ${flags})
     target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/include ${arg_INCLUDES})
     target_link_options(${program} PRIVATE ${flags})
