@@ -29,6 +29,8 @@
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define SWING_BYTES_MAX (4 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
+#define STRETCH_BYTES 256u
+#define STRETCH_BLOCKS_MIN 2u
 #define SLAB_BYTES_MIN (4 * KiB)
 #define SLAB_BLOCKS_MIN 2u
 #define SLAB_BLOCKS_WANTED ((size_t)2)
@@ -59,6 +61,9 @@
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define SWING_BYTES_MAX (2 * MiB) /* of blocks that come back together, if depots shall keep them */
 #define DEPOT_MAGAZINES_MAX 128u
+#define STRETCH_BYTES \
+    (32 * KiB) /* of one class that a thread may take before it asks if a sample is due, */
+#define STRETCH_BLOCKS_MIN 8u /* and at least so many */
 #define SLAB_BYTES_MIN (16 * KiB)
 #define SLAB_BLOCKS_MIN 4u
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */

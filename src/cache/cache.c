@@ -52,6 +52,22 @@ void cache_init(struct cache *cache)
     }
 }
 
+#define CACHE_BYTES round_up(sizeof(struct cache), 4 * KiB)
+
+struct cache *cache_make(void)
+{
+    struct cache *cache = meta_take(CACHE_BYTES);
+
+    if (cache != NULL) cache_init(cache);
+    return cache;
+}
+
+void cache_give(struct cache *cache)
+{
+    if (cache->kept != NULL) meta_give(cache->kept, sizeof *cache->kept);
+    meta_give(cache, CACHE_BYTES);
+}
+
 /* Slot 0 of the loaded magazine. C1 */
 static void **loaded_of(const struct cache *cache, unsigned class_index)
 {

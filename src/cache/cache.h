@@ -1,6 +1,6 @@
 /* cache.h - what one thread holds: two magazines for each class, and a small first one in place.
  *
- * A cache is one page of metadata:
+ * A cache is one page of metadata, or most of the record of a metered thread (watch.h):
  *
  *      magazine[53]        top and limit of the loaded magazine of each class: all that the hot path reads
  *      rack[53]            the second magazine, and how large both are
@@ -56,8 +56,8 @@ struct cache {
 
 /* What a thread's slot points at begins like a cache; the word `behind` tells what it is. Before the thread's
  * first call, after its end, and while it shall hold no blocks it is a constant one, with no blocks, no room,
- * nothing left and nothing behind it: three that overlap, for all their magazines are alike. While somebody must see the
- * thread's calls it is a watch (cache/watch.h), and the cache is behind. */
+ * nothing left and nothing behind it: three that overlap, for all their magazines are alike. While somebody
+ * must see the thread's calls it is a watch (cache/watch.h), and the cache is behind. */
 union cache_constant {
     struct {
         struct magazine magazine[CLASS_COUNT + 2];
@@ -111,6 +111,10 @@ INLINE bool cache_put(struct cache *cache, size_t place, void *block)
 }
 
 void cache_init(struct cache *cache);
+/* A new one. NULL: no memory. */
+struct cache *cache_make(void);
+/* Gives back one that was made so and is drained. */
+void cache_give(struct cache *cache);
 /* Gets blocks into an empty magazine. False: no memory. */
 bool cache_refill(struct cache *cache, unsigned class_index);
 /* Puts a block whose magazine is full: makes room first. Never fails. */

@@ -92,18 +92,27 @@ void meter_init(struct meter *meter, bool sampled)
     draw_all(meter);
 }
 
+bool meter_is_stale(const struct meter *meter)
+{
+    return meter->drawn_for != RELAXED_LOAD(period_number);
+}
+
 /* A change of the period takes effect at a thread's next slow call. */
 INLINE void follow_period(struct meter *meter)
 {
-    if (unlikely(meter->drawn_for != RELAXED_LOAD(period_number))) draw_all(meter);
+    if (unlikely(meter_is_stale(meter))) draw_all(meter);
+}
+
+void meter_tell(struct meter *meter)
+{
+    __atomic_fetch_add(&told_bytes, (uint64_t)meter->taken_bytes, __ATOMIC_RELAXED);
+    meter->taken_bytes = 0;
 }
 
 INLINE void count_bytes(struct meter *meter, size_t bytes)
 {
-    meter->taken_bytes += bytes;
-    if (meter->taken_bytes < TELL_BYTES) return;
-    __atomic_fetch_add(&told_bytes, meter->taken_bytes, __ATOMIC_RELAXED);
-    meter->taken_bytes = 0;
+    meter->taken_bytes += (int64_t)bytes;
+    if (meter->taken_bytes >= TELL_BYTES) meter_tell(meter);
 }
 
 bool meter_block_is_due(struct meter *meter, unsigned class_index)
@@ -133,9 +142,14 @@ unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted)
     unsigned passed = until < wanted ? (unsigned)until : wanted;
 
     meter->until[class_index] = until - passed;
-    if (unlikely(passed == 0)) passed = 1; /* a sample was due and could not be taken */
     count_bytes(meter, (size_t)passed * class_bytes[class_index]);
     return passed;
+}
+
+void meter_pass_back(struct meter *meter, unsigned class_index, unsigned count)
+{
+    meter->until[class_index] += count;
+    meter->taken_bytes -= (int64_t)count * class_bytes[class_index];
 }
 
 /* 1 - exp(-x), with x = bytes / period: by halving x until the series is short. */

@@ -15,10 +15,11 @@ struct meter {
         [CLASS_COUNT]; /* owner thread: blocks to pass before the next sample, beyond those passed */
     double until_large_bytes; /* owner thread */
     uint64_t random;          /* owner thread */
-    uint64_t taken_bytes;     /* owner thread: not yet told to meter_taken_bytes */
-    uint32_t drawn_for;       /* owner thread: the meter_period that gaps were drawn for */
-    uint32_t name;            /* owner thread: number of its name in samples; 0: none */
-    bool is_off;              /* owner thread: it is not to be sampled */
+    int64_t
+        taken_bytes; /* owner thread: not yet told to meter_taken_bytes; what was passed back is less */
+    uint32_t drawn_for; /* owner thread: the meter_period that gaps were drawn for */
+    uint32_t name;      /* owner thread: number of its name in samples; 0: none */
+    bool is_off;        /* owner thread: it is not to be sampled */
 };
 
 /* Means of the gaps. 1 and less: every block is sampled. */
@@ -33,10 +34,17 @@ void meter_set_seed(uint64_t seed);
 void meter_init(struct meter *meter, bool sampled);
 bool meter_block_is_due(struct meter *meter, unsigned class_index);
 bool meter_large_is_due(struct meter *meter, size_t bytes);
-/* How many of `wanted` blocks of the class may pass, at least one; they are passed. */
+/* How many of `wanted` blocks of the class may pass, of which none is due: at least one. They are passed. */
 unsigned meter_pass(struct meter *meter, unsigned class_index, unsigned wanted);
+/* So many blocks that passed were not taken. */
+void meter_pass_back(struct meter *meter, unsigned class_index, unsigned count);
+/* Has the period changed since gaps were drawn? They are drawn anew by the next question whether a block is due. */
+bool meter_is_stale(const struct meter *meter);
+/* Tells what was taken since the last time. */
+void meter_tell(struct meter *meter);
 
-/* What all metered threads took so far, give or take a little of each. */
+/* What all metered threads took so far. Of one that lives it may be 64 KiB short, and ahead by what may pass of each
+ * class (watch.c) until it is taken. */
 uint64_t meter_taken_bytes(void);
 
 #endif

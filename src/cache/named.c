@@ -12,13 +12,10 @@ static unsigned named_end; /* under named_lock: no number at or above was given 
 
 unsigned named_create(void)
 {
-    struct cache *cache = meta_take(round_up(sizeof *cache, 4 * KiB));
+    struct cache *cache = cache_make();
     unsigned number = 0;
 
     if (cache == NULL) return NAMED_COUNT_MAX;
-    cache_init(cache);
-    cache->arena = NULL;
-    cache->is_bound = false;
     lock_take(&named_lock);
     while (number < NAMED_COUNT_MAX && named[number] != NULL) number++;
     if (number < NAMED_COUNT_MAX) {
@@ -26,7 +23,7 @@ unsigned named_create(void)
         if (number >= named_end) named_end = number + 1;
     }
     lock_give(&named_lock);
-    if (number == NAMED_COUNT_MAX) meta_give(cache, round_up(sizeof *cache, 4 * KiB));
+    if (number == NAMED_COUNT_MAX) cache_give(cache);
     return number;
 }
 
@@ -45,7 +42,7 @@ void named_destroy(unsigned number)
     lock_give(&named_lock);
     if (cache == NULL) return;
     cache_drain_all(cache);
-    meta_give(cache, round_up(sizeof *cache, 4 * KiB));
+    cache_give(cache);
 }
 
 void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)

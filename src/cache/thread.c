@@ -5,9 +5,6 @@
 
 #include "../arenas/tidy.h"
 
-/* A cache is one page of metadata. */
-#define CACHE_BYTES round_up(sizeof(struct cache), 4 * KiB)
-
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
@@ -59,7 +56,7 @@ static void give_cache(struct cache *instead)
 
     if (cache == NULL) return;
     thread_cache_set(instead);
-    if (front != cache && !cache_is_metered(front)) watch_end_exact((struct watch *)front);
+    if (front != cache) watch_end((struct watch *)front);
     cache_drain_all(cache);
     unbind(cache);
     leave_cache(cache);
@@ -106,35 +103,40 @@ static struct cache *find_oldest(void)
     return cache;
 }
 
-static struct cache *make_plain(void)
-{
-    struct cache *cache = meta_take(CACHE_BYTES);
-
-    if (cache != NULL) cache_init(cache);
-    return cache;
-}
-
-/* Once frees have magazines of their own a plain one will not do. */
 static struct cache *make_metered(void)
 {
-    struct metered_watch *metered_watch = watch_make_metered();
+    struct metered_watch *watch = watch_make_metered();
 
-    return metered_watch != NULL ? &metered_watch->cache : NULL;
+    return watch != NULL ? &watch->cache : NULL;
 }
 
-static struct cache *make_cache(void)
+/* False: not of the kind that threads have by now. */
+static bool add_made(struct cache *cache, bool is_metered)
 {
-    struct cache *cache = RELAXED_LOAD(metered) ? make_metered() : make_plain();
+    bool is_right;
 
-    if (cache == NULL) return NULL;
     lock_take(&list_lock);
-    list_add(cache);
-    if (oldest_thread == 0) {
-        RELAXED_STORE(oldest, cache);
-        oldest_thread = port_thread_mark();
+    is_right = is_metered == metered;
+    if (likely(is_right)) {
+        list_add(cache);
+        if (oldest_thread == 0) {
+            RELAXED_STORE(oldest, cache);
+            oldest_thread = port_thread_mark();
+        }
     }
     lock_give(&list_lock);
-    return cache;
+    return is_right;
+}
+
+/* Once frees have magazines of their own a plain one will not do. That may have begun meanwhile. */
+static struct cache *make_cache(void)
+{
+    bool is_metered = RELAXED_LOAD(metered);
+    struct cache *cache = is_metered ? make_metered() : cache_make();
+
+    if (cache == NULL || likely(add_made(cache, is_metered))) return cache;
+    cache_give(cache);
+    return make_cache();
 }
 
 static struct cache *front_for(struct cache *cache)
@@ -198,7 +200,7 @@ static void give_waiting(void)
     while (waiting != NULL) {
         struct cache *next = waiting->next;
 
-        meta_give(waiting, CACHE_BYTES);
+        cache_give(waiting);
         waiting = next;
     }
 }
@@ -208,6 +210,8 @@ static void replace_only(struct cache *old, struct cache *fresh)
 {
     fresh->arena = old->arena;
     fresh->is_bound = old->is_bound;
+    fresh->refills = old->refills;
+    fresh->overflows = old->overflows;
     if (oldest == old) RELAXED_STORE(oldest, fresh);
     first_cache = fresh;
     thread_cache_set(front_for(fresh));
@@ -234,7 +238,7 @@ bool threads_meter(void)
         return false;
     }
     cache_drain_all(mine);
-    meta_give(mine, CACHE_BYTES);
+    cache_give(mine);
     return true;
 }
 

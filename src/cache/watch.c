@@ -12,10 +12,6 @@ _Static_assert(offsetof(struct exact_watch, put) == PLACES_FOR_FREES * sizeof(vo
                    && PLACES_FOR_FREES + 2 * CLASS_COUNT <= 256,
                "frees find their magazines");
 
-/* How far a thread may go before it tells its meter: what it has taken is known, and a change of the period
- * takes effect, as late as that. */
-enum { STRETCH_BYTES = 64 * KiB, STRETCH_BLOCKS_MIN = 16 };
-
 static void no_magazines(struct watch *watch, struct magazine *magazine)
 {
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
@@ -30,12 +26,10 @@ struct watch *watch_begin_exact(const struct cache *front)
     no_magazines(&exact->watch, exact->watch.magazine);
     no_magazines(&exact->watch, exact->put);
     exact->watch.behind = front->behind;
-    exact->watch.left = (uint16_t *)front->behind->left;
+    exact->watch.left = (uint16_t *)front->left;
     if (cache_is_metered(front)) exact->watch.meter = ((const struct watch *)front)->meter;
     return &exact->watch;
 }
-
-void watch_end_exact(struct watch *watch) { meta_give(watch, sizeof(struct exact_watch)); }
 
 struct metered_watch *watch_make_metered(void)
 {
@@ -57,9 +51,25 @@ struct watch *watch_begin_metered(struct cache *cache, bool sampled)
     struct metered_watch *metered =
         (struct metered_watch *)((char *)cache - offsetof(struct metered_watch, cache));
 
-    __builtin_memset(metered->left, 0, sizeof metered->left);
     meter_init(&metered->meter, sampled);
     return &metered->watch;
+}
+
+void watch_pass_back(struct watch *watch)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        meter_pass_back(watch->meter, class_index, watch->left[class_index]);
+        watch->left[class_index] = 0;
+    }
+}
+
+void watch_end(struct watch *watch)
+{
+    if (watch->meter != NULL) {
+        watch_pass_back(watch);
+        meter_tell(watch->meter);
+    }
+    if (!cache_is_metered((struct cache *)watch)) meta_give(watch, sizeof(struct exact_watch));
 }
 
 /* ---- taking ---- */
@@ -71,17 +81,20 @@ static unsigned stretch_blocks(unsigned class_index)
     return blocks > STRETCH_BLOCKS_MIN ? blocks : STRETCH_BLOCKS_MIN;
 }
 
+/* What may still pass was drawn for a period that is over. */
+INLINE void follow_period_of(struct watch *watch)
+{
+    if (unlikely(meter_is_stale(watch->meter))) watch_pass_back(watch);
+}
+
 bool watch_block_is_due(struct watch *watch, unsigned class_index)
 {
     struct meter *meter = watch->meter;
 
     if (meter == NULL) return false;
+    follow_period_of(watch);
     if (watch->left[class_index] == 0) {
         if (meter_block_is_due(meter, class_index)) return true;
-        if (!cache_is_metered((struct cache *)watch)) {
-            (void)meter_pass(meter, class_index, 1);
-            return false;
-        }
         watch->left[class_index] =
             (uint16_t)meter_pass(meter, class_index, stretch_blocks(class_index));
     }
@@ -91,7 +104,9 @@ bool watch_block_is_due(struct watch *watch, unsigned class_index)
 
 bool watch_large_is_due(struct watch *watch, size_t bytes)
 {
-    return watch->meter != NULL && meter_large_is_due(watch->meter, bytes);
+    if (watch->meter == NULL) return false;
+    follow_period_of(watch);
+    return meter_large_is_due(watch->meter, bytes);
 }
 
 void *watch_take(struct watch *watch, unsigned class_index)

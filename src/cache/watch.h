@@ -15,7 +15,8 @@
  * W1  no magazine of a watch ever has a block or room
  * W2  allocated and deallocated of an exact watch are the usable bytes of all calls since it became one, after
  *     every call
- * W3  left[c] blocks of the class may pass a metered watch before it asks its meter again; the meter has passed them
+ * W3  left[c] blocks of the class may pass before the thread asks its meter again; the meter has passed them. One
+ *     array serves all watches of a metered thread
  * A watch belongs to its thread, which may read the two totals at any time through their addresses.
  * SPDX-License-Identifier: MIT
  */
@@ -33,7 +34,7 @@ struct watch {
     uint64_t allocated, deallocated;       /* W2: owner thread */
     struct meter *meter;                   /* constant; NULL: nobody samples */
     struct cache *behind;                  /* constant */
-    uint16_t *left;                        /* constant; W3; of an exact one zeros */
+    uint16_t *left;                        /* constant; W3; zeros, if nobody samples */
     void *unused[PLACES_FOR_FREES - WATCH_WORDS_USED];
 };
 
@@ -61,16 +62,19 @@ INLINE bool cache_is_metered(const struct cache *front)
 
 /* One that sees every call of a thread that points at `front`, which has a cache. NULL: no memory. */
 struct watch *watch_begin_exact(const struct cache *front);
-void watch_end_exact(struct watch *watch);
 
 /* One with a new cache. NULL: no memory. */
 struct metered_watch *watch_make_metered(void);
 void watch_give_metered(struct metered_watch *metered);
 /* The watch of a cache that was made so, for a thread that begins. */
 struct watch *watch_begin_metered(struct cache *cache, bool sampled);
+/* Its thread ends. */
+void watch_end(struct watch *watch);
+/* Blocks that may still pass are taken back: the next one of each class asks. For a new period. */
+void watch_pass_back(struct watch *watch);
 
-/* Is the next block of the class, or one of that many bytes, to be sampled? It is asked once for each block
- * that is taken the slow way, and a yes is not repeated. */
+/* Is the next block of the class, or one of that many bytes, to be sampled? It is asked for each block that is taken
+ * the slow way, and a yes is not repeated. */
 bool watch_block_is_due(struct watch *watch, unsigned class_index);
 bool watch_large_is_due(struct watch *watch, size_t bytes);
 

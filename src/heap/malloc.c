@@ -79,11 +79,7 @@ void *malloc_refill(size_t size, struct cache *cache)
 {
     void *block;
 
-    if (unlikely(!cache_is_plain(cache))) {
-        block = watch_hit(cache, class_of_size(size));
-        if (unlikely(block == NULL)) return take_unusual(size, 1, false);
-        return CHECKED ? misuse_note_take(block) : block;
-    }
+    if (unlikely(!cache_is_plain(cache))) return take_unusual(size, 1, false);
     block = class_refill(cache, class_of_size(size));
 
     if (unlikely(block == NULL)) return refuse_memory();

@@ -221,10 +221,19 @@ void profile_set_gdump(bool gdump)
 
 /* ---- start and settings ---- */
 
+/* The calling thread's meter; every thread has one while the profile is on, before its end. */
+static struct meter *my_meter(void)
+{
+    struct cache *front = profile.on ? heap_attach() : NULL;
+
+    return front != NULL && cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
+}
+
 void profile_reset(unsigned lg_sample)
 {
     RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
     meter_set_period((uint64_t)1 << lg_sample);
+    if (my_meter() != NULL) watch_pass_back((struct watch *)thread_cache());
     samples_reset();
 }
 
@@ -250,14 +259,6 @@ bool profile_start(const struct profile_options *options)
     if (options->leak) os_keep_error_output();
     if (options->final || options->leak) os_at_exit(dump_at_end);
     return true;
-}
-
-/* The calling thread's meter; every thread has one while the profile is on, before its end. */
-static struct meter *my_meter(void)
-{
-    struct cache *front = profile.on ? heap_attach() : NULL;
-
-    return front != NULL && cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
 }
 
 bool profile_thread_active(void)

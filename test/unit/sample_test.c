@@ -123,18 +123,6 @@ static void a_mixed_life_is_estimated(void **state)
 
 /* ---- sampled blocks ---- */
 
-static void *sampled_block(size_t size)
-{
-    for (;;) {
-        uint64_t before = estimate_now().live;
-        void *block = prairie_malloc(size);
-
-        assert_non_null(block);
-        if (estimate_now().live > before) return block;
-        prairie_free(block);
-    }
-}
-
 static void every_free_finds_it(void **state)
 {
     size_t sizes[] = { 1, 8, 24, 200, 1024, 1025, 9000, 14336, 14337, 70000 };
@@ -407,110 +395,6 @@ static void without_memory_blocks_go_unsampled(void **state)
     prairie_check_all();
 }
 
-/* ---- threads ---- */
-
-static void *free_for_another(void *block)
-{
-    prairie_free(block);
-    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
-    return NULL;
-}
-
-static void another_thread_frees_it(void **state)
-{
-    (void)state;
-    sample_from_now(1);
-    for (unsigned i = 0; i < 4; i++) {
-        pthread_t thread;
-
-        assert_int_equal(
-            pthread_create(&thread, NULL, free_for_another, sampled_block(50 + i * 700)), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
-    assert_int_equal(estimate_now().live, 0);
-    prairie_check_all();
-}
-
-/* A plain cache knows no magazines for frees, so a thread that has one must not meet the others. */
-static pthread_barrier_t meeting;
-
-static void *wait_with_a_cache(void *unused)
-{
-    (void)unused;
-    prairie_free(prairie_malloc(1));
-    pthread_barrier_wait(&meeting);
-    pthread_barrier_wait(&meeting);
-    return NULL;
-}
-
-static void it_must_begin_alone(void **state)
-{
-    pthread_t thread;
-
-    (void)state;
-    pthread_barrier_init(&meeting, NULL, 2);
-    pthread_create(&thread, NULL, wait_with_a_cache, NULL);
-    pthread_barrier_wait(&meeting);
-    assert_false(sampling_start(UNWIND_DEPTH_MAX));
-    prairie_free(prairie_malloc(100));
-    pthread_barrier_wait(&meeting);
-    pthread_join(thread, NULL);
-    prairie_check_all();
-}
-
-static void *use_a_cache(void *is_metered)
-{
-    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
-    *(bool *)is_metered = cache_is_metered(thread_cache());
-    return NULL;
-}
-
-/* Is a new thread sampled? */
-static bool new_thread_is_metered(void)
-{
-    pthread_t thread;
-    bool is_metered = false;
-
-    assert_int_equal(pthread_create(&thread, NULL, use_a_cache, &is_metered), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    return is_metered;
-}
-
-/* What threads had before is of no use to those that come. */
-static void it_may_begin_after_others_ended(void **state)
-{
-    void *block[100], *first_cache_of_all;
-
-    (void)state;
-    for (unsigned i = 0; i < 100; i++) block[i] = prairie_malloc(i * 20);
-    assert_false(new_thread_is_metered());
-    first_cache_of_all = thread_cache();
-    sample_from_now(1);
-    assert_ptr_not_equal(thread_cache(), first_cache_of_all);
-    prairie_check_all();
-    for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_metered());
-    assert_true(estimate_now().taken > 1000);
-    for (unsigned i = 0; i < 100; i++) prairie_free(block[i]);
-    assert_int_equal(estimate_now().live, 0);
-    prairie_check_all();
-}
-
-/* Its arena is the one it is bound to, as before. */
-static void a_bound_thread_stays_so(void **state)
-{
-    struct arena *arena;
-
-    (void)state;
-    prairie_free(prairie_malloc(1));
-    arena = thread_arena();
-    thread_bind(arena);
-    assert_int_equal(arena->threads, 1);
-    sample_from_now(PERIOD);
-    assert_ptr_equal(thread_arena(), arena);
-    assert_true(thread_cache()->behind->is_bound);
-    assert_int_equal(arena->threads, 1);
-}
-
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
@@ -518,7 +402,5 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(cleared_blocks_are_clear), UNIT_TEST(alignment_is_kept),
           UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
-          UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(it_may_begin_after_others_ended),
-          UNIT_TEST(a_bound_thread_stays_so), UNIT_TEST(totals_are_exact_meanwhile),
-          UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(another_thread_frees_it),
-          UNIT_TEST(it_must_begin_alone))
+          UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(totals_are_exact_meanwhile),
+          UNIT_TEST(without_memory_blocks_go_unsampled))

@@ -53,4 +53,17 @@ static inline void expect_close(double true_bytes)
                  (unsigned long long)estimate.taken, true_bytes);
 }
 
+/* The next block of that size that is sampled. */
+static inline void *sampled_block(size_t size)
+{
+    for (;;) {
+        uint64_t before = estimate_now().live;
+        void *block = prairie_malloc(size);
+
+        assert_non_null(block);
+        if (estimate_now().live > before) return block;
+        prairie_free(block);
+    }
+}
+
 #endif

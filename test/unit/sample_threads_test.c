@@ -1,0 +1,228 @@
+/* sample_threads_test.c - samples of many threads, and what changes while they are taken. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "samples.h"
+
+#include <unistd.h>
+
+static void *free_for_another(void *block)
+{
+    prairie_free(block);
+    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
+    return NULL;
+}
+
+static void another_thread_frees_it(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    for (unsigned i = 0; i < 4; i++) {
+        pthread_t thread;
+
+        assert_int_equal(
+            pthread_create(&thread, NULL, free_for_another, sampled_block(50 + i * 700)), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* A plain cache knows no magazines for frees, so a thread that has one must not meet the others. */
+static pthread_barrier_t meeting;
+
+static void *wait_with_a_cache(void *unused)
+{
+    (void)unused;
+    prairie_free(prairie_malloc(1));
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
+    return NULL;
+}
+
+static void it_must_begin_alone(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_create(&thread, NULL, wait_with_a_cache, NULL);
+    pthread_barrier_wait(&meeting);
+    assert_false(sampling_start(UNWIND_DEPTH_MAX));
+    prairie_free(prairie_malloc(100));
+    pthread_barrier_wait(&meeting);
+    pthread_join(thread, NULL);
+    prairie_check_all();
+}
+
+static void *use_a_cache(void *is_metered)
+{
+    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
+    *(bool *)is_metered = cache_is_metered(thread_cache());
+    return NULL;
+}
+
+/* Is a new thread sampled? */
+static bool new_thread_is_metered(void)
+{
+    pthread_t thread;
+    bool is_metered = false;
+
+    assert_int_equal(pthread_create(&thread, NULL, use_a_cache, &is_metered), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return is_metered;
+}
+
+/* What threads had before is of no use to those that come. */
+static void it_may_begin_after_others_ended(void **state)
+{
+    void *block[100], *first_cache_of_all;
+
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) block[i] = prairie_malloc(i * 20);
+    assert_false(new_thread_is_metered());
+    first_cache_of_all = thread_cache();
+    sample_from_now(1);
+    assert_ptr_not_equal(thread_cache(), first_cache_of_all);
+    prairie_check_all();
+    for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_metered());
+    assert_true(estimate_now().taken > 1000);
+    for (unsigned i = 0; i < 100; i++) prairie_free(block[i]);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* The cache of a thread that calls for the first time while sampling begins. */
+static pthread_barrier_t gate;
+
+static void *hold_metadata(void *unused)
+{
+    (void)unused;
+    lock_take(&meta.lock);
+    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&gate);
+    lock_give(&meta.lock);
+    return NULL;
+}
+
+static void one_that_begins_meanwhile_is_sampled(void **state)
+{
+    enum { LONG_ENOUGH_US = 50000 };
+    pthread_t holder, late;
+    struct metered_watch *fresh;
+    bool is_metered = false;
+
+    (void)state;
+    pthread_barrier_init(&gate, NULL, 2);
+    prairie_free(prairie_malloc(1));
+    fresh = watch_make_metered();
+    pthread_create(&holder, NULL, hold_metadata, NULL);
+    pthread_barrier_wait(&gate);
+    pthread_create(&late, NULL, use_a_cache, &is_metered);
+    usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
+    lock_take(&list_lock);
+    RELAXED_STORE(metered, true);
+    separate_frees();
+    replace_only(thread_cache(), &fresh->cache);
+    lock_give(&list_lock);
+    pthread_barrier_wait(&gate);
+    pthread_join(holder, NULL);
+    pthread_join(late, NULL);
+    assert_true(is_metered);
+    prairie_check_all();
+}
+
+/* Whether a thread asks for its totals says nothing about its blocks. */
+static void *ask_between_two_blocks(void *totals_too)
+{
+    void *block = prairie_malloc(48);
+
+    if (totals_too != NULL) (void)prairie_thread_totals();
+    prairie_free(prairie_malloc(48));
+    prairie_free(block);
+    return NULL;
+}
+
+static void short_threads_are_estimated(void **state)
+{
+    enum { THREADS = 3000, BYTES_EACH = 2 * 48 };
+    uint64_t before;
+
+    (void)state;
+    sample_from_now(PERIOD / 4);
+    before = meter_taken_bytes();
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_t thread;
+
+        assert_int_equal(
+            pthread_create(&thread, NULL, ask_between_two_blocks, i % 2 == 0 ? &thread : NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    assert_int_equal(meter_taken_bytes() - before, THREADS * BYTES_EACH);
+    expect_close(THREADS * BYTES_EACH);
+}
+
+/* What belonged to the thread before is not the next one's. */
+static void *take_a_name(void *was_new)
+{
+    struct meter *meter;
+
+    prairie_free(prairie_malloc(1));
+    meter = ((struct watch *)thread_cache())->meter;
+    *(bool *)was_new = meter->name == 0 && !meter->is_off;
+    meter->name = 1;
+    meter->is_off = true;
+    (void)prairie_thread_totals();
+    return NULL;
+}
+
+static void a_record_is_as_new_for_the_next_thread(void **state)
+{
+    (void)state;
+    sample_from_now(PERIOD);
+    for (unsigned i = 0; i < 3; i++) {
+        bool was_new = false;
+        pthread_t thread;
+
+        assert_int_equal(pthread_create(&thread, NULL, take_a_name, &was_new), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(was_new);
+    }
+}
+
+/* Blocks that might still pass under the old one may not. */
+static void a_new_period_is_followed_at_the_next_look(void **state)
+{
+    (void)state;
+    sample_from_now((uint64_t)1 << 50);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        prairie_free(prairie_malloc(class_bytes[class_index]));
+    meter_set_period(1);
+    prairie_free(prairie_malloc(1 << 20)); /* large blocks always look */
+    assert_int_equal(estimate_now().taken, 1);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        prairie_free(prairie_malloc(class_bytes[class_index]));
+    assert_int_equal(estimate_now().taken, CLASS_COUNT);
+}
+
+/* Its arena is the one it is bound to, as before. */
+static void a_bound_thread_stays_so(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    arena = thread_arena();
+    thread_bind(arena);
+    assert_int_equal(arena->threads, 1);
+    sample_from_now(PERIOD);
+    assert_ptr_equal(thread_arena(), arena);
+    assert_true(thread_cache()->behind->is_bound);
+    assert_int_equal(arena->threads, 1);
+}
+
+UNIT_MAIN(UNIT_TEST(it_may_begin_after_others_ended),
+          UNIT_TEST(one_that_begins_meanwhile_is_sampled), UNIT_TEST(short_threads_are_estimated),
+          UNIT_TEST(a_record_is_as_new_for_the_next_thread),
+          UNIT_TEST(a_new_period_is_followed_at_the_next_look), UNIT_TEST(a_bound_thread_stays_so),
+          UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone))
