@@ -40,8 +40,9 @@ function(prairie_register name kind flavour)
     set_tests_properties(${test} PROPERTIES
         LABELS "kind:${kind};flavour:${flavour};${arg_LABELS}"
         ENVIRONMENT "${environment}")
+    # The longer a test may take, the earlier it begins, so that no other waits for the last one.
     if(arg_TIMEOUT GREATER 0)
-        set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+        set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT})
     endif()
     if(arg_SERIAL)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)

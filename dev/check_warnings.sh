@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dev/check_warnings.sh - compiles the unity file with every compiler and flavour; a warning fails.
+# dev/check_warnings.sh - compiles the unity file with every compiler, side by side, and flavour; a warning fails.
 # SPDX-License-Identifier: MIT
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,19 +13,30 @@ choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE
          "-DPRAIRIE_CHECK=2 -DPRAIRIE_TINY" "-DPRAIRIE_FACE_NONE"
          "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_FAKE -DPRAIRIE_FACE_NONE")
 
-bad=0
+# No -I: one file with relative includes is a promise to those who build it by hand.
+read_all() {
+    local compiler=$1 choice bad=0
+    for choice in "${choices[@]}"; do
+        # shellcheck disable=SC2086
+        if ! "$compiler" "${flags[@]}" $choice -c src/prairie.c -o /dev/null; then
+            echo "check_warnings: $compiler ${choice:-plain}: not clean"
+            bad=1
+        fi
+    done
+    return $bad
+}
+
+outputs=$(mktemp -d)
+trap 'rm -rf "$outputs"' EXIT
+readers=()
 for compiler in $compilers; do
     if ! command -v "$compiler" >/dev/null; then
         echo "check_warnings: no $compiler here" >&2
         exit 1
     fi
-    for choice in "${choices[@]}"; do
-        # No -I: one file with relative includes is a promise to those who build it by hand.
-        # shellcheck disable=SC2086
-        if ! "$compiler" "${flags[@]}" $choice -c src/prairie.c -o /dev/null; then
-            echo "check_warnings: $compiler ${choice:-plain}: not clean"
-            bad=$((bad + 1))
-        fi
-    done
+    read_all "$compiler" >"$outputs/$compiler" 2>&1 & readers+=($!)
 done
-[ $bad -eq 0 ]
+failed=0
+for reader in "${readers[@]}"; do wait "$reader" || failed=1; done
+cat "$outputs"/*
+exit "$failed"
