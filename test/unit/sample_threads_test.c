@@ -3,6 +3,7 @@
 #include "prairie.c"
 
 #include "samples.h"
+#include "threads.h"
 
 #include <unistd.h>
 
@@ -17,18 +18,12 @@ static void another_thread_frees_it(void **state)
 {
     (void)state;
     sample_from_now(1);
-    for (unsigned i = 0; i < 4; i++) {
-        pthread_t thread;
-
-        assert_int_equal(
-            pthread_create(&thread, NULL, free_for_another, sampled_block(50 + i * 700)), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
+    for (unsigned i = 0; i < 4; i++) run_thread(free_for_another, sampled_block(50 + i * 700));
     assert_int_equal(estimate_now().live, 0);
     prairie_check_all();
 }
 
-/* A plain cache knows no magazines for frees, so a thread that has one must not meet the others. */
+/* Of a test and its thread: once to begin, once to go on. */
 static pthread_barrier_t meeting;
 
 static void *wait_with_a_cache(void *unused)
@@ -40,6 +35,7 @@ static void *wait_with_a_cache(void *unused)
     return NULL;
 }
 
+/* A plain cache knows no magazines for frees, so a thread that has one must not meet the others. */
 static void it_must_begin_alone(void **state)
 {
     pthread_t thread;
@@ -65,11 +61,9 @@ static void *use_a_cache(void *is_metered)
 /* Is a new thread sampled? */
 static bool new_thread_is_metered(void)
 {
-    pthread_t thread;
     bool is_metered = false;
 
-    assert_int_equal(pthread_create(&thread, NULL, use_a_cache, &is_metered), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    run_thread(use_a_cache, &is_metered);
     return is_metered;
 }
 
@@ -92,19 +86,17 @@ static void it_may_begin_after_others_ended(void **state)
     prairie_check_all();
 }
 
-/* The cache of a thread that calls for the first time while sampling begins. */
-static pthread_barrier_t gate;
-
 static void *hold_metadata(void *unused)
 {
     (void)unused;
     lock_take(&meta.lock);
-    pthread_barrier_wait(&gate);
-    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
     lock_give(&meta.lock);
     return NULL;
 }
 
+/* The cache of a thread that calls for the first time while sampling begins. */
 static void one_that_begins_meanwhile_is_sampled(void **state)
 {
     enum { LONG_ENOUGH_US = 50000 };
@@ -113,11 +105,11 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
     bool is_metered = false;
 
     (void)state;
-    pthread_barrier_init(&gate, NULL, 2);
+    pthread_barrier_init(&meeting, NULL, 2);
     prairie_free(prairie_malloc(1));
     fresh = watch_make_metered();
     pthread_create(&holder, NULL, hold_metadata, NULL);
-    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&meeting);
     pthread_create(&late, NULL, use_a_cache, &is_metered);
     usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
     lock_take(&list_lock);
@@ -125,7 +117,7 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
     separate_frees();
     replace_only(thread_cache(), &fresh->cache);
     lock_give(&list_lock);
-    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&meeting);
     pthread_join(holder, NULL);
     pthread_join(late, NULL);
     assert_true(is_metered);
@@ -151,13 +143,8 @@ static void short_threads_are_estimated(void **state)
     (void)state;
     sample_from_now(PERIOD / 4);
     before = meter_taken_bytes();
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_t thread;
-
-        assert_int_equal(
-            pthread_create(&thread, NULL, ask_between_two_blocks, i % 2 == 0 ? &thread : NULL), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
+    for (unsigned i = 0; i < THREADS; i++)
+        run_thread(ask_between_two_blocks, i % 2 == 0 ? &before : NULL);
     assert_int_equal(meter_taken_bytes() - before, THREADS * BYTES_EACH);
     expect_close(THREADS * BYTES_EACH);
 }
@@ -182,10 +169,8 @@ static void a_record_is_as_new_for_the_next_thread(void **state)
     sample_from_now(PERIOD);
     for (unsigned i = 0; i < 3; i++) {
         bool was_new = false;
-        pthread_t thread;
 
-        assert_int_equal(pthread_create(&thread, NULL, take_a_name, &was_new), 0);
-        assert_int_equal(pthread_join(thread, NULL), 0);
+        run_thread(take_a_name, &was_new);
         assert_true(was_new);
     }
 }

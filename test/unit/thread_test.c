@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "unit.h"
+#include "threads.h"
 
 #include <sys/wait.h>
 
@@ -31,14 +31,6 @@ static void use_every_class(void)
         for (unsigned i = 0; i < 40; i++) blocks[i] = prairie_malloc(class_bytes[class_index]);
         for (unsigned i = 0; i < 40; i++) prairie_free(blocks[i]);
     }
-}
-
-static void run_thread(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-
-    assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* ---- birth ---- */
