@@ -16,6 +16,10 @@ choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE
 # No -I: one file with relative includes is a promise to those who build it by hand.
 read_all() {
     local compiler=$1 choice bad=0
+    if ! command -v "$compiler" >/dev/null; then
+        echo "check_warnings: no $compiler here" >&2
+        return 1
+    fi
     for choice in "${choices[@]}"; do
         # shellcheck disable=SC2086
         if ! "$compiler" "${flags[@]}" $choice -c src/prairie.c -o /dev/null; then
@@ -30,10 +34,6 @@ outputs=$(mktemp -d)
 trap 'rm -rf "$outputs"' EXIT
 readers=()
 for compiler in $compilers; do
-    if ! command -v "$compiler" >/dev/null; then
-        echo "check_warnings: no $compiler here" >&2
-        exit 1
-    fi
     read_all "$compiler" >"$outputs/$compiler" 2>&1 & readers+=($!)
 done
 failed=0
