@@ -4,16 +4,21 @@
 #include "tidy.h"
 
 #include "../base/options.h"
+#include "../base/port.h"
 #include "../pages/ceiling.h"
 #include "../pages/purge.h"
 
-enum { QUIET_LOOKS_MAX = 20, SHRUNK_TO = 2 };
+enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
+/* A kernel that allows no helper is asked again after so long. */
+enum { REFUSED_MS = 1000 };
 
 static struct {
     struct lock lock;  /* the helper's life */
     bool helper_runs;  /* under lock; atomic, partner of asked */
     bool asked;        /* atomic: somebody wanted it since it last looked */
+    uint32_t ending;   /* atomic: 1: it is to end now; what it sleeps on */
+    uint64_t again_ms; /* atomic: from when on the kernel is asked for one again */
     bool kept;         /* atomic: a helper does not end */
     uint32_t threads;  /* atomic: threads with caches */
     uint64_t looks;    /* atomic: statistics */
@@ -55,10 +60,13 @@ void tidy_thread_count(unsigned count) { RELAXED_STORE(tidy.threads, count); }
 
 /* ---- one thread: at once ---- */
 
-static READS_UNLOCKED bool has_shrunk(void)
+static bool has_shrunk(void)
 {
-    size_t used = run_used_pages();
+    size_t used;
 
+    lock_take(&keeper.lock);
+    used = run_used_pages();
+    lock_give(&keeper.lock);
     if (used > tidy.peak_pages) tidy.peak_pages = used;
     if (used > tidy.peak_pages / SHRUNK_TO) return false;
     tidy.peak_pages = used;
@@ -77,7 +85,17 @@ static bool tidy_at_once(void)
     return shrunk;
 }
 
-/* ---- threads: later, by a helper ---- */
+/* ---- later, by a helper ---- */
+
+/* Whether the program has threads, or had more than one when we looked. */
+static bool is_alone(void) { return RELAXED_LOAD(tidy.threads) <= 1; }
+
+/* What may stay while it runs, and what needs it, changes with it. Under the lock. */
+static void helper_is_there(bool there)
+{
+    __atomic_store_n(&tidy.helper_runs, there, __ATOMIC_SEQ_CST);
+    purge_set_background(there);
+}
 
 /* Who asks first says so and looks then whether a helper runs; we do it the other way round, so that one of
  * us sees the other. */
@@ -86,9 +104,10 @@ static bool helper_may_end(void)
     bool wanted;
 
     lock_take(&tidy.lock);
-    __atomic_store_n(&tidy.helper_runs, false, __ATOMIC_SEQ_CST);
-    wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST);
-    RELAXED_STORE(tidy.helper_runs, wanted);
+    helper_is_there(false);
+    wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
+    if (RELAXED_LOAD(tidy.ending) != 0) wanted = false;
+    if (wanted) helper_is_there(true);
     lock_give(&tidy.lock);
     return !wanted;
 }
@@ -107,43 +126,61 @@ void tidy_close_tail(void)
     if (!option_is_set(OPTION_RETAIN)) (void)runs_close_tail();
 }
 
+/* In a program of one thread it is there for what that thread left behind, and for no longer. */
+static unsigned quiet_looks_max(void)
+{
+    return is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX;
+}
+
+/* Whether it gave something back is no reason to stay with one thread, which gives back the rest itself. */
+static bool is_needed(bool busy) { return (busy && !is_alone()) || purge_rests_on_background(); }
+
+static bool helper_may_go_on(unsigned quiet_looks)
+{
+    if (RELAXED_LOAD(tidy.ending) != 0) return false;
+    return quiet_looks < quiet_looks_max() || RELAXED_LOAD(tidy.kept);
+}
+
 static void *helper_body(void *unused)
 {
-    static const uint32_t never;
     unsigned quiet_looks = 0;
 
     (void)unused;
     purge_watch_unneeded();
     do {
-        bool busy;
+        bool asked, busy;
 
-        os_sleep(&never, 0, look_ms());
+        os_sleep(&tidy.ending, 0, look_ms());
+        if (RELAXED_LOAD(tidy.ending) != 0) continue;
         RELAXED_STORE(tidy.looks, tidy.looks + 1);
-        busy = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
+        asked = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
         if (ceiling_watch_stalls()) tidy_watch(0);
-        busy |= arenas_drain_unneeded();
+        busy = arenas_drain_unneeded();
         busy |= purge_unneeded() > 0;
         tidy_close_tail();
-        quiet_looks = busy ? 0 : quiet_looks + 1;
-    } while (quiet_looks < QUIET_LOOKS_MAX || RELAXED_LOAD(tidy.kept) || !helper_may_end());
+        quiet_looks = asked || is_needed(busy) ? 0 : quiet_looks + 1;
+    } while (helper_may_go_on(quiet_looks) || !helper_may_end());
     return NULL;
 }
 
 /* False: the kernel allows no helper. */
-static bool want_tidier(void)
+static bool want_background(void)
 {
-    bool runs;
+    bool runs, started = false;
 
     if (!RELAXED_LOAD(tidy.asked)) __atomic_store_n(&tidy.asked, true, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_SEQ_CST)) return true;
+    if (RELAXED_LOAD(tidy.again_ms) > os_now_ms()) return false;
     lock_take(&tidy.lock);
     runs = tidy.helper_runs;
-    RELAXED_STORE(tidy.helper_runs, true); /* ours to start, or running */
+    if (!runs) helper_is_there(true); /* ours to start */
     lock_give(&tidy.lock);
-    if (runs || os_thread_start(helper_body)) return true;
+    if (!runs) started = os_thread_start(helper_body);
+    if (runs || started) return true;
     lock_take(&tidy.lock);
-    RELAXED_STORE(tidy.helper_runs, false);
+    helper_is_there(false);
     lock_give(&tidy.lock);
+    RELAXED_STORE(tidy.again_ms, os_now_ms() + REFUSED_MS);
     return false;
 }
 
@@ -156,7 +193,7 @@ void tidy_keep_watching(void)
 void tidy_resume_watching(void)
 {
     if (RELAXED_LOAD(tidy.kept) && RELAXED_LOAD(tidy.threads) > 1 && option_helper_thread())
-        (void)want_tidier();
+        (void)want_background();
 }
 
 /* ---- before growth ---- */
@@ -195,22 +232,25 @@ void tidy_before_refusal(void) { arenas_close_empty(); }
 
 /* ---- the door ---- */
 
-/* A program of one thread gets no second one; one whose threads have ended may still have a helper. */
-static bool may_purge_later(void)
+static bool may_have_background(void) { return option_helper_thread() && option_decay_ms() != 0; }
+
+/* A program of one thread purges at once, and gets a helper only for what it may keep because it breathes: who
+ * else would give that back when it does not breathe again? */
+static bool may_leave_to_background(void)
 {
-    if (!option_helper_thread() || option_decay_ms() == 0) return false;
-    return RELAXED_LOAD(tidy.threads) > 1 || RELAXED_LOAD(tidy.helper_runs);
+    if (!may_have_background()) return false;
+    if (!is_alone()) return want_background();
+    return purge_wants_background() && want_background() && purge_is_within_budget();
 }
 
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
-    if (RELAXED_LOAD(tidy.threads) > 1 && RELAXED_LOAD(purge_hard)) {
+    if (!is_alone() && RELAXED_LOAD(purge_hard)) {
         purge_beyond_budget();
         return false;
     }
-    if (purge_oversize()) return false;
-    if (may_purge_later() && want_tidier()) return false;
+    if (purge_oversize() || may_leave_to_background()) return false;
     return tidy_at_once();
 }
 
@@ -228,8 +268,21 @@ struct tidy_numbers tidy_numbers(void)
 
 void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }
 
+/* What it would have given back later goes now, and is not copied for the child either. */
+void tidy_before_fork(void)
+{
+    if (!is_alone() || !RELAXED_LOAD(tidy.helper_runs) || RELAXED_LOAD(tidy.kept)) return;
+    RELAXED_STORE(tidy.ending, 1);
+    port_wake(&tidy.ending, 1);
+    os_thread_wait();
+    RELAXED_STORE(tidy.ending, 0);
+    purge_beyond_budget();
+}
+
 void tidy_forget_thread(void)
 {
-    tidy.helper_runs = tidy.asked = false;
+    tidy.asked = false;
+    tidy.ending = 0;
+    helper_is_there(false);
     os_threads_forget();
 }

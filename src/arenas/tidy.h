@@ -1,8 +1,9 @@
 /* tidy.h - who gives memory back, and when.
  *
- * A program with one thread has nobody who could do it later: what goes beyond the purge budget goes
- * back at once; and each time the program has shrunk to a half, depots and magazines are emptied and the
- * depots stay closed until it grows again: a few cached blocks hold many slabs open.
+ * A program with one thread gives back what goes beyond the purge budget at once; and each time the program has
+ * shrunk to a half, depots and magazines are emptied and the depots stay closed until it grows again: a few
+ * cached blocks hold many slabs open. Only what it keeps because it breathes is left to a helper, which ends
+ * as soon as that is gone, and before a fork: both sides of it have one thread.
  *
  * A program with threads gets a helper that looks twice a second: full magazines that nobody took from
  * the depots since its last look go back into their slabs, runs that nobody took from the stocks are returned,
@@ -68,6 +69,8 @@ bool tidy_reclaim(void);
 /* Before memory is refused: gives back what arenas keep though nobody holds it. */
 void tidy_before_refusal(void);
 
+/* Without any lock, before those of a fork are taken: a program of one thread is to have no helper then. */
+void tidy_before_fork(void);
 /* For fork and for walks. */
 void tidy_each_lock(void (*visit)(struct lock *lock));
 /* In the child of a fork: the helper is not there. */

@@ -64,6 +64,7 @@ static void give_lock(struct lock *lock) { lock_give(lock); }
 
 static void before_fork(void)
 {
+    tidy_before_fork();
     each_lock(lock_take_for_fork, WALK_TAKES);
     lock_fork_begins();
 }

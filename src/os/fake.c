@@ -404,6 +404,8 @@ bool os_thread_start(void *(*body)(void *))
     return done;
 }
 
+void os_thread_wait(void) { (void)fake_thread_run(); }
+
 void os_threads_forget(void)
 {
     fake.thread_body = NULL;

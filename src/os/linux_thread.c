@@ -10,6 +10,7 @@
 #include "../base/limits.h"
 #include "os.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -118,6 +119,15 @@ bool os_thread_start(void *(*body)(void *))
     result = clone_thread(FLAGS, stack, &helper_alive, tls, body);
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     return !failed(result);
+}
+
+/* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers there. */
+void os_thread_wait(void)
+{
+    uint32_t alive;
+
+    while ((alive = __atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE)) != 0)
+        (void)kernel(SYS_futex, (long)&helper_alive, FUTEX_WAIT, alive, 0, 0, 0);
 }
 
 void os_threads_forget(void) { helper_alive = 0; }

@@ -99,6 +99,8 @@ void os_huge_page_mode(char *text, size_t room_bytes);
 /* Starts a thread that takes no signals and may use nothing above this floor but what takes no memory.
  * One at a time. False: it could not be started, or the last one has not quite ended. */
 bool os_thread_start(void *(*body)(void *));
+/* Waits until it has ended. */
+void os_thread_wait(void);
 /* For the child of a fork: the thread is not there. */
 void os_threads_forget(void);
 /* Sleeps until *word != expected, or the time is up. */

@@ -7,14 +7,20 @@
 #include "huge.h"
 
 enum { REGRET_MS = 2000 };
+/* Runs that the kernel would not take in one pass before the pass ends: locked in memory, perhaps. */
+enum { REFUSALS_MAX = 2 };
+/* Pages that the kernel would not take are offered again when so many more are dirty. */
+enum { REFUSED_SHARE = 8 };
 
 struct purge_stats purge_stats;
 size_t purge_alarm_pages;
 bool purge_hard;
 
 static struct {
-    size_t peak_pages;          /* atomic: the most pages in use, of late */
+    size_t peak_pages;          /* under the run lock: the most pages in use, of late */
     size_t bonus_pages;         /* under the run lock: what regrets added to the budget */
+    bool background;            /* atomic: somebody gives back later what is not needed */
+    bool refused;               /* under the run lock: the kernel took nothing at the last try */
     size_t last_pages;          /* under the run lock: given back lately, beyond the budget */
     uint64_t last_ms;           /* under the run lock: when */
     uint64_t last_clean_leased; /* under the run lock: keeper.clean_leased then */
@@ -31,85 +37,136 @@ INLINE bool nothing_may_stay(void)
     return unlikely(RELAXED_LOAD(purge_hard) || option_decay_ms() == 0);
 }
 
-/* What may stay without regrets: a share of the most that was in use of late, and of what is in use. */
-INLINE size_t share_pages(void)
+/* How many dirty pages may stay, as of one moment. */
+struct budget {
+    size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
+    size_t bonus; /* because of regrets */
+};
+
+/* Under the run lock. */
+static struct budget budget_now(void)
 {
-    if (nothing_may_stay()) return 0;
-    return max_size(pages_in(PURGE_KEEP_BYTES), RELAXED_LOAD(purge.peak_pages) / PURGE_PEAK_SHARE)
-         + run_used_pages() / PURGE_USED_SHARE;
+    struct budget budget = { 0, 0 };
+
+    check(lock_is_mine(&keeper.lock));
+    if (nothing_may_stay()) return budget;
+    budget.share = max_size(pages_in(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE)
+                 + run_used_pages() / PURGE_USED_SHARE;
+    budget.bonus = purge.bonus_pages;
+    if (!RELAXED_LOAD(purge.background))
+        budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
+    return budget;
 }
 
-/* What may stay because of regrets. */
-INLINE_READS_UNLOCKED size_t bonus_pages(void)
+/* Beyond this somebody purges. */
+static size_t most_of(struct budget budget)
 {
-    return nothing_may_stay() ? 0 : purge.bonus_pages;
+    return budget.share + budget.share / 2 + budget.bonus;
 }
 
-/* The pages in use, and those that were a moment ago. A race with another thread loses one such look. */
-static READS_UNLOCKED void note_peak(void)
+/* The pages in use, and those that were a moment ago. Under the run lock. */
+static void note_peak(void)
 {
     size_t pages = run_used_pages() + keeper.free_pages[FREE_DIRTY];
 
-    if (pages > RELAXED_LOAD(purge.peak_pages)) RELAXED_STORE(purge.peak_pages, pages);
+    if (pages > purge.peak_pages) purge.peak_pages = pages;
 }
+
+/* One pass of giving back. What the kernel would not take stays out of the bins until the pass ends, or it
+ * would be tried again and again while it is the longest. */
+struct pass {
+    size_t purged; /* pages */
+    unsigned refusal_count;
+    uint32_t refused[REFUSALS_MAX]; /* first pages */
+};
+
+static bool pass_is_over(const struct pass *pass) { return pass->refusal_count == REFUSALS_MAX; }
 
 /* Gives one piece back. Takes the run lock and gives it while the kernel works. Returns pages; 0: there is
- * no piece of that length. */
-static size_t purge_piece(size_t pages_min, size_t pages_max)
+ * no piece of that length, or the pass is over. */
+static size_t purge_piece(struct pass *pass, size_t pages_min, size_t pages_max)
 {
-    uint32_t page;
-    size_t pages;
-    bool gone;
+    size_t pages = 0;
 
-    lock_take(&keeper.lock);
-    page = run_take_dirty(pages_min, pages_max);
-    if (page != 0) huge_before_purge(page_record(page)->run_pages);
-    lock_give(&keeper.lock);
-    if (page == 0) return 0;
-    pages = page_record(page)->run_pages; /* nobody else's meanwhile */
+    while (pages == 0 && !pass_is_over(pass)) {
+        uint32_t page;
 
-    gone = os_purge((struct os_range){ page_address(page), pages << plain.page_shift });
+        lock_take(&keeper.lock);
+        page = run_take_dirty(pages_min, pages_max);
+        if (page != 0) huge_before_purge(page_record(page)->run_pages);
+        lock_give(&keeper.lock);
+        if (page == 0) return 0;
+        pages = page_record(page)->run_pages; /* nobody else's meanwhile */
 
-    lock_take(&keeper.lock);
-    run_put_free(page, gone ? PAGE_CLEAN : PAGE_DIRTY);
-    purge_stats.purged_pages += gone ? pages : 0;
-    purge_stats.calls++;
-    lock_give(&keeper.lock);
-    return gone ? pages : 0;
+        if (!os_purge((struct os_range){ page_address(page), pages << plain.page_shift })) {
+            pass->refused[pass->refusal_count++] = page;
+            pages = 0;
+        }
+        lock_take(&keeper.lock);
+        if (pages != 0) run_put_free(page, PAGE_CLEAN);
+        purge_stats.purged_pages += pages;
+        purge_stats.calls++;
+        lock_give(&keeper.lock);
+    }
+    pass->purged += pages;
+    return pages;
 }
 
-static size_t purge_pieces(size_t wanted, size_t piece_min)
+/* Until so many pages are purged, in pieces of at least that many. */
+static void purge_pieces(struct pass *pass, size_t wanted, size_t piece_min)
 {
     size_t piece_max = max_size(pages_in(32 * MiB), 1);
-    size_t purged = 0;
 
-    while (wanted - purged >= piece_min) {
-        size_t part = purge_piece(piece_min, min_size(wanted - purged, piece_max));
-        if (part == 0) break;
-        purged += part;
-    }
-    return purged;
+    while (wanted - pass->purged >= piece_min
+           && purge_piece(pass, piece_min, min_size(wanted - pass->purged, piece_max)) != 0) {}
 }
 
 /* What is as long as a huge page. */
-static size_t purge_longest(size_t wanted)
+static void purge_longest(struct pass *pass, size_t wanted)
 {
-    return purge_pieces(wanted, max_size(huge_pages_each(), long_piece_pages()));
+    purge_pieces(pass, wanted, max_size(huge_pages_each(), long_piece_pages()));
 }
 
 /* What is long, then everything. */
-static size_t purge_shorter(size_t wanted)
+static void purge_shorter(struct pass *pass, size_t wanted)
 {
-    size_t purged = purge_pieces(wanted, long_piece_pages());
+    purge_pieces(pass, wanted, long_piece_pages());
+    purge_pieces(pass, wanted, 1);
+}
 
-    return purged + purge_pieces(wanted - purged, 1);
+/* What asks for more than the budget is asked each time: dirty_decay_ms:0 and oversize_threshold. */
+static bool alarm_is_fixed(void)
+{
+    return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
+}
+
+/* Under the run lock: so many more dirty pages are worth the next look. */
+static void set_alarm_beyond(size_t more_pages)
+{
+    if (alarm_is_fixed() && !purge.refused) return;
+    RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + more_pages);
+}
+
+/* Puts back what was refused. A kernel that took nothing is not asked again at the next free. */
+static void end_pass(struct pass *pass)
+{
+    lock_take(&keeper.lock);
+    for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
+    if (pass->purged != 0 || pass->refusal_count != 0) purge.refused = pass->purged == 0;
+    if (purge.refused)
+        set_alarm_beyond(
+            max_size(keeper.free_pages[FREE_DIRTY] / REFUSED_SHARE, pages_in(PURGE_KEEP_BYTES)));
+    lock_give(&keeper.lock);
 }
 
 size_t purge_all(void)
 {
-    size_t purged = purge_longest(SIZE_MAX);
+    struct pass pass = { 0 };
 
-    return (purged + purge_shorter(SIZE_MAX)) << plain.page_shift;
+    purge_longest(&pass, SIZE_MAX);
+    purge_shorter(&pass, SIZE_MAX);
+    end_pass(&pass);
+    return pass.purged << plain.page_shift;
 }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in again
@@ -131,38 +188,75 @@ static void learn(uint64_t now)
     }
 }
 
-/* What asks for more than the budget is asked each time: dirty_decay_ms:0 and oversize_threshold. */
-static bool alarm_is_fixed(void)
+static size_t excess_of(struct budget budget)
 {
-    return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
+    size_t dirty = keeper.free_pages[FREE_DIRTY], most = budget.share + budget.bonus;
+
+    return dirty > most ? dirty - most : 0;
 }
 
 void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
-    size_t excess, share, budget, purged;
+    struct pass pass = { 0 };
+    struct budget budget;
+    size_t excess;
 
     lock_take(&keeper.lock);
     learn(now);
-    share = share_pages();
-    budget = share + bonus_pages();
-    excess = keeper.free_pages[FREE_DIRTY] > budget ? keeper.free_pages[FREE_DIRTY] - budget : 0;
+    budget = budget_now();
+    excess = excess_of(budget);
     lock_give(&keeper.lock);
     if (excess == 0) return;
 
     /* Huge pages are not broken for little. */
-    purged = purge_longest(excess);
-    if (excess - purged > (RELAXED_LOAD(huge.wanted) ? share : 0))
-        purged += purge_shorter(excess - purged);
+    purge_longest(&pass, excess);
+    if (excess - pass.purged > (RELAXED_LOAD(huge.wanted) ? budget.share : 0))
+        purge_shorter(&pass, excess);
 
     lock_take(&keeper.lock);
-    if (excess - purged <= share
-        && !alarm_is_fixed()) /* left on purpose: not to be looked at again at once */
-        RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + share / 4);
+    if (excess - pass.purged
+        <= budget.share) /* left on purpose: not to be looked at again at once */
+        set_alarm_beyond(budget.share / 4);
     if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
-    purge.last_pages += purged;
+    purge.last_pages += pass.purged;
     purge.last_ms = now;
     lock_give(&keeper.lock);
+    end_pass(&pass);
+}
+
+/* ---- later ---- */
+
+void purge_set_background(bool runs)
+{
+    RELAXED_STORE(purge.background, runs);
+    RELAXED_STORE(purge_alarm_pages, (size_t)0); /* the budget is another one */
+}
+
+bool purge_wants_background(void)
+{
+    uint64_t now = os_now_ms();
+    bool wants;
+
+    lock_take(&keeper.lock);
+    learn(now);
+    wants = !nothing_may_stay() && purge.bonus_pages > pages_in(PURGE_UNATTENDED_BYTES);
+    lock_give(&keeper.lock);
+    return wants;
+}
+
+bool purge_rests_on_background(void)
+{
+    struct budget budget;
+    bool rests;
+
+    lock_take(&keeper.lock);
+    budget = budget_now();
+    budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
+    rests =
+        option_decay_ms() >= 0 && !purge.refused && keeper.free_pages[FREE_DIRTY] > most_of(budget);
+    lock_give(&keeper.lock);
+    return rests;
 }
 
 void purge_watch_unneeded(void)
@@ -174,33 +268,64 @@ void purge_watch_unneeded(void)
 
 size_t purge_unneeded(void)
 {
-    size_t unneeded, wanted, purged;
+    struct pass pass = { 0 };
+    size_t unneeded, wanted;
 
     lock_take(&keeper.lock);
     unneeded = keeper.dirty_low;
     lock_give(&keeper.lock);
     wanted = unneeded >= long_piece_pages() && option_decay_ms() >= 0 ? (unneeded + 1) / 2 : 0;
-    purged = purge_longest(wanted);
-    purged += purge_shorter(wanted - purged);
+    purge_longest(&pass, wanted);
+    purge_shorter(&pass, wanted);
+    end_pass(&pass);
     purge_watch_unneeded();
-    return purged;
+    return pass.purged;
 }
 
-static READS_UNLOCKED size_t kept_pages_max(void)
+/* ---- is it time? ---- */
+
+/* As purge_is_within_live_budget, under the run lock. */
+static bool is_within_budget(void)
 {
-    size_t share = share_pages();
+    size_t dirty = keeper.free_pages[FREE_DIRTY], most;
 
-    return share + share / 2 + bonus_pages();
+    note_peak();
+    if (RELAXED_LOAD(purge_hard)) return dirty < long_piece_pages();
+    if (unlikely(alarm_is_fixed())) {
+        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
+        RELAXED_STORE(purge_alarm_pages, never ? SIZE_MAX : 0);
+        return never || dirty == 0;
+    }
+    most = most_of(budget_now());
+    /* The least that it will be: memory in use only adds to it. */
+    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / PURGE_USED_SHARE * 3 / 2);
+    return dirty <= most;
 }
 
-READS_UNLOCKED bool purge_oversize(void)
+bool purge_is_within_live_budget(void)
+{
+    bool within;
+
+    lock_take(&keeper.lock);
+    within = is_within_budget();
+    lock_give(&keeper.lock);
+    return within;
+}
+
+bool purge_oversize(void)
 {
     uint64_t bytes = option_value(OPTION_OVERSIZE_THRESHOLD);
     size_t pages = max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1);
+    struct pass pass = { 0 };
+    bool within;
 
     if (bytes == 0) return false;
-    while (purge_piece(pages, SIZE_MAX) != 0) {}
-    return option_decay_ms() < 0 || keeper.free_pages[FREE_DIRTY] <= kept_pages_max();
+    while (purge_piece(&pass, pages, SIZE_MAX) != 0) {}
+    end_pass(&pass);
+    lock_take(&keeper.lock);
+    within = keeper.free_pages[FREE_DIRTY] <= most_of(budget_now());
+    lock_give(&keeper.lock);
+    return option_decay_ms() < 0 || within;
 }
 
 void purge_obey_options(void) { RELAXED_STORE(purge_alarm_pages, 0); }
@@ -210,21 +335,4 @@ void purge_set_hard(bool hard)
     if (hard == RELAXED_LOAD(purge_hard)) return;
     RELAXED_STORE(purge_hard, hard);
     RELAXED_STORE(purge_alarm_pages, (size_t)0);
-}
-
-READS_UNLOCKED bool purge_is_within_live_budget(void)
-{
-    size_t most;
-
-    note_peak();
-    if (RELAXED_LOAD(purge_hard)) return keeper.free_pages[FREE_DIRTY] < long_piece_pages();
-    if (unlikely(alarm_is_fixed())) {
-        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        RELAXED_STORE(purge_alarm_pages, never ? SIZE_MAX : 0);
-        return never || keeper.free_pages[FREE_DIRTY] == 0;
-    }
-    most = kept_pages_max();
-    /* The least that it will be: memory in use only adds to it. */
-    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / PURGE_USED_SHARE * 3 / 2);
-    return keeper.free_pages[FREE_DIRTY] <= most;
 }

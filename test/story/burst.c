@@ -1,10 +1,13 @@
-/* burst.c - 440 MB are taken and freed, then the program idles for ten seconds: nine tenths
- * must be back with the kernel. */
+/* burst.c - 440 MB are taken and freed, once or four times in a row, then the program idles for ten
+ * seconds: nine tenths must be back with the kernel. */
 /* SPDX-License-Identifier: MIT */
 /* usage: burst single     one thread, which makes no call at all while it idles
  *        burst threads    four threads that stay alive and idle too
  *        burst ended      four threads that end
- *        burst forked     the child of a process with threads does it */
+ *        burst forked     the child of a process with threads does it
+ *        burst breathing  one thread, four times close together: it is granted a larger budget
+ *        burst light      the same, and works a little while it idles
+ *        burst crowd      four threads, four times close together */
 #include "../blackbox/use.h"
 
 #include <dirent.h>
@@ -44,12 +47,32 @@ static void give(struct chain *first)
     }
 }
 
+/* A hundred small blocks every 50 ms. */
+static void work_lightly(int duration_ms)
+{
+    for (int i = 0; i < duration_ms / 50; i++) {
+        give(take((uint64_t)i, 10000));
+        sleep_ms(50);
+    }
+}
+
+static bool works_lightly;
+
 static pthread_barrier_t taken, measured, given, finish;
 static bool threads_end;
 
+static void breathe(uint64_t state, size_t total_bytes, int times)
+{
+    for (int i = 0; i < times; i++) give(take(state, total_bytes));
+}
+
+static int breaths_before;
+
 static void *live(void *argument)
 {
-    struct chain *chain = take((uint64_t)(uintptr_t)argument, (size_t)BURST_MIB / THREADS << 20);
+    uint64_t state = (uint64_t)(uintptr_t)argument;
+    breathe(state, (size_t)BURST_MIB / THREADS << 20, breaths_before);
+    struct chain *chain = take(state, (size_t)BURST_MIB / THREADS << 20);
     pthread_barrier_wait(&taken);
     pthread_barrier_wait(&measured);
     give(chain);
@@ -68,7 +91,7 @@ static int task_count(void)
     return count;
 }
 
-/* Looks at the process every second without touching the heap. The result is for main to judge. */
+/* Looks at the process every second, touching the heap a little or not at all. The result is for main to judge. */
 static int idle(const char *name, long before_kb, long peak_kb)
 {
     long freed_kb = peak_kb - before_kb;
@@ -78,7 +101,8 @@ static int idle(const char *name, long before_kb, long peak_kb)
     fflush(stdout);
     long half_kb = 0;
     for (int i = 0; i < 10; i++) {
-        sleep_ms(IDLE_MS / 10);
+        if (works_lightly) work_lightly(IDLE_MS / 10);
+        else sleep_ms(IDLE_MS / 10);
         if (i == 4) half_kb = resident_kb();
     }
     long after_kb = resident_kb();
@@ -92,6 +116,7 @@ static int idle(const char *name, long before_kb, long peak_kb)
 static int burst_of_one(const char *name)
 {
     long before_kb = resident_kb();
+    breathe(7, (size_t)BURST_MIB << 20, breaths_before);
     struct chain *chain = take(7, (size_t)BURST_MIB << 20);
     long peak_kb = resident_kb();
     give(chain);
@@ -138,11 +163,17 @@ int main(int argc, char **argv)
     require_prairie();
     must(argc == 2);
     use_heap_once(1);
-    threads_end = strcmp(argv[1], "ended") == 0;
-    int result = strcmp(argv[1], "single") == 0 ? burst_of_one("burst single")
-               : strcmp(argv[1], "forked") == 0
-                   ? burst_of_child("burst forked")
-                   : burst_of_threads(threads_end ? "burst ended" : "burst threads");
+    const char *way = argv[1];
+    char name[32];
+    snprintf(name, sizeof name, "burst %s", way);
+    threads_end = strcmp(way, "ended") == 0;
+    works_lightly = strcmp(way, "light") == 0;
+    if (works_lightly || strcmp(way, "breathing") == 0 || strcmp(way, "crowd") == 0)
+        breaths_before = 3;
+    int result = strcmp(way, "forked") == 0 ? burst_of_child(name)
+               : strcmp(way, "threads") == 0 || strcmp(way, "crowd") == 0 || threads_end
+                   ? burst_of_threads(name)
+                   : burst_of_one(name);
     walk_heap();
     return result;
 }

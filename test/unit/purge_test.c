@@ -4,6 +4,8 @@
 
 #include "pages.h"
 
+#include <pthread.h>
+
 static size_t dirty_pages(void) { return keeper.free_pages[FREE_DIRTY]; }
 static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
 
@@ -15,6 +17,13 @@ static void start_small(void)
 {
     huge.policy = HUGE_NEVER;
     start_pages();
+}
+
+/* Somebody gives back in the background what a larger budget leaves. */
+static void start_attended(void)
+{
+    start_small();
+    purge_set_background(true);
 }
 
 /* What stays of a peak when nothing is in use any more. */
@@ -126,7 +135,7 @@ static void a_program_that_breathes_pays_once(void **state)
     uint64_t purged;
 
     (void)state;
-    start_small();
+    start_attended();
     for (unsigned i = 0; i < 2; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -141,6 +150,35 @@ static void a_program_that_breathes_pays_once(void **state)
     assert_int_equal(fake_purged_bytes(), purged);
 }
 
+/* While nobody looks in the background only a little of what regrets ask for stays. */
+static void regrets_count_for_little_while_nobody_looks(void **state)
+{
+    size_t unattended, share;
+
+    (void)state;
+    start_small();
+    unattended = pages_of_bytes(PURGE_UNATTENDED_BYTES);
+    share = kept_of(burst_pages());
+    assert_false(purge_wants_background());
+    for (unsigned i = 0; i < 6; i++) {
+        breathe(burst_pages());
+        assert_true(dirty_pages() <= share + share / 2 + unattended);
+        assert_false(purge_rests_on_background());
+        fake_clock_ms(100);
+    }
+    assert_true(purge_stats.regrets > 0);
+    assert_true(purge_wants_background());
+    purge_set_background(true);
+    breathe(burst_pages());
+    assert_int_equal(dirty_pages(), burst_pages());
+    assert_true(purge_rests_on_background());
+    purge_set_background(false);
+    assert_false(purge_is_within_budget());
+    purge_beyond_budget();
+    assert_int_equal(dirty_pages(), share + unattended);
+    assert_false(purge_rests_on_background());
+}
+
 /* Many middle-sized blocks breathe as one large one does. */
 static void many_blocks_that_breathe_pay_once(void **state)
 {
@@ -149,7 +187,7 @@ static void many_blocks_that_breathe_pay_once(void **state)
     uint64_t purged = 0;
 
     (void)state;
-    start_small();
+    start_attended();
     for (unsigned i = 0; i < 20; i++) {
         for (unsigned j = 0; j < BLOCKS; j++) page[j] = lease(burst_pages() / BLOCKS);
         for (unsigned j = 0; j < BLOCKS; j++) return_and_look(page[j]);
@@ -182,7 +220,7 @@ static void a_larger_budget_does_not_last(void **state)
     size_t kept;
 
     (void)state;
-    start_small();
+    start_attended();
     for (unsigned i = 0; i < 6; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -231,7 +269,7 @@ static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
 static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
 {
     (void)state;
-    start_small();
+    start_attended();
     for (unsigned i = 0; i < 6; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -246,6 +284,7 @@ static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
 
 /* ---- refusals and pieces ---- */
 
+/* It is not asked again at each free, and asked again when there is more. */
 static void a_refused_purge_keeps_the_pages_dirty(void **state)
 {
     uint32_t page;
@@ -253,18 +292,108 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
 
     (void)state;
     start_small();
-    pages = burst_pages();
+    pages = burst_pages() / 4; /* three times that fits into one region */
     fake_fail_kind(FAKE_PURGE, true);
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge_stats.purged_pages, 0);
-    assert_true(fake_calls(FAKE_PURGE) <= 3); /* no hammering */
+    assert_true(fake_calls(FAKE_PURGE) <= REFUSALS_MAX);
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
+    run_return(page);
+    for (unsigned i = 0; i < 1000; i++) breathe(pages - 1);
+    assert_true(fake_calls(FAKE_PURGE) <= 2 * REFUSALS_MAX); /* one of them for who asked for all */
+    breathe(2 * pages);
+    assert_true(fake_calls(FAKE_PURGE) <= 3 * REFUSALS_MAX);
+    assert_int_equal(dirty_pages(), 2 * pages);
     fake_fail_kind(FAKE_PURGE, false);
-    return_and_look(page);
-    assert_int_equal(dirty_pages(), kept_of(pages));
+    breathe(3 * pages);
+    assert_int_equal(dirty_pages(), kept_of(3 * pages));
+    breathe(pages); /* and it is asked each time again */
+    assert_in_range(dirty_pages(), 0,
+                    kept_of(3 * pages) * 3 / 2 + pages_of_bytes(PURGE_UNATTENDED_BYTES));
+}
+
+/* Nor by those that ask for more than the budget, at each free, nor in the background. */
+static void a_refusal_counts_where_nothing_may_stay(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    start_attended();
+    fake_fail_kind(FAKE_PURGE, true);
+    for (unsigned i = 0; i < 1000; i++) breathe(burst_pages());
+    assert_true(fake_calls(FAKE_PURGE) <= REFUSALS_MAX);
+    assert_false(purge_rests_on_background());
+    fake_fail_kind(FAKE_PURGE, false);
+    breathe(2 * burst_pages());
+    assert_int_equal(dirty_pages(), 0);
+}
+
+static bool first_is_locked;
+
+static void lock_the_first(enum fake_call kind)
+{
+    if (kind != FAKE_PURGE) return;
+    if (first_is_locked) fake_fail_nth(1);
+    first_is_locked = false;
+}
+
+/* A piece of the longest run cannot go: it lies in memory that the program locked. The others go past it. */
+static void what_is_refused_does_not_keep_others_from_going(void **state)
+{
+    uint32_t longest, others[8];
+    size_t locked;
+
+    (void)state;
+    start_small();
+    longest = fenced(4 * burst_pages());
+    for (unsigned i = 0; i < 8; i++) others[i] = fenced(burst_pages());
+    run_return(longest);
+    for (unsigned i = 0; i < 8; i++) run_return(others[i]);
+    first_is_locked = true;
+    fake_on_call(lock_the_first);
+    locked = min_size(bytes_of(4 * burst_pages()), 32 * MiB);
+    assert_int_equal(purge_all(), bytes_of(12 * burst_pages()) - locked);
+    assert_int_equal(bytes_of(dirty_pages()), locked);
+    check_runs();
+}
+
+/* ---- several threads ---- */
+
+enum { RACE_LARGE_MIN = 64 * 1024 * 1024, RACE_SMALL = 300 * 1024, RACE_ROUNDS = 200000 };
+
+static bool race_is_over; /* atomic */
+
+static void *swing_large(void *unused)
+{
+    (void)unused;
+    while (!RELAXED_LOAD(race_is_over)) {
+        run_return(run_lease(pages_of_bytes(RACE_LARGE_MIN), 1, PAGE_LARGE).page);
+        (void)purge_is_within_budget();
+    }
+    return NULL;
+}
+
+/* What nobody need think of is never more than may stay, whatever others lease meanwhile. */
+static void the_alarm_is_within_the_budget_while_others_lease(void **state)
+{
+    pthread_t thread;
+    size_t most;
+
+    (void)state;
+    start_small();
+    run_return(lease(2 * pages_of_bytes(RACE_LARGE_MIN)));
+    most = 2 * (kept_of(keeper.free_pages[FREE_DIRTY]) + plain.open_bytes / page_bytes() / 8);
+    assert_int_equal(pthread_create(&thread, NULL, swing_large, NULL), 0);
+    for (unsigned i = 0; i < RACE_ROUNDS; i++) {
+        run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
+        (void)purge_is_within_live_budget();
+        if (RELAXED_LOAD(purge_alarm_pages) > most) break;
+    }
+    RELAXED_STORE(race_is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_in_range(purge_alarm_pages, 0, most);
 }
 
 /* A call costs more than a small piece is worth: long pieces go first, short ones if those do not
@@ -387,13 +516,17 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(the_budget_grows_with_what_is_used), UNIT_TEST(a_peak_is_forgotten),
           UNIT_TEST(huge_pages_are_not_broken_for_little),
           UNIT_TEST(a_program_that_breathes_pays_once),
+          UNIT_TEST(regrets_count_for_little_while_nobody_looks),
           UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
           UNIT_TEST(a_larger_budget_does_not_last),
           UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
           UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
           UNIT_TEST(a_budget_that_was_learnt_yields_to_a_decay_of_zero),
-          UNIT_TEST(a_refused_purge_keeps_the_pages_dirty), UNIT_TEST(short_pieces_go_last),
-          UNIT_TEST(short_pieces_go_when_there_are_no_others),
+          UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
+          UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
+          UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
+          UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
+          UNIT_TEST(short_pieces_go_last), UNIT_TEST(short_pieces_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
           UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_was_needed_meanwhile_stays),
           UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))

@@ -98,6 +98,122 @@ static void a_program_that_did_not_shrink_keeps_them(void **state)
     assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
 }
 
+/* ---- one thread that breathes ---- */
+
+static void breathe_often(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        breathe(burst_pages());
+        fake_clock_ms(100);
+    }
+}
+
+static size_t plain_budget(void)
+{
+    size_t share = burst_pages() / PURGE_PEAK_SHARE;
+
+    return share + share / 2 + pages_of_bytes(PURGE_UNATTENDED_BYTES);
+}
+
+/* The promise holds for it too, and the helper is there for no longer than that takes. */
+static void what_a_breathing_program_leaves_goes_later(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    start_threads(1);
+    breathe_often(4);
+    assert_int_equal(dirty_pages(), burst_pages()); /* it is ready for the next breath */
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_true(os_now_ms() - start <= 10000);
+    assert_true(dirty_pages() <= plain_budget());
+    assert_false(tidy.helper_runs);
+    breathe_often(2); /* and again */
+    assert_true(fake_thread_waits());
+}
+
+static unsigned more_breaths;
+
+static void breathe_meanwhile(void)
+{
+    if (more_breaths > 0) breathe(burst_pages());
+    if (more_breaths > 0) more_breaths--;
+}
+
+/* It does not end while what it is there for lies there, whenever that came. */
+static void the_helper_of_one_thread_stays_while_it_breathes(void **state)
+{
+    (void)state;
+    start_threads(1);
+    breathe_often(4);
+    more_breaths = 100;
+    fake_on_sleep(breathe_meanwhile);
+    assert_true(fake_thread_run());
+    assert_int_equal(more_breaths, 0);
+    assert_true(dirty_pages() <= plain_budget());
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+}
+
+static void keeps_little_alone(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        breathe(burst_pages());
+        assert_true(dirty_pages() <= plain_budget());
+        fake_clock_ms(10);
+    }
+}
+
+static void one_thread_that_may_have_no_helper_keeps_little(void **state)
+{
+    (void)state;
+    start_threads(1);
+    options_parse("helper_thread:false", "PRAIRIE_CONF");
+    keeps_little_alone();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+}
+
+/* And a kernel that refuses one is not asked at every free. */
+static void one_thread_that_is_refused_a_helper_keeps_little(void **state)
+{
+    (void)state;
+    start_threads(1);
+    fake_thread_allow(false);
+    keeps_little_alone();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+    fake_clock_ms(REFUSED_MS);
+    keeps_little_alone();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
+}
+
+/* Both sides of a fork have one thread, and nothing to give back. */
+static void a_fork_of_one_thread_meets_no_other(void **state)
+{
+    (void)state;
+    start_threads(1);
+    breathe_often(4);
+    assert_true(fake_thread_waits());
+    tidy_before_fork();
+    assert_false(fake_thread_waits());
+    assert_false(tidy.helper_runs);
+    assert_true(dirty_pages() <= plain_budget());
+    breathe_often(2);
+    assert_true(fake_thread_waits());
+}
+
+/* In a program with threads it goes on. */
+static void a_fork_of_several_threads_changes_nothing(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    tidy_before_fork();
+    assert_true(fake_thread_waits());
+    assert_true(tidy.helper_runs);
+}
+
 /* ---- several threads ---- */
 
 static size_t held_at_look[64], dirty_at_look[64];
@@ -211,7 +327,7 @@ static void the_helper_empties_what_was_opened(void **state)
 
 static void ask_again(void)
 {
-    if (++looks == 15) assert_true(want_tidier());
+    if (++looks == 15) assert_true(want_background());
 }
 
 /* Whoever finds it running relies on it. */
@@ -219,12 +335,12 @@ static void the_helper_stays_while_it_is_asked(void **state)
 {
     (void)state;
     start_threads(2);
-    assert_true(want_tidier());
+    assert_true(want_background());
     fake_on_sleep(ask_again);
     assert_true(fake_thread_run());
     assert_int_equal(looks, 15 + QUIET_LOOKS_MAX);
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
-    assert_true(want_tidier());
+    assert_true(want_background());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
 }
 
@@ -287,19 +403,23 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     assert_true(fake_thread_waits());
 }
 
-/* A program whose threads have ended but for one leaves the work to the helper that still runs. */
-static void a_helper_that_runs_serves_the_last_thread(void **state)
+/* A program whose threads have ended but for one purges at once again, and the helper ends when nothing is
+ * left to it. */
+static void the_last_thread_purges_at_once(void **state)
 {
     (void)state;
     start_threads(2);
     breathe(burst_pages());
     assert_true(fake_thread_waits());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
     tidy_thread_count(1);
     breathe(2 * burst_pages());
-    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_int_equal(dirty_pages(), 2 * burst_pages() / PURGE_PEAK_SHARE);
+    fake_on_sleep(note_pages);
     assert_true(fake_thread_run());
-    assert_true(fake_calls(FAKE_PURGE) > 0);
-    breathe(burst_pages());
+    assert_true(looks < QUIET_LOOKS_MAX);
+    fake_clock_ms(10000);
+    breathe(burst_pages()); /* which is not its habit */
     assert_false(fake_thread_waits());
 }
 
@@ -482,21 +602,24 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-          UNIT_TEST(the_only_thread_purges_at_once),
-          UNIT_TEST(a_program_that_shrank_empties_its_depots),
-          UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
-          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
-          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
-          UNIT_TEST(the_helper_empties_what_was_opened),
-          UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
-          UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-          UNIT_TEST(a_helper_that_is_refused_is_not_needed),
-          UNIT_TEST(a_helper_that_runs_serves_the_last_thread),
-          UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
-          UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
-          UNIT_TEST(dense_slabs_are_left_alone),
-          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
-          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
+UNIT_MAIN(
+    UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
+    UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_program_that_shrank_empties_its_depots),
+    UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+    UNIT_TEST(what_a_breathing_program_leaves_goes_later),
+    UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
+    UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
+    UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
+    UNIT_TEST(a_fork_of_one_thread_meets_no_other),
+    UNIT_TEST(a_fork_of_several_threads_changes_nothing),
+    UNIT_TEST(the_helper_gives_back_what_nobody_needs), UNIT_TEST(the_helper_leaves_what_is_needed),
+    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
+    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
+    UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
+    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_last_thread_purges_at_once),
+    UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
+    UNIT_TEST(sparse_slabs_are_reclaimed_before_growth), UNIT_TEST(dense_slabs_are_left_alone),
+    UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+    UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

@@ -1,0 +1,171 @@
+/* lone_background.c - a program of one thread breathes, and a helper gives back what it left: what the rest of the
+ * process sees of that. */
+/* SPDX-License-Identifier: MIT */
+/* usage: lone_background count      it comes for that only, and goes when that is done
+ *        lone_background fork       both sides of a fork have one thread, and little that is free
+ *        lone_background refused    a seccomp filter without clone: no helper, and memory goes back at once
+ *        lone_background unshare    once it has gone the process may enter a user namespace of its own
+ *        lone_background rights     setuid reaches all that runs the program's code; the helper ends with its rights
+ *        lone_background declined   PRAIRIE_CONF=helper_thread:false: there is never one */
+#define _GNU_SOURCE
+#include "../blackbox/use.h"
+
+#include <dirent.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { BREATH_MIB = 100, BLOCKS = BREATH_MIB * 1024, LITTLE_KB = 30 * 1024, GONE_MS = 12000 };
+
+static void breathe(void)
+{
+    static void *block[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        must((block[i] = malloc(1000)) != NULL);
+        memset(block[i], 1, 1000);
+    }
+    for (int i = 0; i < BLOCKS; i++) free(block[i]);
+}
+
+static void breathe_often(void)
+{
+    for (int i = 0; i < 4; i++) breathe();
+}
+
+static int task_count(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    must(folder != NULL);
+    int count = -2;
+    while (readdir(folder) != NULL) count++;
+    closedir(folder);
+    return count;
+}
+
+/* How long until the process has one thread again, in ms. */
+static int wait_until_alone(void)
+{
+    int waited_ms = 0;
+    for (; task_count() != 1 && waited_ms < GONE_MS; waited_ms += 100) sleep_ms(100);
+    return waited_ms;
+}
+
+static void count(void)
+{
+    long before_kb = resident_kb();
+    breathe();
+    must(task_count() == 1); /* a single breath needs none */
+    breathe_often();
+    must(task_count() == 2);
+    int waited_ms = wait_until_alone();
+    printf("alone again after %d ms, %ld KiB held\n", waited_ms, resident_kb() - before_kb);
+    must(task_count() == 1 && resident_kb() - before_kb < LITTLE_KB);
+    breathe_often();
+    must(task_count() == 2);
+}
+
+static void fork_and_look(void)
+{
+    long before_kb = resident_kb();
+    breathe_often();
+    must(task_count() == 2);
+    pid_t pid = fork();
+    must(pid >= 0);
+    must(task_count() == 1 && resident_kb() - before_kb < LITTLE_KB);
+    if (pid == 0) {
+        breathe_often();
+        must(task_count() == 2);
+        _exit(0);
+    }
+    int status = 1;
+    must(waitpid(pid, &status, 0) == pid && status == 0);
+    breathe_often();
+    must(task_count() == 2);
+}
+
+static void refused(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        printf("no seccomp filters here\n");
+        exit(77);
+    }
+    long before_kb = resident_kb();
+    for (int i = 0; i < 3; i++) {
+        breathe_often();
+        must(task_count() == 1 && resident_kb() - before_kb < LITTLE_KB);
+    }
+}
+
+static void unshare_later(void)
+{
+    if (unshare(CLONE_NEWUTS | CLONE_NEWUSER) != 0) {
+        printf("no user namespaces here\n");
+        exit(77);
+    }
+    breathe_often();
+    must(task_count() == 2);
+    errno = 0;
+    must(unshare(CLONE_NEWUSER) != 0 && errno == EINVAL); /* as documented */
+    must(wait_until_alone() < GONE_MS);
+    must(unshare(CLONE_NEWUSER) == 0 || errno != EINVAL);
+    must(unshare(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM) == 0);
+}
+
+static void rights(void)
+{
+    if (getuid() != 0) {
+        printf("not root\n");
+        exit(77);
+    }
+    breathe_often();
+    must(task_count() == 2);
+    must(setgid(65534) == 0 && setuid(65534) == 0);
+    must(getuid() == 65534 && setuid(0) != 0);
+    int waited_ms = wait_until_alone();
+    printf("the one that kept its rights ended after %d ms\n", waited_ms);
+    must(waited_ms < GONE_MS);
+    breathe_often(); /* the next one has those of its thread */
+    must(task_count() == 2);
+}
+
+static void declined(void)
+{
+    long before_kb = resident_kb();
+    for (int i = 0; i < 3; i++) {
+        breathe_often();
+        must(task_count() == 1 && resident_kb() - before_kb < LITTLE_KB);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    require_prairie();
+    must(argc == 2);
+    if (strcmp(argv[1], "declined") == 0 && getenv("PRAIRIE_CONF") == NULL) {
+        must(setenv("PRAIRIE_CONF", "helper_thread:false", 1) == 0);
+        execv("/proc/self/exe", argv);
+        must(!"exec");
+    }
+    if (strcmp(argv[1], "count") == 0) count();
+    else if (strcmp(argv[1], "fork") == 0) fork_and_look();
+    else if (strcmp(argv[1], "refused") == 0) refused();
+    else if (strcmp(argv[1], "unshare") == 0) unshare_later();
+    else if (strcmp(argv[1], "rights") == 0) rights();
+    else if (strcmp(argv[1], "declined") == 0) declined();
+    else return 2;
+    walk_heap();
+    return 0;
+}
