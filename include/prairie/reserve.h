@@ -68,8 +68,9 @@ bool reserve_min_set(size_t min) PRAIRIE_RESERVE_NAME(reserve_min_set);
 
 /* The soft limit: when blocks, what is cached for them and prairie's records take more, free pages go back to
  * the kernel at once and callbacks are told RESERVE_CND_LOW, again for each 32nd of the limit that it grows.
- * The hard limit: prairie opens no more memory than this, what it opened before included; requests that would
- * need more are refused as if the kernel had refused them. 0 means none. */
+ * The hard limit: what is in use, cached, or free and not given back to the kernel yet, and prairie's records,
+ * grow no further than this; requests that would need more are refused as if the kernel had refused them.
+ * A limit below what is in use refuses all growth until so much was freed. 0 means none. */
 size_t limit_soft_get(void) PRAIRIE_RESERVE_NAME(limit_soft_get);
 void limit_soft_set(size_t bytes) PRAIRIE_RESERVE_NAME(limit_soft_set);
 size_t limit_hard_get(void) PRAIRIE_RESERVE_NAME(limit_hard_get);

@@ -228,7 +228,12 @@ bool tidy_reclaim(void)
     return true;
 }
 
-void tidy_before_refusal(void) { arenas_close_empty(); }
+/* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked for. */
+void tidy_before_refusal(void)
+{
+    arenas_close_empty();
+    if (ceiling_hard() != SIZE_MAX) (void)purge_all();
+}
 
 /* ---- the door ---- */
 
@@ -246,7 +251,7 @@ static bool may_leave_to_background(void)
 bool tidy_after_return(void)
 {
     if (likely(purge_is_within_budget())) return false;
-    if (!is_alone() && RELAXED_LOAD(purge_hard)) {
+    if (!is_alone() && purge_is_urgent()) {
         purge_beyond_budget();
         return false;
     }

@@ -98,6 +98,20 @@ void lock_take_contended(struct lock *lock)
     lock_witness_take(lock);
 }
 
+static uint64_t at_least(uint64_t value, uint64_t least) { return value > least ? value : least; }
+
+struct lock_numbers lock_numbers(const struct lock *lock)
+{
+    struct lock_numbers numbers = { .waits = RELAXED_LOAD(lock->waits),
+                                    .wait_ns = RELAXED_LOAD(lock->wait_ns),
+                                    .wait_ns_max = RELAXED_LOAD(lock->wait_ns_max),
+                                    .sleepers_max = RELAXED_LOAD(lock->sleepers_max) };
+
+    numbers.contended = at_least(RELAXED_LOAD(lock->contended), numbers.waits);
+    numbers.taken = at_least(RELAXED_LOAD(lock->taken), numbers.contended);
+    return numbers;
+}
+
 void lock_forget_numbers(struct lock *lock)
 {
     lock->taken = lock->contended = lock->waits = 0;

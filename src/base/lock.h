@@ -49,6 +49,13 @@ struct lock {
     uint64_t sleepers_max; /* written by the holder: at once */
 };
 
+/* As of a moment ago, while its holder counts: every take that waited was contended, and every contended one is
+ * among all of them. */
+struct lock_numbers {
+    uint64_t taken, contended, waits;
+    uint64_t wait_ns, wait_ns_max, sleepers_max;
+};
+
 /* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives them in
  * the reverse one (heap/start.c). */
 enum lock_walk { WALK_TAKES, WALK_GIVES };
@@ -64,6 +71,7 @@ void lock_remake(struct lock *lock);
 /* Called when all are taken, and before the first is given or remade, by the thread that forks. */
 void lock_fork_begins(void);
 void lock_fork_ends(void);
+struct lock_numbers lock_numbers(const struct lock *lock);
 /* Counts anew; the caller holds it. */
 void lock_forget_numbers(struct lock *lock);
 /* How many pauses a taker spins before it sleeps; 0 with one core. */

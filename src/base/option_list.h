@@ -49,9 +49,10 @@ OPTION(
 OPTION(
     LIMIT_SOFT, SIZE, OBEYED, "limit_soft", 0, 0, (uint64_t)1 << 47, "",
     "Bytes beyond which free memory goes back at once and callbacks are told (LOW); 0 means none.")
-OPTION(LIMIT_HARD, SIZE, OBEYED, "limit_hard", 0, 0, (uint64_t)1 << 47, "",
-       "Bytes that prairie opens at most, its own records included; requests beyond are refused. 0 "
-       "means no limit.")
+OPTION(
+    LIMIT_HARD, SIZE, OBEYED, "limit_hard", 0, 0, (uint64_t)1 << 47, "",
+    "Bytes that are in use, cached or free and dirty at most, prairie's records included; requests "
+    "beyond are refused. 0 means no limit.")
 OPTION(LIMIT_GROUP, BOOL, OBEYED, "limit_group", 1, 0, 1, "",
        "In a control group with a limit of memory, act near it as near `limit_soft`.")
 OPTION(RETAIN, BOOL, OBEYED, "retain", 1, 0, 1, "",

@@ -187,7 +187,7 @@ static bool stats_exists(const struct control_row *row, const size_t *index)
     return index[1] < (row->leaf == STATS_LARGE_COUNT ? lextent_count() : step_count());
 }
 
-static uint64_t of_lock(const struct snapshot_lock *lock, unsigned which)
+static uint64_t of_lock(const struct lock_numbers *lock, unsigned which)
 {
     switch (which) {
     case 0: return lock->taken;

@@ -105,7 +105,7 @@ static void print_lock_counts(struct report *report, const struct snapshot *numb
                                          "Of these, slept for." };
     const struct {
         const char *name;
-        const struct snapshot_lock *lock;
+        const struct lock_numbers *lock;
     } locks[] = {
         { "arenas", &numbers->all.lock },
         { "runs", &numbers->runs_lock },
@@ -115,7 +115,7 @@ static void print_lock_counts(struct report *report, const struct snapshot *numb
     for (unsigned i = 0; i < ARRAY_COUNT(names); i++) {
         print_type(report, names[i], METRIC_COUNTER, NULL, helps[i]);
         for (unsigned j = 0; j < ARRAY_COUNT(locks); j++) {
-            const struct snapshot_lock *lock = locks[j].lock;
+            const struct lock_numbers *lock = locks[j].lock;
             const uint64_t counts[] = { lock->taken, lock->contended, lock->waits };
             report_text(report, "prairie_");
             report_text(report, names[i]);

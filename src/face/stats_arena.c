@@ -16,9 +16,9 @@ struct lock_figures {
 
 enum { LOCK_FIGURES = 7 };
 
-static void figures_of(const struct snapshot_lock *lock, struct lock_figures *figures)
+static void figures_of(const struct lock_numbers *lock, struct lock_figures *figures)
 {
-    static const struct snapshot_lock no_numbers = { .taken = 0 };
+    static const struct lock_numbers no_numbers = { .taken = 0 };
 
     if (lock == NULL) lock = &no_numbers;
     figures[0] = (struct lock_figures){ "num_ops", lock->taken, true };
@@ -37,7 +37,7 @@ void stats_print_lock_titles(struct report *report)
                         "  max_n_thds\n");
 }
 
-void stats_print_lock_columns(struct report *report, const struct snapshot_lock *lock,
+void stats_print_lock_columns(struct report *report, const struct lock_numbers *lock,
                               uint64_t seconds)
 {
     struct lock_figures figures[LOCK_FIGURES];
@@ -52,7 +52,7 @@ void stats_print_lock_columns(struct report *report, const struct snapshot_lock 
 }
 
 void stats_print_lock_members(struct report *report, const char *key,
-                              const struct snapshot_lock *lock)
+                              const struct lock_numbers *lock)
 {
     struct lock_figures figures[LOCK_FIGURES];
 

@@ -40,14 +40,14 @@ void stats_print_lengths(struct report *report, const struct stats_wish *wish, i
 /* The columns of locks, without what begins the line, and members of the same. `lock` NULL: nothing is known
  * of it. */
 void stats_print_lock_titles(struct report *report);
-void stats_print_lock_columns(struct report *report, const struct snapshot_lock *lock,
+void stats_print_lock_columns(struct report *report, const struct lock_numbers *lock,
                               uint64_t seconds);
 void stats_print_lock_members(struct report *report, const char *key,
-                              const struct snapshot_lock *lock);
+                              const struct lock_numbers *lock);
 /* A table of locks, or an object. */
 struct stats_lock {
     char name[20];
-    const struct snapshot_lock *lock; /* NULL: there is none */
+    const struct lock_numbers *lock; /* NULL: there is none */
 };
 void stats_print_locks(struct report *report, const struct stats_lock *locks, unsigned count,
                        uint64_t seconds);

@@ -129,4 +129,8 @@ PUBLIC void limit_soft_set(size_t bytes)
     if (heap_attach() != NULL) shortage_watch();
 }
 
-PUBLIC void limit_hard_set(size_t bytes) { ceiling_set_hard(bytes); }
+PUBLIC void limit_hard_set(size_t bytes)
+{
+    if (heap_attach() != NULL) shortage_gather();
+    ceiling_set_hard(bytes);
+}

@@ -34,7 +34,12 @@ void ceiling_set_soft(size_t bytes)
 }
 void ceiling_set_hard(size_t bytes)
 {
-    RELAXED_STORE(ceiling.hard_bytes, bytes == 0 ? SIZE_MAX : bytes);
+    size_t hard = bytes == 0 ? SIZE_MAX : bytes;
+
+    RELAXED_STORE(ceiling.hard_bytes, hard);
+    runs_limit_clean(hard != SIZE_MAX);
+    purge_obey_options();
+    if (ceiling_is_passed()) (void)purge_all();
 }
 
 /* ---- measures ---- */
@@ -46,30 +51,32 @@ static READS_UNLOCKED size_t clean_free_bytes(void)
 
 static READS_UNLOCKED size_t region_bytes(void) { return plain.open_bytes; }
 static READS_UNLOCKED uint64_t clean_leased_pages(void) { return keeper.clean_leased; }
-static READS_UNLOCKED size_t record_bytes(void)
-{
-    return meta.used_bytes + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
-}
+static READS_UNLOCKED size_t own_record_bytes(void) { return meta.used_bytes; }
 
-static READS_UNLOCKED size_t open_record_bytes(void)
-{
-    return (size_t)(meta.zone_end - meta.open_base)
-         + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
-}
-
+/* Pages that were opened and never leased are address space, and so are their records. */
 size_t ceiling_used_bytes(void)
 {
-    size_t open_bytes = region_bytes();
+    size_t open_bytes = region_bytes(), taken_bytes;
 
-    return open_bytes - min_size(clean_free_bytes(), open_bytes) + record_bytes();
+    taken_bytes = open_bytes - min_size(clean_free_bytes(), open_bytes);
+    return taken_bytes + (taken_bytes >> plain.page_shift) * sizeof(struct page)
+         + own_record_bytes();
+}
+
+bool ceiling_is_passed(void)
+{
+    size_t hard = ceiling_hard();
+
+    return unlikely(hard != SIZE_MAX) && ceiling_used_bytes() > hard;
 }
 
 bool ceiling_allows(size_t bytes)
 {
-    size_t hard = ceiling_hard();
-    size_t all = region_bytes() + open_record_bytes();
+    size_t hard = ceiling_hard(), used;
 
-    return hard == SIZE_MAX || (all <= hard && bytes <= hard - all);
+    if (likely(hard == SIZE_MAX)) return true;
+    used = ceiling_used_bytes();
+    return used <= hard && bytes <= hard - used;
 }
 
 /* ---- the group ---- */

@@ -1,6 +1,6 @@
 /* ceiling.h - how much memory there may be, and how near that is.
  *
- * Owns three ceilings and a warning. The hard limit is a wall for what prairie opens. The soft limit and the
+ * Owns three ceilings and a warning. The hard limit is a wall for what is in use, dirty or a record. The soft limit and the
  * limit of the process's control group are lines: beyond them free pages go back to the kernel at once, and
  * the doors call those who want to know. That processes wait for memory (pressure stalls) is the warning.
  *
@@ -48,9 +48,12 @@ void ceiling_set_hard(size_t bytes);
 INLINE size_t ceiling_soft(void) { return RELAXED_LOAD(ceiling.soft_bytes); }
 INLINE size_t ceiling_hard(void) { return RELAXED_LOAD(ceiling.hard_bytes); }
 
-/* Does the hard limit leave room for opening so much more, of the region or of records? */
+/* Does the hard limit leave room for taking so much more, in clean pages or records? Exact under the run lock. */
 bool ceiling_allows(size_t bytes);
-/* What prairie's pages and records take of the machine at most: all but clean pages. As of a moment ago. */
+/* Was the hard limit set below what is taken? As of a moment ago; exact under the run lock. */
+bool ceiling_is_passed(void);
+/* What prairie's pages and records take of the machine at most: all but clean pages. As of a moment ago; exact
+ * under the run lock. */
 size_t ceiling_used_bytes(void);
 /* What the group has left, as far as is known; SIZE_MAX when it has no limit or nobody has looked. */
 size_t ceiling_room_bytes(void);

@@ -53,7 +53,8 @@ static void *cut_record(size_t bytes)
 
     if (is_aligned(bytes, os_page_bytes()))
         record = (char *)round_down((uintptr_t)record, os_page_bytes());
-    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes) return NULL;
+    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !ceiling_allows(bytes))
+        return NULL;
     if (record - meta.held_back_bytes < meta.open_base
         && !open_down_to(record - meta.held_back_bytes))
         return NULL;

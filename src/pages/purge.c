@@ -4,6 +4,7 @@
 #include "purge.h"
 
 #include "../base/options.h"
+#include "ceiling.h"
 #include "huge.h"
 
 enum { REGRET_MS = 2000 };
@@ -31,10 +32,12 @@ static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
 /* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
 static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
+bool purge_is_urgent(void) { return RELAXED_LOAD(purge_hard) || ceiling_is_passed(); }
+
 /* Near a limit, and with dirty_decay_ms:0. */
-INLINE bool nothing_may_stay(void)
+static bool nothing_may_stay(void)
 {
-    return unlikely(RELAXED_LOAD(purge_hard) || option_decay_ms() == 0);
+    return unlikely(purge_is_urgent()) || unlikely(option_decay_ms() == 0);
 }
 
 /* How many dirty pages may stay, as of one moment. */

@@ -50,11 +50,13 @@ void purge_watch_unneeded(void);
 /* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is such a
  * threshold, and nothing else is to be given back. */
 bool purge_oversize(void);
-/* dirty_decay_ms or oversize_threshold were set. */
+/* dirty_decay_ms, oversize_threshold or the hard limit were set. */
 void purge_obey_options(void);
 /* Near a limit no dirty pages are kept (pages/ceiling.c). */
 extern PRIVATE bool purge_hard; /* atomic */
 void purge_set_hard(bool hard);
+/* That, or beyond the hard limit: nobody is to wait for a helper. */
+bool purge_is_urgent(void);
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
 

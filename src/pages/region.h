@@ -30,7 +30,7 @@ struct plain {
     uint32_t page_shift;     /* constant after plain_start */
     uint32_t region_count;   /* grows under the run lock; published with release */
     uint32_t page_count_max; /* constant after plain_start: numbers the map has room for */
-    /* Atomic: the same, or 0 while clean pages are not leased (pages/run.h). */
+    /* Atomic: the same, or 0 while clean pages are not leased without asking (pages/run.h). */
     uint32_t lease_pages_max;
     size_t region_bytes_next; /* under the run lock */
     size_t reserved_bytes;    /* under the run lock: address space taken, all kinds */

@@ -3,12 +3,45 @@
  */
 #include "run.h"
 
+#include "ceiling.h"
 #include "huge.h"
 #include "run_bins.h"
 
 struct run_keeper keeper;
 
+/* ---- whether clean pages may be leased ---- */
+
+static void ask_before_lease(void)
+{
+    bool asks = RELAXED_LOAD(keeper.clean_is_barred) || RELAXED_LOAD(keeper.clean_is_limited);
+
+    RELAXED_STORE(plain.lease_pages_max, asks ? 0 : plain.page_count_max);
+}
+
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
+
+void runs_bar_clean(bool barred)
+{
+    lock_take(&keeper.lock);
+    RELAXED_STORE(keeper.clean_is_barred, barred);
+    ask_before_lease();
+    lock_give(&keeper.lock);
+}
+
+void runs_limit_clean(bool limited)
+{
+    lock_take(&keeper.lock);
+    RELAXED_STORE(keeper.clean_is_limited, limited);
+    ask_before_lease();
+    lock_give(&keeper.lock);
+}
+
+/* Under the lock. Their records count as well. */
+static bool may_take_clean(size_t pages)
+{
+    if (pages == 0 || likely(RELAXED_LOAD(plain.lease_pages_max) != 0)) return true;
+    return !runs_are_barred() && ceiling_allows(pages * (page_bytes() + sizeof(struct page)));
+}
 
 INLINE void count_clean(size_t pages)
 {
@@ -51,21 +84,44 @@ static struct page_span grow(size_t missing)
     return span;
 }
 
+/* How many of the first `pages` of a hole are clean. */
+static size_t clean_pages_of(struct hole hole, size_t pages)
+{
+    size_t clean = 0;
+
+    for (size_t at = 0; at < min_size(pages, hole.pages);) {
+        const struct page *record = page_record(hole.first + (uint32_t)at);
+
+        if (record->state == PAGE_CLEAN) clean += min_size(record->run_pages, pages - at);
+        at += record->run_pages;
+    }
+    return clean;
+}
+
+/* Long enough, and what is clean in it may be taken. */
+static bool hole_serves(struct hole hole, size_t pages)
+{
+    return hole.pages >= pages && may_take_clean(clean_pages_of(hole, pages));
+}
+
 /* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
 static struct hole grow_tail(size_t pages)
 {
-    struct hole tail = { 0, 0 };
+    const struct hole none = { 0, 0 };
+    struct hole tail = none;
     struct page_span span;
 
     if (plain_newest_is_open()) tail = hole_before(plain_open_end());
-    if (tail.pages >= pages) return tail;
+    if (tail.pages >= pages) return hole_serves(tail, pages) ? tail : none;
+    if (!may_take_clean(pages - tail.pages + clean_pages_of(tail, pages))) return none;
     span = grow(pages - tail.pages);
-    if (span.count == 0) return (struct hole){ 0, 0 };
+    if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
     /* That was in another region, where the tail is of no help. */
+    if (!may_take_clean(pages)) return none;
     if (span.count < pages) span = grow(pages);
-    return span.count != 0 ? hole_before(span.first + span.count) : (struct hole){ 0, 0 };
+    return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
 
 static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_state state)
@@ -75,10 +131,11 @@ static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_s
     size_t skip;
 
     if (page == 0) return run;
+    run.zero = page_record(page)->state == PAGE_CLEAN;
+    if (run.zero && !may_take_clean(pages)) return run;
     skip = pages_to_alignment(page, align_pages);
     if (skip != 0) page = split_free(page, skip);
     run.page = page;
-    run.zero = page_record(page)->state == PAGE_CLEAN;
     if (run.zero) count_clean(pages);
     take_front(page, pages, state);
     return run;
@@ -88,17 +145,28 @@ static COLD struct run take_aligned_or_grow(size_t pages, size_t align_pages, en
 {
     struct run run = take_aligned_run(pages, align_pages, state);
 
-    if (run.page == 0 && grow(pages + align_pages - 1).count != 0)
+    if (run.page == 0 && may_take_clean(pages) && grow(pages + align_pages - 1).count != 0)
         run = take_aligned_run(pages, align_pages, state);
     return run;
 }
 
-/* No one free run is long enough: dirty and clean neighbours together; else the region opens further. */
+/* A free run that is long enough. */
+INLINE struct run take_part(uint32_t page, size_t pages, enum page_state state)
+{
+    struct run run = { page, page_record(page)->state == PAGE_CLEAN };
+
+    if (run.zero) count_clean(pages);
+    take_front(page, pages, state);
+    return run;
+}
+
+/* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the region opens
+ * further. */
 static COLD struct run take_hole_or_grow(size_t pages, enum page_state state)
 {
     struct hole hole = run_find_hole(pages);
 
-    if (hole.pages < pages) hole = grow_tail(pages);
+    if (!hole_serves(hole, pages)) hole = grow_tail(pages);
     if (hole.pages < pages) return (struct run){ 0, false };
     return (struct run){ hole.first, take_hole(hole.first, 0, pages, state) };
 }
@@ -148,34 +216,36 @@ static NOINLINE struct run give_contended_after(struct run run)
     return run;
 }
 
-/* While clean pages are barred. */
-static uint32_t take_dirty(size_t pages, enum page_state state)
-{
-    uint32_t page = pages <= plain.page_count_max ? run_find_dirty(pages) : 0;
-
-    if (page != 0) take_front(page, pages, state);
-    return page;
-}
-
 uint32_t run_lease_dirty(size_t pages)
 {
     uint32_t page;
 
     lock_take(&keeper.lock);
-    page = take_dirty(pages, PAGE_USED);
-    if (page != 0) count_lease(pages, PAGE_USED);
+    page = pages <= plain.page_count_max ? run_find_dirty(pages) : 0;
+    if (page != 0) {
+        take_front(page, pages, PAGE_USED);
+        count_lease(pages, PAGE_USED);
+    }
     lock_give(&keeper.lock);
     return page;
+}
+
+/* A free run of that length that may be taken; 0: there is none. */
+static uint32_t find_allowed(size_t pages)
+{
+    return may_take_clean(pages) ? run_find(pages) : run_find_dirty(pages);
 }
 
 static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
+    uint32_t page;
 
-    if (runs_are_barred()) run.page = align_pages == 1 ? take_dirty(pages, state) : 0;
-    else if (pages <= plain.page_count_max && align_pages <= plain.page_count_max)
-        run = align_pages > 1 ? take_aligned_or_grow(pages, align_pages, state)
-                              : take_hole_or_grow(pages, state);
+    if (pages <= plain.page_count_max && align_pages <= plain.page_count_max) {
+        if (align_pages > 1) run = take_aligned_or_grow(pages, align_pages, state);
+        else if ((page = find_allowed(pages)) != 0) run = take_part(page, pages, state);
+        else run = take_hole_or_grow(pages, state);
+    }
     if (run.page != 0) count_lease(pages, state);
     lock_give(&keeper.lock);
     return run;
@@ -184,13 +254,12 @@ static COLD struct run lease_searching(size_t pages, size_t align_pages, enum pa
 static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
+    uint32_t page = 0;
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(plain.lease_pages_max)))
-        run.page = run_find(pages);
-    if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
-    run.zero = page_record(run.page)->state == PAGE_CLEAN;
-    if (run.zero) count_clean(pages);
-    take_front(run.page, pages, state);
+        page = run_find(pages);
+    if (unlikely(page == 0)) return lease_searching(pages, align_pages, state);
+    run = take_part(page, pages, state);
     count_lease(pages, state);
     return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
 }
@@ -276,13 +345,9 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
         uint32_t page = take_exact(pages, PAGE_USED);
 
         if (page == 0) {
-            page = run_find(pages);
+            page = find_allowed(pages);
             if (page == 0) break;
-            if (page_record(page)->state == PAGE_CLEAN) {
-                if (runs_are_barred()) break;
-                count_clean(pages);
-            }
-            take_front(page, pages, PAGE_USED);
+            (void)take_part(page, pages, PAGE_USED);
         }
         count_lease(pages, PAGE_USED);
         leased[count++] = page;
@@ -323,7 +388,7 @@ bool run_extend(uint32_t page, size_t pages)
     old_pages = record->run_pages;
     missing = pages - old_pages;
     check(pages > old_pages);
-    fits = hole_after(page + (uint32_t)old_pages, missing).pages >= missing;
+    fits = hole_serves(hole_after(page + (uint32_t)old_pages, missing), missing);
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
         (void)take_hole(page, old_pages, pages, state);

@@ -43,6 +43,8 @@ struct run_keeper {
     size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;           /* under lock: pages leased that were clean */
     uint64_t leases, returns, grows; /* under lock: statistics */
+    bool clean_is_barred;            /* atomic: clean pages are not leased at all */
+    bool clean_is_limited;           /* atomic: only as far as the hard limit allows */
     struct run_bins bins;            /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
 };
@@ -63,11 +65,10 @@ INLINE size_t run_used_pages(void)
 
 void runs_start(void);
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/ceiling.c). */
-INLINE void runs_bar_clean(bool barred)
-{
-    RELAXED_STORE(plain.lease_pages_max, barred ? 0 : plain.page_count_max);
-}
-INLINE bool runs_are_barred(void) { return RELAXED_LOAD(plain.lease_pages_max) == 0; }
+void runs_bar_clean(bool barred);
+INLINE bool runs_are_barred(void) { return RELAXED_LOAD(keeper.clean_is_barred); }
+/* From now on, or no longer, each lease of clean pages asks ceiling_allows first. */
+void runs_limit_clean(bool limited);
 
 /* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
  * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */

@@ -15,7 +15,7 @@ static struct {
     uint64_t epoch;
     uint64_t other_leases;    /* runs for stocks and explicit arenas; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
-    struct snapshot_lock visited_lock;
+    struct lock_numbers visited_lock;
 } room SPARSE;
 
 static uint64_t begin_ms; /* written before main */
@@ -50,20 +50,10 @@ static bool room_ready(void)
 
 /* ---- counting ---- */
 
-static struct snapshot_lock lock_numbers(const struct lock *lock)
-{
-    return (struct snapshot_lock){ .taken = RELAXED_LOAD(lock->taken),
-                                   .contended = RELAXED_LOAD(lock->contended),
-                                   .waits = RELAXED_LOAD(lock->waits),
-                                   .wait_ns = RELAXED_LOAD(lock->wait_ns),
-                                   .wait_ns_max = RELAXED_LOAD(lock->wait_ns_max),
-                                   .sleepers_max = RELAXED_LOAD(lock->sleepers_max) };
-}
-
 static void look_at_lock(struct lock *lock) { room.visited_lock = lock_numbers(lock); }
 
 /* Of a lock that its file keeps to itself. */
-static struct snapshot_lock numbers_of(void (*visit_lock)(void (*visit)(struct lock *lock)))
+static struct lock_numbers numbers_of(void (*visit_lock)(void (*visit)(struct lock *lock)))
 {
     visit_lock(look_at_lock);
     return room.visited_lock;
@@ -189,7 +179,7 @@ static void count_pages(struct snapshot_arena *into)
 
 /* ---- sums ---- */
 
-static void add_lock_numbers(struct snapshot_lock *sum, const struct snapshot_lock *lock)
+static void add_lock_numbers(struct lock_numbers *sum, const struct lock_numbers *lock)
 {
     sum->taken += lock->taken;
     sum->contended += lock->contended;

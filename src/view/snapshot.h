@@ -14,11 +14,6 @@
 
 #include "../heap/heap.h"
 
-struct snapshot_lock {
-    uint64_t taken, contended, waits;
-    uint64_t wait_ns, wait_ns_max, sleepers_max;
-};
-
 struct snapshot_class {
     uint64_t slabs, slabs_not_full, slabs_opened;
     uint64_t blocks;          /* that the program holds */
@@ -36,14 +31,14 @@ struct snapshot_arena {
     size_t cached;
     uint64_t large_count, large_taken;
     uint64_t purges, purged_pages;
-    struct snapshot_lock lock;
+    struct lock_numbers lock;
     struct snapshot_class of_class[CLASS_COUNT];
 };
 
 struct snapshot {
     uint64_t epoch;
     unsigned arena_count; /* arenas with numbers below this may have been made */
-    struct snapshot_lock runs_lock, meta_lock, control_lock, threads_lock, tidy_lock, samples_lock;
+    struct lock_numbers runs_lock, meta_lock, control_lock, threads_lock, tidy_lock, samples_lock;
     uint64_t arena_hops, refills, overflows, depot_trades, leases, returns;
     uint64_t helper_runs, helper_looks, helper_look_ms;
     uint64_t realloc_zero_calls;

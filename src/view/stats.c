@@ -13,9 +13,11 @@
 
 static void add_lock(struct prairie_stats *stats, const struct lock *lock)
 {
-    stats->lock_acquired += RELAXED_LOAD(lock->taken);
-    stats->lock_contended += RELAXED_LOAD(lock->contended);
-    stats->lock_waits += RELAXED_LOAD(lock->waits);
+    struct lock_numbers numbers = lock_numbers(lock);
+
+    stats->lock_acquired += numbers.taken;
+    stats->lock_contended += numbers.contended;
+    stats->lock_waits += numbers.waits;
 }
 
 struct sums {

@@ -137,6 +137,26 @@ static void threads_exclude_each_other(void **state)
 
 /* ---- fork ---- */
 
+/* Its holder counts while they are read, and another reader may have them begin anew. */
+static void numbers_fit_each_other_at_any_moment(void **state)
+{
+    struct lock lock;
+
+    (void)state;
+    lock_init(&lock, LOCK_RUNS);
+    for (unsigned i = 0; i < 64; i++) {
+        struct lock_numbers numbers;
+
+        lock.waits = i % 4;
+        lock.contended = i / 4 % 4;
+        lock.taken = i / 16;
+        numbers = lock_numbers(&lock);
+        assert_true(numbers.waits <= numbers.contended && numbers.contended <= numbers.taken);
+        assert_true(numbers.taken >= lock.taken && numbers.contended >= lock.contended);
+        assert_int_equal(numbers.waits, lock.waits);
+    }
+}
+
 static void a_remade_lock_is_free(void **state)
 {
     (void)state;
@@ -324,8 +344,8 @@ static void many_arena_locks_at_once(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
           UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
-          UNIT_TEST(threads_exclude_each_other), UNIT_TEST(a_remade_lock_is_free),
-          UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
+          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),
           UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),

@@ -361,7 +361,7 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
 
 /* ---- several threads ---- */
 
-enum { RACE_LARGE_MIN = 64 * 1024 * 1024, RACE_SMALL = 300 * 1024, RACE_ROUNDS = 200000 };
+enum { RACE_LARGE_MIN = 64 * 1024 * 1024, RACE_SMALL = 300 * 1024, RACE_ROUNDS = 40000 };
 
 static bool race_is_over; /* atomic */
 

@@ -4,9 +4,14 @@
 
 #include "shortage.h"
 
+/* All that the hard limit bounds. */
+static size_t taken_bytes(void)
+{
+    return plain.open_bytes - (keeper.free_pages[FREE_CLEAN] << plain.page_shift) + meta.used_bytes;
+}
+
 static void the_hard_limit_is_a_wall(void **state)
 {
-    struct prairie_stats stats = { .struct_bytes = sizeof stats };
     size_t bytes = 0;
 
     (void)state;
@@ -14,14 +19,75 @@ static void the_hard_limit_is_a_wall(void **state)
     while (prairie_malloc(50000) != NULL) bytes += 50000;
     assert_int_equal(errno, ENOMEM);
     assert_true(bytes > 3 * MiB);
-    assert_true(prairie_stats_read(&stats));
-    assert_true(stats.mapped <= 4 * MiB);
+    assert_true(taken_bytes() <= 4 * MiB);
     while (prairie_malloc(100) != NULL) {}
-    assert_true(prairie_stats_read(&stats));
-    assert_true(stats.mapped <= 4 * MiB);
+    assert_true(taken_bytes() <= 4 * MiB);
     limit_hard_set(0);
     assert_int_equal(limit_hard_get(), 0);
     assert_non_null(prairie_malloc(2 * MiB));
+}
+
+/* Takes what can be had, in blocks of each of these sizes in turn, of small and large ones, aligned ones and
+ * ones that grow in place. */
+static size_t take_all(void)
+{
+    static const size_t sizes[] = { 3000000, 200000, 50000, 9000, 600, 24 };
+    size_t bytes = 0;
+    void *block = prairie_malloc(20000), *grown;
+
+    for (size_t size = 40000; (grown = prairie_realloc(block, size)) != NULL; size += 20000) {
+        block = grown;
+        bytes = size;
+        assert_true(taken_bytes() <= ceiling_hard());
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        while (prairie_malloc(sizes[i]) != NULL) bytes += sizes[i];
+        assert_true(taken_bytes() <= ceiling_hard());
+        while (prairie_aligned_alloc(8192, sizes[i]) != NULL) bytes += sizes[i];
+        assert_true(taken_bytes() <= ceiling_hard());
+    }
+    return bytes;
+}
+
+/* What was open once and is free now is no reason to let it be taken again. */
+static void the_hard_limit_counts_what_is_taken_not_what_is_open(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(64 * MiB));
+    assert_true(plain.open_bytes >= 64 * MiB);
+    limit_hard_set(4 * MiB);
+    assert_true(taken_bytes() <= 4 * MiB);
+    assert_true(take_all() > 3 * MiB);
+}
+
+/* A limit below what is in use takes effect as blocks come back. */
+static void a_hard_limit_below_what_is_used_refuses_growth(void **state)
+{
+    void *block[8];
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) assert_non_null(block[i] = prairie_malloc(1 * MiB));
+    limit_hard_set(4 * MiB);
+    assert_null(prairie_malloc(1 * MiB));
+    for (unsigned i = 0; i < 4; i++) prairie_free(block[i]);
+    assert_null(prairie_malloc(1 * MiB));
+    prairie_free(block[4]);
+    prairie_free(block[5]);
+    assert_non_null(prairie_malloc(1 * MiB));
+    assert_true(taken_bytes() <= 4 * MiB);
+}
+
+/* Dirty pages count, and go to the kernel when they are not where they are wanted. */
+static void dirty_pages_do_not_keep_a_block_from_its_limit(void **state)
+{
+    static void *block[64];
+
+    (void)state;
+    limit_hard_set(6 * MiB);
+    for (unsigned i = 0; i < 64; i++) assert_non_null(block[i] = prairie_malloc(64 * KiB));
+    for (unsigned i = 0; i < 64; i += 2) prairie_free(block[i]);
+    assert_non_null(prairie_malloc(3 * MiB));
+    assert_true(taken_bytes() <= 6 * MiB);
 }
 
 static void the_reserve_serves_at_the_wall(void **state)
@@ -87,7 +153,11 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     assert_false(RELAXED_LOAD(purge_hard));
 }
 
-UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall), UNIT_TEST(the_reserve_serves_at_the_wall),
+UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
+          UNIT_TEST(the_hard_limit_counts_what_is_taken_not_what_is_open),
+          UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
+          UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
+          UNIT_TEST(the_reserve_serves_at_the_wall),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(small_blocks_reach_the_soft_limit),
           UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))
