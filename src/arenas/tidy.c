@@ -248,9 +248,9 @@ static bool may_leave_to_background(void)
     return purge_wants_background() && want_background() && purge_is_within_budget();
 }
 
-bool tidy_after_return(void)
+/* Apart, so that the usual way saves no registers. */
+static NOINLINE bool tidy_excess(void)
 {
-    if (likely(purge_is_within_budget())) return false;
     if (!is_alone() && purge_is_urgent()) {
         purge_beyond_budget();
         return false;
@@ -258,6 +258,8 @@ bool tidy_after_return(void)
     if (purge_oversize() || may_leave_to_background()) return false;
     return tidy_at_once();
 }
+
+bool tidy_after_return(void) { return unlikely(!purge_is_within_budget()) && tidy_excess(); }
 
 void tidy_obey_options(void)
 {

@@ -150,14 +150,12 @@ static COLD struct run take_aligned_or_grow(size_t pages, size_t align_pages, en
     return run;
 }
 
-/* A free run that is long enough. */
-INLINE struct run take_part(uint32_t page, size_t pages, enum page_state state)
+/* The front of a free run that is long enough. */
+INLINE void take_part(struct run *run, size_t pages, enum page_state state)
 {
-    struct run run = { page, page_record(page)->state == PAGE_CLEAN };
-
-    if (run.zero) count_clean(pages);
-    take_front(page, pages, state);
-    return run;
+    run->zero = page_record(run->page)->state == PAGE_CLEAN;
+    if (run->zero) count_clean(pages);
+    take_front(run->page, pages, state);
 }
 
 /* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the region opens
@@ -239,11 +237,10 @@ static uint32_t find_allowed(size_t pages)
 static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
-    uint32_t page;
 
     if (pages <= plain.page_count_max && align_pages <= plain.page_count_max) {
         if (align_pages > 1) run = take_aligned_or_grow(pages, align_pages, state);
-        else if ((page = find_allowed(pages)) != 0) run = take_part(page, pages, state);
+        else if ((run.page = find_allowed(pages)) != 0) take_part(&run, pages, state);
         else run = take_hole_or_grow(pages, state);
     }
     if (run.page != 0) count_lease(pages, state);
@@ -254,12 +251,11 @@ static COLD struct run lease_searching(size_t pages, size_t align_pages, enum pa
 static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
-    uint32_t page = 0;
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(plain.lease_pages_max)))
-        page = run_find(pages);
-    if (unlikely(page == 0)) return lease_searching(pages, align_pages, state);
-    run = take_part(page, pages, state);
+        run.page = run_find(pages);
+    if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
+    take_part(&run, pages, state);
     count_lease(pages, state);
     return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
 }
@@ -345,9 +341,11 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
         uint32_t page = take_exact(pages, PAGE_USED);
 
         if (page == 0) {
-            page = find_allowed(pages);
+            struct run run = { find_allowed(pages), false };
+
+            page = run.page;
             if (page == 0) break;
-            (void)take_part(page, pages, PAGE_USED);
+            take_part(&run, pages, PAGE_USED);
         }
         count_lease(pages, PAGE_USED);
         leased[count++] = page;
