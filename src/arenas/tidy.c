@@ -62,11 +62,8 @@ void tidy_thread_count(unsigned count) { RELAXED_STORE(tidy.threads, count); }
 
 static bool has_shrunk(void)
 {
-    size_t used;
+    size_t used = run_used_pages_now();
 
-    lock_take(&keeper.lock);
-    used = run_used_pages();
-    lock_give(&keeper.lock);
     if (used > tidy.peak_pages) tidy.peak_pages = used;
     if (used > tidy.peak_pages / SHRUNK_TO) return false;
     tidy.peak_pages = used;

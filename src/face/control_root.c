@@ -65,8 +65,6 @@ static int serve_thread_limit(struct control_call *call)
     return error;
 }
 
-static READS_UNLOCKED size_t used_bytes_now(void) { return run_used_pages() << plain.page_shift; }
-
 static int serve_root(struct control_call *call)
 {
     switch (call->row->leaf) {
@@ -78,7 +76,9 @@ static int serve_root(struct control_call *call)
         thread_flush();
         (void)tidy_after_return();
         return 0;
-    case ROOT_APPROXIMATE_ACTIVE: call->old.size = heap_start() ? used_bytes_now() : 0; return 0;
+    case ROOT_APPROXIMATE_ACTIVE:
+        call->old.size = heap_start() ? run_used_pages_now() << plain.page_shift : 0;
+        return 0;
     default: return ENOENT;
     }
 }

@@ -212,6 +212,7 @@ void shortage_look(size_t size)
 
 void shortage_start(void)
 {
+    runs_limit_clean(ceiling_hard() != SIZE_MAX);
     RELAXED_STORE(ceiling.follows_group, option_limit_group());
     shortage_watch();
 }

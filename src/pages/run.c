@@ -9,6 +9,16 @@
 
 struct run_keeper keeper;
 
+size_t run_used_pages_now(void)
+{
+    size_t pages;
+
+    lock_take(&keeper.lock);
+    pages = run_used_pages();
+    lock_give(&keeper.lock);
+    return pages;
+}
+
 /* ---- whether clean pages may be leased ---- */
 
 static void ask_before_lease(void)

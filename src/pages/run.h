@@ -63,6 +63,9 @@ INLINE size_t run_used_pages(void)
          - keeper.free_pages[FREE_CLEAN];
 }
 
+/* The same, for those who do not hold the lock. */
+size_t run_used_pages_now(void);
+
 void runs_start(void);
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/ceiling.c). */
 void runs_bar_clean(bool barred);
