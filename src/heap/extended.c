@@ -151,7 +151,7 @@ static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned f
         moved = take_flagged(size, flags & ~FLAG_ZERO, frame);
     else moved = take_unusual_for(frame, size, flags_align(flags), false);
     if (unlikely(moved == NULL)) return NULL;
-    __builtin_memcpy(moved, block, min_size(old_bytes, size));
+    copy_contents(moved, block, old_bytes, size);
     prairie_dallocx(block, (int)flags);
     return moved;
 }

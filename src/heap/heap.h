@@ -126,6 +126,10 @@ COLD void free_explicit(uint32_t page, void *block);
 /* Makes stale pages read as zero. */
 void large_clear(char *block, size_t bytes);
 
+/* Every byte that both blocks hold, for programs write up to the usable size. The new one was asked for with
+ * `size`. */
+void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size);
+
 /* May a block of this many bytes be what realloc made of a small one for a size beyond the table? */
 INLINE bool is_resized_from(size_t size, size_t bytes)
 {

@@ -167,7 +167,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
 
     if (moved == NULL) return NULL;
     if (unlikely(page_record(page)->state == PAGE_OWNED)) {
-        __builtin_memcpy(moved, block, min_size(old_bytes, size));
+        copy_contents(moved, block, old_bytes, size);
         owned_put(page);
     } else {
         move_contents(moved, block, old_bytes);
@@ -209,5 +209,6 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
         pages = pages_for(least);
         if (pages > old_pages) (void)extend_pages(page, pages);
     }
+    (void)fill_gained(page_address(page), old_pages << plain.page_shift, large_bytes(page));
     return large_bytes(page);
 }

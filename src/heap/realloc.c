@@ -10,6 +10,15 @@
 /* The words of zero_realloc. */
 enum { ZERO_REALLOC_ALLOC, ZERO_REALLOC_FREE, ZERO_REALLOC_ABORT };
 
+/* A shrinking block may end up in a class with room beyond its size; a growing one has room for all. */
+void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size)
+{
+    size_t bytes = old_bytes;
+
+    if (bytes > size) bytes = min_size(bytes, prairie_usable_size(moved));
+    __builtin_memcpy(moved, block, bytes);
+}
+
 static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
 {
     void *moved = likely(cache_is_plain(thread_cache()))
@@ -17,7 +26,7 @@ static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
                     : take_unusual_for(FRAME_HERE(), size, 1, false);
 
     if (unlikely(moved == NULL)) return NULL;
-    __builtin_memcpy(moved, block, min_size(old_bytes, size));
+    copy_contents(moved, block, old_bytes, size);
     prairie_free(block);
     return moved;
 }

@@ -107,7 +107,8 @@ void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero)
         if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
         block = take_small_for(front, class_index, frame);
     }
-    if (unlikely(block == NULL)) block = shortage_small(class_index);
+    if (unlikely(block == NULL))
+        block = fill_taken(shortage_small(class_index), class_bytes[class_index]);
     if (unlikely(block == NULL)) return refuse_memory();
     if (zero) __builtin_memset(block, 0, class_bytes[class_index]);
     return CHECKED ? misuse_note_take(block) : block;

@@ -295,6 +295,25 @@ static void extents_that_may_not_be_cut(void **state)
     (void)state;
 }
 
+/* A block that cannot be cut is moved to become smaller, with all that the new one has room for. */
+static void a_shorter_block_keeps_its_usable_bytes(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena = hooked_arena();
+    unsigned char *block, *moved;
+
+    (void)state;
+    hooks.split = NULL;
+    (void)arena_set_hooks(arena, &hooks);
+    block = prairie_mallocx(100000, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    memset(block, 7, prairie_usable_size(block));
+    moved = prairie_realloc(block, 50001);
+    assert_ptr_not_equal(moved, block);
+    assert_true(all_bytes_are(moved, 7, prairie_usable_size(moved)));
+    prairie_free(moved);
+    prairie_check_all();
+}
+
 static void memory_that_must_be_committed(void **state)
 {
     struct arena *arena = hooked_arena();
@@ -531,6 +550,7 @@ static void records_run_out(void **state)
 UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
           UNIT_TEST(memory_from_malloc), UNIT_TEST(extents_are_asked_for_in_growing_pieces),
           UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
+          UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
           UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),
