@@ -1,4 +1,4 @@
-/* grow.c - blocks that grow and shrink by realloc: strings, vectors, one huge vector, read buffers.
+/* grow.c - blocks that grow and shrink by realloc: strings, lists, vectors, one huge vector, read buffers.
  * SPDX-License-Identifier: MIT
  *
  * Idea: the strings and arrays of scripting languages and editors (realloc in mimalloc-bench's
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 enum { STRINGS = 3000, STRING_BYTES_MAX = 6000, VECTORS = 12, BUFFERS = 1500 };
+enum { LISTS = 200, LIST_NODES = 40, NODE_BYTES_MAX = 8192, ELEMENT_BYTES_MAX = 200 };
 
 struct text {
     char *bytes;
@@ -38,6 +39,45 @@ static struct outcome run_strings(const struct job *job)
         free(strings[i].bytes);
     }
     return (struct outcome){ sum, appends };
+}
+
+struct list {
+    struct text node[LIST_NODES]; /* a ring: the oldest makes room for the next */
+    uint32_t last;
+};
+
+static uint64_t drop_node(struct text *node)
+{
+    uint64_t sum = 0;
+    if (node->bytes != NULL) sum = (unsigned char)node->bytes[node->count / 2] + node->count;
+    free(node->bytes);
+    *node = (struct text){ NULL, 0 };
+    return sum;
+}
+
+/* Values are packed into the last node of a list, which grows by each of them until it is full and then stays.
+ * Most blocks that live have stopped growing, and what room they have left is for nobody. */
+static struct outcome run_lists(const struct job *job)
+{
+    uint64_t pushes = scaled(job, 12000000), sum = 0;
+    uint64_t random = random_start(job->seed, 0);
+    struct list *lists = own_memory(LISTS * sizeof *lists);
+    for (uint64_t i = 0; i < pushes; i++) {
+        struct list *list = &lists[random_below(&random, LISTS)];
+        struct text *node = &list->node[list->last];
+        uint32_t bytes = 1 + random_below(&random, ELEMENT_BYTES_MAX);
+        if (node->count + bytes > NODE_BYTES_MAX) {
+            list->last = (list->last + 1) % LIST_NODES;
+            node = &list->node[list->last];
+            sum = sum * 3 + drop_node(node);
+        }
+        node->bytes = need(realloc(node->bytes, node->count + bytes));
+        memset(node->bytes + node->count, (int)(i & 0xFF), bytes);
+        node->count += bytes;
+    }
+    for (uint32_t i = 0; i < LISTS; i++)
+        for (uint32_t j = 0; j < LIST_NODES; j++) sum = sum * 3 + drop_node(&lists[i].node[j]);
+    return (struct outcome){ sum, pushes };
 }
 
 struct vector {
@@ -130,6 +170,9 @@ static const struct workload workloads[] = {
       "3,000 strings, a random one grows by 1 to 64 bytes up to 6 KB: growth that mostly stays in "
       "its class",
       IDEA, 1, NULL, run_strings, SUITE_TIMED, NULL, NULL },
+    { "lists", "resize",
+      "200 lists of 40 packed nodes: the last grows by 1 to 200 bytes up to 8 KB, then stays",
+      "redis's lists of packed values (quicklists)", 1, NULL, run_lists, SUITE_TIMED, NULL, NULL },
     { "vectors", "resize",
       "12 vectors grow in turns by halves to between 8 KB and 12 MB, all written", IDEA, 1, NULL,
       run_vectors, SUITE_TIMED, NULL, NULL },
