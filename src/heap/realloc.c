@@ -31,16 +31,19 @@ static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
     return moved;
 }
 
+/* What grows once will grow again: a growing block gets one of four sizes to a doubling, where classes lie closer,
+ * so that it is copied less often. A power of two is one of them: buffers that double, and nodes that are filled
+ * up to one, get no room that they never use (docs/decisions/0024). */
 static size_t with_room(size_t size)
 {
-    size_t roomy = size + size / 8;
+    size_t step = (size_t)1 << (highest_bit(size - 1) - 2);
 
-    if (roomy > SMALL_BYTES_MAX) return size;
-    return is_resized_from(size, class_bytes[class_of_size(roomy)]) ? roomy : size;
+    check(size > TABLE_BYTES_MAX && size <= SMALL_BYTES_MAX);
+    return round_up(size, step);
 }
 
-/* What grows once will grow again: a growing block skips a class, so that it is copied half as often. What
- * shrinks by less than a quarter stays. Only beyond the sizes for which a sized free believes the size. */
+/* Room to grow, and what shrinks by less than a quarter stays: only beyond the sizes for which a sized free
+ * believes the size. */
 static void *resize_small(void *block, unsigned class_index, size_t size)
 {
     size_t old_bytes = class_bytes[class_index];

@@ -155,6 +155,64 @@ static void a_large_block_shrinks_in_place(void **state)
     assert_true(run_used_pages() < used / 20);
 }
 
+/* ---- room to grow ---- */
+
+static size_t grown_to(size_t from, size_t size)
+{
+    void *block = prairie_realloc(prairie_malloc(from), size);
+    size_t bytes = prairie_usable_size(block);
+
+    prairie_free(block);
+    return bytes;
+}
+
+static void room_is_a_quarter_at_most(void **state)
+{
+    (void)state;
+    for (size_t size = 2; size <= SMALL_BYTES_MAX; size += 1 + size / 500) {
+        for (size_t from = 1; from < size; from += 1 + size / 5) {
+            size_t bytes = grown_to(from, size);
+
+            assert_true(bytes >= size);
+            if (size > TABLE_BYTES_MAX) assert_true(bytes - size < size / 4 || size == bytes);
+            else assert_int_equal(bytes, prairie_nallocx(size, 0));
+        }
+    }
+    prairie_check_all();
+}
+
+/* A vector that doubles knows how much room it wants. */
+static void a_power_of_two_gets_no_room(void **state)
+{
+    (void)state;
+    for (size_t size = 2048; size <= SMALL_BYTES_MAX; size *= 2) {
+        assert_int_equal(grown_to(size / 2, size), size);
+        assert_int_equal(grown_to(size - 1024, size), size);
+    }
+}
+
+/* A node of a list that takes what is appended, up to 8 KiB, and then stays. */
+static void a_node_ends_where_it_is_full(void **state)
+{
+    (void)state;
+    for (size_t piece = 20; piece <= 200; piece++) {
+        unsigned char *node = prairie_malloc(piece);
+        unsigned moves = 0;
+        size_t bytes = piece;
+
+        for (; bytes + piece <= 8192; bytes += piece) {
+            unsigned char *grown = prairie_realloc(node, bytes + piece);
+
+            moves += bytes > 1024 && grown != node;
+            node = grown;
+        }
+        assert_true(prairie_usable_size(node) <= 8192);
+        assert_true(moves <= 4 * 3); /* four to a doubling */
+        prairie_free(node);
+    }
+    prairie_check_all();
+}
+
 /* ---- by moving pages ---- */
 
 /* A block with others behind it, made larger. */
@@ -248,6 +306,7 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(aligned_blocks_keep_their_contents), UNIT_TEST(null_and_zero),
           UNIT_TEST(a_refused_realloc_keeps_the_block), UNIT_TEST(the_same_class_stays_in_place),
           UNIT_TEST(a_large_block_grows_into_free_pages), UNIT_TEST(a_large_block_shrinks_in_place),
-          UNIT_TEST(pages_are_moved_rather_than_copied),
+          UNIT_TEST(room_is_a_quarter_at_most), UNIT_TEST(a_power_of_two_gets_no_room),
+          UNIT_TEST(a_node_ends_where_it_is_full), UNIT_TEST(pages_are_moved_rather_than_copied),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
           UNIT_TEST(random_changes_against_a_model))
