@@ -25,6 +25,7 @@ use crate::substitute::Values;
 use crate::suite::{Check, Workload};
 use crate::sys::Ended;
 use crate::trouble::{About, Result, Trouble};
+use crate::witness::Verdict;
 
 const FIGURES: &str = "PRAIRIE_FIGURES";
 const NOTHING: &str = "/dev/null";
@@ -165,7 +166,7 @@ impl Bench<'_> {
             }
             End::Itself(_) => {}
         }
-        if measured.main_is_not_served {
+        if measured.seen.program == Verdict::NotServed {
             run.fail(Outcome::NotServed, "the library is not mapped into the program");
         }
         match record::read_figures(&fs::read_to_string(&files.figures).unwrap_or_default()) {

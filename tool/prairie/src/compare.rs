@@ -23,6 +23,7 @@ use crate::report::{self, Block, json, picture, render};
 use crate::suite::Suite;
 use crate::sys;
 use crate::trouble::{About, Result, Trouble};
+use crate::witness::Verdict;
 
 const WRONG_RESULTS: i32 = 1;
 
@@ -170,6 +171,14 @@ fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<
         if !unserved.is_empty() {
             let names = unserved.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
             notes.push(format!("Not served by {}: processes called {names}", allocator.name));
+        }
+        let count = of_allocator().count();
+        let unseen = of_allocator().filter(|run| run.seen.program == Verdict::NotSeen).count();
+        if unseen > 0 {
+            notes.push(format!(
+                "Under {}, {unseen} of {count} runs ended too soon to be seen served",
+                allocator.name
+            ));
         }
     }
     let left_behind: usize = runs.iter().map(|run| run.left_behind).sum();

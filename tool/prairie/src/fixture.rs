@@ -37,7 +37,6 @@ pub fn run(workload: usize, allocator: usize, round: u32) -> Run {
         process_count_max: 1,
         left_behind: 0,
         seen: Seen::default(),
-        main_is_not_served: false,
     };
     Run { exit_code: Some(0), ..Run::of(workload, allocator, round, &measured) }
 }

@@ -25,6 +25,7 @@ mod judge;
 mod launcher;
 mod machine;
 mod measure;
+mod opens;
 mod order;
 mod owner;
 mod places;

@@ -56,10 +56,11 @@ pub struct Measured {
     /// Processes that still ran when the program had ended; they were ended too.
     pub left_behind: usize,
     pub seen: Seen,
-    pub main_is_not_served: bool,
 }
 
 pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<Measured> {
+    // It hears of the library from the start.
+    let witness = Witness::new(job.library);
     let started = launcher.start(&job.command)?;
     let root = if job.command.own_session {
         Root::ChildrenExcept(launcher.pid)
@@ -71,13 +72,14 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
         sys::open_process(started.pid).about("pidfd_open (Linux 5.3 or later is needed)")?;
     let mut watching = Watching {
         tree: Tree::new(root),
-        witness: Witness::new(job.library, started.pid),
+        witness,
         memory: Memory::new(started.start_ns),
         usage: Usage::default(),
         process_count_max: 0,
     };
     let ended = watching.until_end(job, &started, &end_fd, watch);
     let end_ns = sys::monotonic_ns();
+    watching.witness.program_ended(started.pid);
     if ended.is_some() {
         // The whole group; whoever has left it is found among the adopted afterwards.
         sys::send_signal(-started.pid, libc::SIGKILL);
@@ -93,7 +95,6 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
     }
     guard.armed = false;
     let by_itself = reaped.map_or(Ended::Exited(0), |reaped| reaped.ended);
-    let (seen, main_is_not_served) = watching.witness.finish();
     Ok(Measured {
         end: ended.unwrap_or(End::Itself(by_itself)),
         wall_s: (end_ns - started.start_ns) as f64 / 1e9,
@@ -103,8 +104,7 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
         look_count: watching.memory.look_count,
         process_count_max: watching.process_count_max,
         left_behind,
-        seen,
-        main_is_not_served,
+        seen: watching.witness.finish(),
     })
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
 use crate::sys::Pid;
 
@@ -51,10 +53,39 @@ fn parent(pid: Pid) -> Option<Pid> {
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// The files that a process has mapped, each once.
-pub fn mapped_files(pid: Pid) -> Vec<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    files_in(&text)
+/// What the kernel told the program that a process runs when it started: another one for each
+/// program, because addresses differ, and a copy of its parent's for a process that has only been
+/// forked.
+pub fn auxiliary(pid: Pid) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
+}
+
+/// A path to the executable file, whatever its name.
+pub fn executable(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/exe"))
+}
+
+/// The maps of one program. They read as nothing once the process has ended or has become another
+/// program.
+pub struct Maps {
+    file: fs::File,
+}
+
+impl Maps {
+    pub fn open(pid: Pid) -> Option<Maps> {
+        Some(Maps { file: fs::File::open(format!("/proc/{pid}/maps")).ok()? })
+    }
+
+    /// The files that are mapped now, each once.
+    pub fn files(&mut self) -> Vec<String> {
+        let mut text = Vec::new();
+        let read =
+            self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut text));
+        if read.is_err() {
+            return Vec::new();
+        }
+        files_in(&String::from_utf8_lossy(&text))
+    }
 }
 
 fn files_in(maps: &str) -> Vec<String> {
@@ -92,7 +123,8 @@ mod tests {
     #[test]
     fn an_ended_process_reads_as_nothing() {
         assert_eq!(resident_pages(Pid::MAX), None);
-        assert!(mapped_files(Pid::MAX).is_empty());
+        assert!(Maps::open(Pid::MAX).is_none());
+        assert!(auxiliary(Pid::MAX).is_empty());
     }
 
     #[test]

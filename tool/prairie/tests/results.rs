@@ -145,3 +145,61 @@ fn a_run_that_drops_the_library_does_not_count() {
     assert_eq!(suite.outcomes("glibc"), ["right"]);
     assert_eq!(suite.outcomes("prairie"), ["not_served"]);
 }
+
+/// The outcome of one run under prairie, and who was seen to serve its program; None: prairie has
+/// not been built.
+fn proof_of(command: &str) -> Option<(String, String)> {
+    let library = built_library()?;
+    let suite = Suite::new(&format!("[[workload]]\nname = 'it'\ncommand = {command}\n"));
+    suite
+        .compare()
+        .args(["--allocators", "prairie", "--rounds", "1", "--library"])
+        .arg(library)
+        .assert()
+        .stdout(contains("it"));
+    let run = suite.runs().into_iter().find(|run| run["allocator"] == "prairie").unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    Some((text(&run["outcome"]), text(&run["seen"]["program"])))
+}
+
+/// A script that takes longer than a process is looked at, and becomes the program only then.
+#[test]
+fn a_slow_launcher_is_not_the_program() {
+    let program = "exec sleep 0.4";
+    let Some(proof) = proof_of(&format!("['sh', '-c', 'sleep 0.4; {program}']")) else { return };
+    assert_eq!(proof, ("right".into(), "served".into()));
+    let proof = proof_of(&format!("['sh', '-c', 'sleep 0.4; unset LD_PRELOAD; {program}']"));
+    assert_eq!(proof.unwrap(), ("not_served".into(), "not_served".into()));
+}
+
+/// Too short to be looked at: nothing is proved against it.
+#[test]
+fn a_very_short_program_counts() {
+    let Some((outcome, program)) = proof_of("['true']") else { return };
+    assert_eq!(outcome, "right");
+    assert_ne!(program, "not_served");
+}
+
+/// The loader, which would open the library, has no part in a static program, however short.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_static_program_is_not_served() {
+    use std::os::unix::fs::PermissionsExt;
+
+    const ENTRY: u64 = 0x400078;
+    let mut program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0".to_vec();
+    let word = |program: &mut Vec<u8>, value: u64| program.extend(value.to_le_bytes());
+    [ENTRY, 64, 0].into_iter().for_each(|value| word(&mut program, value));
+    program.extend(b"\0\0\0\0\x40\0\x38\0\x01\0\0\0\0\0\0\0");
+    // One segment, all of the file, to be read and executed.
+    program.extend(b"\x01\0\0\0\x05\0\0\0");
+    [0, 0x400000, 0x400000, 0x84, 0x84, 0x1000].into_iter().for_each(|v| word(&mut program, v));
+    // mov $60, %eax; xor %edi, %edi; syscall
+    program.extend(b"\xb8\x3c\0\0\0\x31\xff\x0f\x05\0\0\0");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("static");
+    std::fs::write(&path, program).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let Some(proof) = proof_of(&format!("['{}']", path.display())) else { return };
+    assert_eq!(proof, ("not_served".into(), "not_served".into()));
+}
