@@ -8,10 +8,7 @@
 static unsigned spin_pauses = 64; /* constant after start-up */
 static uintptr_t forking_thread;  /* atomic: its mark; compared by all with their own */
 
-static bool forking_thread_is_me(void)
-{
-    return RELAXED_LOAD(forking_thread) == port_thread_mark();
-}
+bool lock_fork_is_mine(void) { return RELAXED_LOAD(forking_thread) == port_thread_mark(); }
 
 void lock_set_spin(unsigned pauses) { spin_pauses = pauses; }
 
@@ -69,7 +66,7 @@ static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
         uint32_t state = __atomic_load_n(&lock->state, __ATOMIC_RELAXED);
 
         if (is_marked(state)) {
-            if (forking_thread_is_me()) return false;
+            if (lock_fork_is_mine()) return false;
         } else if (state != LOCK_HELD_WITH_SLEEPERS) {
             if (!__atomic_compare_exchange_n(&lock->state, &state, LOCK_HELD_WITH_SLEEPERS, false,
                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -88,10 +85,7 @@ void lock_take_contended(struct lock *lock)
     bool taken = spin_and_try(lock) || sleep_and_take(lock, &sleep);
 
     if (sleep.sleepers != 0) (void)__atomic_sub_fetch(&lock->sleepers, 1, __ATOMIC_RELAXED);
-    if (!taken) {
-        lock_witness_pass(lock);
-        return;
-    }
+    if (!taken) return;
     lock->taken++;
     lock->contended++;
     if (sleep.sleepers != 0) note_sleep(lock, &sleep);
@@ -174,25 +168,23 @@ static __thread struct witness witness __attribute__((tls_model("initial-exec"))
 
 void lock_witness_take(const struct lock *lock)
 {
-    for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !forking_thread_is_me(); rank++)
+    for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !lock_fork_is_mine(); rank++)
         require(witness.rank_count[rank] == 0);
-    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0
-            || forking_thread_is_me());
+    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0 || lock_fork_is_mine());
     witness.rank_count[lock->rank]++;
     if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
     witness.held_count++;
 }
 
-/* Held once more by the thread that forks, out of order; given like any other. */
-void lock_witness_pass(const struct lock *lock)
+/* Passed through by the thread that forks, which holds it before and after. */
+static bool is_passed(const struct lock *lock)
 {
-    witness.rank_count[lock->rank]++;
-    if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
-    witness.held_count++;
+    return lock_fork_is_mine() && is_marked(RELAXED_LOAD(lock->state));
 }
 
 void lock_witness_give(const struct lock *lock)
 {
+    if (is_passed(lock)) return;
     require(witness.rank_count[lock->rank] > 0);
     witness.rank_count[lock->rank]--;
     witness.held_count--;

@@ -9,6 +9,10 @@
  *
  * The ranks below are the order: a thread may take a lock only when every lock it holds has a lower
  * rank (equal for arenas, which fork takes by index). The check flavours abort when it is broken.
+ *
+ * Before all of them stand the C library's: a thread may hold any of those when it comes here, as getline holds
+ * a file's, and calls nothing that takes one while it holds a lock of ours. So a fork, which waits for the lock
+ * of the C library's list of files, takes that one first (os_fork_begins).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_BASE_LOCK_H
@@ -72,6 +76,8 @@ void lock_remake(struct lock *lock);
 void lock_fork_begins(void);
 void lock_fork_ends(void);
 struct lock_numbers lock_numbers(const struct lock *lock);
+/* This thread is between the two. */
+bool lock_fork_is_mine(void);
 /* Counts anew; the caller holds it. */
 void lock_forget_numbers(struct lock *lock);
 /* How many pauses a taker spins before it sleeps; 0 with one core. */
@@ -80,12 +86,10 @@ void lock_set_spin(unsigned pauses);
 #if defined(PRAIRIE_CHECK) && PRAIRIE_CHECK >= 1
 void lock_witness_take(const struct lock *lock);
 void lock_witness_give(const struct lock *lock);
-void lock_witness_pass(const struct lock *lock);
 bool lock_is_mine(const struct lock *lock);
 #else
 INLINE void lock_witness_take(const struct lock *lock) { (void)lock; }
 INLINE void lock_witness_give(const struct lock *lock) { (void)lock; }
-INLINE void lock_witness_pass(const struct lock *lock) { (void)lock; }
 INLINE bool lock_is_mine(const struct lock *lock)
 {
     (void)lock;

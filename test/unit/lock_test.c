@@ -181,7 +181,9 @@ static void the_forking_thread_passes_through_its_locks(void **state)
     lock_init(&other, LOCK_RUNS);
     lock_take_for_fork(&other);
     lock_take_for_fork(&lock);
+    assert_false(lock_fork_is_mine());
     lock_fork_begins();
+    assert_true(lock_fork_is_mine());
     for (unsigned i = 0; i < 3; i++) {
         lock_take(&lock); /* out of order, and held already */
         lock_take(&other);
@@ -199,6 +201,30 @@ static void the_forking_thread_passes_through_its_locks(void **state)
     lock_give_after_fork(&lock); /* not marked */
     assert_true(lock_is_mine(&lock));
     lock_give(&lock);
+}
+
+/* Also with more locks than the witness can name. */
+static void a_lock_passed_through_is_still_held(void **state)
+{
+    static struct lock many[8];
+
+    (void)state;
+    lock_init(&lock, LOCK_MAKING);
+    lock_take_for_fork(&lock);
+    for (unsigned i = 0; i < ARRAY_COUNT(many); i++) {
+        lock_init(&many[i], LOCK_ARENA);
+        lock_take_for_fork(&many[i]);
+    }
+    lock_fork_begins();
+    lock_take(&lock);
+    lock_give(&lock);
+    lock_fork_ends();
+    for (unsigned i = ARRAY_COUNT(many); i-- > 0;) {
+        lock_give_after_fork(&many[i]);
+        assert_true(lock_is_mine(&lock));
+    }
+    lock_give_after_fork(&lock);
+    assert_false(lock_is_mine(&lock));
 }
 
 /* Those who slept before the fork and those who came meanwhile are all woken when it is over. */
@@ -346,6 +372,7 @@ UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_t
           UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
           UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
           UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(a_lock_passed_through_is_still_held),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),
           UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),
