@@ -26,8 +26,9 @@ struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
  * write of a page are a fault each. */
 static struct {
     struct lock lock;
-    bool started; /* written under lock; published with release */
-    bool hooked;  /* atomic: fork handlers are in place */
+    bool started;   /* written under lock; published with release */
+    bool hooked;    /* atomic: fork handlers are in place */
+    unsigned forks; /* written by the thread that forks, under all locks: inside of one another */
 } life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
 static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), enum lock_walk walk)
@@ -62,30 +63,50 @@ static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 static void take_lock(struct lock *lock) { lock_take(lock); }
 static void give_lock(struct lock *lock) { lock_give(lock); }
 
+/* A process with one thread may fork in a signal handler that interrupted a call into the heap: a lock that is
+ * held then is the same thread's, in the child as well, and nobody else can be in the middle of anything.
+ *
+ * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds one of ours
+ * waits for them. */
 static void before_fork(void)
 {
     tidy_before_fork();
-    each_lock(lock_take_for_fork, WALK_TAKES);
+    if (os_has_one_thread()) return;
+    os_fork_begins();
+    /* Another handler of this fork forks: all are taken. */
+    if (!lock_fork_is_mine()) each_lock(lock_take_for_fork, WALK_TAKES);
     lock_fork_begins();
+    life.forks++;
 }
 
 static void after_fork_in_parent(void)
 {
-    lock_fork_ends();
-    each_lock(lock_give_after_fork, WALK_GIVES);
+    if (!lock_fork_is_mine()) return;
+    if (--life.forks == 0) {
+        lock_fork_ends();
+        each_lock(lock_give_after_fork, WALK_GIVES);
+    }
+    os_fork_ends_in_parent();
 }
 
-static void after_fork_in_child(void)
+static void forget_others(void)
 {
     lock_fork_ends();
+    life.forks = 0; /* those around this one are the parent's */
     threads_forget_others();
     named_forget_busy();
     tidy_forget_thread();
     profile_forget_dump();
     notify_forget_others();
-    reserve_forget_pages();
     runs_put_back_in_flight();
     each_lock(lock_remake, WALK_GIVES);
+    os_fork_ends_in_child();
+}
+
+static void after_fork_in_child(void)
+{
+    if (lock_fork_is_mine()) forget_others();
+    reserve_forget_pages();
     shortage_watch();
 }
 

@@ -39,6 +39,8 @@ static struct {
     void *(*thread_body)(void *);
     void (*on_sleep)(void);
     void (*before_fork)(void), (*in_parent)(void), (*in_child)(void), (*at_exit)(void);
+    bool one_thread;
+    unsigned forks; /* begun and not ended */
 
     char error_text[ERROR_TEXT_BYTES];
     size_t error_bytes;
@@ -437,6 +439,21 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
     fake.in_child = in_child;
 }
 
+bool os_has_one_thread(void) { return fake.one_thread; }
+
+void os_fork_begins(void) { fake.forks++; }
+
+void os_fork_ends_in_parent(void)
+{
+    if (fake.forks-- == 0) broken("a fork ends that has not begun");
+}
+
+void os_fork_ends_in_child(void)
+{
+    if (fake.forks == 0) broken("a fork ends that has not begun");
+    fake.forks = 0;
+}
+
 void os_at_exit(void (*last)(void)) { fake.at_exit = last; }
 
 void (*os_next_symbol(const char *name))(void)
@@ -550,6 +567,9 @@ int fake_fork(void)
     else fake.in_parent();
     return child;
 }
+
+void fake_one_thread(bool alone) { fake.one_thread = alone; }
+unsigned fake_forks_begun(void) { return fake.forks; }
 
 void fake_exit_handlers_run(void)
 {

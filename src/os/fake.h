@@ -114,6 +114,10 @@ void fake_on_sleep(void (*hook)(void));
 
 /* Forks with the handlers around it; other forks go without. Returns as fork() does. */
 int fake_fork(void);
+/* What os_has_one_thread answers; at first that there may be others. */
+void fake_one_thread(bool alone);
+/* How many forks have begun and not ended. */
+unsigned fake_forks_begun(void);
 void fake_exit_handlers_run(void);
 /* Runs the thread-end hook of this thread now, as the end of the thread would. */
 void fake_thread_end(void);

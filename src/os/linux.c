@@ -468,6 +468,35 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
     (void)pthread_atfork(before, in_parent, in_child);
 }
 
+/* fork takes the C library's lock of the list of files after all handlers. Who holds it (fflush(NULL), exit)
+ * may wait for the lock of one file, and who holds that one (getline) for a block. The three are exported for
+ * programs that fork by other means, recursive by thread, and missing in C libraries other than GNU's.
+ *
+ * In the child, fork has made the lock anew before the handlers when the process had threads, and has left it
+ * alone when it had none: giving it would be once too often in the one case, and making it anew is right in
+ * both. */
+extern void _IO_list_lock(void);
+extern void _IO_list_unlock(void);
+extern void _IO_list_resetlock(void);
+#pragma weak _IO_list_lock
+#pragma weak _IO_list_unlock
+#pragma weak _IO_list_resetlock
+
+void os_fork_begins(void)
+{
+    if (_IO_list_lock != NULL) _IO_list_lock();
+}
+
+void os_fork_ends_in_parent(void)
+{
+    if (_IO_list_unlock != NULL) _IO_list_unlock();
+}
+
+void os_fork_ends_in_child(void)
+{
+    if (_IO_list_resetlock != NULL) _IO_list_resetlock();
+}
+
 #pragma weak dlsym
 
 void (*os_next_symbol(const char *name))(void)

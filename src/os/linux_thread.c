@@ -3,6 +3,7 @@
  * The helper is a bare kernel thread, unknown to the C library: free() may be called while the C library
  * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
  * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it.
+ * Whether there are others is what the C library knows of its threads, and this file of the helper.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
@@ -131,3 +132,13 @@ void os_thread_wait(void)
 }
 
 void os_threads_forget(void) { helper_alive = 0; }
+
+/* By it the C library's fork decides whether locks matter; since 2.32. */
+extern char __libc_single_threaded;
+#pragma weak __libc_single_threaded
+
+bool os_has_one_thread(void)
+{
+    return &__libc_single_threaded != NULL && RELAXED_LOAD(__libc_single_threaded) != 0
+        && RELAXED_LOAD(helper_alive) == 0;
+}

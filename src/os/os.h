@@ -111,6 +111,15 @@ int os_cancel_forbid(void);
 void os_cancel_restore(int state);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+/* No other thread is there, nor was one since the process began, or since it was forked off. False also when
+ * that cannot be told. */
+bool os_has_one_thread(void);
+/* The platform's own locks that a fork waits for after the handlers, and whose holders may allocate: they are
+ * taken before any lock above this floor, and given after the last. For the three of os_at_fork; a fork inside
+ * of a fork takes them once more. In the child they are free, however often they were taken. */
+void os_fork_begins(void);
+void os_fork_ends_in_parent(void);
+void os_fork_ends_in_child(void);
 /* The function of that name that the program would have without prairie; NULL: none, or a static
  * program. May allocate: no lock may be held. */
 void (*os_next_symbol(const char *name))(void);

@@ -257,6 +257,76 @@ static void the_child_has_what_was_on_its_way(void **state)
     prairie_check_all();
 }
 
+static void run_child_of_a_fork(bool (*body)(void))
+{
+    int status, child = fake_fork();
+
+    if (child == 0) _exit(body() ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static bool nothing_is_held_any_more(void)
+{
+    return fake_forks_begun() == 0 && control_lock.state == LOCK_FREE && live_a_little();
+}
+
+/* A handler of the fork forks: its end is not that of the fork around it. */
+static void a_fork_inside_of_a_fork_gives_nothing(void **state)
+{
+    (void)state;
+    assert_true(live_a_little());
+    before_fork();
+    assert_int_equal(fake_forks_begun(), 1);
+    for (unsigned i = 0; i < 3; i++) {
+        run_child_of_a_fork(nothing_is_held_any_more);
+        assert_int_equal(fake_forks_begun(), 1);
+        assert_int_equal(control_lock.state, LOCK_FORKING);
+        prairie_free(prairie_malloc(100000));
+    }
+    after_fork_in_parent();
+    assert_true(nothing_is_held_any_more());
+}
+
+/* The child of such a handler may return into the fork around it, which then ends there as well. */
+static bool ends_the_fork_around(void)
+{
+    bool good = nothing_is_held_any_more();
+
+    run_child_of_a_fork(nothing_is_held_any_more);
+    after_fork_in_parent();
+    return good && nothing_is_held_any_more();
+}
+
+static void a_child_returns_into_the_fork_around(void **state)
+{
+    (void)state;
+    assert_true(live_a_little());
+    before_fork();
+    run_child_of_a_fork(ends_the_fork_around);
+    after_fork_in_parent();
+    assert_true(nothing_is_held_any_more());
+}
+
+static bool gives_the_lock_and_goes_on(void)
+{
+    bool held = keeper.lock.state == LOCK_HELD;
+
+    lock_give(&keeper.lock);
+    return held && nothing_is_held_any_more();
+}
+
+/* A signal handler forks in the middle of a call, whose locks are the thread's own. */
+static void a_process_with_one_thread_forks_without_locks(void **state)
+{
+    (void)state;
+    fake_one_thread(true);
+    assert_true(live_a_little());
+    lock_take(&keeper.lock);
+    run_child_of_a_fork(gives_the_lock_and_goes_on);
+    assert_true(gives_the_lock_and_goes_on());
+}
+
 /* ---- all locks ---- */
 
 enum { LOCKS_MAX = 64 };
@@ -353,5 +423,8 @@ UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_work
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
           UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
           UNIT_TEST(the_child_has_what_was_on_its_way),
+          UNIT_TEST(a_fork_inside_of_a_fork_gives_nothing),
+          UNIT_TEST(a_child_returns_into_the_fork_around),
+          UNIT_TEST(a_process_with_one_thread_forks_without_locks),
           UNIT_TEST(locks_are_taken_by_rank_and_given_in_reverse),
           UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))
