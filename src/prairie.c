@@ -8,7 +8,7 @@
  * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's own and C++'s are
  *                    left out
- * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h
+ * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h, whose blocks malloc itself may not give out
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/limits.h)
  * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
@@ -18,6 +18,12 @@
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
+
+#if defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM == 8 && !defined(PRAIRIE_PREFIX) \
+    && !defined(PRAIRIE_FACE_NONE)
+#error \
+    "PRAIRIE_QUANTUM=8 needs PRAIRIE_PREFIX or PRAIRIE_FACE_NONE: malloc promises an alignment of 16"
 #endif
 
 #include "base/fatal.c"

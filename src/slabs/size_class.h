@@ -22,6 +22,8 @@ enum {
 
 #if defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM == 8
 #include "ladder_8.h"
+#elif defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM != 16
+#error "PRAIRIE_QUANTUM is 8 or 16"
 #else
 #include "ladder_16.h"
 #endif

@@ -12,20 +12,24 @@
 #include <atomic>
 #include <vector>
 
+/* Declared once more, as weak, with the macros of the header in the places that jemalloc has them in. */
+#define WEAK JEMALLOC_ATTR(weak)
 extern "C" {
-void *mallocx(size_t, int) noexcept __attribute__((weak));
-void *rallocx(void *, size_t, int) noexcept __attribute__((weak));
-size_t xallocx(void *, size_t, size_t, int) noexcept __attribute__((weak));
-size_t sallocx(const void *, int) noexcept __attribute__((weak));
-void dallocx(void *, int) noexcept __attribute__((weak));
-void sdallocx(void *, size_t, int) noexcept __attribute__((weak));
-size_t nallocx(size_t, int) noexcept __attribute__((weak));
-int mallctl(const char *, void *, size_t *, void *, size_t) noexcept __attribute__((weak));
-int mallctlnametomib(const char *, size_t *, size_t *) noexcept __attribute__((weak));
-int mallctlbymib(const size_t *, size_t, void *, size_t *, void *,
-                 size_t) noexcept __attribute__((weak));
-void malloc_stats_print(void (*)(void *, const char *), void *,
-                        const char *) noexcept __attribute__((weak));
+JEMALLOC_EXPORT void *JEMALLOC_NOTHROW mallocx(size_t, int) JEMALLOC_ALLOC_SIZE(1) WEAK;
+JEMALLOC_EXPORT void *JEMALLOC_NOTHROW rallocx(void *, size_t, int) JEMALLOC_ALLOC_SIZE(2) WEAK;
+JEMALLOC_EXPORT size_t JEMALLOC_NOTHROW xallocx(void *, size_t, size_t, int) WEAK;
+JEMALLOC_EXPORT size_t JEMALLOC_NOTHROW sallocx(const void *, int) JEMALLOC_ATTR(pure) WEAK;
+JEMALLOC_EXPORT void JEMALLOC_NOTHROW dallocx(void *, int) WEAK;
+JEMALLOC_EXPORT void JEMALLOC_NOTHROW sdallocx(void *, size_t, int) WEAK;
+JEMALLOC_EXPORT size_t JEMALLOC_NOTHROW nallocx(size_t, int) JEMALLOC_ATTR(pure) WEAK;
+JEMALLOC_EXPORT int JEMALLOC_NOTHROW mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
+JEMALLOC_EXPORT int JEMALLOC_NOTHROW mallctlnametomib(const char *, size_t *, size_t *) WEAK;
+JEMALLOC_EXPORT int JEMALLOC_NOTHROW mallctlbymib(const size_t *, size_t, void *, size_t *, void *,
+                                                  size_t) WEAK;
+JEMALLOC_EXPORT void JEMALLOC_NOTHROW malloc_stats_print(void (*)(void *, const char *), void *,
+                                                         const char *) WEAK;
+JEMALLOC_EXPORT size_t JEMALLOC_NOTHROW malloc_usable_size(JEMALLOC_USABLE_SIZE_CONST void *)
+    JEMALLOC_CXX_THROW WEAK;
 }
 
 static void all_functions_are_there(const struct check *)
