@@ -187,6 +187,7 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     depots_open();
     shelf->slab_count++;
     shelf->slabs_opened++;
+    arena_count_active(arena, pages);
     shelf->slab_free_blocks += slab->free_count;
     list_slab(shelf, slab);
     return true;
@@ -247,6 +248,7 @@ static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fa
 
 static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *slab)
 {
+    arena_count_active(arena, 0 - slab_pages(slab->class_index));
     unlist_slab(shelf, slab);
     shelf->slab_count--;
     shelf->slab_free_blocks -= slab->block_count;

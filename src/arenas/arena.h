@@ -64,6 +64,8 @@ struct arena {
     struct shelf shelf[CLASS_COUNT];
     struct large_owner *owned; /* the large blocks of an explicit one */
     uint64_t owned_taken;      /* statistics: all of them so far */
+    size_t
+        active_pages; /* under the lock, atomic: of open slabs, and of owned blocks; programs read it */
     struct extents *extents; /* of an explicit one whose memory the program supplies (extents.h) */
     uint32_t threads;        /* atomic: bound to it */
     char name[32];           /* that the program gave it; under the control tree's lock */
@@ -87,6 +89,12 @@ INLINE unsigned magazine_capacity(unsigned class_index)
     return by_bytes < MAGAZINE_BLOCKS_MAX ? (unsigned)by_bytes : MAGAZINE_BLOCKS_MAX;
 }
 INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof(void *); }
+
+/* Pages became active, or, less than 0, no longer are. Under the arena's lock. */
+INLINE void arena_count_active(struct arena *arena, size_t pages)
+{
+    RELAXED_STORE(arena->active_pages, arena->active_pages + pages);
+}
 
 /* The arena with this number, made if it is not there yet. NULL: no memory. */
 struct arena *arena_at(unsigned index);

@@ -11,11 +11,13 @@ static void add_owner(struct arena *arena, struct large_owner *owner)
     if (arena->owned != NULL) arena->owned->previous = owner;
     arena->owned = owner;
     arena->owned_taken++;
+    arena_count_active(arena, page_record(owner->page)->run_pages);
     lock_give(&arena->lock);
 }
 
 static void remove_owner(struct large_owner *owner)
 {
+    arena_count_active(owner->arena, 0 - (size_t)page_record(owner->page)->run_pages);
     if (owner->next != NULL) owner->next->previous = owner->previous;
     if (owner->previous != NULL) owner->previous->next = owner->next;
     else owner->arena->owned = owner->next;
@@ -93,17 +95,16 @@ void owned_return(uint32_t page)
 bool owned_resize(uint32_t page, size_t pages)
 {
     struct arena *arena = ((struct large_owner *)meta_record(page_record(page)->slab))->arena;
-    bool done = false;
+    size_t old_pages = page_record(page)->run_pages;
+    bool done = true;
 
-    if (arena->extents != NULL) {
-        lock_take(&arena->lock);
-        done = extents_resize(arena->extents, page, pages);
-        lock_give(&arena->lock);
-        return done;
-    }
-    if (pages > page_record(page)->run_pages) return run_extend(page, pages);
-    run_trim(page, pages);
-    return true;
+    lock_take(&arena->lock);
+    if (arena->extents != NULL) done = extents_resize(arena->extents, page, pages);
+    else if (pages > old_pages) done = run_extend(page, pages);
+    else run_trim(page, pages);
+    arena_count_active(arena, page_record(page)->run_pages - old_pages);
+    lock_give(&arena->lock);
+    return done;
 }
 
 struct owned_sum owned_sum(struct arena *arena)
@@ -242,6 +243,48 @@ void arena_reset(struct arena *arena)
     arena_settle(arena);
 }
 
+struct past_arenas past_arenas;
+
+static void move_number(uint64_t *past, uint64_t *number)
+{
+    (void)__atomic_fetch_add(past, *number, __ATOMIC_RELAXED);
+    *number = 0;
+}
+
+static void raise_number(uint64_t *past, uint64_t number)
+{
+    uint64_t most = RELAXED_LOAD(*past);
+
+    while (number > most
+           && !__atomic_compare_exchange_n(past, &most, number, true, __ATOMIC_RELAXED,
+                                           __ATOMIC_RELAXED)) {}
+}
+
+/* The arena that comes to have this number begins at 0. Under the arena's lock. */
+static void count_as_past(struct arena *arena)
+{
+    struct past_arenas *past = &past_arenas;
+    struct lock *lock = &arena->lock;
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct shelf *shelf = &arena->shelf[class_index];
+
+        move_number(&past->of_class[class_index].fills, &shelf->fills);
+        move_number(&past->of_class[class_index].drains, &shelf->drains);
+        move_number(&past->of_class[class_index].blocks_taken, &shelf->blocks_taken);
+        move_number(&past->of_class[class_index].slabs_opened, &shelf->slabs_opened);
+    }
+    move_number(&past->owned_taken, &arena->owned_taken);
+    raise_number(&past->lock_wait_ns_max, lock->wait_ns_max);
+    raise_number(&past->lock_sleepers_max, lock->sleepers_max);
+    move_number(&past->lock_taken, &lock->taken);
+    move_number(&past->lock_contended, &lock->contended);
+    move_number(&past->lock_waits, &lock->waits);
+    move_number(&past->lock_wait_ns, &lock->wait_ns);
+    lock_forget_numbers(lock);
+    (void)__atomic_fetch_add(&past->count, 1, __ATOMIC_RELAXED);
+}
+
 bool arena_destroy(struct arena *arena)
 {
     if (__atomic_load_n(&arena->threads, __ATOMIC_RELAXED) != 0) return false;
@@ -254,6 +297,9 @@ bool arena_destroy(struct arena *arena)
         meta_give(arena->extents, sizeof *arena->extents);
         arena->extents = NULL;
     }
+    lock_take(&arena->lock);
+    count_as_past(arena);
+    lock_give(&arena->lock);
     RELAXED_STORE(arena->is_destroyed, true);
     return true;
 }

@@ -84,6 +84,18 @@ void arena_purge(struct arena *arena);
 /* Gives extents that are wholly free back to the hooks. */
 void arena_settle(struct arena *arena);
 
+/* What arenas that were destroyed had counted. Each number is atomic by itself. */
+struct past_arenas {
+    uint64_t count; /* of destroyed arenas; 0: there are none, and all else is 0 */
+    struct {
+        uint64_t fills, drains, blocks_taken, slabs_opened;
+    } of_class[CLASS_COUNT];
+    uint64_t owned_taken;
+    uint64_t lock_taken, lock_contended, lock_waits, lock_wait_ns;
+    uint64_t lock_wait_ns_max, lock_sleepers_max;
+};
+extern PRIVATE struct past_arenas past_arenas;
+
 /* Everything that the arena gave out is free, whoever holds it. */
 void arena_reset(struct arena *arena);
 /* The same, and the number is free. False: a thread is bound to it. */

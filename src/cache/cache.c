@@ -41,6 +41,8 @@ const union cache_constant cache_empty = {
       .end = { END_OF_CONSTANT, END_OF_CONSTANT, END_OF_CONSTANT } }
 };
 
+unsigned cached_class_max = CLASS_COUNT - 1;
+
 void cache_init(struct cache *cache)
 {
     cache->behind = cache;
@@ -58,7 +60,9 @@ struct cache *cache_make(void)
 {
     struct cache *cache = meta_take(CACHE_BYTES);
 
-    if (cache != NULL) cache_init(cache);
+    if (cache == NULL) return NULL;
+    cache_init(cache);
+    cache->class_max = (uint8_t)cached_class_max;
     return cache;
 }
 

@@ -47,6 +47,7 @@ struct cache {
     const uint16_t *left;                  /* C3 */
     bool is_bound;                         /* to that arena, which it fills from alone */
     bool is_busy;                          /* a named one (named.h): in the middle of a call */
+    uint8_t class_max;                     /* a thread's: it holds blocks of no class beyond */
     uint32_t large_takes;                  /* of large blocks, before it keeps runs */
     struct kept *kept;                     /* runs for large blocks (kept.h); NULL: none yet */
     uint64_t refills, overflows;           /* statistics */
@@ -109,6 +110,9 @@ INLINE bool cache_put(struct cache *cache, size_t place, void *block)
     ++*(void ***)magazine_word(cache, place);
     return true;
 }
+
+/* Of threads that begin: they hold blocks of classes up to this one. */
+extern PRIVATE unsigned cached_class_max; /* under LOCK_THREADS, before main */
 
 void cache_init(struct cache *cache);
 /* A new one. NULL: no memory. */

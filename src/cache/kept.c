@@ -3,8 +3,6 @@
  */
 #include "kept.h"
 
-#include "../base/options.h"
-
 static uint64_t takes_drained; /* atomic */
 
 uint64_t kept_takes_drained(void) { return RELAXED_LOAD(takes_drained); }
@@ -16,7 +14,7 @@ void kept_begin_soon(struct cache *cache)
     struct kept *kept;
 
     if (++cache->large_takes % KEPT_AFTER != 0) return;
-    if (option_value(OPTION_TCACHE_MAX) < SMALL_BYTES_MAX) return;
+    if (cache->class_max < CLASS_COUNT - 1) return;
     kept = meta_take(sizeof *kept);
     if (kept == NULL) return;
     kept->room_pages = room_pages_max();

@@ -87,6 +87,8 @@ void meter_init(struct meter *meter, bool sampled)
 {
     meter->name = 0;
     meter->is_off = !sampled;
+    meter->in_hook = false;
+    meter->frame = NULL;
     meter->random = __atomic_add_fetch(&next_seed, UINT64_C(0xd1342543de82ef95), __ATOMIC_RELAXED);
     (void)next_random(&meter->random);
     draw_all(meter);

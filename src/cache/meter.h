@@ -20,6 +20,8 @@ struct meter {
     uint32_t drawn_for; /* owner thread: the meter_period that gaps were drawn for */
     uint32_t name;      /* owner thread: number of its name in samples; 0: none */
     bool is_off;        /* owner thread: it is not to be sampled */
+    bool in_hook;       /* owner thread: a function of the program looks at a sample */
+    const void *frame;  /* owner thread: of the door whose block that is to be; NULL: of none */
 };
 
 /* Means of the gaps. 1 and less: every block is sampled. */

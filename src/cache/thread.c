@@ -4,6 +4,7 @@
 #include "thread.h"
 
 #include "../arenas/tidy.h"
+#include "kept.h"
 
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
@@ -85,6 +86,7 @@ static struct cache *take_waiting(void)
     if (cache != NULL) {
         waiting = cache->next;
         cache->arena = NULL;
+        cache->class_max = (uint8_t)cached_class_max;
         list_add(cache);
     }
     lock_give(&list_lock);
@@ -210,6 +212,7 @@ static void replace_only(struct cache *old, struct cache *fresh)
 {
     fresh->arena = old->arena;
     fresh->is_bound = old->is_bound;
+    fresh->class_max = old->class_max;
     fresh->refills = old->refills;
     fresh->overflows = old->overflows;
     if (oldest == old) RELAXED_STORE(oldest, fresh);
@@ -262,6 +265,41 @@ void thread_bind(struct arena *arena)
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     unbind(cache);
     cache_bind(cache, arena);
+}
+
+/* ---- how large blocks are held ---- */
+
+void threads_hold_up_to(unsigned class_index)
+{
+    lock_take(&list_lock);
+    cached_class_max = class_index;
+    for (struct cache *cache = first_cache; cache != NULL; cache = cache->next)
+        RELAXED_STORE(cache->class_max, (uint8_t)class_index);
+    lock_give(&list_lock);
+}
+
+/* Under the lock, because the statistics read what it keeps. */
+static struct kept *stop_keeping(struct cache *cache)
+{
+    struct kept *kept;
+
+    lock_take(&list_lock);
+    kept = cache->kept;
+    RELAXED_STORE(cache->kept, NULL);
+    lock_give(&list_lock);
+    return kept;
+}
+
+void thread_hold_up_to(unsigned class_index)
+{
+    struct cache *cache = thread_cache()->behind;
+    struct kept *kept;
+
+    cache_drain_all(cache);
+    RELAXED_STORE(cache->class_max, (uint8_t)class_index);
+    if (class_index == CLASS_COUNT - 1) return;
+    kept = stop_keeping(cache);
+    if (kept != NULL) meta_give(kept, sizeof *kept);
 }
 
 /* ---- threads that hold no blocks ---- */

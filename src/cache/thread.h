@@ -43,6 +43,11 @@ bool threads_meter(void);
 void threads_sampling_init(bool sampled);
 bool threads_sampling_at_birth(void);
 
+/* All threads hold blocks of classes up to this one from now on, and those that begin. Before main. */
+void threads_hold_up_to(unsigned class_index);
+/* The calling thread does, which has a cache; beyond that it holds none. */
+void thread_hold_up_to(unsigned class_index);
+
 /* Gives back what the calling thread's magazines hold. */
 void thread_flush(void);
 

@@ -41,6 +41,7 @@ struct metered_watch *watch_make_metered(void)
     metered->watch.meter = &metered->meter;
     metered->watch.left = metered->left;
     cache_init(&metered->cache);
+    metered->cache.class_max = (uint8_t)cached_class_max;
     return metered;
 }
 
@@ -117,7 +118,7 @@ void *watch_take(struct watch *watch, unsigned class_index)
         if (!cache_refill(watch->behind, class_index)) return NULL;
         block = magazine_take(&watch->behind->magazine[class_index]);
     }
-    watch->allocated += class_bytes[class_index];
+    watch_count_take(watch, class_bytes[class_index]);
     return block;
 }
 
@@ -125,7 +126,7 @@ void *watch_take(struct watch *watch, unsigned class_index)
 
 void watch_put(struct watch *watch, unsigned class_index, void *block)
 {
-    watch->deallocated += class_bytes[class_index];
+    watch_count_put(watch, class_bytes[class_index]);
     if (unlikely(!magazine_put(&watch->behind->magazine[class_index], block)))
         cache_overflow(watch->behind, class_index, block);
 }

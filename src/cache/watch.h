@@ -17,6 +17,8 @@
  *     every call
  * W3  left[c] blocks of the class may pass before the thread asks its meter again; the meter has passed them. One
  *     array serves all watches of a metered thread
+ * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base, before a block was
+ *     given back last; both may be less than 0
  * A watch belongs to its thread, which may read the two totals at any time through their addresses.
  * SPDX-License-Identifier: MIT
  */
@@ -26,7 +28,7 @@
 #include "cache.h"
 #include "meter.h"
 
-enum { WATCH_WORDS_USED = 2 * CLASS_COUNT + 6 };
+enum { WATCH_WORDS_USED = 2 * CLASS_COUNT + 8 };
 
 struct watch {
     struct magazine magazine[CLASS_COUNT]; /* W1 */
@@ -35,6 +37,7 @@ struct watch {
     struct meter *meter;                   /* constant; NULL: nobody samples */
     struct cache *behind;                  /* constant */
     uint16_t *left;                        /* constant; W3; zeros, if nobody samples */
+    uint64_t peak, peak_base;              /* W4: owner thread */
     void *unused[PLACES_FOR_FREES - WATCH_WORDS_USED];
 };
 
@@ -104,6 +107,35 @@ INLINE void *metered_take(struct cache *front, size_t place)
     return block;
 }
 
+/* For what does not come out of a cache. */
+INLINE void watch_count_take(struct watch *watch, size_t bytes) { watch->allocated += bytes; }
+
+/* W4: a thread holds most before it gives something back, so that taking need not look. */
+INLINE void watch_look_at_peak(struct watch *watch)
+{
+    uint64_t held = watch->allocated - watch->deallocated;
+
+    if ((int64_t)(held - watch->peak) > 0) watch->peak = held;
+}
+
+INLINE void watch_count_put(struct watch *watch, size_t bytes)
+{
+    watch_look_at_peak(watch);
+    watch->deallocated += bytes;
+}
+
+/* The most bytes that the thread held since watch_forget_peak, beyond what it held then. */
+INLINE uint64_t watch_peak(struct watch *watch)
+{
+    watch_look_at_peak(watch);
+    return watch->peak - watch->peak_base;
+}
+
+INLINE void watch_forget_peak(struct watch *watch)
+{
+    watch->peak = watch->peak_base = watch->allocated - watch->deallocated;
+}
+
 /* The usual ends of a watched thread's calls. NULL, false: another way must be taken. */
 INLINE void *watch_hit(struct cache *front, unsigned class_index)
 {
@@ -113,7 +145,7 @@ INLINE void *watch_hit(struct cache *front, unsigned class_index)
     if (likely(cache_is_metered(front))) return metered_take(front, place_of_class(class_index));
     if (unlikely(cache_is_constant(front)) || watch->meter != NULL) return NULL;
     block = magazine_take(&watch->behind->magazine[class_index]);
-    if (likely(block != NULL)) watch->allocated += class_bytes[class_index];
+    if (likely(block != NULL)) watch_count_take(watch, class_bytes[class_index]);
     return block;
 }
 
@@ -123,12 +155,8 @@ INLINE bool watch_put_hit(struct cache *front, unsigned class_index, void *block
 
     if (unlikely(cache_is_constant(front)) || class_index == 0) return false;
     if (!magazine_put(&watch->behind->magazine[class_index], block)) return false;
-    watch->deallocated += class_bytes[class_index];
+    watch_count_put(watch, class_bytes[class_index]);
     return true;
 }
-
-/* For what does not come out of a cache. */
-INLINE void watch_count_take(struct watch *watch, size_t bytes) { watch->allocated += bytes; }
-INLINE void watch_count_put(struct watch *watch, size_t bytes) { watch->deallocated += bytes; }
 
 #endif

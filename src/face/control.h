@@ -94,6 +94,8 @@ bool control_arena_is_made(size_t index);
 /* May names speak of it? Those below the count, the two with a meaning of their own, and the count itself,
  * which is an old name for all of them. */
 bool control_arena_is_known(size_t index);
+/* Does the number stand for those that were destroyed, and was one? */
+bool control_arena_is_past(size_t index);
 /* Does the number stand for all arenas? */
 bool control_arena_is_all(size_t index);
 

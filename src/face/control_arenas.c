@@ -13,6 +13,7 @@
 #include "../view/snapshot.h"
 #include "control_classes.h"
 #include "control_tables.h"
+#include "lengths.h"
 
 #include <errno.h>
 
@@ -94,6 +95,11 @@ bool control_arena_is_all(size_t index)
 
 /* The first one counts as made, for what is of no arena is its. */
 bool control_arena_is_made(size_t index) { return index == 0 || arena_made(index) != NULL; }
+
+bool control_arena_is_past(size_t index)
+{
+    return index == CONTROL_ARENAS_DESTROYED && RELAXED_LOAD(past_arenas.count) != 0;
+}
 
 bool control_arena_is_known(size_t index)
 {
@@ -206,14 +212,29 @@ static int serve_dss(struct control_call *call)
     return error;
 }
 
+/* The last step of lengths that is not longer. */
+static unsigned last_step_below(size_t bytes)
+{
+    unsigned step = 0;
+
+    while (step + 1 < step_count() && step_bytes(step + 1) <= bytes) step++;
+    return step;
+}
+
 /* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of need. For all others
  * the heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
 static int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */
-    struct arena *arena = explicit_arena_at((unsigned)call->index[0]);
+    size_t index = call->index[0];
+    struct arena *arena = index < ARENA_INDEX_END ? explicit_arena_at((unsigned)index) : NULL;
 
-    if (call->writes && call->new_value.size < page_bytes()) return EINVAL;
+    if (!option_is_set(OPTION_RETAIN)) return ENOENT;
+    if (!control_arena_is_made(index)) return EFAULT;
+    if (call->writes) {
+        if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
+        call->new_value.size = step_bytes(last_step_below(call->new_value.size));
+    }
     if (arena != NULL && arena->extents != NULL) {
         lock_take(&arena->lock);
         call->old.size = arena->extents->grow_limit;
@@ -259,7 +280,7 @@ static int serve_arena(struct control_call *call)
     bool made = control_arena_is_made(index), all = control_arena_is_all(index);
 
     switch (call->row->leaf) {
-    case ARENA_INITIALIZED: call->old.flag = made || all; return 0;
+    case ARENA_INITIALIZED: call->old.flag = made || all || control_arena_is_past(index); return 0;
     case ARENA_PURGE:
         if (made || all) {
             purge_explicit(index, all);
@@ -276,10 +297,10 @@ static int serve_arena(struct control_call *call)
     case ARENA_NAME: return serve_name(call);
     default: break;
     }
+    if (call->row->leaf == ARENA_RETAIN_GROW_LIMIT) return serve_grow_limit(call);
     if (!made && !all) return EFAULT;
     switch (call->row->leaf) {
     case ARENA_OVERSIZE_THRESHOLD: return serve_oversize(call);
-    case ARENA_RETAIN_GROW_LIMIT: return serve_grow_limit(call);
     case ARENA_DIRTY_DECAY_MS: return serve_decay(call, OPTION_DIRTY_DECAY_MS);
     default: return serve_decay(call, OPTION_MUZZY_DECAY_MS);
     }

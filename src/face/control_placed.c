@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/tidy.h"
+#include "../cache/kept.h"
 #include "../cache/named.h"
+#include "../heap/extended.h"
 #include "../heap/placed.h"
 #include "control_tables.h"
 
@@ -10,6 +12,8 @@
 
 enum placed_leaf {
     PLACED_ARENAS_CREATE,
+    PLACED_ARENAS_CREATE_EXT,
+    PLACED_ARENA_ACTIVE_AT,
     PLACED_ARENA_HOOKS,
     PLACED_ARENA_RESET,
     PLACED_ARENA_DESTROY,
@@ -19,6 +23,9 @@ enum placed_leaf {
     PLACED_THREAD_ARENA,
     PLACED_THREAD_CACHE_ENABLED,
     PLACED_THREAD_CACHE_FLUSH,
+    PLACED_THREAD_CACHE_MAX,
+    PLACED_THREAD_CACHE_BLOCKS,
+    PLACED_BATCH_TAKE,
     PLACED_BATCH_QUERY,
     PLACED_QUERY,
 };
@@ -27,6 +34,8 @@ enum placed_leaf {
  * what they are not, so that then these names do not exist. */
 static const struct control_row placed_rows[] = {
     { "arenas.create", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE },
+    { "experimental.arenas_create_ext", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE_EXT },
+    { "experimental.arenas.*.pactivep", CONTROL_RAW, CONTROL_READ, PLACED_ARENA_ACTIVE_AT },
     { "arena.*.extent_hooks", CONTROL_POINTER, CONTROL_BOTH, PLACED_ARENA_HOOKS },
     { "arena.*.reset", CONTROL_ACTION, 0, PLACED_ARENA_RESET },
     { "arena.*.destroy", CONTROL_ACTION, 0, PLACED_ARENA_DESTROY },
@@ -36,6 +45,10 @@ static const struct control_row placed_rows[] = {
     { "thread.arena", CONTROL_UNSIGNED, CONTROL_BOTH, PLACED_THREAD_ARENA },
     { "thread.tcache.enabled", CONTROL_BOOL, CONTROL_BOTH, PLACED_THREAD_CACHE_ENABLED },
     { "thread.tcache.flush", CONTROL_ACTION, 0, PLACED_THREAD_CACHE_FLUSH },
+    { "thread.tcache.max", CONTROL_SIZE, CONTROL_BOTH, PLACED_THREAD_CACHE_MAX },
+    { "thread.tcache.ncached_max.read_sizeclass", CONTROL_RAW, CONTROL_BOTH,
+      PLACED_THREAD_CACHE_BLOCKS },
+    { "experimental.batch_alloc", CONTROL_RAW, CONTROL_BOTH, PLACED_BATCH_TAKE },
     { "experimental.utilization.batch_query", CONTROL_RAW, CONTROL_BOTH, PLACED_BATCH_QUERY },
     { "experimental.utilization.query", CONTROL_RAW, CONTROL_BOTH, PLACED_QUERY },
 };
@@ -46,7 +59,8 @@ enum {
 
 static bool placed_exists(const struct control_row *row, const size_t *index)
 {
-    (void)row;
+    if (row->leaf == PLACED_ARENA_ACTIVE_AT && index[0] < CONTROL_ARENAS_ALL)
+        return control_arena_is_made(index[0]);
     return control_arena_is_known(index[0]);
 }
 
@@ -72,22 +86,52 @@ static int serve_hooks(struct control_call *call)
     return arena_set_hooks(arena, call->new_value.pointer) != NULL ? 0 : EAGAIN;
 }
 
+/* For RAW leaves that give a value of this length. */
+static bool is_asked_for(struct control_call *call, size_t bytes)
+{
+    if (call->old_buffer != NULL && call->old_length != NULL && *call->old_length == bytes)
+        return true;
+    if (call->old_length != NULL) *call->old_length = 0;
+    return false;
+}
+
+/* Records never come from hooks, so that the second member changes nothing. */
+struct arena_wish {
+    struct extent_hooks *hooks;
+    bool records_from_hooks;
+};
+
 static int serve_create(struct control_call *call)
 {
+    bool is_plain = call->row->leaf == PLACED_ARENAS_CREATE;
+    struct arena_wish wish = { NULL, false };
+    size_t bytes = is_plain ? sizeof wish.hooks : sizeof wish;
     struct arena *arena;
 
-    if (call->old_buffer == NULL || call->old_length == NULL) return EINVAL;
-    if (*call->old_length != sizeof arena->index) {
-        *call->old_length = 0;
-        return EINVAL;
+    if (!is_asked_for(call, sizeof arena->index)) return EINVAL;
+    if (call->new_buffer != NULL) {
+        if (call->new_length != bytes) return EINVAL;
+        __builtin_memcpy(&wish, call->new_buffer, bytes);
     }
-    if (call->new_buffer != NULL && call->new_length != sizeof(void *)) return EINVAL;
     arena = arena_create();
-    if (arena == NULL) return EAGAIN;
-    if (call->new_buffer != NULL
-        && !set_hooks(arena, *(struct extent_hooks *const *)call->new_buffer))
-        return EAGAIN;
+    if (arena == NULL || !set_hooks(arena, wish.hooks)) return EAGAIN;
     __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
+    return 0;
+}
+
+/* Where the pages of its slabs are counted, and of its large blocks if it was made by the program. */
+static int serve_active_at(struct control_call *call)
+{
+    size_t index = call->index[0];
+    struct arena *arena;
+    const size_t *active;
+
+    if (!is_asked_for(call, sizeof active)) return EINVAL;
+    if (index >= ARENA_INDEX_END || !control_arena_is_made(index)) return EFAULT;
+    arena = placed_arena((unsigned)index);
+    if (arena == NULL) return EAGAIN;
+    active = &arena->active_pages;
+    __builtin_memcpy(call->old_buffer, &active, sizeof active);
     return 0;
 }
 
@@ -148,6 +192,77 @@ static int serve_cache_enabled(struct control_call *call)
     if (!call->writes || call->new_value.flag == call->old.flag) return 0;
     if (call->new_value.flag) thread_cache_on();
     else thread_cache_off();
+    return 0;
+}
+
+/* A size beyond the largest class means that one. */
+static int serve_cache_max(struct control_call *call)
+{
+    struct cache *cache = heap_attach();
+    bool holds_none;
+
+    if (cache == NULL) return EAGAIN;
+    holds_none = cache_is_gone(cache);
+    call->old.size = class_bytes[holds_none ? cached_class_max : cache->behind->class_max];
+    if (!call->writes) return 0;
+    if (holds_none) return EFAULT;
+    thread_hold_up_to(class_of_size(min_size(call->new_value.size, SMALL_BYTES_MAX)));
+    (void)tidy_after_return();
+    return 0;
+}
+
+/* jemalloc knows no larger bins. */
+enum { CACHED_BYTES_LIMIT = 8 * MiB };
+
+/* Two magazines of a class; of large blocks one of each length, as long as the thread holds all classes. */
+static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
+{
+    if (cache_is_gone(cache)) return 0;
+    cache = cache->behind;
+    if (bytes > SMALL_BYTES_MAX)
+        return cache->class_max == CLASS_COUNT - 1 && bytes <= KEPT_BYTES_MAX;
+    return class_of_size(bytes) <= cache->class_max ? 2 * magazine_capacity(class_of_size(bytes))
+                                                    : 0;
+}
+
+static int serve_cache_blocks(struct control_call *call)
+{
+    const struct cache *cache = heap_attach();
+    size_t bytes, blocks;
+
+    if (cache == NULL) return EAGAIN;
+    if (call->new_buffer == NULL || call->new_length != sizeof bytes) return EINVAL;
+    __builtin_memcpy(&bytes, call->new_buffer, sizeof bytes);
+    if (bytes > CACHED_BYTES_LIMIT) return EINVAL;
+    blocks = blocks_held_at_most(cache, bytes);
+    if (call->old_buffer == NULL || call->old_length == NULL) return 0;
+    if (*call->old_length != sizeof blocks) return EINVAL;
+    __builtin_memcpy(call->old_buffer, &blocks, sizeof blocks);
+    return 0;
+}
+
+/* ---- many blocks at once ---- */
+
+struct batch {
+    void **blocks;
+    size_t count, size;
+    int flags; /* as of mallocx */
+};
+
+/* Tells how many there are; fewer than wanted, when memory ran out. */
+static int serve_batch_take(struct control_call *call)
+{
+    struct batch batch;
+    size_t taken = 0;
+
+    if (!is_asked_for(call, sizeof taken)) return EINVAL;
+    if (call->new_buffer == NULL || call->new_length != sizeof batch) return EINVAL;
+    __builtin_memcpy(&batch, call->new_buffer, sizeof batch);
+    for (; taken < batch.count; taken++) {
+        batch.blocks[taken] = prairie_mallocx(batch.size, batch.flags);
+        if (batch.blocks[taken] == NULL) break;
+    }
+    __builtin_memcpy(call->old_buffer, &taken, sizeof taken);
     return 0;
 }
 
@@ -225,7 +340,9 @@ static int serve_placed(struct control_call *call)
 {
     if (!heap_start()) return EAGAIN;
     switch ((enum placed_leaf)call->row->leaf) {
-    case PLACED_ARENAS_CREATE: return serve_create(call);
+    case PLACED_ARENAS_CREATE:
+    case PLACED_ARENAS_CREATE_EXT: return serve_create(call);
+    case PLACED_ARENA_ACTIVE_AT: return serve_active_at(call);
     case PLACED_ARENA_HOOKS: return serve_hooks(call);
     case PLACED_ARENA_RESET:
     case PLACED_ARENA_DESTROY: return serve_explicit(call);
@@ -238,6 +355,9 @@ static int serve_placed(struct control_call *call)
         thread_flush();
         (void)tidy_after_return();
         return 0;
+    case PLACED_THREAD_CACHE_MAX: return serve_cache_max(call);
+    case PLACED_THREAD_CACHE_BLOCKS: return serve_cache_blocks(call);
+    case PLACED_BATCH_TAKE: return serve_batch_take(call);
     case PLACED_BATCH_QUERY: return serve_batch_query(call);
     default: return serve_query(call);
     }

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../view/profile.h"
+#include "../view/stats.h"
 #include "control_tables.h"
 
 #include <errno.h>
@@ -18,6 +19,10 @@ enum prof_leaf {
     PROF_PREFIX,
     PROF_RESET,
     PROF_THREAD_ACTIVE_INIT,
+    PROF_HOOK_WALK,
+    PROF_HOOK_DUMP,
+    PROF_HOOK_TAKEN,
+    PROF_HOOK_GIVEN,
 };
 
 static const struct control_row prof_rows[] = {
@@ -29,6 +34,10 @@ static const struct control_row prof_rows[] = {
     { "prof.prefix", CONTROL_TEXT, CONTROL_WRITE, PROF_PREFIX },
     { "prof.reset", CONTROL_RAW, CONTROL_WRITE, PROF_RESET },
     { "prof.thread_active_init", CONTROL_BOOL, CONTROL_BOTH, PROF_THREAD_ACTIVE_INIT },
+    { "experimental.hooks.prof_backtrace", CONTROL_POINTER, CONTROL_BOTH, PROF_HOOK_WALK },
+    { "experimental.hooks.prof_dump", CONTROL_POINTER, CONTROL_BOTH, PROF_HOOK_DUMP },
+    { "experimental.hooks.prof_sample", CONTROL_POINTER, CONTROL_BOTH, PROF_HOOK_TAKEN },
+    { "experimental.hooks.prof_sample_free", CONTROL_POINTER, CONTROL_BOTH, PROF_HOOK_GIVEN },
 };
 
 /* A switch that is off for good without prof:true. */
@@ -71,8 +80,56 @@ static int serve_reset(struct control_call *call)
     return 0;
 }
 
+/* ---- functions of the program ---- */
+
+/* Functions as the caller's pointers have them. */
+union hook {
+    void *pointer;
+    void (*walk)(void **return_address, unsigned *depth, unsigned most);
+    profile_dump_hook *dump;
+    void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
+                  size_t bytes);
+    void (*given)(const void *block, size_t bytes);
+};
+
+static union hook hook_of(unsigned leaf)
+{
+    union hook hook = { .pointer = NULL };
+
+    switch (leaf) {
+    case PROF_HOOK_WALK:
+        hook.walk = RELAXED_LOAD(sampling_hooks.walk);
+        if (hook.walk == NULL) hook.walk = sampling_walk;
+        return hook;
+    case PROF_HOOK_DUMP: hook.dump = profile_hook_of_dumps(); return hook;
+    case PROF_HOOK_TAKEN: hook.taken = RELAXED_LOAD(sampling_hooks.taken); return hook;
+    default: hook.given = RELAXED_LOAD(sampling_hooks.given); return hook;
+    }
+}
+
+static int serve_hook(struct control_call *call)
+{
+    union hook hook = { .pointer = call->new_value.pointer };
+    unsigned leaf = call->row->leaf;
+
+    if (call->old_buffer == NULL && !call->writes) return EINVAL;
+    call->old.pointer = hook_of(leaf).pointer;
+    if (!call->writes) return 0;
+    if (!profile_is_on()) return ENOENT;
+    switch (leaf) {
+    case PROF_HOOK_WALK:
+        if (hook.pointer == NULL) return EINVAL;
+        RELAXED_STORE(sampling_hooks.walk, hook.walk != sampling_walk ? hook.walk : NULL);
+        return 0;
+    case PROF_HOOK_DUMP: profile_set_hook_of_dumps(hook.dump); return 0;
+    case PROF_HOOK_TAKEN: RELAXED_STORE(sampling_hooks.taken, hook.taken); return 0;
+    default: RELAXED_STORE(sampling_hooks.given, hook.given); return 0;
+    }
+}
+
 static int serve_prof(struct control_call *call)
 {
+    if (call->row->leaf >= PROF_HOOK_WALK) return serve_hook(call);
     switch (call->row->leaf) {
     case PROF_ACTIVE: return serve_switch(call, profile_active, profile_set_active);
     case PROF_GDUMP: return serve_switch(call, profile_gdump, profile_set_gdump);
@@ -100,6 +157,8 @@ enum thread_leaf {
     THREAD_ALLOCATED_AT,
     THREAD_DEALLOCATED,
     THREAD_DEALLOCATED_AT,
+    THREAD_PEAK_READ,
+    THREAD_PEAK_RESET,
     THREAD_PROF_NAME,
     THREAD_PROF_ACTIVE,
 };
@@ -109,37 +168,46 @@ static const struct control_row thread_rows[] = {
     { "thread.allocatedp", CONTROL_POINTER, CONTROL_READ, THREAD_ALLOCATED_AT },
     { "thread.deallocated", CONTROL_U64, CONTROL_READ, THREAD_DEALLOCATED },
     { "thread.deallocatedp", CONTROL_POINTER, CONTROL_READ, THREAD_DEALLOCATED_AT },
+    { "thread.peak.read", CONTROL_U64, CONTROL_READ, THREAD_PEAK_READ },
+    { "thread.peak.reset", CONTROL_ACTION, 0, THREAD_PEAK_RESET },
     { "thread.prof.name", CONTROL_TEXT, CONTROL_BOTH, THREAD_PROF_NAME },
     { "thread.prof.active", CONTROL_BOOL, CONTROL_BOTH, THREAD_PROF_ACTIVE },
 };
 
 static int serve_total(struct control_call *call)
 {
-    const struct prairie_thread_totals *totals = prairie_thread_totals();
+    struct watch *watch = totals_watch();
 
-    if (totals == NULL) return EAGAIN;
+    if (watch == NULL) return EAGAIN;
     switch (call->row->leaf) {
-    case THREAD_ALLOCATED: call->old.u64 = totals->allocated; return 0;
-    case THREAD_DEALLOCATED: call->old.u64 = totals->deallocated; return 0;
-    case THREAD_ALLOCATED_AT: call->old.pointer = (void *)(uintptr_t)&totals->allocated; return 0;
-    default: call->old.pointer = (void *)(uintptr_t)&totals->deallocated; return 0;
+    case THREAD_ALLOCATED: call->old.u64 = watch->allocated; return 0;
+    case THREAD_DEALLOCATED: call->old.u64 = watch->deallocated; return 0;
+    case THREAD_ALLOCATED_AT: call->old.pointer = &watch->allocated; return 0;
+    case THREAD_DEALLOCATED_AT: call->old.pointer = &watch->deallocated; return 0;
+    case THREAD_PEAK_READ: call->old.u64 = watch_peak(watch); return 0;
+    default: watch_forget_peak(watch); return 0;
     }
 }
 
-/* Letters that end lines of a dump would break it. */
+/* What jemalloc takes: ASCII that can be seen, blanks and tabs. */
 static bool is_printable(const char *name)
 {
     for (; *name != '\0'; name++)
-        if ((unsigned char)*name < ' ' || *name == 127) return false;
+        if (*name != '\t' && ((unsigned char)*name < ' ' || (unsigned char)*name >= 127))
+            return false;
     return true;
 }
 
+/* Reads or writes, but not both at once. */
 static int serve_thread_name(struct control_call *call)
 {
+    bool reads = call->old_buffer != NULL && call->old_length != NULL;
+
     if (!profile_is_on()) return ENOENT;
+    if (reads && (call->writes || call->new_length != 0)) return EPERM;
     call->old.text = profile_thread_name();
     if (!call->writes) return 0;
-    if (call->new_value.text == NULL || !is_printable(call->new_value.text)) return EFAULT;
+    if (call->new_value.text == NULL || !is_printable(call->new_value.text)) return EINVAL;
     return profile_set_thread_name(call->new_value.text) ? 0 : EAGAIN;
 }
 

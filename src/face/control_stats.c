@@ -181,7 +181,9 @@ static const struct control_row stats_rows[] = {
 static bool stats_exists(const struct control_row *row, const size_t *index)
 {
     if (row->leaf < STATS_OF_ARENA) return true;
-    if (!control_arena_is_all(index[0]) && !control_arena_is_made(index[0])) return false;
+    if (!control_arena_is_all(index[0]) && !control_arena_is_made(index[0])
+        && !control_arena_is_past(index[0]))
+        return false;
     if (row->leaf < STATS_OF_BIN) return true;
     if (row->leaf < STATS_OF_LENGTH) return index[1] < BIN_CLASS_COUNT;
     return index[1] < (row->leaf == STATS_LARGE_COUNT ? lextent_count() : step_count());
@@ -252,14 +254,19 @@ static void serve_small(struct control_call *call, const struct snapshot_arena *
 
 static void serve_arena_texts(struct control_call *call)
 {
-    bool all = control_arena_is_all(call->index[0]);
+    bool past = control_arena_is_past(call->index[0]);
+    bool all = control_arena_is_all(call->index[0]) || past;
 
+    if (past) call->old.ssize = -1;
     switch (call->row->leaf) {
     case STATS_DSS:
         call->old.text = all ? "N/A" : option_word(OPTION_DSS, option_value(OPTION_DSS));
         return;
-    case STATS_DIRTY_DECAY_MS: call->old.ssize = option_decay_ms(); return;
-    default: call->old.ssize = (int64_t)option_value(OPTION_MUZZY_DECAY_MS);
+    case STATS_DIRTY_DECAY_MS:
+        if (!past) call->old.ssize = option_decay_ms();
+        return;
+    default:
+        if (!past) call->old.ssize = (int64_t)option_value(OPTION_MUZZY_DECAY_MS);
     }
 }
 
@@ -285,7 +292,9 @@ static void serve_of_arena(struct control_call *call, const struct snapshot *num
     }
     switch (leaf) {
     case STATS_NTHREADS: call->old.number = arena->threads; return;
-    case STATS_UPTIME: call->old.u64 = numbers->uptime_ms * 1000000; return;
+    case STATS_UPTIME:
+        call->old.u64 = control_arena_is_past(call->index[0]) ? 0 : numbers->uptime_ms * 1000000;
+        return;
     case STATS_PACTIVE: call->old.size = arena->active >> shift; return;
     case STATS_PDIRTY: call->old.size = arena->dirty >> shift; return;
     case STATS_ARENA_MAPPED: call->old.size = arena->mapped; return;
@@ -329,6 +338,7 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
 
 static int serve_of_length(struct control_call *call, const struct snapshot *numbers)
 {
+    /* There is no arena of the number that stands for destroyed ones, so that nothing is counted for it. */
     unsigned of_arena =
         control_arena_is_all(call->index[0]) ? CONTROL_ARENAS_ALL : (unsigned)call->index[0];
     const struct lengths *lengths = lengths_of_epoch(numbers->epoch, of_arena);
@@ -360,8 +370,9 @@ static int serve_from(struct control_call *call, const struct snapshot *numbers)
         serve_global(call, numbers);
         return 0;
     }
-    arena = control_arena_is_all(call->index[0]) ? &numbers->all
-                                                 : snapshot_arena((unsigned)call->index[0]);
+    if (control_arena_is_all(call->index[0])) arena = &numbers->all;
+    else if (control_arena_is_past(call->index[0])) arena = snapshot_past();
+    else arena = snapshot_arena((unsigned)call->index[0]);
     if (arena == NULL) return ENOENT; /* it was made after the snapshot */
     if (call->row->leaf >= STATS_OF_LENGTH) return serve_of_length(call, numbers);
     if (call->row->leaf >= STATS_OF_BIN) serve_of_bin(call, arena);

@@ -171,6 +171,20 @@ static void write_metrics_to_error(void *unused, const char *text)
     port_write_error(text, __builtin_strlen(text));
 }
 
+/* So that counters never fall, when an arena is destroyed. */
+static void add_past(struct snapshot_arena *all, const struct snapshot_arena *past)
+{
+    if (past == NULL) return;
+    all->large_taken += past->large_taken;
+    all->lock.taken += past->lock.taken;
+    all->lock.contended += past->lock.contended;
+    all->lock.waits += past->lock.waits;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        all->of_class[class_index].slabs_opened += past->of_class[class_index].slabs_opened;
+        all->of_class[class_index].blocks_taken += past->of_class[class_index].blocks_taken;
+    }
+}
+
 PUBLIC bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context)
 {
     struct report report = { .write = write != NULL ? write : write_metrics_to_error,
@@ -181,7 +195,10 @@ PUBLIC bool prairie_stats_metrics(void (*write)(void *context, const char *text)
     if (!heap_start()) return false;
     lock_take(&control_lock);
     taken = snapshot_take();
-    if (taken != NULL) numbers = *taken;
+    if (taken != NULL) {
+        numbers = *taken;
+        add_past(&numbers.all, snapshot_past());
+    }
     lock_give(&control_lock);
     if (taken == NULL) return false;
     print_sums(&report, &numbers);

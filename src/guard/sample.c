@@ -7,7 +7,7 @@
 #include "../os/os.h"
 #include "../pages/meta.h"
 
-enum { BUCKETS = 4096, NAMES_MAX = 256, NAME_BYTES = 48 };
+enum { BUCKETS = 4096, NAMES_MAX = 768, NAME_BYTES = 16 };
 /* A program whose every stack differs must not fill memory with them: beyond so many they are cut short. */
 enum { SITES_MANY = 100000, DEPTH_OF_MANY = 4 };
 /* How long a dump waits for the lock. */

@@ -53,7 +53,7 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         stray_put(class_index, block);
         return;
     }
-    if (unlikely(class_index > cached_class_max)) {
+    if (unlikely(class_index > cache->class_max)) {
         stray_put(class_index, block);
         return;
     }

@@ -81,6 +81,18 @@ size_t large_resize_in_place_watched(void *block, size_t least, size_t most, con
 /* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory, or not alone (threads_meter). */
 bool sampling_start(unsigned depth);
 extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */
+/* Functions of the program that see samples; NULL: it has none. They are called without a lock, and what they
+ * allocate is not sampled. Blocks of an arena that is reset are not told of. */
+struct sampling_hooks {
+    /* Return addresses of the callers, in the place of those that frames tell. */
+    void (*walk)(void **return_address, unsigned *depth, unsigned most);
+    void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
+                  size_t bytes);
+    void (*given)(const void *block, size_t bytes);
+};
+extern PRIVATE struct sampling_hooks sampling_hooks; /* atomic, each by itself */
+/* Walks as if no hook were there: within `walk` the stack of the sample, else the caller's. */
+void sampling_walk(void **return_address, unsigned *depth, unsigned most);
 /* Somebody wants to look now and then: view/profile.c. */
 extern PRIVATE bool sampling_polls; /* atomic */
 void profile_poll(void);
@@ -88,9 +100,6 @@ void profile_poll(void);
 /* The magazine at the place of that size had nothing. */
 NOINLINE void *malloc_miss(size_t size, struct cache *cache, size_t place);
 COLD void *malloc_refill(size_t size, struct cache *cache);
-/* Threads hold blocks of classes up to this one; written before main. */
-extern PRIVATE unsigned cached_class_max;
-
 /* Does what the options ask for that were read just now. Before main. */
 void heap_obey_options(void);
 /* Calls of realloc(block, 0) so far. */

@@ -16,8 +16,6 @@ void *refuse_memory(void)
     return NULL;
 }
 
-unsigned cached_class_max = CLASS_COUNT - 1;
-
 PUBLIC void *prairie_malloc(size_t size)
 {
     struct cache *cache = thread_cache();
@@ -43,7 +41,7 @@ void *malloc_miss(size_t size, struct cache *cache, size_t place)
 static void *refill_and_take(struct cache *cache, unsigned class_index)
 {
     if (unlikely(!cache_is_plain(cache))) return class_take_unusual(cache, class_index);
-    if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
+    if (unlikely(class_index > cache->class_max)) return stray_take(class_index);
     if (AUDITED) heap_audit();
     if (!cache_refill(cache, class_index)) return NULL;
     return magazine_take(&cache->magazine[class_index]);

@@ -6,6 +6,8 @@
 #include "../arenas/explicit.h"
 #include "../guard/sample.h"
 
+#include <errno.h>
+
 bool sampling_active;
 bool sampling_polls;
 
@@ -17,15 +19,100 @@ bool sampling_start(unsigned depth)
     return heap_attach() != NULL && threads_meter();
 }
 
-/* The number of a new record; 0: there is none. */
-static uint32_t note(const struct watch *watch, size_t bytes, const void *frame)
-{
-    uintptr_t return_address[UNWIND_DEPTH_MAX];
-    struct origin origin = { return_address, 0, watch->meter->name };
+/* ---- functions of the program ---- */
 
-    if (!RELAXED_LOAD(sampling_active) || watch->meter->is_off) return 0;
-    origin.depth = unwind_from(frame, return_address, depth_most);
-    return sample_note(&origin, bytes);
+struct sampling_hooks sampling_hooks;
+
+/* Where a thread was before a hook was called. */
+struct interlude {
+    struct meter *meter;
+    bool in_hook;
+    int errno_kept;
+};
+
+static struct interlude hook_begins(void)
+{
+    struct cache *front = thread_cache();
+    struct meter *meter = cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
+    struct interlude before = { meter, meter != NULL && meter->in_hook, errno };
+
+    if (meter != NULL) meter->in_hook = true;
+    return before;
+}
+
+static void hook_ends(struct interlude before)
+{
+    if (before.meter != NULL) before.meter->in_hook = before.in_hook;
+    errno = before.errno_kept;
+}
+
+void sampling_walk(void **return_address, unsigned *depth, unsigned most)
+{
+    struct cache *front = thread_cache();
+    const struct meter *meter = cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
+    const void *frame = meter != NULL && meter->frame != NULL ? meter->frame : FRAME_HERE();
+
+    *depth = unwind_from(frame, (uintptr_t *)return_address, most);
+    FRAME_LASTS();
+}
+
+static unsigned walk(struct meter *meter, const void *frame, uintptr_t *return_address)
+{
+    void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks.walk);
+    struct interlude before;
+    unsigned depth = 0;
+
+    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_most);
+    before = hook_begins();
+    meter->frame = frame;
+    hook((void **)return_address, &depth, depth_most);
+    meter->frame = NULL;
+    hook_ends(before);
+    return depth < depth_most ? depth : depth_most;
+}
+
+static void tell_taken(const void *block, const struct origin *origin, size_t bytes)
+{
+    void (*hook)(const void *, size_t, void **, unsigned, size_t) =
+        RELAXED_LOAD(sampling_hooks.taken);
+    struct interlude before;
+
+    if (likely(hook == NULL)) return;
+    before = hook_begins();
+    hook(block, bytes, (void **)(uintptr_t)origin->return_address, origin->depth, bytes);
+    hook_ends(before);
+}
+
+static void tell_given(uint32_t page, uint32_t number)
+{
+    void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks.given);
+    struct interlude before;
+
+    if (likely(hook == NULL)) return;
+    before = hook_begins();
+    hook(page_address(page), sample_bytes(number));
+    hook_ends(before);
+}
+
+/* ---- taking ---- */
+
+/* A stack, and the room for it. */
+struct trace {
+    struct origin origin;
+    uintptr_t return_address[UNWIND_DEPTH_MAX];
+};
+
+/* The number of a new record; 0: there is none. */
+static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
+                     struct trace *trace)
+{
+    struct meter *meter = watch->meter;
+    unsigned depth;
+
+    if (!RELAXED_LOAD(sampling_active) || meter->is_off || meter->in_hook) return 0;
+    depth = walk(meter, frame, trace->return_address);
+    trace->origin = (struct origin){ trace->return_address, depth, meter->name };
+    return sample_note(&trace->origin, bytes);
 }
 
 static bool is_owned(uint32_t page) { return page_record(page)->state == PAGE_OWNED; }
@@ -44,26 +131,39 @@ static void mark(uint32_t page, uint32_t number)
 
 void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame)
 {
-    uint32_t number = note(watch, bytes, frame);
+    struct trace trace;
+    uint32_t number = note(watch, bytes, frame, &trace);
     void *block;
 
     if (number == 0) return NULL;
     block = arena != NULL ? owned_take(arena, bytes, 1, false) : large_lease(bytes, 1, false);
-    if (block == NULL) sample_forget(number);
-    else mark(page_at(block), number);
+    if (block == NULL) {
+        sample_forget(number);
+        return NULL;
+    }
+    mark(page_at(block), number);
+    tell_taken(block, &trace.origin, bytes);
     return block;
 }
 
 void sampled_begin(struct watch *watch, void *block, const void *frame)
 {
-    uint32_t page = page_at(block), number = note(watch, large_bytes(page), frame);
+    struct trace trace;
+    uint32_t page = page_at(block), number = note(watch, large_bytes(page), frame, &trace);
 
-    if (number != 0) mark(page, number);
+    if (number == 0) return;
+    mark(page, number);
+    tell_taken(block, &trace.origin, large_bytes(page));
 }
+
+/* ---- giving back ---- */
 
 void sampled_put(uint32_t page)
 {
-    sample_forget(sampled_pause(page));
+    uint32_t number = sampled_pause(page);
+
+    tell_given(page, number);
+    sample_forget(number);
     large_put(page);
 }
 
@@ -80,8 +180,12 @@ uint32_t sampled_pause(uint32_t page)
 void sampled_go_on(uint32_t page, uint32_t number, bool resized)
 {
     if (number == 0) return;
-    if (resized) sample_forget(number);
-    else mark(page, number);
+    if (!resized) {
+        mark(page, number);
+        return;
+    }
+    tell_given(page, number);
+    sample_forget(number);
 }
 
 size_t sampled_bytes(uint32_t page) { return sample_bytes(sampled_number(page)); }

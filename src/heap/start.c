@@ -155,11 +155,13 @@ static bool threads_may_hold_blocks(void)
 
 void heap_obey_options(void)
 {
+    unsigned class_max = 0;
+
     if (option_arenas() != 0) arena_limit = (unsigned)min_size(option_arenas(), ARENA_COUNT_MAX);
-    cached_class_max = 0;
-    while (cached_class_max + 1 < CLASS_COUNT
-           && class_bytes[cached_class_max + 1] <= option_value(OPTION_TCACHE_MAX))
-        cached_class_max++;
+    while (class_max + 1 < CLASS_COUNT
+           && class_bytes[class_max + 1] <= option_value(OPTION_TCACHE_MAX))
+        class_max++;
+    threads_hold_up_to(class_max);
     fill_start();
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks() && thread_cache() != CACHE_EMPTY) thread_cache_off();

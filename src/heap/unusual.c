@@ -35,7 +35,7 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
     }
     if (AUDITED) heap_audit();
     if (cache_is_plain(front)) {
-        if (unlikely(class_index > cached_class_max)) return stray_take(class_index);
+        if (unlikely(class_index > front->class_max)) return stray_take(class_index);
         if (!cache_refill(front, class_index)) return NULL;
         return magazine_take(&front->magazine[class_index]);
     }
@@ -49,7 +49,7 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
             return block;
         }
     }
-    if (likely(class_index <= cached_class_max)) return watch_take(watch, class_index);
+    if (likely(class_index <= watch->behind->class_max)) return watch_take(watch, class_index);
     return counted(stray_take(class_index), class_bytes[class_index]);
 }
 
@@ -137,7 +137,7 @@ static void free_watched(struct watch *watch, void *block)
 {
     unsigned class_index = class_at(block);
 
-    if (class_index == 0 || class_index > cached_class_max) {
+    if (class_index == 0 || class_index > watch->behind->class_max) {
         count_uncached(watch, block); /* W2 */
         free_plainly(watch->behind, block);
         return;
@@ -176,8 +176,8 @@ static void count_resized(void *block, size_t old_bytes, const void *frame)
     size_t bytes = large_bytes(page_at(block));
 
     if (!cache_is_watch(front) || old_bytes == bytes) return;
-    watch_count_take(watch, bytes);
     watch_count_put(watch, old_bytes);
+    watch_count_take(watch, bytes); /* after it: in place the two are never held at once */
     if (sampled_number(page_at(block)) == 0 && watch_large_is_due(watch, bytes))
         sampled_begin(watch, block, frame);
 }

@@ -22,6 +22,7 @@ static struct {
     uint64_t interval_bytes;         /* constant; 0: none */
     uint64_t interval_next;          /* atomic */
     size_t peak_bytes;               /* atomic */
+    profile_dump_hook *dump_hook;    /* atomic */
     char prefix[PREFIX_BYTES];       /* by profile_set_prefix */
 } profile;
 
@@ -146,8 +147,12 @@ static bool write_file(const struct shot *shot, const char *path)
     return out_close(shot->out) && written;
 }
 
+profile_dump_hook *profile_hook_of_dumps(void) { return RELAXED_LOAD(profile.dump_hook); }
+void profile_set_hook_of_dumps(profile_dump_hook *hook) { RELAXED_STORE(profile.dump_hook, hook); }
+
 static bool dump(const char *path, char reason)
 {
+    profile_dump_hook *hook = profile_hook_of_dumps();
     struct file_name name;
     struct shot shot;
     bool written;
@@ -165,6 +170,7 @@ static bool dump(const char *path, char reason)
     if (reason == 'f' && profile.leak) report_leaks(&shot);
     shot_give(&shot);
     dump_done();
+    if (written && hook != NULL) hook(path);
     return written;
 }
 

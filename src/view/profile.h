@@ -47,6 +47,11 @@ bool profile_set_thread_name(const char *name);
 bool profile_thread_active_init(void);
 void profile_set_thread_active_init(bool active);
 
+/* Called with the name of each file that was written, with no lock held; NULL: nothing is. */
+typedef void profile_dump_hook(const char *path);
+profile_dump_hook *profile_hook_of_dumps(void);
+void profile_set_hook_of_dumps(profile_dump_hook *hook);
+
 /* In the child of a fork. */
 void profile_forget_dump(void);
 

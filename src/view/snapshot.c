@@ -12,6 +12,7 @@
 static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
     struct snapshot_arena *arenas[ARENA_INDEX_END];
+    struct snapshot_arena *past;
     uint64_t epoch;
     uint64_t other_leases;    /* runs for stocks and explicit arenas; all others are large blocks */
     struct kept_numbers kept; /* of all threads: large blocks that no program holds */
@@ -309,6 +310,33 @@ const struct snapshot *snapshot_get(void)
 {
     check(lock_is_mine(&control_lock));
     return room.numbers != NULL && room.epoch != 0 ? room.numbers : snapshot_take();
+}
+
+const struct snapshot_arena *snapshot_past(void)
+{
+    const struct past_arenas *past = &past_arenas;
+    struct snapshot_arena *into;
+
+    check(lock_is_mine(&control_lock));
+    if (RELAXED_LOAD(past->count) == 0) return NULL;
+    if (room.past == NULL) room.past = meta_take(sizeof *room.past);
+    into = room.past;
+    if (into == NULL) return NULL;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        into->of_class[class_index] = (struct snapshot_class){
+            .fills = RELAXED_LOAD(past->of_class[class_index].fills),
+            .drains = RELAXED_LOAD(past->of_class[class_index].drains),
+            .blocks_taken = RELAXED_LOAD(past->of_class[class_index].blocks_taken),
+            .slabs_opened = RELAXED_LOAD(past->of_class[class_index].slabs_opened),
+        };
+    into->large_taken = RELAXED_LOAD(past->owned_taken);
+    into->lock = (struct snapshot_lock){ .taken = RELAXED_LOAD(past->lock_taken),
+                                         .contended = RELAXED_LOAD(past->lock_contended),
+                                         .waits = RELAXED_LOAD(past->lock_waits),
+                                         .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
+                                         .wait_ns_max = RELAXED_LOAD(past->lock_wait_ns_max),
+                                         .sleepers_max = RELAXED_LOAD(past->lock_sleepers_max) };
+    return into;
 }
 
 const struct snapshot_arena *snapshot_arena(unsigned index)

@@ -54,6 +54,8 @@ const struct snapshot *snapshot_get(void);
 const struct snapshot *snapshot_take(void);
 /* The locks that are told of count anew; snapshots show it from the next one on. */
 void snapshot_forget_locks(void);
+/* What arenas that were destroyed had counted, as of now; they hold nothing. NULL: none was, or no memory. */
+const struct snapshot_arena *snapshot_past(void);
 /* NULL: that arena had not been made. */
 const struct snapshot_arena *snapshot_arena(unsigned index);
 

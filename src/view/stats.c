@@ -79,6 +79,17 @@ static void add_arena(struct prairie_stats *stats, struct arena *arena)
     stats->arenas++;
 }
 
+static void add_past_arenas(struct prairie_stats *stats)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        stats->slab_fills += RELAXED_LOAD(past_arenas.of_class[class_index].fills);
+        stats->slab_drains += RELAXED_LOAD(past_arenas.of_class[class_index].drains);
+    }
+    stats->lock_acquired += RELAXED_LOAD(past_arenas.lock_taken);
+    stats->lock_contended += RELAXED_LOAD(past_arenas.lock_contended);
+    stats->lock_waits += RELAXED_LOAD(past_arenas.lock_waits);
+}
+
 static void add_pages(struct prairie_stats *stats, const struct kept_numbers *kept)
 {
     unsigned shift = plain.page_shift;
@@ -128,6 +139,7 @@ PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
         if (arena != NULL) add_arena(stats, arena);
     }
+    add_past_arenas(stats);
     threads_visit(add_cache, &sums);
     threads = stats->threads;
     named_visit(add_cache, &sums);

@@ -5,6 +5,7 @@
  *      profile tell FOLDER      dumps a heap whose truth is printed, for profile.py to compare
  *      profile signals FOLDER   dumps in a signal handler, a thousand times a second
  *      profile controls FOLDER  every control name of the profiler
+ *      profile hooks FOLDER     functions of the program that see samples
  *      profile off              the same names without prof:true
  */
 #include "../blackbox/use.h"
@@ -256,6 +257,32 @@ static void churn(size_t bytes)
     for (size_t taken = 0; taken < bytes; taken += 1000) free(take_by_malloc(1000));
 }
 
+/* As jemalloc has them: up to 15 letters that can be seen, and blanks. */
+static void name_the_thread(void)
+{
+    static const char *const bad[] = { "two\nlines", "\x1b[1m", "\x7f",
+                                       "gr\xc3\xbc\xc3\x9f"
+                                       "e" };
+    const char *name = "both", *before = NULL, *none = NULL;
+    size_t length = sizeof before;
+
+    must(write_text("thread.prof.name", "a name of mine") == 0);
+    must(control("thread.prof.name", &before, &length, NULL, 0) == 0);
+    must(strcmp(before, "a name of mine") == 0);
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+        must(write_text("thread.prof.name", bad[i]) == EINVAL);
+    must(control("thread.prof.name", NULL, NULL, &none, sizeof none) == EINVAL);
+    must(control("thread.prof.name", &before, &length, &name, sizeof name) == EPERM);
+    must(control("thread.prof.name", &before, &length, NULL, 0) == 0);
+    must(strcmp(before, "a name of mine") == 0);
+    must(write_text("thread.prof.name", "tab\tand a long end") == 0);
+    must(control("thread.prof.name", &before, &length, NULL, 0) == 0);
+    must(strcmp(before, "tab\tand a long ") == 0);
+    must(write_text("thread.prof.name", "") == 0);
+    must(control("thread.prof.name", &before, &length, NULL, 0) == 0 && before[0] == '\0');
+    must(write_text("thread.prof.name", "a name of mine") == 0);
+}
+
 static void use_controls(const char *folder)
 {
     const char *name = NULL;
@@ -282,10 +309,7 @@ static void use_controls(const char *folder)
     must(write_flag("prof.active", true) == 0);
     must(control("prof.reset", NULL, NULL, &lg, sizeof lg) == 0 && lg_sample() == 12);
 
-    must(write_text("thread.prof.name", "a name of mine") == 0);
-    must(control("thread.prof.name", &name, &length, NULL, 0) == 0);
-    must(strcmp(name, "a name of mine") == 0);
-    must(write_text("thread.prof.name", "two\nlines") == EFAULT);
+    name_the_thread();
     must(read_flag("thread.prof.active"));
     must(write_flag("prof.thread_active_init", false) == 0);
     must(pthread_create(&thread, NULL, look_unsampled, NULL) == 0);
@@ -299,9 +323,141 @@ static void use_controls(const char *folder)
     must(write_text("prof.dump", path_in(folder, "named.pb.gz")) == 0);
 }
 
+/* ---- functions of the program ---- */
+
+typedef void walk_hook(void **, unsigned *, unsigned);
+
+/* Volatile: the compiler believes that malloc calls nothing in this file. */
+static walk_hook *walk_before;
+static volatile unsigned walks, taken_blocks, given_blocks, dumped_files, deepest;
+static volatile size_t taken_bytes, given_bytes;
+static void *volatile last_taken, *volatile last_caller;
+static const void *volatile last_given;
+static char last_file[512];
+
+/* Hooks may allocate, and free what they took; that is never a sample. */
+static void use_the_heap(void)
+{
+    void *volatile block = malloc(100000), *volatile small = malloc(100);
+
+    must(block != NULL && small != NULL);
+    free(small);
+    free(block);
+}
+
+static void see_walk(void **stack, unsigned *depth, unsigned most)
+{
+    use_the_heap();
+    must(most == 20);
+    walk_before(stack, depth, most);
+    must(*depth >= 1 && *depth <= most);
+    if (*depth > deepest) deepest = *depth;
+    last_caller = stack[0];
+    walks++;
+}
+
+static void see_taken(const void *block, size_t size, void **stack, unsigned depth, size_t bytes)
+{
+    use_the_heap();
+    must(block != NULL && size <= bytes && depth >= 1 && stack[0] == last_caller);
+    must(malloc_usable_size((void *)(uintptr_t)block) == bytes);
+    last_taken = (void *)(uintptr_t)block;
+    taken_bytes += bytes;
+    taken_blocks++;
+}
+
+static void see_given(const void *block, size_t bytes)
+{
+    use_the_heap();
+    last_given = block;
+    given_bytes += bytes;
+    given_blocks++;
+}
+
+static void see_dump(const char *path)
+{
+    use_the_heap();
+    snprintf(last_file, sizeof last_file, "%s", path);
+    dumped_files++;
+}
+
+/* The function before; NULL for those that have none. */
+static void *set_hook(const char *name, void *hook)
+{
+    void *before = NULL;
+    size_t length = sizeof before;
+
+    must(control(name, &before, &length, &hook, sizeof hook) == 0);
+    return before;
+}
+
+static void *address_of(walk_hook *hook)
+{
+    void *address;
+
+    memcpy(&address, &hook, sizeof address);
+    return address;
+}
+
+static bool is_in(const void *address, void *(*function)(size_t))
+{
+    return (uintptr_t)address - (uintptr_t)function < 200;
+}
+
+/* Every block is a sample. */
+static void use_hooks(const char *folder)
+{
+    static const size_t sizes[] = { 8, 100, 5000, 14336, 20000, 1000000 };
+    const char *walk = "experimental.hooks.prof_backtrace";
+    void *nothing = NULL, *default_walk, *block;
+    unsigned blocks = 0;
+
+    default_walk = set_hook(walk, address_of(see_walk));
+    must(default_walk != NULL);
+    memcpy(&walk_before, &default_walk, sizeof walk_before);
+    void *taken_hook, *given_hook, *dump_hook;
+    *(void (**)(const void *, size_t, void **, unsigned, size_t)) & taken_hook = see_taken;
+    *(void (**)(const void *, size_t)) & given_hook = see_given;
+    *(void (**)(const char *)) & dump_hook = see_dump;
+    must(set_hook("experimental.hooks.prof_sample", taken_hook) == NULL);
+    must(set_hook("experimental.hooks.prof_sample_free", given_hook) == NULL);
+    must(set_hook("experimental.hooks.prof_dump", dump_hook) == NULL);
+
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        block = take_by_malloc(sizes[i]);
+        must(taken_blocks == ++blocks && walks == blocks && last_taken == block);
+        must(is_in(last_caller, take_by_malloc));
+        free(block);
+        must(given_blocks == blocks && last_given == block && given_bytes == taken_bytes);
+    }
+    must(deepest >= 3);
+    block = take_by_realloc(take_by_malloc(1000), 300000);
+    must(taken_blocks == blocks + 2 && given_blocks == blocks + 1 && last_taken == block);
+    block = take_by_realloc(block, 900000);
+    must(taken_blocks == blocks + 3 && given_blocks == blocks + 2);
+    free(block);
+    must(taken_blocks == given_blocks && taken_bytes == given_bytes);
+
+    must(write_text("prof.dump", path_in(folder, "hooked.heap")) == 0);
+    must(dumped_files == 1 && strcmp(last_file, path_in(folder, "hooked.heap")) == 0);
+    must(write_text("prof.dump", "/nowhere/at/all") == EFAULT && dumped_files == 1);
+
+    must(control(walk, NULL, NULL, &nothing, sizeof nothing) == EINVAL);
+    must(control(walk, NULL, NULL, NULL, 0) == EINVAL);
+    must(set_hook(walk, default_walk) == address_of(see_walk));
+    must(set_hook("experimental.hooks.prof_sample", NULL) == taken_hook);
+    must(set_hook("experimental.hooks.prof_sample_free", NULL) == given_hook);
+    must(set_hook("experimental.hooks.prof_dump", NULL) == dump_hook);
+    blocks = walks;
+    free(take_by_malloc(1000));
+    must(write_text("prof.dump", path_in(folder, "quiet.heap")) == 0);
+    must(walks == blocks && taken_blocks == given_blocks && dumped_files == 1);
+}
+
 static void use_controls_without(void)
 {
     bool flag = true;
+    void *hook = &flag;
 
     must(read_flag("config.prof") && !read_flag("opt.prof"));
     must(!read_flag("prof.active") && !read_flag("prof.gdump") && !read_flag("thread.prof.active"));
@@ -311,6 +467,7 @@ static void use_controls_without(void)
     must(write_text("prof.prefix", "x") == ENOENT);
     must(write_text("thread.prof.name", "x") == ENOENT);
     must(control("thread.prof.active", NULL, NULL, &flag, sizeof flag) == ENOENT);
+    must(control("experimental.hooks.prof_sample", NULL, NULL, &hook, sizeof hook) == ENOENT);
 }
 
 static uint64_t *total_at(const char *name)
@@ -352,6 +509,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "tell") == 0) tell(argv[2]);
     else if (strcmp(argv[1], "signals") == 0) be_interrupted(argv[2]);
     else if (strcmp(argv[1], "controls") == 0) use_controls(argv[2]);
+    else if (strcmp(argv[1], "hooks") == 0) use_hooks(argv[2]);
     else use_controls_without();
     look_at_totals();
     walk_heap();

@@ -8,6 +8,7 @@ if [ "$1" = tell ]; then exec "$(dirname "$0")/profile.py" "$program" "$PRAIRIE_
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 conf=prof:true,lg_prof_sample:10
+if [ "$1" = hooks ]; then conf=prof:true,lg_prof_sample:0,prof_bt_max:20; fi
 if [ "$1" = controls ]; then conf=$conf,lg_prof_interval:20,prof_prefix:$folder/x; fi
 MALLOC_CONF=$conf LD_PRELOAD=$PRAIRIE_LIBRARY "$program" "$1" "$folder"
 if [ "$1" != controls ]; then exit 0; fi
