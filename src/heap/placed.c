@@ -91,6 +91,7 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
         if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
         return large_take(size, flags_align(flags), zero);
     }
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     block = owned_take(arena, size, flags_align(flags), zero);
     if (block == NULL) return NULL;
     bytes = large_bytes(page_at(block));

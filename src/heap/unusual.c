@@ -187,8 +187,10 @@ void *large_resize_watched(void *block, size_t size, const void *frame)
     uint32_t page = page_at(block), number = sampled_pause(page);
     size_t old_bytes = large_bytes(page);
     bool changes = pages_for(size) << plain.page_shift != old_bytes;
-    void *resized = large_resize(block, page, size);
+    void *resized;
 
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    resized = large_resize(block, page, size);
     sampled_go_on(page, number, resized != NULL && changes);
     if (resized != NULL) count_resized(resized, old_bytes, frame);
     return resized;

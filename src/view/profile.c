@@ -194,22 +194,31 @@ static void poll_interval(void)
     (void)dump(NULL, 'i');
 }
 
-static READS_UNLOCKED size_t open_bytes_of_plain(void) { return RELAXED_LOAD(plain.open_bytes); }
+/* Pages that somebody holds, and those that are free and dirty: what jemalloc calls mapped. The region opens further
+ * ahead than that. */
+static size_t mapped_bytes_now(void)
+{
+    size_t bytes;
+
+    lock_take(&keeper.lock);
+    bytes = plain.open_bytes - (keeper.free_pages[FREE_CLEAN] << plain.page_shift);
+    lock_give(&keeper.lock);
+    return bytes;
+}
 
 static void poll_peak(void)
 {
-    size_t peak = RELAXED_LOAD(profile.peak_bytes), open = open_bytes_of_plain();
+    size_t peak = RELAXED_LOAD(profile.peak_bytes), mapped = mapped_bytes_now();
 
-    if (open <= peak) return;
-    if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, open, false, __ATOMIC_RELAXED,
+    if (mapped <= peak) return;
+    if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, mapped, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         (void)dump(NULL, 'u');
 }
 
 void profile_poll(void)
 {
-    if (!RELAXED_LOAD(sampling_active)) return;
-    if (profile.interval_bytes != 0) poll_interval();
+    if (profile.interval_bytes != 0 && RELAXED_LOAD(sampling_active)) poll_interval();
     if (RELAXED_LOAD(profile.gdump)) poll_peak();
 }
 
@@ -220,7 +229,7 @@ static void choose_polling(void)
 
 void profile_set_gdump(bool gdump)
 {
-    RELAXED_STORE(profile.peak_bytes, open_bytes_of_plain());
+    RELAXED_STORE(profile.peak_bytes, mapped_bytes_now());
     RELAXED_STORE(profile.gdump, gdump);
     choose_polling();
 }

@@ -6,6 +6,7 @@
  *      profile signals FOLDER   dumps in a signal handler, a thousand times a second
  *      profile controls FOLDER  every control name of the profiler
  *      profile hooks FOLDER     functions of the program that see samples
+ *      profile peaks FOLDER     a dump at each new peak
  *      profile off              the same names without prof:true
  */
 #include "../blackbox/use.h"
@@ -454,6 +455,35 @@ static void use_hooks(const char *folder)
     must(walks == blocks && taken_blocks == given_blocks && dumped_files == 1);
 }
 
+/* ---- peaks ---- */
+
+enum { STEPS = 64 };
+
+/* Of this process: the shell's peaks are others. */
+static unsigned files_at_peaks(const char *folder)
+{
+    char part[60];
+
+    free(take_by_malloc(100000)); /* a dump is written by the next call that looks */
+    snprintf(part, sizeof part, "^x\\.%d\\..*\\.u[0-9]*\\.heap$", (int)getpid());
+    return files_of(folder, part);
+}
+
+/* A dump for each megabyte that is new; none while the program breathes below its peak. */
+static void reach_peaks(const char *folder)
+{
+    void *block[STEPS];
+    unsigned files = files_at_peaks(folder), more;
+
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < STEPS; i++) block[i] = take_by_malloc(1 << 20);
+        more = files_at_peaks(folder) - files;
+        must(round == 0 ? more >= STEPS && more <= STEPS + 4 : more <= 4);
+        files += more;
+        for (unsigned i = 0; i < STEPS; i++) free(block[i]);
+    }
+}
+
 static void use_controls_without(void)
 {
     bool flag = true;
@@ -510,6 +540,7 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "signals") == 0) be_interrupted(argv[2]);
     else if (strcmp(argv[1], "controls") == 0) use_controls(argv[2]);
     else if (strcmp(argv[1], "hooks") == 0) use_hooks(argv[2]);
+    else if (strcmp(argv[1], "peaks") == 0) reach_peaks(argv[2]);
     else use_controls_without();
     look_at_totals();
     walk_heap();

@@ -9,6 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 conf=prof:true,lg_prof_sample:10
 if [ "$1" = hooks ]; then conf=prof:true,lg_prof_sample:0,prof_bt_max:20; fi
+if [ "$1" = peaks ]; then conf=prof:true,prof_gdump:true,prof_prefix:$folder/x; fi
 if [ "$1" = controls ]; then conf=$conf,lg_prof_interval:20,prof_prefix:$folder/x; fi
 MALLOC_CONF=$conf LD_PRELOAD=$PRAIRIE_LIBRARY "$program" "$1" "$folder"
 if [ "$1" != controls ]; then exit 0; fi
