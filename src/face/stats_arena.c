@@ -196,9 +196,28 @@ static void print_decay_line(struct report *report, const char *name, int64_t de
     report_text(report, "\n");
 }
 
-static void print_arena_text(struct report *report, const struct snapshot *numbers,
-                             const struct snapshot_arena *arena)
+/* What is set for arenas; nothing is for those that were destroyed. */
+struct settings {
+    const char *dss;
+    int64_t dirty_decay_ms, muzzy_decay_ms;
+    uint64_t uptime_ns;
+};
+
+static struct settings settings_of(const struct snapshot *numbers, int index)
 {
+    if (index == STATS_DESTROYED) return (struct settings){ "N/A", -1, -1, 0 };
+    return (struct settings){
+        index < 0 ? "N/A" : option_word(OPTION_DSS, option_value(OPTION_DSS)),
+        option_decay_ms(),
+        (int64_t)option_value(OPTION_MUZZY_DECAY_MS),
+        numbers->uptime_ms * 1000000,
+    };
+}
+
+static void print_arena_text(struct report *report, const struct snapshot *numbers,
+                             const struct snapshot_arena *arena, int index)
+{
+    struct settings settings = settings_of(numbers, index);
     const uint64_t dirty[] = { arena->dirty >> plain.page_shift, arena->purges, arena->purges,
                                arena->purged_pages };
     const uint64_t muzzy[] = { 0, 0, 0, 0 };
@@ -209,12 +228,12 @@ static void print_arena_text(struct report *report, const struct snapshot *numbe
     uint64_t seconds = numbers->uptime_ms / 1000;
 
     stats_number(report, NULL, "assigned threads: ", arena->threads);
-    stats_number(report, NULL, "uptime: ", numbers->uptime_ms * 1000000);
+    stats_number(report, NULL, "uptime: ", settings.uptime_ns);
     report_text(report, "dss allocation precedence: ");
-    report_quoted(report, option_word(OPTION_DSS, option_value(OPTION_DSS)));
+    report_quoted(report, settings.dss);
     report_text(report, "\ndecaying:  time       npages       sweeps     madvises       purged\n");
-    print_decay_line(report, "   dirty:", option_decay_ms(), dirty);
-    print_decay_line(report, "   muzzy:", (int64_t)option_value(OPTION_MUZZY_DECAY_MS), muzzy);
+    print_decay_line(report, "   dirty:", settings.dirty_decay_ms, dirty);
+    print_decay_line(report, "   muzzy:", settings.muzzy_decay_ms, muzzy);
     report_text(report, "                            allocated         nmalloc   (#/sec)"
                         "         ndalloc   (#/sec)       nrequests   (#/sec)           nfill"
                         "   (#/sec)          nflush   (#/sec)\n");
@@ -230,15 +249,16 @@ static void print_arena_members(struct report *report, const struct snapshot *nu
                                 const struct snapshot_arena *arena, int index)
 {
     struct flow large = flow_of_large(arena);
+    struct settings settings = settings_of(numbers, index);
 
     report_member(report, "nthreads", arena->threads);
-    report_member(report, "uptime_ns", numbers->uptime_ms * 1000000);
+    report_member(report, "uptime_ns", settings.uptime_ns);
     report_key(report, "dss");
-    report_quoted(report, index < 0 ? "N/A" : option_word(OPTION_DSS, option_value(OPTION_DSS)));
+    report_quoted(report, settings.dss);
     report_key(report, "dirty_decay_ms");
-    report_signed(report, option_decay_ms());
+    report_signed(report, settings.dirty_decay_ms);
     report_key(report, "muzzy_decay_ms");
-    report_signed(report, (int64_t)option_value(OPTION_MUZZY_DECAY_MS));
+    report_signed(report, settings.muzzy_decay_ms);
     report_member(report, "pactive", arena->active >> plain.page_shift);
     report_member(report, "pdirty", arena->dirty >> plain.page_shift);
     report_member(report, "pmuzzy", 0);
@@ -276,10 +296,16 @@ static void print_heading(struct report *report, int index)
     do digits[--at] = (char)('0' + rest % 10);
     while ((rest /= 10) != 0);
     if (report->json) {
-        report_open(report, index < 0 ? "merged" : digits + at, '{');
+        report_open(report,
+                    index == STATS_MERGED      ? "merged"
+                    : index == STATS_DESTROYED ? "destroyed"
+                                               : digits + at,
+                    '{');
         return;
     }
-    report_text(report, index < 0 ? "Merged arenas stats" : "arenas[");
+    report_text(report, index == STATS_MERGED      ? "Merged arenas stats"
+                        : index == STATS_DESTROYED ? "Destroyed arenas stats"
+                                                   : "arenas[");
     if (index >= 0) report_text(report, digits + at);
     report_text(report, index < 0 ? ":\n" : "]:\n");
 }
@@ -291,8 +317,8 @@ void stats_print_arena(struct report *report, const struct stats_wish *wish,
     print_heading(report, index);
     if (index >= 0) print_name(report, index);
     if (report->json) print_arena_members(report, numbers, arena, index);
-    else print_arena_text(report, numbers, arena);
-    if (wish->mutexes) print_locks(report, numbers, index <= 0);
+    else print_arena_text(report, numbers, arena, index);
+    if (wish->mutexes) print_locks(report, numbers, index == 0 || index == STATS_MERGED);
     if (wish->bins && report->json) stats_print_bin_members(report, wish, arena);
     if (wish->bins && !report->json)
         stats_print_bins(report, wish, arena, numbers->uptime_ms / 1000);

@@ -143,11 +143,14 @@ static void print_now(struct report *report, enum option option)
 {
     static const struct {
         uint8_t option, type;
-        char name[24];
+        char name[28];
     } leaves[] = {
         { OPTION_BACKGROUND_THREAD, CONTROL_BOOL, "background_thread" },
         { OPTION_DIRTY_DECAY_MS, CONTROL_SSIZE, "arenas.dirty_decay_ms" },
         { OPTION_MUZZY_DECAY_MS, CONTROL_SSIZE, "arenas.muzzy_decay_ms" },
+        { OPTION_PROF_ACTIVE, CONTROL_BOOL, "prof.active" },
+        { OPTION_PROF_THREAD_ACTIVE_INIT, CONTROL_BOOL, "prof.thread_active_init" },
+        { OPTION_LG_PROF_SAMPLE, CONTROL_SSIZE, "prof.lg_sample" },
     };
 
     for (unsigned i = 0; i < ARRAY_COUNT(leaves) && !report->json; i++) {
@@ -187,6 +190,22 @@ static void print_option(struct report *report, enum option option)
     end_line(report);
 }
 
+/* What has an effect, and what scripts read in jemalloc's statistics. */
+static bool is_shown(enum option option)
+{
+    static const uint8_t unseen[] = {
+        OPTION_TRUST_MADVISE,      OPTION_NARENAS_RATIO,        OPTION_CALLOC_MADVISE_THRESHOLD,
+        OPTION_LG_SAN_UAF_ALIGN,   OPTION_SAN_GUARD_SMALL,      OPTION_SAN_GUARD_LARGE,
+        OPTION_PROF_PID_NAMESPACE, OPTION_PROF_SYS_THREAD_NAME, OPTION_PROF_RECENT_ALLOC_MAX,
+        OPTION_PROF_STATS,         OPTION_PROF_TIME_RESOLUTION,
+    };
+
+    if (option_rows[option].kind == OPTION_KIND_IGNORED) return false;
+    for (unsigned i = 0; i < ARRAY_COUNT(unseen); i++)
+        if (unseen[i] == option) return false;
+    return true;
+}
+
 static void print_options(struct report *report)
 {
     title(report, "opt", "Run-time option settings");
@@ -196,10 +215,28 @@ static void print_options(struct report *report)
     print_source(report, CONF_PRAIRIE_CONF, "prairie_conf", "Environment variable PRAIRIE_CONF");
     print_source(report, CONF_GLOBAL_2, "global_var_2_conf_harder",
                  "Global variable malloc_conf_2_conf_harder");
-    for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        bool shown = option_rows[i].kind != OPTION_KIND_IGNORED
-                  && option_rows[i].mode != OPTION_MODE_SAMPLER;
-        if (shown) print_option(report, (enum option)i);
+    for (unsigned i = 0; i < OPTION_COUNT; i++)
+        if (is_shown((enum option)i)) print_option(report, (enum option)i);
+    end_section(report);
+}
+
+static void print_profiling(struct report *report)
+{
+    static const struct {
+        char name[28];
+        uint8_t type;
+    } leaves[] = {
+        { "prof.thread_active_init", CONTROL_BOOL },
+        { "prof.active", CONTROL_BOOL },
+        { "prof.gdump", CONTROL_BOOL },
+        { "prof.interval", CONTROL_U64 },
+        { "prof.lg_sample", CONTROL_SSIZE },
+    };
+
+    title(report, "prof", "Profiling settings");
+    for (unsigned i = 0; i < ARRAY_COUNT(leaves); i++) {
+        print_leaf(report, "prof.", leaves[i].name, leaves[i].type);
+        end_line(report);
     }
     end_section(report);
 }
@@ -266,5 +303,6 @@ void stats_print_general(struct report *report)
     print_config(report);
     print_system(report);
     print_options(report);
+    print_profiling(report);
     print_sizes(report);
 }

@@ -193,7 +193,9 @@ NOINLINE void stats_print_lengths(struct report *report, const struct stats_wish
 {
     struct lengths lengths;
 
-    lengths_count(&lengths, index < 0 ? CONTROL_ARENAS_ALL : (unsigned)index);
+    lengths_count(&lengths, index == STATS_MERGED      ? CONTROL_ARENAS_ALL
+                            : index == STATS_DESTROYED ? CONTROL_ARENAS_DESTROYED
+                                                       : (unsigned)index);
     if (report->json) {
         if (wish->large) print_large_members(report, &lengths);
         if (wish->extents) print_extent_members(report, &lengths);

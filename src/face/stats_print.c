@@ -16,19 +16,20 @@ static void write_to_error(void *unused, const char *text)
 
 static struct stats_wish wish_of(const char *letters)
 {
-    struct stats_wish wish = { false, true, true, true, true, true, true, true };
+    struct stats_wish wish = { false, true, true, true, true, true, true, true, true };
 
     for (; letters != NULL && *letters != '\0'; letters++) {
         switch (*letters) {
         case 'J': wish.json = true; break;
         case 'g': wish.general = false; break;
         case 'm': wish.merged = false; break;
+        case 'd': wish.destroyed = false; break;
         case 'a': wish.each_arena = false; break;
         case 'b': wish.bins = false; break;
         case 'l': wish.large = false; break;
         case 'x': wish.mutexes = false; break;
         case 'e': wish.extents = false; break;
-        default: break; /* d, h, and what others may have */
+        default: break; /* h, and what others may have */
         }
     }
     return wish;
@@ -136,6 +137,19 @@ static NOINLINE void print_each_arena(struct report *report, const struct stats_
         if (copy_arena(index, &arena)) stats_print_arena(report, wish, numbers, &arena, (int)index);
 }
 
+static NOINLINE void print_destroyed(struct report *report, const struct stats_wish *wish,
+                                     const struct snapshot *numbers)
+{
+    const struct snapshot_arena *past;
+    struct snapshot_arena arena;
+
+    lock_take(&control_lock);
+    past = snapshot_past();
+    if (past != NULL) arena = *past;
+    lock_give(&control_lock);
+    if (past != NULL) stats_print_arena(report, wish, numbers, &arena, STATS_DESTROYED);
+}
+
 static unsigned arenas_made(const struct snapshot *numbers)
 {
     unsigned made = 0;
@@ -157,10 +171,11 @@ static void print_numbers(struct report *report, const struct stats_wish *wish,
     if (wish->mutexes) print_global_locks(report, numbers);
     if (report->json) report_close(report, '}');
 
-    if (!wish->merged && !wish->each_arena) return;
+    if (!wish->merged && !wish->destroyed && !wish->each_arena) return;
     if (report->json) report_open(report, "stats.arenas", '{');
     if (wish->merged && (arenas_made(numbers) > 1 || !wish->each_arena))
-        stats_print_arena(report, wish, numbers, &numbers->all, -1);
+        stats_print_arena(report, wish, numbers, &numbers->all, STATS_MERGED);
+    if (wish->destroyed) print_destroyed(report, wish, numbers);
     if (wish->each_arena) print_each_arena(report, wish, numbers);
     if (report->json) report_close(report, '}');
 }

@@ -12,12 +12,12 @@
 
 /* What somebody wants to see. */
 struct stats_wish {
-    bool json, general, merged, each_arena, bins, large, mutexes, extents;
+    bool json, general, merged, destroyed, each_arena, bins, large, mutexes, extents;
 };
 
 /* Takes a snapshot and hands the text out in pieces that end with a NUL. `write` NULL: malloc_message, or the
- * standard error. `letters`, which may be NULL: J for JSON; each of g m a b l x e leaves something out. So do d
- * and h elsewhere: sums of destroyed arenas, which are not printed here, and huge pages' shards. */
+ * standard error. `letters`, which may be NULL: J for JSON; each of g m d a b l x e leaves something out. So does
+ * h elsewhere: huge pages' shards, which there are none of. */
 void malloc_stats_print(void (*write)(void *context, const char *text), void *context,
                         const char *letters);
 
@@ -26,7 +26,9 @@ void stats_number(struct report *report, const char *key, const char *line, uint
 
 /* Version, build, options, sizes. */
 void stats_print_general(struct report *report);
-/* One arena, or all: `index` is then -1. `numbers` tells about the locks that the first arena shows. */
+/* In the place of an arena's number: sums of all, and of those that were destroyed. */
+enum { STATS_MERGED = -1, STATS_DESTROYED = -2 };
+/* `numbers` tells about the locks that the first arena and the sums of all show. */
 void stats_print_arena(struct report *report, const struct stats_wish *wish,
                        const struct snapshot *numbers, const struct snapshot_arena *arena,
                        int index);
@@ -34,7 +36,7 @@ void stats_print_bins(struct report *report, const struct stats_wish *wish,
                       const struct snapshot_arena *arena, uint64_t seconds);
 void stats_print_bin_members(struct report *report, const struct stats_wish *wish,
                              const struct snapshot_arena *arena);
-/* Large blocks and free runs of one arena, or of all: `index` is then -1. */
+/* Large blocks and free runs. */
 void stats_print_lengths(struct report *report, const struct stats_wish *wish, int index);
 
 /* The columns of locks, without what begins the line, and members of the same. `lock` NULL: nothing is known

@@ -1,6 +1,7 @@
 /* conf.c - says, for conf_run.py, what the options made of this program. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -193,6 +194,21 @@ static void allocate_a_little_of_everything(void)
     for (size_t i = 0; i < 3000; i += 2) free(blocks[i]);
 }
 
+/* One that gave out ten blocks of 100 bytes. */
+static void destroy_an_arena(void)
+{
+    void *(*take)(size_t, int);
+    unsigned arena = 0;
+    size_t length = sizeof arena;
+    char name[40];
+
+    *(void **)&take = dlsym(RTLD_DEFAULT, "mallocx");
+    mallctl("arenas.create", &arena, &length, NULL, 0);
+    for (unsigned i = 0; i < 10; i++) (void)take(100, (int)((arena + 1) << 20) | 0x100);
+    snprintf(name, sizeof name, "arena.%u.destroy", arena);
+    mallctl(name, NULL, NULL, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -213,6 +229,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "statistics") == 0) {
         allocate_a_little_of_everything();
+        malloc_stats_print(write_out, stdout, argc > 2 ? argv[2] : NULL);
+    }
+    if (strcmp(what, "destroyed") == 0) {
+        destroy_an_arena();
         malloc_stats_print(write_out, stdout, argc > 2 ? argv[2] : NULL);
     }
     if (strcmp(what, "metrics") == 0) {

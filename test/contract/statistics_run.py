@@ -35,6 +35,15 @@ OPTIONS = {"abort", "abort_conf", "background_thread", "cache_oblivious", "confi
            "stats_interval", "stats_interval_opts", "stats_print", "stats_print_opts", "symlink",
            "tcache", "tcache_gc_incr_bytes", "tcache_max", "tcache_nslots_small_max", "thp", "zero",
            "zero_realloc"}
+# What the profiler has, and how jemalloc prints it: with the value of now behind three of them.
+PROFILER = {"prof": True, "prof_prefix": "/tmp/it's", "prof_active": False,
+            "prof_thread_active_init": False, "lg_prof_sample": 17, "prof_accum": True,
+            "lg_prof_interval": 40, "prof_gdump": True, "prof_final": False, "prof_leak": False,
+            "prof_leak_error": False, "prof_bt_max": 20}
+# Keys that are kept, have no effect, and are no keys of jemalloc's statistics.
+UNSEEN = {"trust_madvise", "narenas_ratio", "calloc_madvise_threshold", "lg_san_uaf_align",
+          "san_guard_small", "san_guard_large", "prof_pid_namespace", "prof_sys_thread_name",
+          "prof_recent_alloc_max", "prof_stats", "prof_time_resolution"}
 ARENAS = {"narenas", "dirty_decay_ms", "muzzy_decay_ms", "quantum", "page", "hugepage",
           "tcache_max", "nbins", "nhbins", "bin", "nlextents", "lextent"}
 
@@ -79,7 +88,7 @@ def check_arena(what, arena, counts):
 
 def check_json():
     data = json.loads(output("statistics", "J"))["jemalloc"]
-    has_keys("the whole", data, {"version", "config", "system", "opt", "arenas", "stats",
+    has_keys("the whole", data, {"version", "config", "system", "opt", "prof", "arenas", "stats",
                                  "stats.arenas"})
     has_keys("config", data["config"], CONFIG)
     has_keys("opt", data["opt"], OPTIONS)
@@ -104,6 +113,47 @@ def check_json():
     return data
 
 
+def as_text(value):
+    return json.dumps(value)
+
+
+def check_profiler():
+    conf = ",".join(f"{key}:{value if isinstance(value, str) else as_text(value)}"
+                    for key, value in PROFILER.items())
+    data = json.loads(output("statistics", "J", MALLOC_CONF=conf))["jemalloc"]
+    expect(f"opt.prof: {data['opt']}", PROFILER.items() <= data["opt"].items())
+    expect("prof", data["prof"] == {"thread_active_init": False, "active": False, "gdump": True,
+                                    "interval": 1 << 40, "lg_sample": 17})
+    text = output("statistics", MALLOC_CONF=conf)
+    now = {"prof_active": " (prof.active: false)",
+           "prof_thread_active_init": " (prof.thread_active_init: false)",
+           "lg_prof_sample": " (prof.lg_sample: 17)"}
+    for key, value in PROFILER.items():
+        line = f"  opt.{key}: {as_text(value)}{now.get(key, '')}\n"
+        expect(f"the line {line}", line in text)
+    expect("the section of the profiler", "\nProfiling settings\n"
+           "  prof.thread_active_init: false\n  prof.active: false\n  prof.gdump: true\n"
+           f"  prof.interval: {1 << 40}\n  prof.lg_sample: 17\nArenas: " in text)
+    without = json.loads(output("statistics", "J"))["jemalloc"]
+    expect("prof:false", without["opt"]["prof"] is False and without["opt"]["prof_active"] is True
+           and without["prof"] == {"thread_active_init": False, "active": False, "gdump": False,
+                                   "interval": 0, "lg_sample": 0})
+    for key in UNSEEN:
+        expect(f"no {key}", key not in without["opt"] and f"opt.{key}:" not in text)
+
+
+def check_destroyed():
+    data = json.loads(output("destroyed", "J"))["jemalloc"]
+    gone = data["stats.arenas"]["destroyed"]
+    check_arena("merged", gone, data["arenas"])
+    expect("what it had counted", gone["small"]["nmalloc"] == gone["small"]["ndalloc"] == 10)
+    expect("it holds nothing", gone["pactive"] == gone["small"]["allocated"] == 0)
+    expect("nothing is set", gone["dss"] == "N/A" and gone["dirty_decay_ms"] == -1)
+    expect("d leaves it out", '"destroyed"' not in output("destroyed", "Jd"))
+    expect("in text, too", "\nDestroyed arenas stats:\n" in output("destroyed"))
+    expect("none was destroyed", '"destroyed"' not in output("statistics", "J"))
+
+
 def check_letters():
     for letter, gone in (("g", "config"), ("a", "0"), ("b", "bins"), ("l", "lextents"),
                          ("x", "mutexes"), ("e", "extents")):
@@ -112,7 +162,7 @@ def check_letters():
         expect(f"{letter} leaves {gone} out", f'"{gone}":' not in text)
     merged = json.loads(output("statistics", "Ja"))["jemalloc"]["stats.arenas"]
     expect("without each arena, all of them are merged", list(merged) == ["merged"])
-    neither = json.loads(output("statistics", "Jam"))["jemalloc"]
+    neither = json.loads(output("statistics", "Jamd"))["jemalloc"]
     expect("neither each nor all", "stats.arenas" not in neither)
 
 
@@ -182,6 +232,8 @@ def check_metrics():
 
 check_json()
 check_letters()
+check_profiler()
+check_destroyed()
 check_text()
 check_metrics()
 print(f"{failures} failed")
