@@ -32,8 +32,8 @@ SYSTEM = {
     "face": ANSWER | {"malloc.h", "stdio.h"},
 }
 SYSTEM_PREFIXES = {"os": ("linux/", "sys/", "asm/", "bits/", "mach/")}
-# Programs expect the C library's own malloc and its siblings to be declared by jemalloc's header.
-PUBLIC_SYSTEM = LANGUAGE | {"malloc.h", "stdlib.h"}
+# Programs expect the C library's own malloc and its siblings to be declared by jemalloc's header, and ffs.
+PUBLIC_SYSTEM = LANGUAGE | {"malloc.h", "stdlib.h", "strings.h"}
 
 # Each build takes one file of these folders and leaves the others out.
 ALTERNATIVES = {"os"}

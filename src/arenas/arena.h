@@ -10,6 +10,7 @@
  * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL (M3)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
  * A1  every slab on a partial list belongs to this arena and has a free block
+ * A2  active_pages is how many pages the open slabs and the owned blocks have
  * X1  every open slab of an explicit arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
@@ -64,8 +65,7 @@ struct arena {
     struct shelf shelf[CLASS_COUNT];
     struct large_owner *owned; /* the large blocks of an explicit one */
     uint64_t owned_taken;      /* statistics: all of them so far */
-    size_t
-        active_pages; /* under the lock, atomic: of open slabs, and of owned blocks; programs read it */
+    size_t active_pages;       /* A2; atomic: programs read it */
     struct extents *extents; /* of an explicit one whose memory the program supplies (extents.h) */
     uint32_t threads;        /* atomic: bound to it */
     char name[32];           /* that the program gave it; under the control tree's lock */

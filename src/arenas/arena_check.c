@@ -1,7 +1,7 @@
 /* arena_check.c - walks what arenas hold, and compares it with what they counted.
  * SPDX-License-Identifier: MIT
  */
-#include "arena.h"
+#include "explicit.h"
 
 static void check_shelf(const struct arena *arena, unsigned class_index)
 {
@@ -47,9 +47,25 @@ static void check_depot(const struct depot *depot, unsigned class_index)
     require(full == depot->full_count && empty == depot->empty_count); /* D1 */
 }
 
+static void add_run_pages(uint32_t page, void *sum)
+{
+    *(size_t *)sum += page_record(page)->run_pages;
+}
+
+static size_t active_pages_of(const struct arena *arena)
+{
+    size_t sum = 0;
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        sum += arena->shelf[class_index].slab_count * slab_pages(class_index);
+    owned_visit(arena, add_run_pages, &sum);
+    return sum;
+}
+
 void arena_check(const struct arena *arena)
 {
     check(lock_is_mine(&arena->lock));
+    require(arena->active_pages == active_pages_of(arena)); /* A2 */
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         check_shelf(arena, class_index);
         check_depot(&arena->shelf[class_index].depot, class_index);

@@ -6,6 +6,8 @@
 #include "conf.h"
 #include "control_tables.h"
 
+#include <errno.h>
+
 /* Types of the kinds of options, by their names. */
 enum {
     TYPE_OF_BOOL = CONTROL_BOOL,
@@ -37,13 +39,11 @@ static const struct control_row opt_rows[] = {
       OPT_CONF_FIRST + CONF_GLOBAL_2 },
 };
 
-/* Texts that came from nowhere, and keys without a value. */
+/* Keys without a value are no names. */
 static bool opt_exists(const struct control_row *row, const size_t *unused)
 {
     (void)unused;
-    if (row->leaf >= OPT_CONF_FIRST)
-        return conf_text((enum conf_source)(row->leaf - OPT_CONF_FIRST)) != NULL;
-    return option_rows[row->leaf].kind != OPTION_KIND_IGNORED;
+    return row->leaf >= OPT_CONF_FIRST || option_rows[row->leaf].kind != OPTION_KIND_IGNORED;
 }
 
 static int serve_opt(struct control_call *call)
@@ -54,7 +54,7 @@ static int serve_opt(struct control_call *call)
 
     if (leaf >= OPT_CONF_FIRST) {
         call->old.text = conf_text((enum conf_source)(leaf - OPT_CONF_FIRST));
-        return 0;
+        return call->old.text != NULL ? 0 : ENOENT; /* it came from nowhere */
     }
     value = option_value_at_start(option);
     switch ((enum option_kind)option_rows[leaf].kind) {

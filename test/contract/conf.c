@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+extern int mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));
 extern void malloc_stats_print(void (*)(void *, const char *), void *, const char *)
     __attribute__((weak));
 extern bool prairie_stats_metrics(void (*)(void *, const char *), void *) __attribute__((weak));
@@ -21,6 +22,15 @@ extern bool prairie_stats_metrics(void (*)(void *, const char *), void *) __attr
 const char *malloc_conf = "narenas:3,dirty_decay_ms:11,muzzy_decay_ms:12";
 const char *malloc_conf_2_conf_harder = "muzzy_decay_ms:99";
 #endif
+
+/* Is there such a name, whatever it takes and gives? */
+static void print_known(const char *name)
+{
+    size_t path[8], parts = 8;
+    int error = mallctlnametomib(name, path, &parts);
+
+    puts(error == 0 ? "known" : error == ENOENT ? "unknown" : "?");
+}
 
 static void print_leaf(const char *name)
 {
@@ -215,6 +225,8 @@ int main(int argc, char **argv)
 
     if (strcmp(what, "get") == 0)
         for (int i = 2; i < argc; i++) print_leaf(argv[i]);
+    if (strcmp(what, "known") == 0)
+        for (int i = 2; i < argc; i++) print_known(argv[i]);
     if (strcmp(what, "contents") == 0) print_contents();
     if (strcmp(what, "freed") == 0) print_freed();
     if (strcmp(what, "cached") == 0) print_cached(strtoul(argv[2], NULL, 0));

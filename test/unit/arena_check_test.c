@@ -1,4 +1,4 @@
-/* arena_check_test.c - what the walk of an arena finds: A1 and the counts, broken by hand. */
+/* arena_check_test.c - what the walk of an arena finds: A1, A2 and the counts, broken by hand. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -22,6 +22,7 @@ static void a1_a_link_back(void) { first_partial()->previous = first_partial()->
 static void a_slab_too_many_counted(void) { shelf_of_harm->partial_count++; }
 static void a_free_block_too_many_counted(void) { shelf_of_harm->slab_free_blocks++; }
 static void fewer_slabs_than_listed(void) { shelf_of_harm->slab_count = 1; }
+static void a2_an_active_page_too_many(void) { arenas[0]->active_pages++; }
 static void a_slab_dropped_from_the_list(void) { shelf_of_harm->partial = first_partial()->next; }
 
 static void (*break_it)(void);
@@ -37,7 +38,7 @@ static void broken_invariants_are_found(void **state)
     static void (*const harms[])(void) = {
         a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
         a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
-        a_slab_dropped_from_the_list,
+        a_slab_dropped_from_the_list, a2_an_active_page_too_many,
     };
     static void *slots[MANY + 1];
     unsigned in_slab;

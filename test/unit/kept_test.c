@@ -76,8 +76,26 @@ static void nor_does_who_wants_nothing_of_that_size_held(void **state)
 {
     (void)state;
     options_parse("tcache_max:1024", "test");
+    heap_obey_options();
     for (unsigned i = 0; i < 4 * KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
     assert_null(thread_cache()->kept);
+}
+
+/* A thread that holds less from now on lets go of what it kept, and keeps no more. */
+static void nor_who_stops_holding_all_classes(void **state)
+{
+    (void)state;
+    begin_to_keep();
+    prairie_free(take_pages(LENGTH));
+    assert_int_equal(pages_kept(), LENGTH);
+    thread_hold_up_to(CLASS_COUNT - 2);
+    assert_null(thread_cache()->kept);
+    for (unsigned i = 0; i < 4 * KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->kept);
+    thread_hold_up_to(CLASS_COUNT - 1);
+    begin_to_keep();
+    assert_non_null(thread_cache()->kept);
+    prairie_check_all();
 }
 
 static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
@@ -253,6 +271,7 @@ static void nothing_is_left_of_the_mark(void **state)
 UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(who_asks_seldom_keeps_nothing),
           UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
+          UNIT_TEST(nor_who_stops_holding_all_classes),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
           UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),

@@ -152,6 +152,31 @@ static void destroyed_numbers_are_given_again(void **state)
     prairie_check_all();
 }
 
+/* What a destroyed arena had counted is nobody's in particular; the next one of its number begins at 0. */
+static void destroyed_arenas_are_counted_apart(void **state)
+{
+    struct arena *arena = new_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    unsigned class_index = class_of_size(100);
+
+    (void)state;
+    for (unsigned round = 1; round <= 2; round++) {
+        for (unsigned i = 0; i < 10; i++) assert_non_null(prairie_mallocx(100, flags));
+        for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_mallocx(100000, flags));
+        assert_int_equal(arena->active_pages, slab_pages(class_index) + 3 * pages_for(100000));
+        assert_int_equal(arena->shelf[class_index].blocks_taken, 10);
+        assert_true(arena_destroy(arena));
+        assert_int_equal(past_arenas.count, round);
+        assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
+        assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
+        assert_int_equal(past_arenas.owned_taken, 3 * round);
+        assert_true(past_arenas.lock_taken > 13);
+        assert_ptr_equal(arena_create(), arena);
+        assert_int_equal(arena->active_pages, 0);
+        prairie_check_all();
+    }
+}
+
 static void numbers_run_out(void **state)
 {
     unsigned made = 0;
@@ -324,7 +349,8 @@ static void misuse_is_found(void **state)
 UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
-          UNIT_TEST(destroyed_numbers_are_given_again), UNIT_TEST(numbers_run_out),
+          UNIT_TEST(destroyed_numbers_are_given_again),
+          UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(numbers_run_out),
           UNIT_TEST(a_bound_thread_fills_from_its_arena), UNIT_TEST(named_caches_hold_what_belongs),
           UNIT_TEST(named_caches_without_an_arena), UNIT_TEST(caches_run_out),
           UNIT_TEST(refusals_leave_arenas_whole), UNIT_TEST(misuse_is_found))

@@ -150,7 +150,8 @@ static void one_arena_is_not_merged(void **state)
     assert_null(json_find(printed_json("J"), "jemalloc/stats.arenas/merged"));
     assert_non_null(json_find(print.text, "jemalloc/stats.arenas/0"));
     assert_non_null(json_find(printed_json("Ja"), "jemalloc/stats.arenas/merged"));
-    assert_null(json_find(printed_json("Jam"), "jemalloc/stats.arenas"));
+    assert_non_null(json_find(printed_json("Jam"), "jemalloc/stats.arenas")); /* d may be in it */
+    assert_null(json_find(printed_json("Jamd"), "jemalloc/stats.arenas"));
     assert_null(strstr(printed(""), "Merged"));
 }
 

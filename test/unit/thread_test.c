@@ -243,6 +243,38 @@ static void flushing_empties_the_magazines(void **state)
     prairie_check_all();
 }
 
+static void *hold_small_ones(void *unused)
+{
+    use_every_class();
+    thread_hold_up_to(1);
+    use_every_class();
+    for (unsigned class_index = 2; class_index < CLASS_COUNT; class_index++)
+        assert_int_equal(thread_cache()->rack[class_index].capacity, 0);
+    assert_true(thread_cache()->rack[1].capacity > 0);
+    return unused;
+}
+
+static void *hold_what_all_hold(void *unused)
+{
+    prairie_free(prairie_malloc(1));
+    assert_int_equal(thread_cache()->class_max, cached_class_max);
+    return unused;
+}
+
+/* A cache that served such a thread serves the next one as any other. */
+static void a_thread_may_hold_less_than_others(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    run_thread(hold_small_ones, NULL);
+    run_thread(hold_what_all_hold, NULL);
+    assert_int_equal(thread_cache()->class_max, CLASS_COUNT - 1);
+    threads_hold_up_to(5);
+    assert_int_equal(thread_cache()->class_max, 5);
+    run_thread(hold_what_all_hold, NULL);
+    prairie_check_all();
+}
+
 /* ---- fork ---- */
 
 static uint32_t may_end; /* atomic */
@@ -289,5 +321,5 @@ UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the
           UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(a_cache_waits_for_the_next_thread),
           UNIT_TEST(many_threads_leave_nothing_behind), UNIT_TEST(blocks_outlive_their_thread),
           UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_a_cache),
-          UNIT_TEST(flushing_empties_the_magazines),
+          UNIT_TEST(flushing_empties_the_magazines), UNIT_TEST(a_thread_may_hold_less_than_others),
           UNIT_TEST(the_child_of_a_fork_forgets_the_others))
