@@ -330,7 +330,7 @@ const struct snapshot_arena *snapshot_past(void)
             .slabs_opened = RELAXED_LOAD(past->of_class[class_index].slabs_opened),
         };
     into->large_taken = RELAXED_LOAD(past->owned_taken);
-    into->lock = (struct snapshot_lock){ .taken = RELAXED_LOAD(past->lock_taken),
+    into->lock = (struct lock_numbers){ .taken = RELAXED_LOAD(past->lock_taken),
                                          .contended = RELAXED_LOAD(past->lock_contended),
                                          .waits = RELAXED_LOAD(past->lock_waits),
                                          .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
