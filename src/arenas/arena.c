@@ -24,6 +24,17 @@ void arenas_start(unsigned core_count)
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
 }
 
+static struct arena *arena_of_number(unsigned index);
+
+void arenas_limit(unsigned wanted)
+{
+    if (wanted > ARENA_COUNT_MAX) wanted = ARENA_COUNT_MAX;
+    lock_take(&making);
+    if (wanted < arena_limit) arena_limit = wanted;
+    while (arena_limit < wanted && arena_of_number(arena_limit) == NULL) arena_limit++;
+    lock_give(&making);
+}
+
 static struct arena *make_arena(unsigned index)
 {
     struct arena *arena = meta_take(sizeof *arena);
@@ -370,10 +381,10 @@ void *arenas_take_one(unsigned class_index)
 {
     void *slots[2] = { NULL, NULL };
 
-    for (unsigned index = 0; index < ARENA_COUNT_MAX && slots[1] == NULL; index++) {
+    for (unsigned index = 0; index < arenas_end() && slots[1] == NULL; index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
-        if (arena == NULL) continue;
+        if (arena == NULL || arena->is_explicit) continue;
         lock_take(&arena->lock);
         if (has_partial(arena, class_index)) (void)arena_fill(arena, class_index, slots, 1, false);
         lock_give(&arena->lock);

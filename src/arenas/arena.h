@@ -76,6 +76,9 @@ extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a hi
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
 
 void arenas_start(unsigned core_count);
+/* How many automatic arenas there may be from now on; before main. Explicit ones that were made already keep their
+ * numbers, which come after. */
+void arenas_limit(unsigned wanted);
 
 /* For walks over the set of arenas: NULL: none of this number is there, but `index` may go on to arena_end. */
 INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
@@ -109,7 +112,8 @@ struct arena *arena_choose(struct arena *last);
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no memory for an
- * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. */
+ * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. An explicit arena
+ * keeps none: with its own blocks in it may lie others, which a thread that is bound to the arena freed. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the front. Returns how
  * many they are. */
@@ -154,7 +158,7 @@ void arenas_close_empty(void);
  * empty ones, drops the slabs that are empty then, and returns half of the runs that nobody took from the
  * stocks. True: there were some. */
 bool arenas_drain_unneeded(void);
-/* A block of the class from any arena's slabs that have one free; NULL: none has. Slow, for when the thread's own
+/* A block of the class from any automatic arena's slabs that have one free; NULL: none has. Slow, for when the thread's own
  * arena can open no slab. */
 void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */

@@ -173,7 +173,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
-    if (RELAXED_LOAD(closed)) return full;
+    if (RELAXED_LOAD(closed) || unlikely(arena->is_explicit)) return full;
     if (arena->swing.is_wide
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;

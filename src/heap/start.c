@@ -157,7 +157,7 @@ void heap_obey_options(void)
 {
     unsigned class_max = 0;
 
-    if (option_arenas() != 0) arena_limit = (unsigned)min_size(option_arenas(), ARENA_COUNT_MAX);
+    if (option_arenas() != 0) arenas_limit(option_arenas());
     while (class_max + 1 < CLASS_COUNT
            && class_bytes[class_max + 1] <= option_value(OPTION_TCACHE_MAX))
         class_max++;

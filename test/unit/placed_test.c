@@ -177,6 +177,25 @@ static void destroyed_arenas_are_counted_apart(void **state)
     }
 }
 
+/* A constructor may make an arena before the options say how many automatic ones there are. */
+static void numbers_stay_when_options_come(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned index = arena->index;
+
+    (void)state;
+    options_parse("narenas:8", "test");
+    heap_obey_options();
+    assert_int_equal(arena_limit, index);
+    assert_ptr_equal(explicit_arena_at(index), arena);
+    assert_int_equal(arena_create()->index, index + 1);
+    options_parse("narenas:1", "test");
+    heap_obey_options();
+    assert_int_equal(arena_limit, 1);
+    assert_int_equal(arena_create()->index, 1);
+    prairie_check_all();
+}
+
 static void numbers_run_out(void **state)
 {
     unsigned made = 0;
@@ -286,6 +305,52 @@ static void caches_run_out(void **state)
     prairie_check_all();
 }
 
+/* What a bound thread frees of other arenas does not get among the blocks that calls with the arena's number
+ * are served with. */
+static void blocks_of_others_stay_out_of_an_arena(void **state)
+{
+    enum { COUNT = 4000 };
+    static void *mine[COUNT], *others[COUNT];
+    struct arena *arena = new_arena(), *before = thread_arena();
+    unsigned number = named_create();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number);
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) others[i] = prairie_malloc(64);
+    thread_bind(arena);
+    for (unsigned i = 0; i < COUNT; i++) mine[i] = prairie_malloc(64);
+    for (unsigned i = 0; i < COUNT; i++) prairie_free(mine[i]);
+    for (unsigned i = 0; i < COUNT; i += 2) {
+        (void)prairie_malloc(64);
+        prairie_free(others[i]);
+        prairie_free(others[i + 1]);
+    }
+    thread_bind(before);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_ptr_equal(arena_of_address(prairie_mallocx(64, flags)), arena);
+    prairie_check_all();
+}
+
+/* Short of memory a call takes what any automatic arena has left, and nothing that a reset would free under it. */
+static void shortage_takes_nothing_of_an_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    void *block;
+
+    (void)state;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_non_null(prairie_mallocx(class_bytes[class_index], flags));
+    fake_fail_all(true);
+    for (unsigned class_index = CLASS_COUNT - 1; class_index > 0; class_index--)
+        while ((block = prairie_malloc(class_bytes[class_index])) != NULL)
+            assert_ptr_not_equal(arena_of_address(block), arena);
+    fake_fail_all(false);
+    prairie_check_all();
+    arena_reset(arena);
+    prairie_check_all();
+}
+
 /* Whatever the kernel refuses, nothing is lost. */
 static void refusals_leave_arenas_whole(void **state)
 {
@@ -351,6 +416,8 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
           UNIT_TEST(destroyed_numbers_are_given_again),
           UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(numbers_run_out),
-          UNIT_TEST(a_bound_thread_fills_from_its_arena), UNIT_TEST(named_caches_hold_what_belongs),
-          UNIT_TEST(named_caches_without_an_arena), UNIT_TEST(caches_run_out),
-          UNIT_TEST(refusals_leave_arenas_whole), UNIT_TEST(misuse_is_found))
+          UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
+          UNIT_TEST(named_caches_hold_what_belongs), UNIT_TEST(named_caches_without_an_arena),
+          UNIT_TEST(caches_run_out), UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
+          UNIT_TEST(shortage_takes_nothing_of_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
+          UNIT_TEST(misuse_is_found))
