@@ -193,7 +193,8 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
         keep_record(shelf, slab, class_index);
         return false;
     }
-    slab->hidden = arena->is_explicit; /* so that a free takes the rare way and finds home */
+    /* So that a free takes the rare way and finds home. The class map knows no adopted memory. */
+    slab->hidden = arena->is_explicit || arena->extents != NULL;
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     depots_open();
     shelf->slab_count++;

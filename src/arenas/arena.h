@@ -63,12 +63,12 @@ struct arena {
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct shelf shelf[CLASS_COUNT];
-    struct large_owner *owned; /* the large blocks of an explicit one */
+    struct large_owner *owned; /* the large blocks of an explicit one, or of one with hooks */
     uint64_t owned_taken;      /* statistics: all of them so far */
     size_t active_pages;       /* A2; atomic: programs read it */
-    struct extents *extents; /* of an explicit one whose memory the program supplies (extents.h) */
-    uint32_t threads;        /* atomic: bound to it */
-    char name[32];           /* that the program gave it; under the control tree's lock */
+    struct extents *extents;   /* of one whose memory the program supplies (extents.h) */
+    uint32_t threads;          /* atomic: bound to it */
+    char name[32];             /* that the program gave it; under the control tree's lock */
 };
 
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
@@ -106,6 +106,8 @@ struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
  * NULL: no memory. */
 struct arena *arena_choose(struct arena *last);
+/* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all have some. */
+struct arena *arena_choose_unhooked(void);
 
 /* Below, the caller holds arena->lock. */
 

@@ -58,3 +58,15 @@ struct arena *arena_choose(struct arena *last)
     hop = arena_at(place_by_core());
     return take_arena(hop != NULL ? hop : last);
 }
+
+struct arena *arena_choose_unhooked(void)
+{
+    unsigned first = place_by_core();
+
+    for (unsigned i = 0; i < arena_limit; i++) {
+        struct arena *arena = arena_at((first + i) % arena_limit);
+
+        if (arena != NULL && RELAXED_LOAD(arena->extents) == NULL) return take_arena(arena);
+    }
+    return NULL;
+}

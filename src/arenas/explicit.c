@@ -3,6 +3,8 @@
  */
 #include "explicit.h"
 
+#include "../base/port.h"
+
 static void add_owner(struct arena *arena, struct large_owner *owner)
 {
     lock_take(&arena->lock);
@@ -35,19 +37,15 @@ static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
 static struct run lease_for(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct run run = { 0, false };
+    bool is_hooked;
 
-    if (arena->extents == NULL) {
-        run = run_lease(pages, align_pages, PAGE_USED);
-        if (run.page != 0) __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
-        return run;
-    }
     lock_take(&arena->lock);
-    run.page = extents_take(arena->extents, pages, align_pages);
+    is_hooked = arena->extents != NULL;
+    if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
     lock_give(&arena->lock);
-    if (run.page != 0 || !arena_grow(arena, pages, align_pages)) return run;
-    lock_take(&arena->lock);
-    run.page = extents_take(arena->extents, pages, align_pages);
-    lock_give(&arena->lock);
+    if (is_hooked) return run;
+    run = run_lease(pages, align_pages, PAGE_USED);
+    if (run.page != 0) __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
     return run;
 }
 
@@ -99,7 +97,8 @@ bool owned_resize(uint32_t page, size_t pages)
     bool done = true;
 
     lock_take(&arena->lock);
-    if (arena->extents != NULL) done = extents_resize(arena->extents, page, pages);
+    if (arena->extents != NULL && extent_of(arena->extents, page) != NULL)
+        done = extents_resize(arena->extents, page, pages);
     else if (pages > old_pages) done = run_extend(page, pages);
     else run_trim(page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
@@ -129,105 +128,198 @@ void owned_visit(const struct arena *arena, void (*visit)(uint32_t page, void *c
 
 /* ---- memory from the program ---- */
 
-struct extent_hooks *arena_hooks(struct arena *arena)
+static struct extent_hooks *hooks_of(const struct arena *arena)
 {
     return arena->extents != NULL ? arena->extents->hooks : &extent_hooks_default;
 }
 
+struct extent_hooks *arena_hooks(struct arena *arena)
+{
+    struct extent_hooks *hooks;
+
+    lock_take(&arena->lock);
+    hooks = hooks_of(arena);
+    lock_give(&arena->lock);
+    return hooks;
+}
+
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks)
 {
-    struct extent_hooks *before = arena_hooks(arena);
-    struct extents *made = NULL;
+    struct extents *made = extents_make(hooks);
+    struct extent_hooks *before;
 
-    if (hooks == before) return before;
-    if (arena->extents == NULL && (made = extents_make(hooks)) == NULL) return NULL;
+    if (made == NULL) return NULL;
     lock_take(&arena->lock);
-    if (made != NULL) arena->extents = made;
-    else arena->extents->hooks = hooks;
+    before = hooks_of(arena);
+    if (arena->extents != NULL) {
+        arena->extents->hooks = hooks;
+    } else if (hooks != before) {
+        RELAXED_STORE(arena->extents, made);
+        made = NULL;
+    }
     lock_give(&arena->lock);
+    if (made != NULL) meta_give(made, sizeof *made);
     return before;
 }
 
-/* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
-static struct extent *ask_for(struct arena *arena, size_t wanted, size_t align, size_t bytes)
-{
-    struct extents *extents = arena->extents;
-    struct extent *extent = extent_ask(extents->hooks, bytes, align, arena->index);
+/* ---- calls of hooks ---- */
 
-    if (extent == NULL && bytes > wanted)
-        return extent_ask(extents->hooks, wanted, align, arena->index);
-    if (extent == NULL || bytes == wanted
-        || extent_may_be_cut(extents->hooks, extent, arena->index))
-        return extent;
+/* Who calls hooks holds no lock, and the arena's extents must be there when they return. NULL: it has none, or is
+ * at its end. */
+static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
+{
+    struct extents *extents;
+
+    lock_take(&arena->lock);
+    extents = arena->extents != NULL && !arena->extents->ends ? arena->extents : NULL;
+    if (extents != NULL) {
+        *call = (struct hook_call){ extents->calls, port_thread_mark() };
+        extents->calls = call;
+    }
+    lock_give(&arena->lock);
+    return extents;
+}
+
+static void end_calls(struct arena *arena, struct hook_call *call)
+{
+    struct hook_call **link;
+
+    lock_take(&arena->lock);
+    for (link = &arena->extents->calls; *link != call;) link = &(*link)->next;
+    *link = call->next;
+    lock_give(&arena->lock);
+}
+
+enum ending { ENDING, ENDS_LATER, ENDS_NOT };
+
+/* Nobody else calls them from now on. Later: another thread is calling them. Not: this one is, or the arena is at
+ * its end already. */
+static enum ending begin_end(struct arena *arena)
+{
+    struct extents *extents;
+    enum ending ending = ENDING;
+
+    lock_take(&arena->lock);
+    extents = arena->extents;
+    if (extents != NULL) {
+        if (extents->calls != NULL) ending = ENDS_LATER;
+        for (const struct hook_call *at = extents->calls; at != NULL; at = at->next)
+            if (at->thread == port_thread_mark()) ending = ENDS_NOT;
+        if (extents->ends) ending = ENDS_NOT;
+        if (ending == ENDING) extents->ends = true;
+    }
+    lock_give(&arena->lock);
+    return ending;
+}
+
+/* Threads that are not in the child of a fork do not come back from hooks. */
+void arenas_forget_calls(void)
+{
+    for (unsigned index = 0; index < arenas_end(); index++) {
+        struct arena *arena = arenas[index];
+        struct hook_call **link =
+            arena != NULL && arena->extents != NULL ? &arena->extents->calls : NULL;
+
+        while (link != NULL && *link != NULL)
+            if ((*link)->thread != port_thread_mark()) *link = (*link)->next;
+            else link = &(*link)->next;
+    }
+}
+
+/* ---- growing, and giving back ---- */
+
+/* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
+static struct extent *ask_for(struct extents *extents, size_t wanted, size_t align, size_t bytes,
+                              unsigned arena)
+{
+    struct extent_hooks *hooks = extents->hooks; /* a hook may set others */
+    struct extent *extent = extent_ask(hooks, bytes, align, arena);
+
+    if (extent == NULL && bytes > wanted) return extent_ask(hooks, wanted, align, arena);
+    if (extent == NULL || bytes == wanted || extent_may_be_cut(hooks, extent, arena)) return extent;
     extents->whole = true;
-    (void)extent_give(extents->hooks, extent, arena->index, true);
-    return extent_ask(extents->hooks, wanted, align, arena->index);
+    (void)extent_give(hooks, extent, arena, true);
+    return extent_ask(hooks, wanted, align, arena);
 }
 
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
 {
-    struct extents *extents = arena->extents;
+    struct hook_call call;
+    struct extents *extents = begin_calls(arena, &call);
     size_t wanted = pages << plain.page_shift, bytes;
     struct extent *extent;
-    bool added;
 
     if (extents == NULL) return false;
     bytes = extents->whole ? wanted : max_size(wanted, extents->next_bytes);
-    extent = ask_for(arena, wanted, align_pages << plain.page_shift, bytes);
-    if (extent == NULL) return false;
-    lock_take(&arena->lock);
-    added = extents_add(extents, extent);
-    extents->next_bytes =
-        max_size(min_size(2 * extents->next_bytes, extents->grow_limit), page_bytes());
-    lock_give(&arena->lock);
-    if (!added) (void)extent_give(extents->hooks, extent, arena->index, true);
-    return added;
+    extent = ask_for(extents, wanted, align_pages << plain.page_shift, bytes, arena->index);
+    if (extent != NULL) {
+        lock_take(&arena->lock);
+        extents_add(extents, extent);
+        extents->next_bytes =
+            max_size(min_size(2 * extents->next_bytes, extents->grow_limit), page_bytes());
+        lock_give(&arena->lock);
+    }
+    end_calls(arena, &call);
+    return extent != NULL;
 }
 
-static void settle(struct arena *arena, bool for_good)
+static COLD void settle(struct arena *arena)
 {
-    struct extents *extents = arena->extents;
+    struct hook_call call;
+    struct extents *extents = begin_calls(arena, &call);
     struct extent *extent;
 
+    if (extents == NULL) return;
     for (;;) {
         lock_take(&arena->lock);
-        extent = extents_remove_free(extents, for_good);
+        extent = extents_remove_free(extents);
         lock_give(&arena->lock);
-        if (extent == NULL || extent_give(extents->hooks, extent, arena->index, for_good)) {
-            if (extent == NULL) return;
-            continue;
-        }
+        if (extent == NULL) break;
+        if (extent_give(extents->hooks, extent, arena->index, false)) continue;
         extent->stays = true;
         extent->clean = false;
         lock_take(&arena->lock);
-        (void)extents_add(extents, extent);
+        extents_add(extents, extent);
         lock_give(&arena->lock);
     }
+    end_calls(arena, &call);
 }
 
 void arena_settle(struct arena *arena)
 {
-    if (unlikely(arena->extents != NULL)) settle(arena, false);
+    if (unlikely(RELAXED_LOAD(arena->extents) != NULL)) settle(arena);
+}
+
+void arenas_settle(void)
+{
+    for (unsigned index = 0; index < arenas_end(); index++) {
+        struct arena *arena = made_arena_at(index);
+
+        if (arena != NULL) arena_settle(arena);
+    }
 }
 
 void arena_purge(struct arena *arena)
 {
-    struct extents *extents = arena->extents;
+    struct hook_call call;
+    struct extents *extents = begin_calls(arena, &call);
     const struct extent *extent;
     uint32_t page = 0;
     bool purged;
 
-    while (extents != NULL) {
+    if (extents == NULL) return;
+    for (;;) {
         lock_take(&arena->lock);
         page = extents_take_span(extents, page + 1);
         extent = extent_of(extents, page);
         lock_give(&arena->lock);
-        if (page == 0) return;
+        if (page == 0) break;
         purged = extent_purge(extents->hooks, extent, page, arena->index);
         lock_take(&arena->lock);
         (void)(purged ? extents_put_purged(extents, page) : extents_put(extents, page));
         lock_give(&arena->lock);
     }
+    end_calls(arena, &call);
 }
 
 /* ---- reset and end ---- */
@@ -285,18 +377,44 @@ static void count_as_past(struct arena *arena)
     (void)__atomic_fetch_add(&past->count, 1, __ATOMIC_RELAXED);
 }
 
+/* Nothing is in its extents any more, and nobody else calls the hooks. */
+static void give_extents(struct arena *arena)
+{
+    struct extents *extents = arena->extents;
+    struct extent *extent;
+
+    if (extents == NULL) return;
+    for (;;) {
+        lock_take(&arena->lock);
+        extent = extents_remove_any(extents);
+        if (extent == NULL) RELAXED_STORE(arena->extents, NULL);
+        lock_give(&arena->lock);
+        if (extent == NULL) break;
+        (void)extent_give(extents->hooks, extent, arena->index, true);
+    }
+    while (extents->spares != NULL) {
+        struct free_span *spare = extents->spares;
+
+        extents->spares = spare->next;
+        meta_give(spare, sizeof *spare);
+    }
+    meta_give(extents, sizeof *extents);
+}
+
+/* Another thread may be on its way through the hooks, to purge for instance. */
 bool arena_destroy(struct arena *arena)
 {
+    static const uint32_t never = 0;
+    enum ending ending;
+
     if (__atomic_load_n(&arena->threads, __ATOMIC_RELAXED) != 0) return false;
+    while ((ending = begin_end(arena)) == ENDS_LATER) os_sleep(&never, 0, 1);
+    if (ending == ENDS_NOT) return false;
     arena_reset(arena);
     lock_take(&arena->lock);
     arena_give_stocks(arena);
     lock_give(&arena->lock);
-    if (arena->extents != NULL) {
-        settle(arena, true);
-        meta_give(arena->extents, sizeof *arena->extents);
-        arena->extents = NULL;
-    }
+    give_extents(arena);
     lock_take(&arena->lock);
     count_as_past(arena);
     lock_give(&arena->lock);

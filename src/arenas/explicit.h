@@ -31,8 +31,15 @@ INLINE struct arena *arena_if_explicit(struct arena *arena)
     return arena != NULL && arena->is_explicit ? arena : NULL;
 }
 
-/* The arena of a page in state PAGE_OWNED, or of a slab's page; NULL when that is an automatic one. */
-INLINE struct arena *explicit_arena_of(const struct page *record)
+/* It knows its large blocks: an explicit one, or one with hooks. NULL for any other, and for NULL. */
+INLINE struct arena *arena_if_owner(struct arena *arena)
+{
+    if (arena == NULL || arena->is_explicit) return arena;
+    return RELAXED_LOAD(arena->extents) != NULL ? arena : NULL;
+}
+
+/* The arena of a page in state PAGE_OWNED; of a slab's page, when that is an explicit one; else NULL. */
+INLINE struct arena *owning_arena_of(const struct page *record)
 {
     struct arena *arena = NULL;
 
@@ -42,25 +49,32 @@ INLINE struct arena *explicit_arena_of(const struct page *record)
     return arena_if_explicit(arena);
 }
 
+INLINE bool page_is_owned(uint32_t page) { return page_record(page)->state == PAGE_OWNED; }
+
 /* Where the number of the sample of a block in state PAGE_OWNED stands (guard/sample.h). */
 INLINE uint32_t *owned_sample(uint32_t page)
 {
     return &((struct large_owner *)meta_record(page_record(page)->slab))->sample;
 }
 
-/* The explicit arena of this number; NULL: there is none. */
-INLINE struct arena *explicit_arena_at(unsigned index)
+/* The arena of this number, explicit or not; NULL: there is none. */
+INLINE struct arena *made_arena_at(size_t index)
 {
     struct arena *arena =
         index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
 
-    arena = arena_if_explicit(arena);
     return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
+}
+
+/* The explicit arena of this number; NULL: there is none. */
+INLINE struct arena *explicit_arena_at(unsigned index)
+{
+    return arena_if_explicit(made_arena_at(index));
 }
 
 /* Below, the caller holds no lock of arenas or later. */
 
-/* A run of pages for a large block of the arena. page == 0: no memory. */
+/* A run of pages for a large block of the arena; hooks are not asked for more. page == 0: no memory. */
 struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages);
 void owned_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
@@ -79,10 +93,13 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
 struct extent_hooks *arena_hooks(struct arena *arena);
 /* Asks the hooks for more, when there are any: room for a run of these pages. False: there is none. */
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
+/* In the child of a fork. */
+void arenas_forget_calls(void);
 /* Lets the hooks purge all free pages, when there are any. */
 void arena_purge(struct arena *arena);
-/* Gives extents that are wholly free back to the hooks. */
+/* Gives extents that are wholly free back to the hooks; of all arenas. */
 void arena_settle(struct arena *arena);
+void arenas_settle(void);
 
 /* What arenas that were destroyed had counted. Each number is atomic by itself. */
 struct past_arenas {
@@ -98,7 +115,7 @@ extern PRIVATE struct past_arenas past_arenas;
 
 /* Everything that the arena gave out is free, whoever holds it. */
 void arena_reset(struct arena *arena);
-/* The same, and the number is free. False: a thread is bound to it. */
+/* The same, and the number is free. False: a thread is bound to it, or this thread is in a call of its hooks. */
 bool arena_destroy(struct arena *arena);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "extents.h"
 
+#include "../pages/meta.h"
+
 enum { FIRST_ASKED_MIB = 2, LAST_ASKED_MIB = 64 };
 
 struct extents *extents_make(struct extent_hooks *hooks)
@@ -81,11 +83,8 @@ static size_t pages_before_alignment(uint32_t page, size_t align_pages)
 }
 
 /* Cuts off the pages before an aligned one, as a span of their own. */
-static bool cut_front(struct free_span *span, size_t pages)
+static void cut_front(struct free_span *span, size_t pages, struct free_span *rest)
 {
-    struct free_span *rest = meta_take(sizeof *rest);
-
-    if (rest == NULL) return false;
     *rest = *span;
     shorten(rest, pages);
     span->pages = (uint32_t)pages;
@@ -93,7 +92,6 @@ static bool cut_front(struct free_span *span, size_t pages)
     span->next = rest;
     tag_span(span->page, span->pages, PAGE_USED);
     tag_span(rest->page, rest->pages, PAGE_USED);
-    return true;
 }
 
 static bool fits(const struct extents *extents, const struct free_span *span, size_t pages,
@@ -103,27 +101,34 @@ static bool fits(const struct extents *extents, const struct free_span *span, si
     return span->pages >= pages + skip;
 }
 
+/* All records that it takes are there before the span changes: one that was cut for nothing would break E2. */
+static uint32_t cut_run(struct extents *extents, struct free_span **link, size_t skip, size_t pages)
+{
+    bool is_used_up = (*link)->pages == skip + pages;
+    struct free_span *rest = skip != 0 ? meta_take(sizeof *rest) : NULL;
+    struct free_span *spare = is_used_up ? NULL : meta_take(sizeof *spare);
+    uint32_t page = (*link)->page + (uint32_t)skip;
+
+    if ((skip != 0 && rest == NULL) || (!is_used_up && spare == NULL)) {
+        if (rest != NULL) meta_give(rest, sizeof *rest);
+        if (spare != NULL) meta_give(spare, sizeof *spare);
+        return 0;
+    }
+    if (spare != NULL) keep_spare(extents, spare);
+    if (skip != 0) {
+        cut_front(*link, skip, rest);
+        link = &(*link)->next;
+    }
+    take_from_span(extents, link, pages);
+    return page;
+}
+
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages)
 {
     for (struct free_span **link = &extents->spans; *link != NULL; link = &(*link)->next) {
-        struct free_span *span = *link, *spare;
-        size_t skip = pages_before_alignment(span->page, align_pages);
-        uint32_t page;
+        size_t skip = pages_before_alignment((*link)->page, align_pages);
 
-        if (!fits(extents, span, pages, skip)) continue;
-        if (skip != 0) {
-            if (!cut_front(span, skip)) return 0;
-            link = &span->next;
-            span = *link;
-        }
-        page = span->page;
-        if (span->pages != pages) {
-            spare = meta_take(sizeof *spare);
-            if (spare == NULL) return 0;
-            keep_spare(extents, spare);
-        }
-        take_from_span(extents, link, pages);
-        return page;
+        if (fits(extents, *link, pages, skip)) return cut_run(extents, link, skip, pages);
     }
     return 0;
 }
@@ -197,7 +202,8 @@ static bool trim(struct extents *extents, uint32_t page, size_t pages, enum page
     keep_spare(extents, spare);
     tag_span(page, pages, state);
     tag_span(page + (uint32_t)pages, tail_pages, PAGE_USED);
-    return extents_put(extents, page + (uint32_t)pages);
+    (void)extents_put(extents, page + (uint32_t)pages);
+    return true;
 }
 
 static bool extend(struct extents *extents, uint32_t page, size_t pages, enum page_state state)
@@ -226,16 +232,17 @@ bool extents_resize(struct extents *extents, uint32_t page, size_t pages)
 {
     enum page_state state = (enum page_state)page_record(page)->state;
 
+    check(extent_of(extents, page) != NULL);
     if (extents->whole) return false;
     return pages < page_record(page)->run_pages ? trim(extents, page, pages, state)
                                                 : extend(extents, page, pages, state);
 }
 
-bool extents_add(struct extents *extents, struct extent *extent)
+void extents_add(struct extents *extents, struct extent *extent)
 {
-    struct free_span *span = meta_take(sizeof *span), *before = NULL;
+    struct free_span *span = extent->span, *before = NULL;
 
-    if (span == NULL) return false;
+    extent->span = NULL;
     *span = (struct free_span){ NULL, extent, extent->first_page, extent->pages,
                                 extent->clean ? 0 : extent->pages };
     tag_span(span->page, span->pages, PAGE_USED);
@@ -244,27 +251,53 @@ bool extents_add(struct extents *extents, struct extent *extent)
     for (struct free_span *at = extents->spans; at != NULL && at->page < span->page; at = at->next)
         before = at;
     insert_span(extents, before, span);
-    return true;
 }
 
-struct extent *extents_remove_free(struct extents *extents, bool all)
+/* The record of its span goes with it: no memory is wanted when it comes back. */
+static struct extent *remove_extent(struct extents *extents, struct free_span **link)
 {
-    struct free_span **link = NULL, *span;
-    struct extent **at, *extent;
+    struct free_span *span = *link;
+    struct extent *extent = span->extent, **at = &extents->first;
+
+    *link = span->next;
+    while (*at != extent) at = &(*at)->next;
+    *at = extent->next;
+    extent->span = span;
+    return extent;
+}
+
+struct extent *extents_remove_free(struct extents *extents)
+{
+    struct free_span **link = NULL;
     unsigned found = 0;
 
     for (struct free_span **next = &extents->spans; *next != NULL; next = &(*next)->next) {
-        if ((*next)->pages != (*next)->extent->pages || ((*next)->extent->stays && !all)) continue;
+        if ((*next)->pages != (*next)->extent->pages || (*next)->extent->stays) continue;
         link = next;
         found++;
     }
-    if (link == NULL || (found < 2 && !all)) return NULL;
-    span = *link;
-    extent = span->extent;
-    *link = span->next;
-    meta_give(span, sizeof *span);
-    for (at = &extents->first; *at != extent;) at = &(*at)->next;
-    *at = extent->next;
+    return found < 2 ? NULL : remove_extent(extents, link);
+}
+
+/* Its pages are not looked at: in the child of a fork a thread that is not there may have taken some to purge them. */
+struct extent *extents_remove_any(struct extents *extents)
+{
+    struct extent *extent = extents->first;
+    struct free_span **link = &extents->spans;
+
+    if (extent == NULL) return NULL;
+    while (*link != NULL) {
+        struct free_span *span = *link;
+
+        if (span->extent != extent) {
+            link = &span->next;
+            continue;
+        }
+        *link = span->next;
+        if (extent->span != NULL) meta_give(extent->span, sizeof *span);
+        extent->span = span;
+    }
+    extents->first = extent->next;
     return extent;
 }
 
@@ -362,6 +395,13 @@ static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, un
     return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
 }
 
+/* Memory that was never used. */
+static void hook_return(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+{
+    if (hook_dalloc(hooks, base, bytes, arena) && hooks->destroy != NULL)
+        hooks->destroy(hooks, base, bytes, true, arena);
+}
+
 /* The memory, usable; do they say that it is zeros? NULL: none, or it went back. */
 static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, bool *zero,
                         unsigned arena)
@@ -373,24 +413,41 @@ static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, 
     if (!commit && hooks->commit != NULL)
         commit = !hooks->commit(hooks, base, bytes, 0, bytes, arena);
     if (commit && is_aligned((uintptr_t)base, align)) return base;
-    (void)hook_dalloc(hooks, base, bytes, arena);
+    hook_return(hooks, base, bytes, arena);
     return NULL;
+}
+
+static struct extent *take_records(void)
+{
+    struct extent *extent = meta_take(sizeof *extent);
+
+    if (extent == NULL) return NULL;
+    extent->span = meta_take(sizeof *extent->span);
+    if (extent->span != NULL) return extent;
+    meta_give(extent, sizeof *extent);
+    return NULL;
+}
+
+static void give_records(struct extent *extent)
+{
+    if (extent->span != NULL) meta_give(extent->span, sizeof *extent->span);
+    meta_give(extent, sizeof *extent);
 }
 
 struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena)
 {
-    struct extent *extent = meta_take(sizeof *extent);
+    struct extent *extent = take_records();
     bool zero = false;
-    char *base = extent != NULL ? hook_alloc(hooks, bytes, align, &zero, arena) : NULL;
 
-    if (base != NULL) {
-        *extent = (struct extent){ .base = base,
-                                   .pages = (uint32_t)(bytes >> plain.page_shift),
-                                   .clean = zero };
+    if (extent == NULL) return NULL;
+    extent->base = hook_alloc(hooks, bytes, align, &zero, arena);
+    extent->pages = (uint32_t)(bytes >> plain.page_shift);
+    extent->clean = zero;
+    if (extent->base != NULL) {
         if (number_extent(extent)) return extent;
-        (void)hook_dalloc(hooks, base, bytes, arena);
+        hook_return(hooks, extent->base, bytes, arena);
     }
-    if (extent != NULL) meta_give(extent, sizeof *extent);
+    give_records(extent);
     return NULL;
 }
 
@@ -412,7 +469,7 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
         if (!for_good && number_extent(extent)) return false;
         if (hooks->destroy != NULL) hooks->destroy(hooks, extent->base, bytes, true, arena);
     }
-    meta_give(extent, sizeof *extent);
+    give_records(extent);
     return true;
 }
 

@@ -45,13 +45,14 @@ struct extent_hooks {
 };
 
 struct extent {
-    struct extent *next; /* under the arena's lock */
-    char *base;          /* constant */
-    uint32_t first_page; /* under the arena's lock: another one when it was adopted anew */
-    uint32_t pages;      /* constant */
-    uint8_t state;       /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
-    bool stays;          /* under the arena's lock: the hooks refused to take it back */
-    bool clean;          /* under the arena's lock: it came as zeros, and nobody has used it */
+    struct extent *next;    /* under the arena's lock */
+    char *base;             /* constant */
+    uint32_t first_page;    /* under the arena's lock: another one when it was adopted anew */
+    uint32_t pages;         /* constant */
+    uint8_t state;          /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
+    bool stays;             /* under the arena's lock: the hooks refused to take it back */
+    bool clean;             /* under the arena's lock: it came as zeros, and nobody has used it */
+    struct free_span *span; /* while it is in no arena: the record that it comes in with */
 };
 
 struct free_span {
@@ -60,6 +61,12 @@ struct free_span {
     uint32_t page, pages; /* E1 */
     uint32_t
         dirty_pages; /* E3: used since they came or were purged; taken before the others, as it were */
+};
+
+/* A thread is on its way through the hooks; on its stack. */
+struct hook_call {
+    struct hook_call *next; /* under the arena's lock */
+    uintptr_t thread;       /* constant: its mark */
 };
 
 /* What a hooked arena has; all of it under the arena's lock. */
@@ -72,6 +79,8 @@ struct extents {
     size_t grow_limit;        /* at most, unless more is wanted at once */
     /* The hooks do not want extents cut up: each is asked for in the size that is wanted. */
     bool whole;
+    struct hook_call *calls;
+    bool ends; /* the arena is being destroyed: nobody else may call the hooks */
 };
 
 /* What hooks are when nobody set others: they lease from the keeper of runs. Programs call them too. */
@@ -84,17 +93,17 @@ struct extents *extents_make(struct extent_hooks *hooks);
 
 /* Below, the caller holds the arena's lock. */
 
-/* A used run out of the free spans; 0: no span fits. */
+/* A used run out of the free spans; 0: no span fits, or no memory for its records, and nothing happened. */
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
-/* Takes a run back. False: it is in no extent. */
+/* Takes a run back. False: it is in no extent, and nothing happened: the arena had it before it had hooks. */
 bool extents_put(struct extents *extents, uint32_t page);
-/* Moves the end of a used run. False: no room, or no memory; nothing happened. */
+/* Moves the end of a used run of an extent. False: no room, or no memory; nothing happened. */
 bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
-/* False: no memory for its record. */
-bool extents_add(struct extents *extents, struct extent *extent);
-/* Takes out an extent that is wholly free, unless it is the only one of those or stays; `all`: any that is free.
- * NULL: there is none. */
-struct extent *extents_remove_free(struct extents *extents, bool all);
+void extents_add(struct extents *extents, struct extent *extent);
+/* Takes out an extent that is wholly free, unless it is the only one of those or stays. NULL: there is none. */
+struct extent *extents_remove_free(struct extents *extents);
+/* Takes out one whose blocks are all gone, for the end of the arena. NULL: there is none. */
+struct extent *extents_remove_any(struct extents *extents);
 
 /* No more than this is asked for ahead of need. */
 void extents_limit_growth(struct extents *extents, size_t bytes);

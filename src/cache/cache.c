@@ -8,7 +8,9 @@
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
 _Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, end)
-                   && offsetof(struct cache, left) == offsetof(union cache_constant, end[0].left),
+                   && offsetof(struct cache, left) == offsetof(union cache_constant, end[0].left)
+                   && offsetof(struct cache, large)
+                          == offsetof(union cache_constant, end[1].behind),
                "all that a slot may point at begin alike");
 _Static_assert(offsetof(union cache_constant, end[3]) <= PLACES_FOR_FREES * sizeof(void *),
                "places for frees come after");
@@ -21,6 +23,11 @@ enum { STRANGERS_BEFORE_FIRST = 2 };
 /* Refills without an overflow between them after which a class gets two magazines at once, and overflows after
  * which it gives two. */
 enum { RUNNING_BEFORE_TWO = 4 };
+
+/* Times that hooks are asked for a request: another thread may take what they gave. */
+enum { GROWTHS_MAX = 4 };
+
+unsigned cached_class_max = CLASS_COUNT - 1;
 
 /* An empty bottom slot; and of no class any block is left. */
 static const union {
@@ -40,8 +47,6 @@ const union cache_constant cache_empty = {
     { .magazine = { [0 ... CLASS_COUNT + 1] = EMPTY_MAGAZINE },
       .end = { END_OF_CONSTANT, END_OF_CONSTANT, END_OF_CONSTANT } }
 };
-
-unsigned cached_class_max = CLASS_COUNT - 1;
 
 void cache_init(struct cache *cache)
 {
@@ -63,6 +68,7 @@ struct cache *cache_make(void)
     if (cache == NULL) return NULL;
     cache_init(cache);
     cache->class_max = (uint8_t)cached_class_max;
+    cache->large = cache;
     return cache;
 }
 
@@ -282,7 +288,8 @@ static bool refill_from(struct arena *arena, struct cache *cache, unsigned class
 /* Locked. */
 static struct arena *arena_for(struct cache *cache)
 {
-    if (likely(!cache->is_bound)) return arena_choose(cache->arena);
+    if (likely(cache->fixed == 0)) return cache->arena = arena_choose(cache->arena);
+    if ((cache->fixed & CACHE_AWAY) != 0) return arena_choose_unhooked();
     lock_take(&cache->arena->lock);
     return cache->arena;
 }
@@ -293,27 +300,43 @@ static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow
     bool filled;
 
     if (arena == NULL) return false;
-    cache->arena = arena;
     filled = refill_from(arena, cache, class_index, may_grow);
     lock_give(&arena->lock);
     return filled;
 }
 
-/* The hooks may allocate themselves: what they take comes from elsewhere. */
-static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
+/* An explicit arena's blocks are for those alone who are bound to it, and hold no others. */
+static void empty_if_explicit(struct cache *cache)
 {
-    struct arena *arena = cache->arena;
+    if ((cache->fixed & CACHE_BOUND) != 0 && cache->arena->is_explicit) cache_drain_all(cache);
+}
+
+bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
+{
+    struct cache *cache = thread_cache()->behind;
     bool grown;
 
-    if (!cache->is_bound || arena->extents == NULL) return false;
-    cache->is_bound = false;
-    cache->arena = NULL;
-    grown = arena_grow(arena, slab_pages(class_index), 1);
-    cache_drain_all(cache);
-    cache->arena = arena;
-    cache->is_bound = true;
-    if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
-    return grown && refill_once(cache, class_index, true);
+    if (RELAXED_LOAD(arena->extents) == NULL) return false;
+    if (cache == NULL) return arena_grow(arena, pages, align_pages);
+    if ((cache->fixed & CACHE_AWAY) != 0) return false;
+    empty_if_explicit(cache);
+    cache->fixed |= CACHE_AWAY;
+    grown = arena_grow(arena, pages, align_pages);
+    cache->fixed &= (uint8_t)~CACHE_AWAY;
+    empty_if_explicit(cache);
+    return grown;
+}
+
+/* Hooks may take and give blocks, and bind the thread: nothing is known of the cache after them. */
+static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
+{
+    for (unsigned i = 0; i < GROWTHS_MAX; i++) {
+        if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1))
+            return false;
+        if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+        if (drop_nothings(cache, class_index) || refill_once(cache, class_index, true)) return true;
+    }
+    return false;
 }
 
 bool cache_refill(struct cache *cache, unsigned class_index)
@@ -335,6 +358,31 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     if (refill_once(cache, class_index, true)) return true;
     tidy_before_refusal();
     return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
+}
+
+static void *take_one_once(struct cache *cache, unsigned class_index)
+{
+    void *slots[2] = { NULL, NULL };
+    struct arena *arena = arena_for(cache);
+
+    if (arena == NULL) return NULL;
+    (void)arena_fill(arena, class_index, slots, 1, true);
+    lock_give(&arena->lock);
+    return slots[1];
+}
+
+void *cache_take_one(struct cache *cache, unsigned class_index)
+{
+    void *block = take_one_once(cache, class_index);
+
+    if (likely(block != NULL)) return block;
+    tidy_before_refusal();
+    block = take_one_once(cache, class_index);
+    for (unsigned i = 0; i < GROWTHS_MAX && block == NULL; i++) {
+        if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1)) break;
+        block = take_one_once(cache, class_index);
+    }
+    return block;
 }
 
 /* ---- full ---- */
@@ -463,19 +511,26 @@ void cache_bind(struct cache *cache, struct arena *arena)
         && (cache->arena->is_explicit || arena->is_explicit))
         cache_drain_all(cache);
     cache->arena = arena;
-    cache->is_bound = true;
+    cache->fixed |= CACHE_BOUND;
+}
+
+struct arena *cache_owner(const struct cache *cache)
+{
+    return cache->fixed == CACHE_BOUND ? arena_if_owner(cache->arena) : NULL;
 }
 
 void cache_check(struct cache *cache)
 {
     require(cache->behind == cache && cache->left == nothing.left); /* C3 */
     require(cache->nothing == NULL);
+    require(cache->large == cache || cache->large == NULL); /* C4 */
     kept_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct rack *rack = &cache->rack[class_index];
         const struct magazine *magazine = &cache->magazine[class_index];
         void **loaded = loaded_of(cache, class_index);
 
+        require(!cache->is_off || rack->capacity == 0); /* C5 */
         if (rack->capacity == 0) {
             require(magazine->top == &cache->nothing && magazine->limit == magazine->top); /* C1 */
             continue;

@@ -14,6 +14,9 @@
  *     capacity 0 and the slot `nothing`
  * C2  rack[c].spare is NULL unless capacity is magazine_capacity(c)
  * C3  behind is the cache itself, left[0..] are zeros
+ * C4  large is the cache that keeps runs for the thread's large blocks: itself; NULL when they come from an arena
+ *     that owns them (cache_owner), or the thread shall hold no blocks
+ * C5  one that is off has no magazines
  * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
  * SPDX-License-Identifier: MIT
  */
@@ -45,7 +48,9 @@ struct cache {
     struct cache *next, *previous;         /* under LOCK_THREADS */
     struct cache *behind;                  /* C3; see union cache_constant */
     const uint16_t *left;                  /* C3 */
-    bool is_bound;                         /* to that arena, which it fills from alone */
+    struct cache *large;                   /* C4 */
+    uint8_t fixed;                         /* why it fills from no arena it likes; see below */
+    bool is_off;                           /* its thread shall hold no blocks */
     bool is_busy;                          /* a named one (named.h): in the middle of a call */
     uint8_t class_max;                     /* a thread's: it holds blocks of no class beyond */
     uint32_t large_takes;                  /* of large blocks, before it keeps runs */
@@ -55,26 +60,29 @@ struct cache {
     void *first_slots[FIRST_SLOTS];
 };
 
+/* Bits of `fixed`. Bound: to its arena, by the program. Away: hooks run that its thread waits for, which may take
+ * blocks themselves; those come from an arena without hooks. */
+enum { CACHE_BOUND = 1, CACHE_AWAY = 2 };
+
 /* What a thread's slot points at begins like a cache; the word `behind` tells what it is. Before the thread's
- * first call, after its end, and while it shall hold no blocks it is a constant one, with no blocks, no room,
- * nothing left and nothing behind it: three that overlap, for all their magazines are alike. While somebody
- * must see the thread's calls it is a watch (cache/watch.h), and the cache is behind. */
+ * first call and after its end it is a constant one, with no blocks, no room, nothing left and nothing behind it:
+ * two that overlap, for all their magazines are alike. While somebody must see the thread's calls, or it shall
+ * hold no blocks, it is a watch (cache/watch.h), and the cache is behind. */
 union cache_constant {
     struct {
         struct magazine magazine[CLASS_COUNT + 2];
         struct {
             struct cache *behind;
             const uint16_t *left;
-        } end[3]; /* of each of the three */
+        } end[3]; /* of each of the two; and `large`, which follows */
     };
     /* Magazines at places for frees: all NULL, which is full. */
-    void *whole[PLACES_FOR_FREES + 2 * CLASS_COUNT + 4];
+    void *whole[PLACES_FOR_FREES + 2 * CLASS_COUNT + 2];
     struct cache *just_for_the_type;
 };
 
 #define CACHE_EMPTY ((struct cache *)&cache_empty)
 #define CACHE_GONE ((struct cache *)&cache_empty.magazine[1])
-#define CACHE_OFF ((struct cache *)&cache_empty.magazine[2])
 
 /* The usual case: the blocks are where the slot points. */
 INLINE bool cache_is_plain(const struct cache *cache) { return cache->behind == cache; }
@@ -114,6 +122,12 @@ INLINE bool cache_put(struct cache *cache, size_t place, void *block)
 /* Of threads that begin: they hold blocks of classes up to this one. */
 extern PRIVATE unsigned cached_class_max; /* under LOCK_THREADS, before main */
 
+/* Blocks of other classes pass it by. One that is plain is not off. */
+INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
+{
+    return class_index <= cache->class_max && !cache->is_off;
+}
+
 void cache_init(struct cache *cache);
 /* A new one. NULL: no memory. */
 struct cache *cache_make(void);
@@ -121,6 +135,8 @@ struct cache *cache_make(void);
 void cache_give(struct cache *cache);
 /* Gets blocks into an empty magazine. False: no memory. */
 bool cache_refill(struct cache *cache, unsigned class_index);
+/* One block from the slabs that the cache fills from. NULL: no memory. */
+void *cache_take_one(struct cache *cache, unsigned class_index);
 /* Puts a block whose magazine is full: makes room first. Never fails. */
 void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
@@ -128,6 +144,12 @@ void cache_drain_all(struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when one of the two is explicit. */
 void cache_bind(struct cache *cache, struct arena *arena);
+/* The arena that large blocks come from; NULL: from the keeper, as most do. */
+struct arena *cache_owner(const struct cache *cache);
+
+/* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there is none, or they
+ * themselves are asking. */
+bool thread_grow(struct arena *arena, size_t pages, size_t align_pages);
 
 void cache_check(struct cache *cache);
 

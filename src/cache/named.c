@@ -45,6 +45,14 @@ void named_destroy(unsigned number)
     cache_give(cache);
 }
 
+/* An arena that is gone gives no blocks, also when its number is another one's by now. */
+static void leave_destroyed(struct cache *cache)
+{
+    if (!RELAXED_LOAD(cache->arena->is_destroyed)) return;
+    cache->arena = NULL;
+    cache->fixed = 0;
+}
+
 void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
 {
     struct magazine *magazine = &cache->magazine[class_index];
@@ -52,6 +60,7 @@ void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
 
     cache->is_busy = true;
     if (unlikely(arena != NULL && cache->arena != arena)) cache_bind(cache, arena);
+    else if (unlikely(cache->fixed != 0)) leave_destroyed(cache);
     block = magazine_take(magazine);
     if (unlikely(block == NULL) && cache_refill(cache, class_index))
         block = magazine_take(magazine);

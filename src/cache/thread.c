@@ -44,37 +44,98 @@ static void leave_cache(struct cache *cache)
     lock_give(&list_lock);
 }
 
+static bool is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
+
 static void unbind(struct cache *cache)
 {
-    if (cache->is_bound) (void)__atomic_fetch_sub(&cache->arena->threads, 1, __ATOMIC_RELAXED);
-    cache->is_bound = false;
+    if (is_bound(cache)) (void)__atomic_fetch_sub(&cache->arena->threads, 1, __ATOMIC_RELAXED);
+    cache->fixed &= (uint8_t)~CACHE_BOUND;
 }
 
-/* The blocks go back; the empty cache waits for the next thread. */
-static void give_cache(struct cache *instead)
+/* The cache waits for the next thread. */
+static void end_front(struct cache *front)
 {
-    struct cache *front = thread_cache(), *cache = front->behind;
+    struct cache *cache = front->behind;
 
-    if (cache == NULL) return;
-    thread_cache_set(instead);
     if (front != cache) watch_end((struct watch *)front);
     cache_drain_all(cache);
     unbind(cache);
+    cache->is_off = false;
+    cache->large = cache;
+    if (RELAXED_LOAD(metered)) watch_metered_of(cache)->large = cache;
     leave_cache(cache);
+}
+
+/* Its blocks go back. */
+static void thread_end(void)
+{
+    struct cache *front = thread_cache();
+
+    if (front->behind == NULL) return;
+    thread_cache_set(CACHE_GONE);
+    end_front(front);
     (void)tidy_after_return();
 }
 
-static void thread_end(void) { give_cache(CACHE_GONE); }
-
-void thread_cache_off(void)
+/* C4 */
+static void aim(struct cache *front)
 {
-    give_cache(CACHE_OFF);
-    if (thread_cache() == CACHE_EMPTY) thread_cache_set(CACHE_OFF);
+    struct cache *cache = front->behind;
+
+    cache->large = cache->is_off || cache_owner(cache) != NULL ? NULL : cache;
+    front->large = cache->large;
+}
+
+static bool is_exact(const struct cache *front)
+{
+    return !cache_is_plain(front) && !cache_is_metered(front);
+}
+
+/* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the cache. NULL: no
+ * memory. */
+static struct cache *front_without_blocks(struct cache *front)
+{
+    struct cache *off = is_exact(front) ? front : (struct cache *)watch_begin_exact(front);
+
+    if (off == NULL) return NULL;
+    cache_drain_all(off->behind);
+    off->behind->is_off = true;
+    aim(off);
+    return off;
+}
+
+bool thread_cache_off(void)
+{
+    struct cache *front = thread_cache();
+
+    if (cache_is_constant(front)) return true;
+    if ((front->behind->fixed & CACHE_AWAY) != 0) return false;
+    front = front_without_blocks(front);
+    if (front == NULL) return false;
+    thread_cache_set(front);
+    (void)tidy_after_return();
+    return true;
+}
+
+/* As it was before every call was seen. */
+static struct cache *usual_front(struct cache *cache)
+{
+    return RELAXED_LOAD(metered) ? (struct cache *)watch_metered_of(cache) : cache;
 }
 
 void thread_cache_on(void)
 {
-    if (thread_cache() == CACHE_OFF) thread_cache_set(CACHE_EMPTY);
+    struct cache *front = thread_cache(), *cache = front->behind;
+    struct watch *exact = (struct watch *)front;
+
+    if (cache == NULL || !cache->is_off) return;
+    cache->is_off = false;
+    if (!exact->is_told) {
+        front = usual_front(cache);
+        thread_cache_set(front);
+        watch_end(exact);
+    }
+    aim(front);
 }
 
 static struct cache *take_waiting(void)
@@ -150,14 +211,19 @@ static struct cache *front_for(struct cache *cache)
 void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
 bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth); }
 
-struct cache *thread_attach(void)
+struct cache *thread_attach(bool off)
 {
-    struct cache *cache = find_oldest(), *front;
+    struct cache *cache = find_oldest(), *begun, *front;
 
     if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
-    front = front_for(cache);
+    begun = front = front_for(cache);
+    if (off || cache->is_off) front = front_without_blocks(begun);
+    if (front == NULL) {
+        end_front(begun);
+        return NULL;
+    }
     thread_cache_set(front); /* before the hook, which may allocate */
     (void)os_thread_end_hook(thread_end);
     return front;
@@ -176,9 +242,10 @@ struct watch *thread_watch(void)
     struct watch *watch;
 
     if (cache_is_constant(front)) return NULL;
-    if (!cache_is_plain(front) && !cache_is_metered(front)) return (struct watch *)front;
-    watch = watch_begin_exact(front);
-    if (watch != NULL) thread_cache_set((struct cache *)watch);
+    watch = is_exact(front) ? (struct watch *)front : watch_begin_exact(front);
+    if (watch == NULL) return NULL;
+    watch->is_told = true;
+    thread_cache_set((struct cache *)watch);
     return watch;
 }
 
@@ -190,7 +257,7 @@ static void separate_frees(void)
         uint32_t first = plain.region[index].first_page;
 
         for (uint32_t page = first; page < first + plain.region[index].open_pages; page++)
-            if (page_record(page)->class_at != 0)
+            if (page_record(page)->class_at != 0 && !slab_record(page_record(page)->slab)->hidden)
                 class_map_set(page_address(page), page_bytes(), page_record(page)->class_at);
     }
     for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
@@ -211,16 +278,17 @@ static void give_waiting(void)
 static void replace_only(struct cache *old, struct cache *fresh)
 {
     fresh->arena = old->arena;
-    fresh->is_bound = old->is_bound;
+    fresh->fixed = old->fixed;
     fresh->class_max = old->class_max;
     fresh->refills = old->refills;
     fresh->overflows = old->overflows;
     if (oldest == old) RELAXED_STORE(oldest, fresh);
     first_cache = fresh;
     thread_cache_set(front_for(fresh));
+    aim(thread_cache());
 }
 
-bool threads_meter(void)
+static bool meter_mine(void)
 {
     struct cache *mine = thread_cache();
     struct metered_watch *fresh = cache_is_plain(mine) ? watch_make_metered() : NULL;
@@ -245,6 +313,16 @@ bool threads_meter(void)
     return true;
 }
 
+/* A thread that shall hold no blocks has another cache meanwhile, which holds none either. */
+bool threads_meter(void)
+{
+    bool is_off = thread_cache_is_off(), done;
+
+    thread_cache_on();
+    done = meter_mine();
+    return (!is_off || thread_cache_off()) && done;
+}
+
 struct arena *thread_arena(void)
 {
     struct cache *cache = thread_cache()->behind;
@@ -265,6 +343,7 @@ void thread_bind(struct arena *arena)
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     unbind(cache);
     cache_bind(cache, arena);
+    aim(thread_cache());
 }
 
 /* ---- how large blocks are held ---- */
@@ -302,13 +381,14 @@ void thread_hold_up_to(unsigned class_index)
     if (kept != NULL) meta_give(kept, sizeof *kept);
 }
 
-/* ---- threads that hold no blocks ---- */
+/* ---- blocks that no cache holds ---- */
 
 static void *take_stray(unsigned class_index)
 {
-    struct arena *arena = arena_choose(NULL);
+    struct arena *arena = arena_choose_unhooked();
     void *slots[2] = { NULL, NULL };
 
+    if (arena == NULL) arena = arena_choose(NULL);
     if (arena == NULL) return NULL;
     (void)arena_fill(arena, class_index, slots, 1, true);
     lock_give(&arena->lock);
@@ -340,6 +420,9 @@ void threads_forget_others(void)
 {
     struct cache *mine = thread_cache()->behind;
 
+    for (unsigned index = 0; index < arenas_end(); index++)
+        if (arenas[index] != NULL) arenas[index]->threads = 0;
+    if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
     RELAXED_STORE(oldest, NULL);
     in_use = 0;

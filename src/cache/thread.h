@@ -11,21 +11,28 @@
 
 /* Called once, before any thread has a cache. */
 void threads_start(void);
-/* Gives the calling thread a cache. NULL: no memory. */
-struct cache *thread_attach(void);
+/* Gives the calling thread a cache; `off`: which shall hold no blocks. NULL: no memory. */
+struct cache *thread_attach(bool off);
 
-/* Of a thread that holds no blocks: past its end, or told not to. */
+/* Of a thread past its end. */
 INLINE bool cache_is_gone(const struct cache *cache)
 {
     return cache_is_constant(cache) && cache != CACHE_EMPTY;
 }
+/* Of one that holds no blocks. */
+INLINE bool thread_cache_is_off(void)
+{
+    const struct cache *cache = thread_cache()->behind;
 
-/* From now on the calling thread holds no blocks; and it may again. The process has started. Nothing happens
- * to a thread past its end. */
-void thread_cache_off(void);
+    return cache == NULL || cache->is_off;
+}
+
+/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals and its meter.
+ * Nothing happens to a thread that has no cache. False: no memory; or its cache waits to be filled by hooks. */
+bool thread_cache_off(void);
 void thread_cache_on(void);
 
-/* A block for a thread that holds none, and the way back; slow, and never cached. */
+/* A block for a thread past its end, and the way back for whom no cache takes it; slow. */
 void *stray_take(unsigned class_index);
 void stray_put(unsigned class_index, void *block);
 
@@ -33,7 +40,7 @@ void stray_put(unsigned class_index, void *block);
 struct arena *thread_arena(void);
 /* From now on it fills from that one alone. */
 void thread_bind(struct arena *arena);
-/* From now on every call of the calling thread is seen. NULL: no memory, or the thread has no cache. */
+/* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the thread has no cache. */
 struct watch *thread_watch(void);
 
 /* From now on enough of every thread's calls is seen to sample them. Only while the calling thread is the only

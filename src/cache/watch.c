@@ -6,6 +6,7 @@
 _Static_assert(offsetof(struct watch, behind) == offsetof(struct cache, behind)
                    && offsetof(struct watch, left) == offsetof(struct cache, left),
                "all that a slot may point at begin alike");
+_Static_assert(offsetof(struct watch, large) == offsetof(struct cache, large), "these too");
 _Static_assert(offsetof(struct exact_watch, put) == PLACES_FOR_FREES * sizeof(void *)
                    && offsetof(struct metered_watch, cache) == PLACES_FOR_FREES * sizeof(void *)
                    && offsetof(struct cache, magazine) == 0 && PLACE_PER_CLASS == sizeof(uint16_t)
@@ -27,6 +28,7 @@ struct watch *watch_begin_exact(const struct cache *front)
     no_magazines(&exact->watch, exact->put);
     exact->watch.behind = front->behind;
     exact->watch.left = (uint16_t *)front->left;
+    exact->watch.large = front->large;
     if (cache_is_metered(front)) exact->watch.meter = ((const struct watch *)front)->meter;
     return &exact->watch;
 }
@@ -42,15 +44,22 @@ struct metered_watch *watch_make_metered(void)
     metered->watch.left = metered->left;
     cache_init(&metered->cache);
     metered->cache.class_max = (uint8_t)cached_class_max;
+    metered->watch.large = metered->cache.large = &metered->cache;
     return metered;
 }
 
 void watch_give_metered(struct metered_watch *metered) { meta_give(metered, sizeof *metered); }
 
+static struct metered_watch *metered_of(struct cache *cache)
+{
+    return (struct metered_watch *)((char *)cache - offsetof(struct metered_watch, cache));
+}
+
+struct watch *watch_metered_of(struct cache *cache) { return &metered_of(cache)->watch; }
+
 struct watch *watch_begin_metered(struct cache *cache, bool sampled)
 {
-    struct metered_watch *metered =
-        (struct metered_watch *)((char *)cache - offsetof(struct metered_watch, cache));
+    struct metered_watch *metered = metered_of(cache);
 
     meter_init(&metered->meter, sampled);
     return &metered->watch;

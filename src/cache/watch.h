@@ -19,7 +19,10 @@
  *     array serves all watches of a metered thread
  * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base, before a block was
  *     given back last; both may be less than 0
- * A watch belongs to its thread, which may read the two totals at any time through their addresses.
+ * W5  blocks of classes that the cache behind may not hold pass it by; while it shall hold none the watch is an
+ *     exact one
+ * A watch belongs to its thread. Once the program knows the addresses of the two totals it stays until the thread
+ * ends.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_WATCH_H
@@ -28,7 +31,7 @@
 #include "cache.h"
 #include "meter.h"
 
-enum { WATCH_WORDS_USED = 2 * CLASS_COUNT + 8 };
+enum { WATCH_WORDS_USED = 2 * CLASS_COUNT + 10 };
 
 struct watch {
     struct magazine magazine[CLASS_COUNT]; /* W1 */
@@ -37,7 +40,9 @@ struct watch {
     struct meter *meter;                   /* constant; NULL: nobody samples */
     struct cache *behind;                  /* constant */
     uint16_t *left;                        /* constant; W3; zeros, if nobody samples */
+    struct cache *large;                   /* as that of the cache behind; C4 */
     uint64_t peak, peak_base;              /* W4: owner thread */
+    bool is_told; /* of an exact one: the program knows where the totals are */
     void *unused[PLACES_FOR_FREES - WATCH_WORDS_USED];
 };
 
@@ -71,7 +76,9 @@ struct metered_watch *watch_make_metered(void);
 void watch_give_metered(struct metered_watch *metered);
 /* The watch of a cache that was made so, for a thread that begins. */
 struct watch *watch_begin_metered(struct cache *cache, bool sampled);
-/* Its thread ends. */
+/* The one of a cache whose thread began so. */
+struct watch *watch_metered_of(struct cache *cache);
+/* Its thread ends, or no longer needs it. */
 void watch_end(struct watch *watch);
 /* Blocks that may still pass are taken back: the next one of each class asks. For a new period. */
 void watch_pass_back(struct watch *watch);

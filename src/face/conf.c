@@ -68,7 +68,7 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
-#define SAMPLING_NEEDS "another thread came first, or threads hold no blocks"
+#define SAMPLING_NEEDS "another thread came first, or there is no memory"
 
 static void start_profile(void)
 {

@@ -227,7 +227,7 @@ static int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */
     size_t index = call->index[0];
-    struct arena *arena = index < ARENA_INDEX_END ? explicit_arena_at((unsigned)index) : NULL;
+    struct arena *arena = made_arena_at(index);
 
     if (!option_is_set(OPTION_RETAIN)) return ENOENT;
     if (!control_arena_is_made(index)) return EFAULT;
@@ -269,7 +269,7 @@ static int serve_lookup(struct control_call *call)
 static void purge_explicit(size_t index, bool all)
 {
     for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
-        struct arena *arena = explicit_arena_at((unsigned)i);
+        struct arena *arena = made_arena_at(i);
         if (arena != NULL) arena_purge(arena);
     }
 }

@@ -4,6 +4,7 @@
 #include "../arenas/tidy.h"
 #include "../cache/kept.h"
 #include "../cache/named.h"
+#include "../guard/fill.h"
 #include "../heap/extended.h"
 #include "../heap/placed.h"
 #include "control_tables.h"
@@ -79,10 +80,12 @@ static int serve_hooks(struct control_call *call)
     struct arena *arena;
 
     if (!control_arena_is_made(call->index[0])) return EFAULT;
-    arena = explicit_arena_at((unsigned)call->index[0]);
+    arena = made_arena_at(call->index[0]);
     call->old.pointer = arena != NULL ? arena_hooks(arena) : &extent_hooks_default;
     if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
-    if (arena == NULL || call->new_value.pointer == NULL) return EFAULT;
+    if (call->new_value.pointer == NULL) return EFAULT;
+    arena = placed_arena((unsigned)call->index[0]);
+    if (arena == NULL) return EAGAIN;
     return arena_set_hooks(arena, call->new_value.pointer) != NULL ? 0 : EAGAIN;
 }
 
@@ -177,7 +180,7 @@ static int serve_thread_arena(struct control_call *call)
     arena = thread_arena();
     if (arena == NULL) return EAGAIN;
     call->old.number = arena->index;
-    if (!call->writes || call->new_value.number == arena->index) return 0;
+    if (!call->writes) return 0;
     if (call->new_value.number >= control_arena_count()) return EFAULT;
     arena = placed_arena(call->new_value.number);
     if (arena == NULL) return call->new_value.number < arena_limit ? EAGAIN : EFAULT;
@@ -188,10 +191,11 @@ static int serve_thread_arena(struct control_call *call)
 static int serve_cache_enabled(struct control_call *call)
 {
     if (heap_attach() == NULL) return EAGAIN;
-    call->old.flag = !cache_is_gone(thread_cache());
+    call->old.flag = !thread_cache_is_off();
     if (!call->writes || call->new_value.flag == call->old.flag) return 0;
-    if (call->new_value.flag) thread_cache_on();
-    else thread_cache_off();
+    if (!call->new_value.flag) return thread_cache_off() ? 0 : EAGAIN;
+    if (fill_is_wanted() || cache_is_gone(thread_cache())) return EFAULT;
+    thread_cache_on();
     return 0;
 }
 
@@ -217,7 +221,7 @@ enum { CACHED_BYTES_LIMIT = 8 * MiB };
 /* Two magazines of a class; of large blocks one of each length, as long as the thread holds all classes. */
 static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 {
-    if (cache_is_gone(cache)) return 0;
+    if (cache_is_gone(cache) || cache->behind->is_off) return 0;
     cache = cache->behind;
     if (bytes > SMALL_BYTES_MAX)
         return cache->class_max == CLASS_COUNT - 1 && bytes <= KEPT_BYTES_MAX;

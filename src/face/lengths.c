@@ -46,7 +46,7 @@ static void count_owned_block(uint32_t page, void *context)
 
 static void count_owned(struct lengths *lengths, unsigned index)
 {
-    struct arena *arena = explicit_arena_at(index);
+    struct arena *arena = made_arena_at(index);
 
     if (arena == NULL) return;
     lock_take(&arena->lock);

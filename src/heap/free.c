@@ -69,7 +69,7 @@ static NOINLINE void free_other(struct cache *cache, void *block)
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
 
-    if (page != 0 && explicit_arena_of(page_record(page)) != NULL) free_explicit(page, block);
+    if (page != 0 && owning_arena_of(page_record(page)) != NULL) free_explicit(page, block);
     else if (kind == POINTER_SAMPLED) sampled_put(page);
     else if (kind == POINTER_SMALL)
         put_small(cache, class_of_place(page_record(page)->class_at), block);

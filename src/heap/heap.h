@@ -49,7 +49,7 @@ INLINE void *class_hit(struct cache *cache, unsigned class_index)
 
 NOINLINE void *malloc_beyond_table(size_t size);
 /* The ways of a thread whose slot points at no plain cache: its first call, one past its end, or one that is
- * watched. What comes back is as class_take, large_take and prairie_free have it. */
+ * watched, perhaps because it shall hold no blocks. What comes back is as class_take, large_take and prairie_free have it. */
 void *class_take_unusual(struct cache *front, unsigned class_index);
 void *large_take_unusual(size_t size, size_t align, bool zero);
 void free_unusual(struct cache *front, void *block);
@@ -112,7 +112,7 @@ NOINLINE void free_sized_overflow(struct cache *cache, void *block);
 /* The same past all caches: straight from a slab, and straight back. */
 void *single_take(unsigned class_index);
 void single_free(void *block);
-/* The same; `cache` is plain, or NULL past the thread's end. */
+/* The same; `cache` is plain, or NULL for a thread that holds no blocks. */
 void free_plainly(struct cache *cache, void *block);
 
 /* Large blocks: whole pages. `zero`: all bytes must read as zero. NULL: no memory. */
@@ -126,9 +126,11 @@ size_t large_bytes(uint32_t page);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
-/* Large blocks of an explicit arena. */
+/* Large blocks of an arena that owns them. */
 void *owned_take(struct arena *arena, size_t size, size_t align, bool zero);
-/* A block of an explicit arena, whatever thread gives it back. */
+/* The same once, without help; NULL: no memory. */
+void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero);
+/* A block of an arena that owns it, whatever thread gives it back. */
 void owned_put(uint32_t page);
 void home_put(uint32_t page, void *block);
 COLD void free_explicit(uint32_t page, void *block);
@@ -170,6 +172,8 @@ COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */
  * is none all the same. */
 COLD void *shortage_small(unsigned class_index);
 COLD void *shortage_large(size_t pages, size_t align_pages, bool zero);
+/* The same for a large block of the calling thread's arena. */
+COLD void *shortage_owned(struct arena *arena, size_t pages, size_t align_pages, bool zero);
 /* The same once, without help; NULL: no memory. */
 void *class_take_once(unsigned class_index);
 void *large_take_once(size_t pages, size_t align_pages, bool zero);

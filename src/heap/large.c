@@ -37,17 +37,23 @@ static COLD void look_before_lease(size_t pages, bool grows)
     if (tidy_should_look(pages << plain.page_shift)) shortage_look(pages << plain.page_shift);
 }
 
-/* Page 0: no memory. */
-INLINE struct run lease_large(size_t pages, size_t align_pages)
+INLINE void look_when_due(size_t pages)
 {
     size_t look_at_bytes = RELAXED_LOAD(tidy_look_at_bytes); /* 0: always */
-    struct run run;
 
     if (unlikely(tidy_region_has(look_at_bytes))) {
         bool grows = run_lease_would_grow(pages);
 
         if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
     }
+}
+
+/* Page 0: no memory. */
+INLINE struct run lease_large(size_t pages, size_t align_pages)
+{
+    struct run run;
+
+    look_when_due(pages);
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) {
         tidy_before_refusal();
@@ -91,16 +97,43 @@ static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
     return block_of(run, pages, zero);
 }
 
+/* Of the arena that the thread is bound to. */
+static void *lease_owned(struct arena *arena, size_t size, size_t align, bool zero)
+{
+    size_t pages, align_pages = max_size(align >> plain.page_shift, 1);
+    void *block;
+
+    if (is_too_large(size, align)) return NULL;
+    if (AUDITED) heap_audit();
+    pages = max_size(pages_for(size), 1);
+    if (RELAXED_LOAD(arena->extents) == NULL) look_when_due(pages);
+    block = owned_take_once(arena, pages, align_pages, zero);
+    return likely(block != NULL) ? block : shortage_owned(arena, pages, align_pages, zero);
+}
+
+/* C4: of a thread that is bound to an arena which owns its large blocks, or that holds none. */
+static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
+{
+    const struct cache *cache = thread_cache()->behind;
+    struct arena *arena = cache != NULL ? cache_owner(cache) : NULL;
+    bool clears = zero || fill_clears();
+    void *block =
+        arena != NULL ? lease_owned(arena, size, align, clears) : lease_anew(size, align, clears);
+
+    if (clears || block == NULL) return block;
+    return fill_taken(block, large_bytes(page_at(block)));
+}
+
 /* Near a limit each request is to come by where that is looked at. A size that is too large has no pages here
  * when their number overflows, and so none that are kept. */
 NOINLINE void *large_lease(size_t size, size_t align, bool zero)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_cache()->large;
     size_t pages = pages_for(size);
     char *block;
 
-    if (unlikely(align > page_bytes()) || unlikely(cache == NULL)
-        || unlikely(RELAXED_LOAD(tidy_look_at_bytes) == 0))
+    if (unlikely(cache == NULL)) return lease_for_thread(size, align, zero);
+    if (unlikely(align > page_bytes()) || unlikely(RELAXED_LOAD(tidy_look_at_bytes) == 0))
         return lease_anew(size, align, zero);
     block = kept_take(cache, pages);
     if (block == NULL) return lease_anew(size, align, zero);
@@ -166,13 +199,11 @@ static void *move_large(void *block, uint32_t page, size_t size)
     size_t old_bytes = large_bytes(page);
 
     if (moved == NULL) return NULL;
-    if (unlikely(page_record(page)->state == PAGE_OWNED)) {
+    if (unlikely(page_is_owned(page)) || unlikely(page_is_owned(page_at(moved))))
         copy_contents(moved, block, old_bytes, size);
-        owned_put(page);
-    } else {
-        move_contents(moved, block, old_bytes);
-        large_put(page);
-    }
+    else move_contents(moved, block, old_bytes);
+    if (unlikely(page_is_owned(page))) owned_put(page);
+    else large_put(page);
     return fill_gained(moved, old_bytes, round_up(size, page_bytes()));
 }
 

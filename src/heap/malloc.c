@@ -41,7 +41,7 @@ void *malloc_miss(size_t size, struct cache *cache, size_t place)
 static void *refill_and_take(struct cache *cache, unsigned class_index)
 {
     if (unlikely(!cache_is_plain(cache))) return class_take_unusual(cache, class_index);
-    if (unlikely(class_index > cache->class_max)) return stray_take(class_index);
+    if (unlikely(class_index > cache->class_max)) return cache_take_one(cache, class_index);
     if (AUDITED) heap_audit();
     if (!cache_refill(cache, class_index)) return NULL;
     return magazine_take(&cache->magazine[class_index]);

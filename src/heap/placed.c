@@ -30,11 +30,21 @@ static void *take_from_arena(struct arena *arena, unsigned class_index)
     lock_take(&arena->lock);
     (void)arena_fill(arena, class_index, slots, 1, true);
     lock_give(&arena->lock);
-    if (likely(slots[1] != NULL) || !arena_grow(arena, slab_pages(class_index), 1)) return slots[1];
-    lock_take(&arena->lock);
-    (void)arena_fill(arena, class_index, slots, 1, true);
-    lock_give(&arena->lock);
     return slots[1];
+}
+
+/* Hooks are asked as often: another thread may take what they gave. */
+enum { GROWTHS_BEFORE_REFUSAL = 4 };
+
+static void *take_from_grown(struct arena *arena, unsigned class_index)
+{
+    void *block = take_from_arena(arena, class_index);
+
+    for (unsigned i = 0; i < GROWTHS_BEFORE_REFUSAL && unlikely(block == NULL); i++) {
+        if (!thread_grow(arena, slab_pages(class_index), 1)) break;
+        block = take_from_arena(arena, class_index);
+    }
+    return block;
 }
 
 static void *take_small(struct arena *arena, unsigned class_index, unsigned flags)
@@ -47,7 +57,7 @@ static void *take_small(struct arena *arena, unsigned class_index, unsigned flag
         return cache != NULL ? named_take(cache, arena, class_index) : NULL;
     }
     if (arena == NULL) return single_take(class_index);
-    return take_from_arena(arena, class_index);
+    return take_from_grown(arena, class_index);
 }
 
 static bool is_beyond_plain(size_t size, size_t align)
@@ -57,24 +67,38 @@ static bool is_beyond_plain(size_t size, size_t align)
     return size > limit || align > limit;
 }
 
-void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
+static struct run lease_grown(struct arena *arena, size_t pages, size_t align_pages)
 {
-    size_t pages, align_pages = max_size(align >> plain.page_shift, 1);
-    struct run run;
+    struct run run = owned_lease(arena, pages, align_pages);
 
-    if (is_beyond_plain(size, align)) return NULL;
-    pages = max_size(pages_for(size), 1);
-    run = owned_lease(arena, pages, align_pages);
+    for (unsigned i = 0; i < GROWTHS_BEFORE_REFUSAL && unlikely(run.page == 0); i++) {
+        if (!thread_grow(arena, pages, align_pages)) break;
+        run = owned_lease(arena, pages, align_pages);
+    }
+    return run;
+}
+
+void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
+{
+    struct run run = lease_grown(arena, pages, align_pages);
+    size_t bytes = pages << plain.page_shift;
+
     if (run.page == 0) {
         tidy_before_refusal();
-        run = owned_lease(arena, pages, align_pages);
+        run = lease_grown(arena, pages, align_pages);
     }
     if (run.page == 0) return NULL;
     /* The program's memory may not be what a purge makes zero. */
-    if (zero && arena->extents != NULL)
-        __builtin_memset(page_address(run.page), 0, pages << plain.page_shift);
-    else if (zero && !run.zero) large_clear(page_address(run.page), pages << plain.page_shift);
+    if (zero && arena->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
+    else if (zero && !run.zero) large_clear(page_address(run.page), bytes);
     return page_address(run.page);
+}
+
+void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
+{
+    if (is_beyond_plain(size, align)) return NULL;
+    return owned_take_once(arena, max_size(pages_for(size), 1),
+                           max_size(align >> plain.page_shift, 1), zero);
 }
 
 /* Whole pages. */
@@ -86,7 +110,7 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     size_t bytes;
     void *block;
 
-    arena = arena_if_explicit(arena);
+    arena = arena_if_owner(arena);
     if (arena == NULL) {
         if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
         return large_take(size, flags_align(flags), zero);
@@ -116,7 +140,7 @@ static void *take_due(struct watch *watch, struct arena *arena, unsigned class_i
         if (arena == NULL) arena = cache->arena;
     }
     if (likely(!watch_large_is_due(watch, class_bytes[class_index]))) return NULL;
-    return sampled_take(watch, arena_if_explicit(arena), class_bytes[class_index], frame);
+    return sampled_take(watch, arena_if_owner(arena), class_bytes[class_index], frame);
 }
 
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame)
@@ -159,7 +183,7 @@ void owned_put(uint32_t page)
 
 void home_put(uint32_t page, void *block)
 {
-    struct arena *home = explicit_arena_of(page_record(page));
+    struct arena *home = owning_arena_of(page_record(page));
     unsigned class_index = class_of_place(page_record(page)->class_at);
 
     if (AUDITED) heap_audit();
@@ -223,6 +247,6 @@ struct arena *arena_of_address(const void *address)
 
     if (page == 0) return NULL;
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
-    if (record->state == PAGE_OWNED) return explicit_arena_of(record);
+    if (record->state == PAGE_OWNED) return owning_arena_of(record);
     return is_large_state(record->state) ? arena_at(0) : NULL;
 }

@@ -115,17 +115,15 @@ static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
     return sample_note(&trace->origin, bytes);
 }
 
-static bool is_owned(uint32_t page) { return page_record(page)->state == PAGE_OWNED; }
-
 uint32_t sampled_number(uint32_t page)
 {
     if (page_record(page)->state == PAGE_SAMPLED) return page_record(page)->slab;
-    return is_owned(page) ? RELAXED_LOAD(*owned_sample(page)) : 0;
+    return page_is_owned(page) ? RELAXED_LOAD(*owned_sample(page)) : 0;
 }
 
 static void mark(uint32_t page, uint32_t number)
 {
-    if (is_owned(page)) RELAXED_STORE(*owned_sample(page), number);
+    if (page_is_owned(page)) RELAXED_STORE(*owned_sample(page), number);
     else run_mark_sampled(page, number);
 }
 
@@ -172,7 +170,7 @@ uint32_t sampled_pause(uint32_t page)
     uint32_t number = sampled_number(page);
 
     if (number == 0) return 0;
-    if (is_owned(page)) RELAXED_STORE(*owned_sample(page), 0);
+    if (page_is_owned(page)) RELAXED_STORE(*owned_sample(page), 0);
     else run_unmark_sampled(page);
     return number;
 }

@@ -12,6 +12,7 @@
 
 #include "../arenas/tidy.h"
 #include "../base/options.h"
+#include "../guard/fill.h"
 #include "../pages/ceiling.h"
 #include "../pages/purge.h"
 #include "../pages/reserve.h"
@@ -27,6 +28,7 @@ struct need {
     unsigned class_index;      /* 0: large */
     size_t pages, align_pages; /* of a large one */
     bool zero;
+    struct arena *owner; /* of a large one: the arena that the thread is bound to; NULL: none */
 };
 
 static struct {
@@ -34,13 +36,32 @@ static struct {
     uint64_t refill_ms; /* atomic: when it was last tried */
 } shortage;
 
+/* The arena that the calling thread's blocks come from and no other; NULL: any will do. */
+static struct arena *only_arena(void)
+{
+    const struct cache *cache = thread_cache()->behind;
+
+    return cache != NULL ? cache_owner(cache) : NULL;
+}
+
+/* From the slabs of any automatic arena. */
+static void *take_anywhere(unsigned class_index)
+{
+    void *block = only_arena() == NULL ? arenas_take_one(class_index) : NULL;
+
+    if (thread_cache_is_off()) (void)fill_taken(block, class_bytes[class_index]);
+    return counted(block, class_bytes[class_index]);
+}
+
 static void *serve_once(struct need need)
 {
     void *block;
 
+    if (need.owner != NULL)
+        return owned_take_once(need.owner, need.pages, need.align_pages, need.zero);
     if (need.class_index == 0) return large_take_once(need.pages, need.align_pages, need.zero);
     block = class_take_once(need.class_index);
-    return block != NULL ? block : arenas_take_one(need.class_index);
+    return block != NULL ? block : take_anywhere(need.class_index);
 }
 
 /* ---- recovering ---- */
@@ -135,12 +156,17 @@ static void *serve_after_telling(struct need need)
     return block;
 }
 
-/* A request that is larger than all of the reserve is nothing that the reserve is for. */
+static bool is_hooked(const struct arena *arena)
+{
+    return arena != NULL && RELAXED_LOAD(arena->extents) != NULL;
+}
+
+/* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve is nothing that the reserve is for. */
 static void *serve_in_shortage(struct need need)
 {
-    void *block = need.class_index != 0 ? arenas_take_one(need.class_index) : NULL;
+    void *block = need.class_index != 0 ? take_anywhere(need.class_index) : NULL;
 
-    if (block == NULL && reserve_is_kept()) {
+    if (block == NULL && reserve_is_kept() && !is_hooked(only_arena())) {
         bool fits = pages_wanted(need) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(need);
@@ -164,6 +190,15 @@ void *shortage_large(size_t pages, size_t align_pages, bool zero)
                                             .pages = pages,
                                             .align_pages = align_pages,
                                             .zero = zero });
+}
+
+void *shortage_owned(struct arena *arena, size_t pages, size_t align_pages, bool zero)
+{
+    return serve_in_shortage((struct need){ .size = pages << plain.page_shift,
+                                            .pages = pages,
+                                            .align_pages = align_pages,
+                                            .zero = zero,
+                                            .owner = arena });
 }
 
 /* ---- near a limit ---- */

@@ -9,38 +9,16 @@
 #include "../arenas/tidy.h"
 #include "../guard/fill.h"
 
-static void *take_from(struct arena *arena, unsigned class_index)
-{
-    void *slots[2] = { NULL, NULL };
-
-    (void)arena_fill(arena, class_index, slots, 1, true);
-    lock_give(&arena->lock);
-    return slots[1];
-}
-
 /* From the arena that this thread fills from. */
-static void *take_once(struct cache *cache, unsigned class_index)
-{
-    struct arena *arena = arena_choose(cache->arena);
-
-    if (arena == NULL) return NULL;
-    cache->arena = arena;
-    return take_from(arena, class_index);
-}
-
 void *single_take(unsigned class_index)
 {
-    struct cache *cache = heap_attach();
+    struct cache *front = heap_attach(), *cache;
     void *block;
 
-    if (cache == NULL) return NULL;
+    if (front == NULL) return NULL;
     if (AUDITED) heap_audit();
-    if (cache->behind != NULL) cache = cache->behind;
-    block = cache_is_gone(cache) ? stray_take(class_index) : take_once(cache, class_index);
-    if (unlikely(block == NULL) && !cache_is_gone(cache)) {
-        tidy_before_refusal();
-        block = take_once(cache, class_index);
-    }
+    cache = front->behind;
+    block = likely(cache != NULL) ? cache_take_one(cache, class_index) : stray_take(class_index);
     (void)counted(block, class_bytes[class_index]);
     return CHECKED ? misuse_note_take(block) : block;
 }

@@ -94,6 +94,7 @@ static void forget_others(void)
     lock_fork_ends();
     life.forks = 0; /* those around this one are the parent's */
     threads_forget_others();
+    arenas_forget_calls();
     named_forget_busy();
     tidy_forget_thread();
     profile_forget_dump();
@@ -164,7 +165,7 @@ void heap_obey_options(void)
     threads_hold_up_to(class_max);
     fill_start();
     /* A thread that has not called yet comes through heap_attach. */
-    if (!threads_may_hold_blocks() && thread_cache() != CACHE_EMPTY) thread_cache_off();
+    if (!threads_may_hold_blocks()) (void)thread_cache_off();
     tidy_obey_options();
     huge_obey_option((enum huge_policy)option_value(OPTION_THP));
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
@@ -179,8 +180,7 @@ struct cache *heap_attach(void)
     if (likely(!cache_is_constant(cache)) || cache_is_gone(cache)) return cache;
     saved_errno = errno;
     if (!heap_start()) return NULL;
-    if (likely(threads_may_hold_blocks())) cache = thread_attach();
-    else thread_cache_set(cache = CACHE_OFF);
+    cache = thread_attach(!threads_may_hold_blocks());
     if (cache != NULL) hook_process();
     tidy_resume_watching();
     errno = saved_errno;
@@ -216,6 +216,7 @@ PUBLIC size_t prairie_purge(void)
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
     thread_flush();
     arenas_clear();
+    arenas_settle();
     bytes = purge_all();
     tidy_close_tail();
     return bytes;

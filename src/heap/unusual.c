@@ -1,7 +1,7 @@
 /* unusual.c - the ways of a thread whose slot points at no plain cache.
  *
  * It is before its first call, and attaches; or past its end, and is served block by block; or it is watched,
- * and its calls are counted and sampled on their way to the cache behind.
+ * and its calls are counted and sampled on their way to the cache behind, or past it when it shall hold no blocks.
  * SPDX-License-Identifier: MIT
  */
 #include "heap.h"
@@ -23,6 +23,15 @@ void count_given(size_t bytes)
     if (cache_is_watch(front)) watch_count_put((struct watch *)front, bytes);
 }
 
+/* W5 */
+static COLD void *take_past_cache(struct watch *watch, unsigned class_index)
+{
+    void *block = cache_take_one(watch->behind, class_index);
+
+    if (block != NULL) watch_count_take(watch, class_bytes[class_index]);
+    return fill_taken(block, class_bytes[class_index]);
+}
+
 static void *take_small_for(struct cache *front, unsigned class_index, const void *frame)
 {
     struct watch *watch;
@@ -35,7 +44,7 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
     }
     if (AUDITED) heap_audit();
     if (cache_is_plain(front)) {
-        if (unlikely(class_index > front->class_max)) return stray_take(class_index);
+        if (unlikely(class_index > front->class_max)) return cache_take_one(front, class_index);
         if (!cache_refill(front, class_index)) return NULL;
         return magazine_take(&front->magazine[class_index]);
     }
@@ -49,8 +58,8 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
             return block;
         }
     }
-    if (likely(class_index <= watch->behind->class_max)) return watch_take(watch, class_index);
-    return counted(stray_take(class_index), class_bytes[class_index]);
+    if (likely(cache_may_hold(watch->behind, class_index))) return watch_take(watch, class_index);
+    return take_past_cache(watch, class_index);
 }
 
 static void *take_large_for(size_t size, size_t align, bool zero, const void *frame)
@@ -61,11 +70,6 @@ static void *take_large_for(size_t size, size_t align, bool zero, const void *fr
     void *block;
 
     if (front == NULL) return NULL;
-    if (cache_is_gone(front)) {
-        block = large_lease(size, align, zero || fill_clears());
-        if (block == NULL || zero) return block;
-        return fill_taken(block, round_up(size, page_bytes()));
-    }
     block = large_lease(size, align, zero);
     if (block == NULL || !cache_is_watch(front)) return block;
     bytes = large_bytes(page_at(block));
@@ -137,9 +141,9 @@ static void free_watched(struct watch *watch, void *block)
 {
     unsigned class_index = class_at(block);
 
-    if (class_index == 0 || class_index > watch->behind->class_max) {
+    if (class_index == 0 || !cache_may_hold(watch->behind, class_index)) {
         count_uncached(watch, block); /* W2 */
-        free_plainly(watch->behind, block);
+        free_plainly(watch->large, block);
         return;
     }
     if (AUDITED) heap_audit();

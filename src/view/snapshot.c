@@ -84,7 +84,7 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
         into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
         room.other_leases += arena->stock[pages].leased;
     }
-    if (arena->is_explicit) {
+    if (arena->owned != NULL || arena->owned_taken != 0) {
         struct owned_sum sum = owned_sum(arena);
         into->large_allocated = sum.bytes;
         into->large_count = sum.count;
@@ -152,15 +152,16 @@ static void take_cached_off(unsigned class_index)
 static void count_pages(struct snapshot_arena *into)
 {
     unsigned shift = plain.page_shift;
-    size_t open_bytes;
+    size_t open_bytes, large_bytes_of_all;
 
     lock_take(&keeper.lock);
     into->dirty += (keeper.free_pages[FREE_DIRTY] + room.kept.pages) << shift;
-    into->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    into->large_allocated = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
-                         << shift;
-    into->large_count = keeper.large_count - min_size(room.kept.count, keeper.large_count);
-    into->large_taken = keeper.leases - room.other_leases + room.kept.takes;
+    into->clean += keeper.free_pages[FREE_CLEAN] << shift;
+    large_bytes_of_all = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
+                      << shift;
+    into->large_allocated += large_bytes_of_all;
+    into->large_count += keeper.large_count - min_size(room.kept.count, keeper.large_count);
+    into->large_taken += keeper.leases - room.other_leases + room.kept.takes;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
     open_bytes = plain.open_bytes;
@@ -169,7 +170,7 @@ static void count_pages(struct snapshot_arena *into)
     room.numbers->runs_lock = lock_numbers(&keeper.lock);
     lock_give(&keeper.lock);
 
-    into->active += into->large_allocated;
+    into->active += large_bytes_of_all;
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);
     into->metadata = meta.used_bytes + into->metadata_map;

@@ -68,7 +68,7 @@ static void add_arena(struct prairie_stats *stats, struct arena *arena)
         add_shelf(stats, &arena->shelf[class_index], class_index);
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stats->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
-    if (arena->is_explicit) {
+    if (arena->owned != NULL) {
         struct owned_sum sum = owned_sum(arena);
         stats->large_allocated += sum.bytes;
         stats->large_count += sum.count;

@@ -361,6 +361,83 @@ static void threads_are_bound(const struct check *check)
     assert_int_equal(control("thread.arena", NULL, NULL, &none, sizeof none), EFAULT);
 }
 
+static void write_enabled(bool enabled)
+{
+    must(control("thread.tcache.enabled", NULL, NULL, &enabled, sizeof enabled) == 0);
+}
+
+static void expect_home(unsigned arena, void *block)
+{
+    must(block != NULL && arena_of(block) == arena);
+    call.free(block);
+}
+
+static void *go_without_a_cache(void *argument)
+{
+    struct binding *binding = argument;
+    uint64_t *taken = NULL, before;
+    size_t length = sizeof taken;
+
+    must(control("thread.allocatedp", &taken, &length, NULL, 0) == 0);
+    must(control("thread.arena", NULL, NULL, &binding->arena, sizeof binding->arena) == 0);
+    for (int round = 0; round < 4; round++) {
+        write_enabled(round % 2 != 0);
+        must(read_unsigned("thread.arena") == binding->arena);
+        for (size_t bytes = 1; bytes < 1000000; bytes *= 5) {
+            before = *taken;
+            expect_home(binding->arena, call.malloc(bytes));
+            must(*taken >= before + bytes);
+            expect_home(binding->arena, call.calloc(1, bytes));
+            expect_home(binding->arena, call.realloc(call.malloc(bytes), bytes * 4));
+        }
+    }
+    write_enabled(false);
+    binding->destroy_error = call_arena(binding->arena, "destroy");
+    return NULL;
+}
+
+static void a_thread_without_a_cache_is_bound(const struct check *check)
+{
+    struct binding binding = { .arena = create_arena() };
+    pthread_t thread;
+
+    (void)check;
+    assert_int_equal(pthread_create(&thread, NULL, go_without_a_cache, &binding), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(binding.destroy_error, EFAULT);
+    assert_int_equal(call_arena(binding.arena, "destroy"), 0);
+}
+
+/* Large blocks that name the arena are counted with it, and come from the hooks. */
+static void automatic_arenas_take_hooks(const struct check *check)
+{
+    static extent_hooks_t hooks;
+    extent_hooks_t *table = &hooks, *seen = NULL, *none = NULL;
+    size_t length = sizeof usual_hooks, taken, dirty;
+    void *block;
+
+    (void)check;
+    assert_int_equal(control("arena.0.extent_hooks", &usual_hooks, &length, NULL, 0), 0);
+    hooks = *usual_hooks;
+    hooks.alloc = alloc_used;
+    assert_int_equal(control("arena.0.extent_hooks", NULL, NULL, &none, sizeof none), EFAULT);
+    assert_int_equal(control("arena.0.extent_hooks", NULL, NULL, &table, sizeof table), 0);
+    assert_int_equal(control("arena.0.extent_hooks", &seen, &length, &usual_hooks, sizeof table),
+                     0);
+    assert_ptr_equal(seen, table);
+    assert_int_equal(control("arena.0.extent_hooks", NULL, NULL, &table, sizeof table), 0);
+    taken = stat(0, "large.nmalloc");
+    block = take(100000, MALLOCX_ARENA(0));
+    assert_int_equal(arena_of(block), 0);
+    assert_int_equal(stat(0, "large.nmalloc"), taken + 1);
+    dirty = stat(0, "pdirty");
+    call.free(block);
+    assert_true(stat(0, "pdirty") >= dirty + 100000 / read_size("arenas.page"));
+    for (int i = 0; i < 20000; i++) call.free(memset(call.malloc(1 + i % 5000u), 1, 1 + i % 5000u));
+    assert_int_equal(call_arena(0, "purge"), 0);
+    assert_int_equal(control("arena.0.extent_hooks", NULL, NULL, &usual_hooks, sizeof table), 0);
+}
+
 static void *cross_free(void *block)
 {
     call.free(block);
@@ -451,6 +528,10 @@ int main(void)
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");
+    check_add((struct check){ .run = a_thread_without_a_cache_is_bound },
+              "thread.arena without a cache");
+    check_add((struct check){ .run = automatic_arenas_take_hooks },
+              "extent_hooks of an automatic arena");
     check_add((struct check){ .run = the_thread_cache_can_be_switched_off },
               "thread.tcache.enabled and flush");
     check_add((struct check){ .run = a_child_goes_on }, "arenas and caches after a fork");

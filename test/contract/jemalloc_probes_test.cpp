@@ -191,14 +191,20 @@ static void hooks_are_replaced(const struct check *)
     munmap(pool.base, pool.bytes);
 }
 
-static void automatic_arenas_keep_their_hooks(const struct check *)
+static void automatic_arenas_take_hooks(const struct check *)
 {
-    extent_hooks_t hooks = *hooks_of(0), *table = &hooks;
-    assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &table, sizeof table),
-                     EFAULT);
-    table = hooks_of(0); /* what a program read and left alone */
+    static extent_hooks_t hooks;
+    extent_hooks_t *usual = hooks_of(0), *table = usual; /* what a program read and left alone */
+
+    hooks = *usual;
     assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &table, sizeof table), 0);
-    assert_ptr_equal(hooks_of(0), table);
+    assert_ptr_equal(hooks_of(0), usual);
+    table = &hooks;
+    assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &table, sizeof table), 0);
+    assert_ptr_equal(hooks_of(0), &hooks);
+    call.free(memset(mallocx(100000, MALLOCX_ARENA(0)), 1, 100000));
+    assert_int_equal(mallctl("arena.0.extent_hooks", nullptr, nullptr, &usual, sizeof usual), 0);
+    assert_ptr_equal(hooks_of(0), usual);
 }
 
 static void add(void (*run)(const struct check *), const char *name)
@@ -217,6 +223,6 @@ int main()
     add(sizes_are_good, "good sizes for containers");
     add(hooks_are_chained, "extent hooks are chained");
     add(hooks_are_replaced, "extent hooks are replaced");
-    add(automatic_arenas_keep_their_hooks, "automatic arenas keep their hooks");
+    add(automatic_arenas_take_hooks, "automatic arenas take hooks");
     return checks_run("contract jemalloc_probes");
 }

@@ -305,6 +305,26 @@ static void caches_run_out(void **state)
     prairie_check_all();
 }
 
+/* A cache that was used with an arena which is gone fills from automatic ones. */
+static void a_cache_outlives_its_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned number = named_create();
+    void *block = prairie_mallocx(64, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number));
+
+    (void)state;
+    prairie_dallocx(block, MALLOCX_TCACHE(number));
+    named_flush(named_cache(number));
+    assert_true(arena_destroy(arena));
+    block = prairie_mallocx(64, MALLOCX_TCACHE(number));
+    assert_ptr_not_equal(arena_of_address(block), arena);
+    prairie_dallocx(block, MALLOCX_TCACHE(number));
+    assert_ptr_equal(arena_create(), arena);
+    block = prairie_mallocx(64, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number));
+    assert_ptr_equal(arena_of_address(block), arena);
+    prairie_check_all();
+}
+
 /* What a bound thread frees of other arenas does not get among the blocks that calls with the arena's number
  * are served with. */
 static void blocks_of_others_stay_out_of_an_arena(void **state)
@@ -348,6 +368,26 @@ static void shortage_takes_nothing_of_an_arena(void **state)
     fake_fail_all(false);
     prairie_check_all();
     arena_reset(arena);
+    prairie_check_all();
+}
+
+/* And who is bound to one takes nothing of others. */
+static void shortage_takes_nothing_for_an_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    void *block;
+
+    (void)state;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        assert_non_null(prairie_malloc(class_bytes[class_index]));
+    thread_bind(arena);
+    fake_fail_all(true);
+    for (size_t size = MiB; size > 0; size /= 2)
+        while ((block = prairie_malloc(size)) != NULL)
+            assert_ptr_equal(arena_of_address(block), arena);
+    fake_fail_all(false);
+    prairie_check_all();
+    placed_reset(arena);
     prairie_check_all();
 }
 
@@ -418,6 +458,8 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(numbers_run_out),
           UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
           UNIT_TEST(named_caches_hold_what_belongs), UNIT_TEST(named_caches_without_an_arena),
-          UNIT_TEST(caches_run_out), UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
-          UNIT_TEST(shortage_takes_nothing_of_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
+          UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
+          UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
+          UNIT_TEST(shortage_takes_nothing_of_an_arena),
+          UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
           UNIT_TEST(misuse_is_found))

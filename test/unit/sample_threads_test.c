@@ -202,7 +202,7 @@ static void a_bound_thread_stays_so(void **state)
     assert_int_equal(arena->threads, 1);
     sample_from_now(PERIOD);
     assert_ptr_equal(thread_arena(), arena);
-    assert_true(thread_cache()->behind->is_bound);
+    assert_int_equal(thread_cache()->behind->fixed, CACHE_BOUND);
     assert_int_equal(arena->threads, 1);
 }
 

@@ -1,0 +1,497 @@
+/* bound_test.c - a thread's arena and its totals stay its own, whether it may hold blocks or not. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "samples.h"
+#include "threads.h"
+
+#include <jemalloc/jemalloc.h>
+
+#include <sys/wait.h>
+
+static size_t allocated_bytes(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.allocated;
+}
+
+static struct arena *new_arena(void)
+{
+    prairie_free(prairie_malloc(1));
+    return arena_create();
+}
+
+static void *of_this_new(size_t size) { return prairie_malloc(size); }
+static void *zeroed(size_t size) { return prairie_calloc(1, size); }
+static void *aligned(size_t size) { return prairie_aligned_alloc(64, size); }
+static void *aligned_far(size_t size) { return prairie_aligned_alloc(64 * KiB, size); }
+static void *flagged(size_t size) { return prairie_mallocx(size, MALLOCX_ZERO); }
+static void *single(size_t size) { return prairie_mallocx(size, MALLOCX_TCACHE_NONE); }
+static void *resized(size_t size) { return prairie_realloc(prairie_malloc(size / 3 + 1), size); }
+
+static void *placed(size_t size)
+{
+    void *block = NULL;
+
+    assert_int_equal(prairie_posix_memalign(&block, 32, size), 0);
+    return block;
+}
+
+static void *(*const ways[])(size_t) = { of_this_new, zeroed, aligned, aligned_far,
+                                         flagged,     single, resized, placed };
+
+/* Every way, small and large, from this arena. */
+static void expect_all_from(const struct arena *arena, size_t large_from)
+{
+    for (unsigned way = 0; way < ARRAY_COUNT(ways); way++)
+        for (size_t size = 1; size < 4 * MiB; size = size * 3 + 1) {
+            void *block = ways[way](size);
+
+            assert_non_null(block);
+            if (size < large_from) assert_ptr_equal(arena_of_address(block), arena);
+            memset(block, 1, size);
+            prairie_free(block);
+        }
+    prairie_check_all();
+}
+
+/* ---- the arena ---- */
+
+static void a_bound_thread_takes_all_from_its_arena(void **state)
+{
+    struct arena *arena = new_arena(), *before = thread_arena();
+    size_t used = run_used_pages();
+    void *block;
+
+    (void)state;
+    thread_bind(arena);
+    for (unsigned i = 0; i < 3; i++) expect_all_from(arena, SIZE_MAX);
+    assert_true(cache_is_plain(thread_cache()));
+    for (unsigned i = 0; i < 50; i++) (void)prairie_malloc(1 + random_below(200000));
+    placed_reset(arena);
+    assert_int_equal(allocated_bytes(), 0);
+    block = prairie_malloc(100000);
+    thread_bind(before);
+    assert_ptr_equal(arena_of_address(block), arena);
+    for (unsigned i = 0; i < 20; i++) {
+        void *other = prairie_malloc(100000);
+        assert_ptr_not_equal(arena_of_address(other), arena);
+        prairie_free(other);
+    }
+    assert_true(placed_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    thread_flush();
+    assert_true(run_used_pages() <= used);
+    prairie_check_all();
+}
+
+/* From the keeper's pages into the arena's, and back. */
+static void realloc_moves_blocks_into_the_arena(void **state)
+{
+    struct arena *arena = new_arena(), *before = thread_arena();
+    unsigned char *block = prairie_malloc(100000), *fence = prairie_malloc(100000);
+
+    (void)state;
+    memset(block, 5, 100000);
+    thread_bind(arena);
+    block = prairie_realloc(block, 6 * MiB);
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_true(all_bytes_are(block, 5, 100000));
+    memset(block, 6, 6 * MiB);
+    thread_bind(before);
+    (void)prairie_mallocx(page_bytes() * 4, MALLOCX_ARENA(arena->index));
+    block = prairie_realloc(block, 40 * MiB);
+    assert_ptr_not_equal(arena_of_address(block), arena);
+    assert_true(all_bytes_are(block, 6, 6 * MiB));
+    prairie_free(block);
+    prairie_free(fence);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void a_thread_without_a_cache_keeps_its_arena(void **state)
+{
+    struct arena *arena = new_arena(), *before = thread_arena();
+    void *block;
+
+    (void)state;
+    thread_bind(arena);
+    assert_true(thread_cache_off());
+    assert_true(thread_cache_is_off());
+    assert_ptr_equal(thread_arena(), arena);
+    assert_int_equal(arena->threads, 1);
+    expect_all_from(arena, SIZE_MAX);
+    assert_false(placed_destroy(arena));
+    for (unsigned i = 0; i < 50; i++) (void)prairie_malloc(1 + random_below(200000));
+    placed_reset(arena);
+    assert_int_equal(allocated_bytes(), 0);
+    thread_bind(before); /* while it holds nothing */
+    assert_ptr_equal(thread_arena(), before);
+    expect_all_from(before, SMALL_BYTES_MAX);
+    assert_true(placed_destroy(arena));
+    thread_cache_on();
+    assert_true(cache_is_plain(thread_cache()));
+    block = prairie_malloc(100);
+    prairie_free(block);
+    assert_ptr_equal(prairie_malloc(100), block);
+    expect_all_from(before, SMALL_BYTES_MAX);
+}
+
+/* Bound before the cache goes, bound still when it is back. */
+static void the_cache_comes_back_to_the_same_arena(void **state)
+{
+    struct arena *arena = new_arena();
+
+    (void)state;
+    thread_bind(arena);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(thread_cache_off());
+        thread_cache_on();
+        expect_all_from(arena, SIZE_MAX);
+        assert_int_equal(arena->threads, 1);
+    }
+    assert_true(thread_cache_off());
+    assert_true(thread_cache_off());
+    fake_thread_end();
+    assert_int_equal(arena->threads, 0);
+    assert_ptr_equal(thread_cache(), CACHE_GONE);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+static void expect_bound_under(const char *words)
+{
+    struct arena *arena;
+
+    options_parse(words, "test");
+    heap_obey_options();
+    arena = new_arena();
+    assert_true(thread_cache_is_off());
+    assert_non_null(thread_arena());
+    thread_bind(arena);
+    assert_ptr_equal(thread_arena(), arena);
+    expect_all_from(arena, SIZE_MAX);
+    fake_thread_end();
+    assert_int_equal(arena->threads, 0);
+    assert_int_equal(allocated_bytes(), 0);
+    (void)prairie_purge();
+    assert_int_equal(run_used_pages(), 0);
+}
+
+static void bound_with_the_option_tcache(void) { expect_bound_under("tcache:false"); }
+static void bound_with_the_option_junk(void) { expect_bound_under("junk:true"); }
+static void bound_with_the_option_zero(void) { expect_bound_under("zero:true"); }
+
+static void options_take_the_cache_and_not_the_arena(void **state)
+{
+    (void)state;
+    expect_survival(bound_with_the_option_tcache);
+    expect_survival(bound_with_the_option_junk);
+    expect_survival(bound_with_the_option_zero);
+}
+
+/* What no thread caches comes from the arena too. */
+static void uncached_classes_come_from_the_arena(void **state)
+{
+    struct arena *arena = new_arena();
+
+    (void)state;
+    options_parse("tcache_max:64", "test");
+    heap_obey_options();
+    thread_bind(arena);
+    expect_all_from(arena, SIZE_MAX);
+    assert_non_null(prairie_thread_totals());
+    expect_all_from(arena, SIZE_MAX);
+}
+
+static uint32_t held, may_end; /* atomic */
+
+static void *hold_arena(void *arena)
+{
+    lock_take(&((struct arena *)arena)->lock);
+    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+    usleep(30000);
+    lock_give(&((struct arena *)arena)->lock);
+    return NULL;
+}
+
+/* A block past the cache, too: a bound thread waits for its arena. */
+static void a_busy_arena_is_waited_for(void **state)
+{
+    struct arena *arena = new_arena();
+    pthread_t holder;
+    void *block;
+
+    (void)state;
+    thread_bind(arena);
+    assert_int_equal(pthread_create(&holder, NULL, hold_arena, arena), 0);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    block = prairie_mallocx(100, MALLOCX_TCACHE_NONE);
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_ptr_equal(thread_arena(), arena);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    prairie_free(block);
+    thread_bind(arenas[0]);
+    assert_int_equal(arena->threads, 0);
+    assert_true(placed_destroy(arena));
+}
+
+/* ---- a fork ---- */
+
+static void *bind_and_wait(void *arena)
+{
+    prairie_free(prairie_malloc(100));
+    thread_bind(arena);
+    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&may_end, __ATOMIC_ACQUIRE)) usleep(100);
+    return NULL;
+}
+
+static void a_child_has_no_threads_bound_but_its_own(void **state)
+{
+    struct arena *arena = new_arena(), *mine = arena_create();
+    pthread_t thread;
+    int child, status;
+
+    (void)state;
+    thread_bind(mine);
+    assert_true(thread_cache_off());
+    assert_int_equal(pthread_create(&thread, NULL, bind_and_wait, arena), 0);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    child = fake_fork();
+    if (child == 0) {
+        bool good = placed_destroy(arena) && !placed_destroy(mine) && thread_arena() == mine;
+        expect_all_from(mine, SIZE_MAX);
+        _exit(good ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_false(placed_destroy(arena));
+    __atomic_store_n(&may_end, 1, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(placed_destroy(arena));
+    prairie_check_all();
+}
+
+/* ---- the totals ---- */
+
+/* Exactly what it says of itself, by every way. */
+static void expect_counted(const struct prairie_thread_totals *totals)
+{
+    struct prairie_thread_totals before = *totals;
+    uint64_t bytes = 0;
+
+    for (size_t size = 1; size < MiB; size = size * 2 + 1) {
+        void *block = prairie_malloc(size);
+
+        bytes += prairie_usable_size(block);
+        assert_int_equal(totals->allocated - before.allocated, bytes);
+        assert_int_equal(totals->deallocated - before.deallocated,
+                         bytes - prairie_usable_size(block));
+        if (size % 2) prairie_free(block);
+        else prairie_sdallocx(block, size, 0);
+        assert_int_equal(totals->deallocated - before.deallocated, bytes);
+    }
+}
+
+static void *count_much(void *totals)
+{
+    *(const struct prairie_thread_totals **)totals = prairie_thread_totals();
+    for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(1000));
+    return NULL;
+}
+
+static void totals_outlive_the_cache(void **state)
+{
+    const struct prairie_thread_totals *totals, *of_other;
+    uint64_t allocated;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    totals = prairie_thread_totals();
+    for (unsigned round = 0; round < 3; round++) {
+        assert_true(thread_cache_off());
+        allocated = totals->allocated;
+        run_thread(count_much, &of_other);
+        assert_ptr_not_equal(of_other, totals);
+        assert_int_equal(totals->allocated, allocated);
+        assert_ptr_equal(prairie_thread_totals(), totals);
+        expect_counted(totals);
+        thread_cache_on();
+        assert_ptr_equal(prairie_thread_totals(), totals);
+        expect_counted(totals);
+        assert_true(thread_cache()->behind->rack[class_of_size(7)].capacity != 0);
+    }
+    prairie_check_all();
+}
+
+/* Nobody asks: nothing is counted once the cache is back, and records are as before. */
+static void without_a_question_the_watch_goes(void **state)
+{
+    size_t used;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    thread_flush();
+    used = meta.used_bytes;
+    for (unsigned i = 0; i < 5; i++) {
+        assert_true(thread_cache_off());
+        prairie_free(prairie_malloc(100000));
+        thread_cache_on();
+        assert_true(cache_is_plain(thread_cache()));
+        assert_int_equal(meta.used_bytes, used);
+    }
+    assert_true(thread_cache_off());
+    expect_counted(prairie_thread_totals());
+    thread_cache_on();
+    expect_counted(prairie_thread_totals());
+}
+
+static void the_first_question_without_a_cache(void **state)
+{
+    (void)state;
+    options_parse("tcache:false", "test");
+    heap_obey_options();
+    expect_counted(prairie_thread_totals());
+    thread_cache_on();
+    expect_counted(prairie_thread_totals());
+    assert_true(thread_cache()->behind->rack[class_of_size(7)].capacity != 0);
+}
+
+static void *take_and_end(void *unused)
+{
+    prairie_free(prairie_malloc(100000));
+    prairie_free(prairie_malloc(100));
+    return unused;
+}
+
+/* A cache that was off is an ordinary one for the next thread. */
+static void *off_and_end(void *unused)
+{
+    prairie_free(prairie_malloc(100));
+    assert_true(thread_cache_off());
+    return unused;
+}
+
+static void *expect_kept(void *unused)
+{
+    void *block = prairie_malloc(100);
+
+    prairie_free(block);
+    assert_ptr_equal(prairie_malloc(100), block);
+    assert_true(cache_is_plain(thread_cache()));
+    assert_ptr_equal(thread_cache()->large, thread_cache());
+    return unused;
+}
+
+static void records_are_as_new_for_the_next_thread(void **state)
+{
+    size_t used = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    run_thread(take_and_end, NULL);
+    run_thread(off_and_end, NULL);
+    used = meta.used_bytes;
+    for (unsigned i = 0; i < 20; i++) run_thread(off_and_end, NULL);
+    assert_int_equal(meta.used_bytes, used);
+    run_thread(expect_kept, NULL);
+    prairie_check_all();
+}
+
+/* ---- without memory ---- */
+
+static void without_memory_the_cache_stays(void **state)
+{
+    void *block;
+
+    (void)state;
+    block = prairie_malloc(100);
+    prairie_free(block);
+    fake_fail_all(true);
+    while (meta_take(sizeof(struct exact_watch)) != NULL) {}
+    assert_false(thread_cache_off());
+    assert_false(thread_cache_is_off());
+    assert_ptr_equal(prairie_malloc(100), block);
+    prairie_free(block);
+    fake_fail_all(false);
+    assert_true(thread_cache_off());
+    prairie_check_all();
+}
+
+static void without_memory_no_thread_begins(void **state)
+{
+    (void)state;
+    options_parse("tcache:false", "test");
+    heap_obey_options();
+    for (unsigned nth = 1; nth < 12; nth++) {
+        fake_fail_row(nth, 2);
+        prairie_free(prairie_malloc(100));
+    }
+    fake_fail_nth(0);
+    assert_non_null(prairie_malloc(100));
+    assert_true(thread_cache_is_off());
+    prairie_check_all();
+}
+
+/* ---- samples ---- */
+
+static void a_thread_without_a_cache_is_sampled(void **state)
+{
+    uint64_t bytes = 0;
+
+    (void)state;
+    options_parse("tcache:false", "test");
+    heap_obey_options();
+    prairie_free(prairie_malloc(1));
+    sample_from_now(PERIOD);
+    assert_true(thread_cache_is_off());
+    for (unsigned i = 0; i < 20000; i++) {
+        size_t size = 1 + random_below(i % 100 == 0 ? 50000 : 500);
+        void *block = prairie_malloc(size);
+        bytes += prairie_usable_size(block);
+        prairie_free(block);
+    }
+    expect_close((double)bytes);
+    prairie_check_all();
+}
+
+static void sampling_goes_on_through_it_all(void **state)
+{
+    uint64_t bytes = 0;
+    const struct meter *meter;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    sample_from_now(PERIOD);
+    meter = ((struct watch *)thread_cache())->meter;
+    for (unsigned i = 0; i < 20000; i++) {
+        size_t size = 1 + random_below(500);
+        prairie_free(prairie_malloc(size));
+        bytes += class_bytes[class_of_size(size)];
+        if (i % 100 == 50) assert_true(thread_cache_off());
+        if (i % 100 == 99) thread_cache_on();
+        assert_ptr_equal(((struct watch *)thread_cache())->meter, meter);
+    }
+    assert_true(cache_is_metered(thread_cache()));
+    expect_close((double)bytes);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(a_bound_thread_takes_all_from_its_arena),
+          UNIT_TEST(realloc_moves_blocks_into_the_arena),
+          UNIT_TEST(a_thread_without_a_cache_keeps_its_arena),
+          UNIT_TEST(the_cache_comes_back_to_the_same_arena),
+          UNIT_TEST(options_take_the_cache_and_not_the_arena),
+          UNIT_TEST(uncached_classes_come_from_the_arena), UNIT_TEST(a_busy_arena_is_waited_for),
+          UNIT_TEST(a_child_has_no_threads_bound_but_its_own), UNIT_TEST(totals_outlive_the_cache),
+          UNIT_TEST(without_a_question_the_watch_goes),
+          UNIT_TEST(the_first_question_without_a_cache),
+          UNIT_TEST(records_are_as_new_for_the_next_thread),
+          UNIT_TEST(without_memory_the_cache_stays), UNIT_TEST(without_memory_no_thread_begins),
+          UNIT_TEST(a_thread_without_a_cache_is_sampled),
+          UNIT_TEST(sampling_goes_on_through_it_all))

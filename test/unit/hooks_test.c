@@ -1,0 +1,584 @@
+/* hooks_test.c - what holds while hooks run, whatever they do and refuse; and hooks of automatic arenas. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "hooks.h"
+
+#include "threads.h"
+
+#include <sys/wait.h>
+
+/* ---- records ---- */
+
+static void *hoard[1 << 16];
+static unsigned hoarded;
+
+/* No record of one unit is to be had any more, but for the last so many. */
+static void leave_records(unsigned left)
+{
+    fake_fail_all(true);
+    while (hoarded < ARRAY_COUNT(hoard) && (hoard[hoarded] = meta_take(1)) != NULL) hoarded++;
+    while (left-- > 0) meta_give(hoard[--hoarded], 1);
+}
+
+static void bring_records_back(void)
+{
+    fake_fail_all(false);
+    while (hoarded > 0) meta_give(hoard[--hoarded], 1);
+}
+
+static unsigned length_of(const struct free_span *span)
+{
+    unsigned length = 0;
+
+    while (span != NULL) {
+        length++;
+        span = span->next;
+    }
+    return length;
+}
+
+/* E2, E3. Returns the pages of all of them. */
+static size_t check_spans(const struct extents *extents)
+{
+    size_t pages = 0;
+
+    for (const struct free_span *span = extents->spans; span != NULL; span = span->next) {
+        const struct free_span *next = span->next;
+
+        assert_true(span->dirty_pages <= span->pages);
+        assert_int_equal(page_record(span->page)->run_pages, span->pages);
+        if (next != NULL) {
+            assert_true(span->page + span->pages <= next->page);
+            assert_false(span->extent == next->extent && span->page + span->pages == next->page);
+        }
+        pages += span->pages;
+    }
+    return pages;
+}
+
+static uint32_t take_run(struct arena *arena, size_t pages, size_t align_pages)
+{
+    uint32_t page;
+
+    lock_take(&arena->lock);
+    page = extents_take(arena->extents, pages, align_pages);
+    lock_give(&arena->lock);
+    return page;
+}
+
+/* An aligned run in the middle of a span takes two records. */
+static void a_cut_without_records_changes_nothing(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extents *extents = arena->extents;
+    size_t all = 2 * MiB >> plain.page_shift, align = 64 * KiB >> plain.page_shift;
+
+    (void)state;
+    seen.next += page_bytes(); /* no extent is aligned to more than a page */
+    assert_true(arena_grow(arena, 1, 1));
+    for (unsigned records = 0; records < 3; records++) {
+        uint32_t page;
+
+        leave_records(records);
+        page = take_run(arena, 2, align);
+        assert_int_equal(page != 0, records == 2);
+        bring_records_back();
+        assert_int_equal(check_spans(extents), all - (records == 2 ? 2 : 0));
+        assert_int_equal(length_of(extents->spans), records == 2 ? 2 : 1);
+        assert_int_equal(length_of(extents->spares), records == 2 ? 1 : 0);
+        prairie_check_all();
+        if (page == 0) continue;
+        lock_take(&arena->lock);
+        assert_true(extents_put(extents, page));
+        lock_give(&arena->lock);
+    }
+    assert_int_equal(length_of(extents->spans), 1);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+}
+
+/* Every other step that takes a record: growing, cutting a tail off, an owner. */
+static void steps_without_records_change_nothing(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+    char *block = prairie_mallocx(MiB, flags);
+    size_t bytes_out = seen.bytes_out, used;
+
+    (void)state;
+    used = meta.used_bytes;
+    for (unsigned records = 0; records < 6; records++) {
+        char *other;
+
+        leave_records(records);
+        other = prairie_mallocx(30 * MiB, flags); /* an owner; an extent and its span */
+        assert_true(other == NULL || records >= 3);
+        if (other != NULL) prairie_free(other);
+        bring_records_back();
+        assert_int_equal(check_spans(arena->extents)
+                             + (prairie_usable_size(block) >> plain.page_shift),
+                         seen.bytes_out >> plain.page_shift);
+        if (records < 3) assert_int_equal(seen.bytes_out, bytes_out);
+        if (records < 3) assert_int_equal(meta.used_bytes, used);
+        prairie_check_all();
+    }
+    leave_records(0);
+    assert_int_equal(prairie_xallocx(block, MiB / 2, 0, flags), MiB); /* a spare for the tail */
+    bring_records_back();
+    prairie_check_all();
+    prairie_free(block);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+}
+
+static bool dalloc_without_records(struct extent_hooks *hooks, void *base, size_t bytes,
+                                   bool committed, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)committed, (void)arena;
+    leave_records(0);
+    return true;
+}
+
+/* An extent that is refused comes back into the arena without a record more. */
+static void refused_extents_come_back(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    void *blocks[3];
+
+    (void)state;
+    hooks.dalloc = dalloc_without_records;
+    (void)arena_set_hooks(arena, &hooks);
+    for (unsigned i = 0; i < 3; i++)
+        blocks[i] = prairie_mallocx(3 * MiB << i, MALLOCX_ARENA(arena->index));
+    for (unsigned i = 0; i < 3; i++) {
+        prairie_free(blocks[i]);
+        bring_records_back();
+        (void)check_spans(arena->extents);
+    }
+    assert_true(arena_destroy(arena));
+    bring_records_back();
+    assert_int_equal(seen.destroys, seen.allocs);
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+static bool refuse_sometimes(unsigned one_in) { return random_below(one_in) == 0; }
+
+static void *fickle_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                          bool *zero, bool *commit, unsigned arena)
+{
+    if (refuse_sometimes(4)) return NULL;
+    seen.uncommitted = refuse_sometimes(4);
+    if (seen.next + bytes + align > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
+    if (plain_overlaps(seen.next, bytes + align)) return NULL;
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+static bool fickle_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                          unsigned arena)
+{
+    seen.refuse_dalloc = refuse_sometimes(3);
+    return test_dalloc(hooks, base, bytes, committed, arena);
+}
+
+static bool fickle_commit(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                          size_t length, unsigned arena)
+{
+    seen.refuse_commit = refuse_sometimes(3);
+    return test_commit(hooks, base, bytes, offset, length, arena);
+}
+
+static bool fickle_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                         size_t length, unsigned arena)
+{
+    (void)hooks, (void)bytes, (void)arena;
+    if (refuse_sometimes(2)) return true;
+    memset((char *)base + offset, 0, length);
+    return false;
+}
+
+/* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all records. */
+static void whatever_is_refused_comes_back(void **state)
+{
+    struct extent_hooks hooks = { fickle_alloc, fickle_dalloc, test_destroy, fickle_commit, NULL,
+                                  fickle_purge, fickle_purge,  test_split,   test_merge };
+    struct arena *arena = hooked_arena();
+    size_t used = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 40; round++) {
+        char *live[60] = { NULL };
+
+        (void)arena_set_hooks(arena, &hooks);
+        for (unsigned i = 0; i < 600; i++) {
+            unsigned at = (unsigned)random_below(ARRAY_COUNT(live));
+            int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+
+            if (random_below(3) == 0) leave_records((unsigned)random_below(3));
+            if (random_below(20) == 0) flags |= MALLOCX_ALIGN(64 * KiB);
+            if (live[at] == NULL) live[at] = prairie_mallocx(1 + random_below(600000), flags);
+            else if (random_below(3) != 0) prairie_free(live[at]), live[at] = NULL;
+            else (void)prairie_xallocx(live[at], 1 + random_below(600000), 0, flags);
+            bring_records_back();
+            if (random_below(30) == 0) arena_purge(arena);
+            (void)check_spans(arena->extents);
+        }
+        prairie_check_all();
+        assert_true(arena_destroy(arena));
+        assert_int_equal(seen.bytes_out, 0);
+        prairie_check_all();
+        assert_ptr_equal(arena_create(), arena);
+        if (round == 0) used = meta.used_bytes;
+        assert_int_equal(meta.used_bytes, used);
+    }
+}
+
+/* ---- a block that is older than the hooks ---- */
+
+static void a_block_older_than_the_hooks_is_resized(void **state)
+{
+    struct arena *arena;
+    unsigned char *block;
+    size_t used;
+    int flags;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    used = run_used_pages();
+    arena = arena_create();
+    flags = MALLOCX_ARENA(arena->index);
+    block = prairie_mallocx(MiB, flags);
+    memset(block, 7, MiB);
+    (void)arena_set_hooks(arena, &test_hooks);
+    assert_int_equal(prairie_xallocx(block, MiB / 2, 0, flags), MiB / 2);
+    prairie_check_all();
+    assert_int_equal(prairie_xallocx(block, MiB / 2 + MiB / 4, 0, flags), MiB / 2 + MiB / 4);
+    assert_ptr_equal(prairie_realloc(block, MiB / 4), block);
+    assert_true(all_bytes_are(block, 7, MiB / 4));
+    prairie_check_all();
+    assert_int_equal(run_used_pages(), used + (MiB / 4 >> plain.page_shift));
+    assert_true(arena_destroy(arena));
+    assert_int_equal(run_used_pages(), used);
+    prairie_check_all();
+}
+
+/* ---- what hooks do themselves ---- */
+
+static struct arena *of_hooks;
+static struct arena *bound_by_hook;
+static unsigned calls_inside;
+
+static void *busy_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                        bool *zero, bool *commit, unsigned arena)
+{
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    void *small = prairie_malloc(100), *large = prairie_malloc(100000);
+
+    calls_inside++;
+    assert_int_equal(calls_inside, 1); /* it is not asked again meanwhile */
+    assert_non_null(small);
+    assert_non_null(large);
+    assert_ptr_not_equal(arena_of_address(small), of_hooks);
+    assert_ptr_not_equal(arena_of_address(large), of_hooks);
+    assert_null(prairie_mallocx(40 * MiB, flags));
+    prairie_free(small);
+    prairie_free(prairie_realloc(large, 300000));
+    assert_false(arena_destroy(of_hooks));
+    if (bound_by_hook != NULL) thread_bind(bound_by_hook);
+    calls_inside--;
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+static bool busy_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                       size_t length, unsigned arena)
+{
+    static unsigned depth;
+
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length;
+    prairie_free(prairie_mallocx(100, MALLOCX_ARENA(arena)));
+    assert_false(arena_destroy(of_hooks));
+    if (depth++ == 0) arena_purge(of_hooks);
+    depth--;
+    return false;
+}
+
+static bool busy_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                        unsigned arena)
+{
+    prairie_free(prairie_malloc(100000));
+    assert_false(arena_destroy(of_hooks));
+    return test_dalloc(hooks, base, bytes, committed, arena);
+}
+
+static struct extent_hooks busy_hooks = { busy_alloc, busy_dalloc, test_destroy, test_commit, NULL,
+                                          busy_purge, NULL,        test_split,   test_merge };
+
+static void hooks_take_from_elsewhere(void **state)
+{
+    struct arena *before;
+    void *blocks[300], *large;
+
+    (void)state;
+    of_hooks = hooked_arena();
+    before = thread_arena();
+    (void)arena_set_hooks(of_hooks, &busy_hooks);
+    thread_bind(of_hooks);
+    for (unsigned off = 0; off < 2; off++) {
+        if (off == 1) assert_true(thread_cache_off());
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+            blocks[i] = prairie_malloc(1 + random_below(i % 20 == 0 ? 100000 : 10000));
+            assert_ptr_equal(arena_of_address(blocks[i]), of_hooks);
+        }
+        large = prairie_malloc(12 * MiB);
+        assert_ptr_equal(arena_of_address(large), of_hooks);
+        arena_purge(of_hooks);
+        prairie_free(large);
+        for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+        prairie_check_all();
+    }
+    thread_cache_on();
+    assert_int_equal(of_hooks->threads, 1);
+    assert_false(placed_destroy(of_hooks));
+    thread_bind(before);
+    assert_true(placed_destroy(of_hooks));
+    assert_int_equal(seen.bytes_out, 0);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+/* The thread goes on with the arena that the hook chose, and each knows how many are bound to it. */
+static void a_hook_binds_its_thread(void **state)
+{
+    struct arena *other;
+    void *block;
+
+    (void)state;
+    of_hooks = hooked_arena();
+    other = arena_create();
+    (void)arena_set_hooks(of_hooks, &busy_hooks);
+    thread_bind(of_hooks);
+    bound_by_hook = other;
+    block = prairie_malloc(100);
+    bound_by_hook = NULL;
+    assert_ptr_equal(arena_of_address(block), other);
+    assert_int_equal(of_hooks->threads, 0);
+    assert_int_equal(other->threads, 1);
+    prairie_free(block);
+    thread_bind(arenas[0]);
+    assert_int_equal(other->threads, 0);
+    assert_true(placed_destroy(other));
+    assert_true(placed_destroy(of_hooks));
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+static void *off_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                       bool *zero, bool *commit, unsigned arena)
+{
+    assert_false(thread_cache_off());
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* Hooks cannot take the cache away for which they are asked. */
+static void no_hook_switches_the_cache_off(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    void *block;
+
+    (void)state;
+    hooks.alloc = off_alloc;
+    (void)arena_set_hooks(arena, &hooks);
+    thread_bind(arena);
+    block = prairie_malloc(100);
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_false(thread_cache_is_off());
+    prairie_check_all();
+    prairie_free(block);
+    assert_int_equal(allocated_bytes(), 0);
+    assert_int_equal(seen.allocs, 1);
+    assert_true(thread_cache_off());
+}
+
+static uint32_t purging, may_purge_end; /* atomic */
+
+static bool slow_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                       size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    __atomic_store_n(&purging, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&may_purge_end, __ATOMIC_ACQUIRE)) usleep(100);
+    return false;
+}
+
+static void *purge_it(void *arena)
+{
+    arena_purge(arena);
+    return NULL;
+}
+
+static void *end_purge_soon(void *unused)
+{
+    (void)unused;
+    usleep(30000);
+    __atomic_store_n(&may_purge_end, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* The end of an arena waits for another thread that is in its hooks; a child's does not, where that one is not. */
+static void the_end_waits_for_other_threads(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    pthread_t purger, ender;
+    int child, status;
+
+    (void)state;
+    hooks.purge_forced = slow_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    assert_int_equal(pthread_create(&purger, NULL, purge_it, arena), 0);
+    while (!__atomic_load_n(&purging, __ATOMIC_ACQUIRE)) usleep(100);
+    child = fake_fork();
+    if (child == 0) _exit(!arena_destroy(arena) || seen.bytes_out != 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(pthread_create(&ender, NULL, end_purge_soon, NULL), 0);
+    assert_true(arena_destroy(arena));
+    assert_true(__atomic_load_n(&may_purge_end, __ATOMIC_ACQUIRE));
+    assert_int_equal(seen.bytes_out, 0);
+    assert_int_equal(pthread_join(purger, NULL), 0);
+    assert_int_equal(pthread_join(ender, NULL), 0);
+    prairie_check_all();
+}
+
+/* ---- automatic arenas ---- */
+
+static bool is_of_hooks(const void *block)
+{
+    return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
+}
+
+/* Arena 0 of two. */
+static struct arena *hooked_automatic(void)
+{
+    fake_cores(2);
+    (void)arena_destroy(hooked_arena());
+    (void)arena_set_hooks(arenas[0], &test_hooks);
+    assert_ptr_equal(arena_hooks(arenas[0]), &test_hooks);
+    return arenas[0];
+}
+
+static void small_blocks_of_a_hooked_automatic_arena(void **state)
+{
+    enum { COUNT = 3000 };
+    static unsigned char *blocks[COUNT];
+    unsigned from_hooks = 0;
+    struct arena *arena = hooked_automatic();
+
+    (void)state;
+    assert_ptr_equal(thread_arena(), arena);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < COUNT; i++) {
+            size_t size = 1 + random_below(3000);
+            blocks[i] = prairie_malloc(size);
+            assert_non_null(blocks[i]);
+            from_hooks += is_of_hooks(blocks[i]);
+            memset(blocks[i], (int)i, size);
+            if (i % 3 == 0) blocks[i] = prairie_realloc(blocks[i], size + size / 2);
+            assert_int_equal(blocks[i][0], (unsigned char)i);
+        }
+        prairie_check_all();
+        for (unsigned i = 0; i < COUNT; i++)
+            if (i % 5 == 0) prairie_free_sized(blocks[i], prairie_usable_size(blocks[i]));
+            else prairie_free(blocks[i]);
+    }
+    assert_true(from_hooks > COUNT);
+    assert_true(seen.allocs > 0);
+    assert_int_equal(seen.arena, arena->index);
+    assert_int_equal(allocated_bytes(), 0);
+    (void)prairie_purge(); /* all but one extent */
+    assert_true(seen.dallocs == seen.allocs - 1);
+    prairie_check_all();
+}
+
+static void large_blocks_of_a_hooked_automatic_arena(void **state)
+{
+    struct arena *arena = hooked_automatic();
+    int flags = MALLOCX_ARENA(arena->index);
+    char *block = prairie_mallocx(100000, flags), *other;
+
+    (void)state;
+    assert_true(is_of_hooks(block));
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_int_equal(allocated_bytes(), prairie_usable_size(block));
+    assert_int_equal(prairie_xallocx(block, 50000, 0, flags), round_up(50000, page_bytes()));
+    block = prairie_rallocx(block, 400000, flags);
+    assert_true(is_of_hooks(block));
+    other = prairie_malloc(100000); /* of a thread that is not bound to it */
+    assert_false(is_of_hooks(other));
+    prairie_free(other);
+    thread_bind(arena);
+    other = prairie_malloc(100000);
+    assert_true(is_of_hooks(other));
+    prairie_free(other);
+    prairie_free(block);
+    assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+/* What was taken before goes where it came from. */
+static void blocks_older_than_automatic_hooks(void **state)
+{
+    void *blocks[400];
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = prairie_malloc(i * 100);
+    (void)hooked_automatic();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        prairie_free(blocks[i]);
+        blocks[i] = prairie_malloc(i * 100);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    (void)prairie_purge();
+    (void)prairie_purge();
+    assert_int_equal(run_used_pages(), 0);
+    prairie_check_all();
+}
+
+static void *asking_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                          bool *zero, bool *commit, unsigned arena)
+{
+    for (size_t size = 1; size < 200000; size *= 3) prairie_free(prairie_malloc(size));
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* Then the hooks get no small blocks themselves, and are not asked for them in a circle. */
+static void all_arenas_are_hooked(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+
+    (void)state;
+    (void)hooked_automatic();
+    assert_non_null(arena_at(1));
+    hooks.alloc = asking_alloc;
+    (void)arena_set_hooks(arenas[0], &hooks);
+    (void)arena_set_hooks(arenas[1], &hooks);
+    for (unsigned i = 0; i < 3000; i++) assert_non_null(prairie_malloc(1 + random_below(3000)));
+    assert_true(seen.allocs > 0);
+    seen.refused = 1;
+    while (prairie_malloc(5000) != NULL) {}
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(a_cut_without_records_changes_nothing),
+          UNIT_TEST(steps_without_records_change_nothing), UNIT_TEST(refused_extents_come_back),
+          UNIT_TEST(whatever_is_refused_comes_back),
+          UNIT_TEST(a_block_older_than_the_hooks_is_resized), UNIT_TEST(hooks_take_from_elsewhere),
+          UNIT_TEST(a_hook_binds_its_thread), UNIT_TEST(no_hook_switches_the_cache_off),
+          UNIT_TEST(the_end_waits_for_other_threads),
+          UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
+          UNIT_TEST(large_blocks_of_a_hooked_automatic_arena),
+          UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked))
