@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -30,6 +31,7 @@ static uint64_t stamp_key;
 static uint64_t run_seed;
 
 _Thread_local struct whereabouts whereabouts;
+void (*oracle_last_words)(const char *text);
 
 _Noreturn void violation(const char *format, ...)
 {
@@ -45,13 +47,28 @@ _Noreturn void violation(const char *format, ...)
         whereabouts.lane, (unsigned long long)whereabouts.step,
         whereabouts.action != NULL ? whereabouts.action : "start", (unsigned long long)run_seed);
     if (write(STDERR_FILENO, text, (size_t)used) < 0) _exit(2);
+    if (oracle_last_words != NULL) oracle_last_words(text);
     _exit(1);
+}
+
+/* The limit is on what the allocator takes, and not on the tables of the test. */
+static void *memory_beyond_limit(size_t bytes)
+{
+    struct rlimit limit, lifted;
+    if (getrlimit(RLIMIT_AS, &limit) != 0) return MAP_FAILED;
+    lifted = (struct rlimit){ limit.rlim_max, limit.rlim_max };
+    if (setrlimit(RLIMIT_AS, &lifted) != 0) return MAP_FAILED;
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    setrlimit(RLIMIT_AS, &limit);
+    return base;
 }
 
 void *oracle_memory(size_t bytes)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) base = memory_beyond_limit(bytes);
     if (base == MAP_FAILED) {
         dprintf(STDERR_FILENO, "stress: no memory for the tables of the test itself\n");
         _exit(2);

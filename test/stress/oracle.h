@@ -41,6 +41,8 @@ struct whereabouts {
     const char *action;
 };
 extern _Thread_local struct whereabouts whereabouts;
+/* Called before a violation ends the process; NULL: there is no more to say. */
+extern void (*oracle_last_words)(const char *text);
 
 void oracle_start(uint64_t seed);
 

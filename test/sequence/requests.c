@@ -1,0 +1,171 @@
+/* requests.c - random sizes, and what is promised of the blocks that are served.
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "requests.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { KB = 1024, MB = 1024 * 1024 };
+enum { JUNK_TAKEN = 0xA5 };
+
+/* ---- what is asked for ---- */
+
+static size_t edge_size(void)
+{
+    size_t base = (size_t)1 << (3 + below(15));
+    return base + base / 8 * below(8) + below(3) - 1;
+}
+
+size_t any_size(void)
+{
+    unsigned kind = below(1000);
+    if (kind < 10) return 0;
+    if (kind < 500) return log_uniform(1, KB);
+    if (kind < 620) return edge_size();
+    if (kind < 820) return log_uniform(KB, 16 * KB);
+    if (kind < 980) return log_uniform(14 * KB, 160 * KB);
+    if (kind < 997) return log_uniform(128 * KB, MB);
+    return log_uniform(MB, 6 * MB);
+}
+
+size_t absurd_size(void)
+{
+    static const size_t sizes[] = { SIZE_MAX,        SIZE_MAX / 2,    SIZE_MAX / 2 + 1,
+                                    (size_t)1 << 47, SIZE_MAX - 4096, (size_t)7 << 60 };
+    return sizes[below(6)];
+}
+
+size_t any_align(void)
+{
+    if (chance(75)) return (size_t)8 << below(10);
+    return (size_t)4096 << below(9);
+}
+
+int flags_of_align(size_t align) { return MALLOCX_ALIGN(align); }
+
+/* ---- what is promised ---- */
+
+struct request request_for(const char *door, size_t size)
+{
+    return (struct request){ .door = door,
+                             .size = size,
+                             .arena = ARENA_AUTOMATIC,
+                             .other_arena = ARENA_AUTOMATIC,
+                             .refused_by_hooks = me->refused_by_hooks };
+}
+
+bool is_small(size_t size, size_t align)
+{
+    return nallocx(size, align != 0 ? flags_of_align(align) : 0) <= 14336;
+}
+
+void from_thread(struct request *request)
+{
+    if (!is_own(me->bound)) return;
+    request->arena = me->bound;
+    if (is_strict(KNOWN_BOUND_LARGE) && !is_small(request->size, request->align))
+        request->other_arena = me->bound;
+}
+
+/* A limit or a hook may have refused memory meanwhile. */
+static bool is_short(const struct request *request)
+{
+    return world.may_refuse || world.has_space_limit
+        || me->refused_by_hooks != request->refused_by_hooks;
+}
+
+int arena_found(const struct request *request, const void *base)
+{
+    unsigned index = arena_at_address(base);
+    int found = index < world.automatic_arenas ? ARENA_AUTOMATIC : (int)index;
+
+    if (request->arena == ARENA_ANY || found == request->arena || found == request->other_arena)
+        return found;
+    if (!is_strict(KNOWN_SHORTAGE_TAKES_MANUAL) && is_own(found) && is_short(request)
+        && (request->flags & 0xfff00000) == 0)
+        return found;
+    if (!is_strict(KNOWN_UNCACHED_LOSES_ARENA) && (me->has_no_cache || world.never_caches))
+        return found;
+    /* What the bound arena refuses may come from the memory that all share. */
+    if ((!is_strict(KNOWN_BOUND_LARGE) || is_short(request)) && found == ARENA_AUTOMATIC
+        && request->arena == me->bound && (request->flags & 0xfff00000) == 0)
+        return found;
+    violation("%s of %zu bytes, flags 0x%x: block %p is of arena %d, not %d or %d", request->door,
+              request->size, (unsigned)request->flags, base, found, request->arena,
+              request->other_arena);
+}
+
+void check_refusal(const struct request *request, const void *block, int error)
+{
+    if (block != NULL && request->is_absurd)
+        violation("%s of %zu bytes, flags 0x%x, should be refused", request->door, request->size,
+                  (unsigned)request->flags);
+    if (block != NULL) return;
+    me->refusals++;
+    if (error != ENOMEM)
+        violation("%s of %zu bytes was refused with errno %d", request->door, request->size, error);
+    if (request->is_absurd || request->may_refuse || is_short(request)) return;
+    if (!is_strict(KNOWN_NONE_ASKS_NO_HOOKS) && is_own(me->bound)
+        && (request->flags & ~0x7f) == MALLOCX_TCACHE_NONE)
+        return;
+    violation("%s of %zu bytes, flags 0x%x, was refused without a reason", request->door,
+              request->size, (unsigned)request->flags);
+}
+
+static bool is_filled(const unsigned char *base, size_t from, size_t to, unsigned char byte,
+                      size_t *at)
+{
+    for (*at = from; *at < to && (*at & 7) != 0; ++*at)
+        if (base[*at] != byte) return false;
+    uint64_t pattern = byte * 0x0101010101010101ull, word;
+    for (; *at + 8 <= to; *at += 8) {
+        memcpy(&word, base + *at, 8);
+        if (word == pattern) continue;
+        while (base[*at] == byte) ++*at;
+        return false;
+    }
+    for (; *at < to; ++*at)
+        if (base[*at] != byte) return false;
+    return true;
+}
+
+void require_fill(const struct request *request, const unsigned char *base, size_t from, size_t to,
+                  unsigned char byte)
+{
+    size_t at;
+    if (from >= to || is_filled(base, from, to, byte, &at)) return;
+    violation(
+        "%s of %zu bytes, flags 0x%x: byte %zu of block %p is 0x%02x, not 0x%02x, in %zu..%zu",
+        request->door, request->size, (unsigned)request->flags, at, (const void *)base, base[at],
+        byte, from, to);
+}
+
+void check_fill(const struct request *request, const unsigned char *base, size_t from,
+                size_t usable, bool gained)
+{
+    if (request->zero || world.clears) {
+        if (gained && !request->zero && !is_strict(KNOWN_GAIN_NOT_FILLED)) return;
+        require_fill(request, base, from, usable, 0);
+    } else if (world.junks) {
+        if (gained && !is_strict(KNOWN_GAIN_NOT_FILLED)) return;
+        require_fill(request, base, from, usable, JUNK_TAKEN);
+    }
+}
+
+void check_usable(const struct request *request, void *base, size_t usable)
+{
+    if (sallocx(base, 0) != usable)
+        violation("block %p: sallocx says %zu, malloc_usable_size %zu", base, sallocx(base, 0),
+                  usable);
+    if (usable < request->size)
+        violation("%s of %zu bytes: only %zu are usable", request->door, request->size, usable);
+}
+
+void check_size_told(const struct request *request, size_t usable)
+{
+    size_t told = nallocx(request->size, request->align != 0 ? flags_of_align(request->align) : 0);
+    if (told != usable)
+        violation("%s of %zu bytes aligned to %zu: nallocx says %zu, usable are %zu", request->door,
+                  request->size, request->align, told, usable);
+}
