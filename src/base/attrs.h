@@ -25,6 +25,11 @@
 #define THREADS_ARE_WATCHED false
 #define INLINE_READS_UNLOCKED INLINE
 #endif
+/* Stands between two reads without a lock. A unit test that defines it before it takes the library in
+ * (test/unit/interleave.h) lets something happen there; in every other build it is nothing. */
+#ifndef BETWEEN_READS
+#define BETWEEN_READS(place) ((void)0)
+#endif
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 #define CACHE_ALIGNED __attribute__((aligned(64)))

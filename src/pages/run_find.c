@@ -49,7 +49,8 @@ READS_UNLOCKED bool run_lease_would_grow(size_t pages)
     unsigned fitting = bin_fitting(pages);
 
     return first_bin_from(bitmap_of(FREE_DIRTY), fitting) == BIN_COUNT
-        && first_bin_from(bitmap_of(FREE_CLEAN), fitting) == BIN_COUNT;
+        && (BETWEEN_READS(run_lease_would_grow),
+            first_bin_from(bitmap_of(FREE_CLEAN), fitting) == BIN_COUNT);
 }
 
 /* ---- holes ---- */

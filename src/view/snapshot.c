@@ -113,10 +113,12 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        void **top = RELAXED_LOAD(cache->magazine[class_index].top);
-        void **limit = RELAXED_LOAD(cache->magazine[class_index].limit);
-        size_t capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
+        void **top = RELAXED_LOAD(cache->magazine[class_index].top), **limit;
+        size_t capacity;
 
+        BETWEEN_READS(count_cache);
+        limit = RELAXED_LOAD(cache->magazine[class_index].limit);
+        capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
         into->of_class[class_index].cached += RELAXED_LOAD(cache->rack[class_index].spare_count);
         if (top <= limit && (size_t)(limit - top) <= capacity)
             into->of_class[class_index].cached += capacity - (size_t)(limit - top);
