@@ -16,7 +16,7 @@
     4095u /* explicit ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
-#define ADOPTED_COUNT_MAX 1024u /* regions of memory from elsewhere */
+#define ADOPTED_COUNT_MAX ((size_t)1 << 20) /* pieces of memory from elsewhere, at once */
 #define HUGE_PAGE_BYTES (2 * MiB)
 #define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
 #define PURGE_USED_SHARE 8u  /* and of what is in use */

@@ -197,6 +197,7 @@ void heap_check_all(void)
     arenas_check();
     reserve_check();
     run_check_all();
+    adopted_check();
     each_lock(give_lock, WALK_GIVES);
 }
 

@@ -19,6 +19,7 @@ enum { ERROR_TEXT_BYTES = 16384 };
 static struct {
     pthread_mutex_t mutex;
 
+    uintptr_t highest_address; /* 0: where the caller's stack is */
     unsigned core_count, core_current;
     const char *setting_name, *setting_value;
 
@@ -82,6 +83,13 @@ static bool admit(enum fake_call kind)
 /* ---- os.h: memory ---- */
 
 size_t os_page_bytes(void) { return model.page_bytes; }
+
+uintptr_t os_highest_address(void)
+{
+    char here;
+
+    return fake.highest_address != 0 ? fake.highest_address : (uintptr_t)&here;
+}
 
 static struct os_range map_reservation(enum fake_call kind, size_t bytes, size_t align_bytes,
                                        int protection)
@@ -470,6 +478,7 @@ void fake_page_bytes(size_t bytes)
     model.page_bytes = bytes;
 }
 
+void fake_highest_address(uintptr_t address) { fake.highest_address = address; }
 void fake_cores(unsigned count) { fake.core_count = count; }
 void fake_core_current(unsigned core) { RELAXED_STORE(fake.core_current, core); }
 

@@ -49,9 +49,10 @@ enum { FAKE_FAILING_COUNT = FAKE_RELEASE };
 
 /* ---- what prairie finds; set before its first call unless it says otherwise ---- */
 
-void fake_page_bytes(size_t bytes);    /* 4 KiB (the default), 16 or 64 KiB */
-void fake_cores(unsigned count);       /* 2 */
-void fake_core_current(unsigned core); /* 0; at any time */
+void fake_page_bytes(size_t bytes);           /* 4 KiB (the default), 16 or 64 KiB */
+void fake_highest_address(uintptr_t address); /* the first caller's stack */
+void fake_cores(unsigned count);              /* 2 */
+void fake_core_current(unsigned core);        /* 0; at any time */
 /* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the
  * program. */
 void fake_address_space(size_t limit_bytes, size_t other_bytes);

@@ -51,6 +51,16 @@ size_t os_page_bytes(void)
     return bytes;
 }
 
+/* The kernel puts the program's name above the first thread's stack, at the top; the stack of a call may be any
+ * memory of the program. */
+uintptr_t os_highest_address(void)
+{
+    char here;
+    unsigned long name = getauxval(AT_EXECFN), random = getauxval(AT_RANDOM);
+
+    return name != 0 ? name : random != 0 ? random : (uintptr_t)&here;
+}
+
 static struct os_range map_pages(size_t bytes, int protection)
 {
     long at = kernel(SYS_mmap, 0, (long)bytes, protection,

@@ -18,6 +18,8 @@ struct os_range {
 }; /* base == NULL: the kernel said no */
 
 size_t os_page_bytes(void);
+/* One of the highest addresses that the kernel gives to programs without being asked for more. */
+uintptr_t os_highest_address(void);
 
 /* Address space at a multiple of align_bytes (a power of two), neither readable nor counted. */
 struct os_range os_reserve(size_t bytes, size_t align_bytes);

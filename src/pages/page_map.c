@@ -7,6 +7,10 @@
 #include "page_map.h"
 
 #include "../base/bits.h"
+#include "../base/check.h"
+
+/* The stack of a program that something else runs inside of itself may lie low. */
+enum { ADDRESS_BITS_MIN = 47 };
 
 static const uint8_t not_a_slab[1];
 
@@ -17,25 +21,46 @@ uint8_t class_map_offset;
 static struct os_range map_reserved;   /* constant after start */
 static uintptr_t open_first, open_end; /* under the run lock: the written part, as map offsets */
 
-/* The stack lies near the top of what the kernel gives to programs. */
+static unsigned bits_of(uintptr_t address) { return highest_bit(address) + 1; }
+
+/* As many as the kernel gives without being asked, and as the first region has. */
 static unsigned address_bits(void)
 {
-    char near_the_top;
-    unsigned bits = highest_bit((uintptr_t)&near_the_top) + 1;
+    const struct region *first = &plain.region[0];
+    uintptr_t region_last = (uintptr_t)first->base + first->bytes - (first->bytes != 0);
+    unsigned bits = bits_of(os_highest_address() | region_last);
 
-    return bits < 47 ? 47 : bits;
+    return bits < ADDRESS_BITS_MIN ? ADDRESS_BITS_MIN : bits;
 }
 
+/* After the first region is there. */
 void class_map_start(bool narrow)
 {
-    size_t bytes = (size_t)1 << (address_bits() - CLASS_MAP_SHIFT);
+    size_t bytes;
 
     if (narrow) return;
+    bytes = (size_t)1 << (address_bits() - CLASS_MAP_SHIFT);
     map_reserved = os_reserve_readable(bytes);
     if (map_reserved.base == NULL) return;
     os_refuse_huge_pages(map_reserved);
     class_map.bytes = (const uint8_t *)map_reserved.base;
     class_map.mask = bytes - 1;
+}
+
+/* The first byte of a range in the map. */
+static uintptr_t slot_of(const char *base)
+{
+    return ((uintptr_t)base >> CLASS_MAP_SHIFT) & class_map.mask;
+}
+
+bool class_map_shares(struct os_range one, struct os_range other)
+{
+    uintptr_t first = slot_of(one.base), end = first + (one.bytes >> CLASS_MAP_SHIFT);
+    uintptr_t other_first = slot_of(other.base);
+
+    if (class_map.mask == 0) return false;
+    if (end > map_reserved.bytes) return true;
+    return first < other_first + (other.bytes >> CLASS_MAP_SHIFT) && other_first < end;
 }
 
 size_t class_map_reserved_bytes(void) { return map_reserved.bytes; }
@@ -50,11 +75,11 @@ size_t maps_bytes_for(size_t plain_bytes)
 bool class_map_open(const char *base, size_t bytes)
 {
     size_t unit = max_size(META_OPEN_BYTES, os_page_bytes());
-    uintptr_t first = round_down((uintptr_t)base >> CLASS_MAP_SHIFT, unit);
-    uintptr_t end = round_up(((uintptr_t)base + bytes) >> CLASS_MAP_SHIFT, unit);
+    uintptr_t first = round_down(slot_of(base), unit);
+    uintptr_t end = round_up(slot_of(base) + (bytes >> CLASS_MAP_SHIFT), unit);
 
     if (class_map.mask == 0 || (first >= open_first && end <= open_end)) return true;
-    if (end > map_reserved.bytes) return false;
+    check(end <= map_reserved.bytes);
     if (first >= open_first && first <= open_end) first = open_end;
     if (!os_commit((struct os_range){ map_reserved.base + first, end - first })) return false;
     if (first != open_end) open_first = first;
@@ -68,6 +93,5 @@ void class_map_set(const char *base, size_t bytes, uint8_t class_at)
 
     if (class_map.mask == 0) return;
     if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
-    __builtin_memset(map + ((uintptr_t)base >> CLASS_MAP_SHIFT), class_at,
-                     bytes >> CLASS_MAP_SHIFT);
+    __builtin_memset(map + slot_of(base), class_at, bytes >> CLASS_MAP_SHIFT);
 }

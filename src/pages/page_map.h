@@ -4,7 +4,8 @@
  * all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h), in
  * words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
  * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the one
- * byte that says 0, and the unlikely branch finds the class in the page map.
+ * byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond what the
+ * kernel gives without being asked share the bytes of those below: no two pieces of memory of ours do.
  *
  * The page map has one record a page of the plain:
  *
@@ -53,6 +54,9 @@ struct page {
             uint32_t next, previous;
         } bin;         /* in the first page of a free run */
         uint32_t slab; /* R3: number of the slab's record; in state PAGE_OWNED of the owner's */
+        struct {
+            uint32_t beside_slab, place;
+        } adopted; /* `place` in the first number of each ADOPT_UNIT of adopted memory (adopt.c) */
     };
 };
 
@@ -91,6 +95,8 @@ INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
 
 /* Reserves the class map, unless address space is narrow. */
 void class_map_start(bool narrow);
+/* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with all. */
+bool class_map_shares(struct os_range one, struct os_range other);
 /* Makes the class map writable for an open part of the plain. False: no memory. */
 bool class_map_open(const char *base, size_t bytes);
 /* Writes the byte for every 4 KiB of a run. */

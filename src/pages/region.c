@@ -7,6 +7,7 @@
  */
 #include "region.h"
 
+#include "adopt.h"
 #include "ceiling.h"
 #include "huge.h"
 #include "meta.h"
@@ -59,6 +60,8 @@ static bool reserve_all(struct layout layout)
 
     plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
     plain.lease_pages_max = plain.page_count_max;
+    plain.next_number = 1 + (uint32_t)(layout.region_bytes >> plain.page_shift) + 1;
+    plain.adopted_from = plain.page_count_max;
     plain.reserved_bytes = total;
     *region = (struct region){ map_end, 0, 1, 0 };
     __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
@@ -75,14 +78,9 @@ void plain_want_huge_records(void)
 static const struct region *region_beyond_first(const void *address)
 {
     uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
-    uint32_t adopted_end = __atomic_load_n(&plain.adopted_end, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 1; i < count; i++)
         if ((uintptr_t)address - (uintptr_t)plain.region[i].base < plain.region[i].bytes)
-            return &plain.region[i];
-    for (uint32_t i = REGION_COUNT_MAX; i < REGION_COUNT_MAX + adopted_end; i++)
-        if ((uintptr_t)address - (uintptr_t)plain.region[i].base
-            < __atomic_load_n(&plain.region[i].bytes, __ATOMIC_ACQUIRE))
             return &plain.region[i];
     return NULL;
 }
@@ -96,15 +94,26 @@ uint32_t page_at_beyond_first(const void *address)
 {
     const struct region *region = region_beyond_first(address);
 
-    return region != NULL ? region->first_page + pages_into(region, address) : 0;
+    if (region == NULL) return adopted_page_at(address);
+    return region->first_page + pages_into(region, address);
 }
 
 uint32_t open_page_at_beyond_first(const void *address)
 {
     const struct region *region = region_beyond_first(address);
 
-    if (region == NULL || pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
+    if (region == NULL) return adopted_page_at(address);
+    if (pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
     return region->first_page + pages_into(region, address);
+}
+
+char *page_address_beyond_first(uint32_t page)
+{
+    const struct region *region = &plain.region[1];
+
+    if (page >= RELAXED_LOAD(plain.adopted_from)) return adopted_page_address(page);
+    while (page - region->first_page >= region->bytes >> plain.page_shift) region++;
+    return region->base + ((size_t)(page - region->first_page) << plain.page_shift);
 }
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
@@ -182,22 +191,61 @@ static size_t room_of(const struct region *region)
     return (region->bytes >> plain.page_shift) - region->open_pages;
 }
 
+/* A region takes a number for each page and the unused one after them. */
+static bool has_numbers_for(size_t bytes)
+{
+    return (bytes >> plain.page_shift) + 1 <= plain.adopted_from - plain.next_number;
+}
+
+uint32_t plain_number_adopted(uint32_t count)
+{
+    size_t end = round_down(plain.adopted_from, ADOPT_UNIT);
+    uintptr_t from, to;
+
+    if (end < (size_t)plain.next_number + count) return 0;
+    from = round_down((uintptr_t)page_record((uint32_t)end - count), os_page_bytes());
+    to = round_up((uintptr_t)page_record((uint32_t)end), os_page_bytes());
+    if (!os_commit((struct os_range){ (char *)from, to - from })) return 0;
+    RELAXED_STORE(plain.adopted_from, (uint32_t)end - count);
+    return plain.adopted_from;
+}
+
+bool plain_has_own_slots(struct os_range range)
+{
+    for (uint32_t i = 0; i < plain.region_count; i++)
+        if (class_map_shares(range,
+                             (struct os_range){ plain.region[i].base, plain.region[i].bytes }))
+            return false;
+    return true;
+}
+
+/* Address space whose bytes in the class map are nobody else's. */
+static struct os_range reserve_region(size_t bytes)
+{
+    struct os_range range = os_reserve(bytes, 64 * KiB);
+
+    if (range.base == NULL || (plain_has_own_slots(range) && !adopted_shares_slots(range)))
+        return range;
+    os_release(range);
+    return (struct os_range){ NULL, 0 };
+}
+
 static struct region *add_region(size_t pages)
 {
-    struct region *last = &plain.region[plain.region_count - 1];
-    uint32_t first_page = last->first_page + (uint32_t)(last->bytes >> plain.page_shift) + 1;
     size_t bytes = max_size(plain.region_bytes_next, round_up(pages << plain.page_shift, 1 * MiB));
     struct os_range range;
 
     if (plain.region_count == REGION_COUNT_MAX) return NULL;
     for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << plain.page_shift)) {
-        if ((size_t)first_page + (bytes >> plain.page_shift) + 1 <= plain.page_count_max) {
-            range = os_reserve(bytes, 64 * KiB);
+        if (has_numbers_for(bytes)) {
+            range = reserve_region(bytes);
             if (range.base != NULL) break;
         }
         if (bytes == pages << plain.page_shift) return NULL;
     }
-    plain.region[plain.region_count] = (struct region){ range.base, range.bytes, first_page, 0 };
+    plain.region[plain.region_count] =
+        (struct region){ range.base, range.bytes, plain.next_number, 0 };
+    plain.next_number += (uint32_t)(range.bytes >> plain.page_shift) + 1;
     plain.reserved_bytes += range.bytes;
     if (plain.region_count % 8 == 0)
         plain.region_bytes_next *= 2; /* the array of regions is short */

@@ -2,10 +2,11 @@
  *
  * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch of
  * it, with one unused number before the first region and after each, so that "the page before" and
- * "the page after" may always be asked for. 0 means no page.
+ * "the page after" may always be asked for. 0 means no page. Adopted memory (adopt.h) takes its numbers
+ * from the other end of the sequence; both ends are moved in region.c alone, and never meet.
  *
  *      first region                                second region (only when the first is full)
- *      |0|1 ... open ...|... reserved ...|unused|  first_page ...
+ *      |0|1 ... open ...|... reserved ...|unused|  first_page ...  next_number -> ... <- adopted_from |
  *
  * With unlimited address space there is one region of 1 TiB. Under a limit the regions are small and
  * come one after another.
@@ -35,9 +36,10 @@ struct plain {
     size_t region_bytes_next; /* under the run lock */
     size_t reserved_bytes;    /* under the run lock: address space taken, all kinds */
     size_t open_bytes;        /* under the run lock: of all regions */
-    uint32_t adopted_end;     /* grows under the run lock; published with release */
-    /* Adopted ones (adopt.h) come after all others; an unused place has no bytes. */
-    struct region region[REGION_COUNT_MAX + ADOPTED_COUNT_MAX];
+    uint32_t next_number;     /* under the run lock: no region has this number or a later one */
+    uint32_t
+        adopted_from; /* sinks under the run lock: adopted memory has the numbers from here on */
+    struct region region[REGION_COUNT_MAX];
 };
 
 extern PRIVATE struct plain plain;
@@ -52,6 +54,9 @@ struct page_span {
 }; /* count == 0: no memory */
 /* Opens at least `pages` more pages, in one piece. Under the run lock. */
 struct page_span plain_grow(size_t pages);
+/* The first of `count` numbers that nobody had, for adopted memory, whose records can be used; a multiple of
+ * ADOPT_UNIT, like `count`. 0: none are left, or no memory for records. Under the run lock. */
+uint32_t plain_number_adopted(uint32_t count);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << plain.page_shift; }
 INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> plain.page_shift; }
@@ -60,6 +65,9 @@ INLINE bool plain_newest_is_open(void)
 {
     return plain.region[plain.region_count - 1].open_pages != 0;
 }
+
+/* Does no region share bytes of the class map with the range? Under the run lock. */
+bool plain_has_own_slots(struct os_range range);
 
 /* Gives the last open pages of the newest region back, with the right to use them. Returns bytes; 0: the
  * kernel would not. Under the run lock; the pages are nobody's. */
@@ -99,13 +107,17 @@ INLINE uint32_t open_page_at(const void *address)
     return open_page_at_beyond_first(address);
 }
 
-/* `page` is a page of some region. */
+/* The same as page_address, when it is not in the first region. */
+char *page_address_beyond_first(uint32_t page);
+
+/* `page` is a page of some region, or of adopted memory. */
 INLINE char *page_address(uint32_t page)
 {
-    const struct region *region = &plain.region[0];
+    const struct region *first = &plain.region[0];
 
-    while (unlikely(page - region->first_page >= region->bytes >> plain.page_shift)) region++;
-    return region->base + ((size_t)(page - region->first_page) << plain.page_shift);
+    if (unlikely(page - 1 >= first->bytes >> plain.page_shift))
+        return page_address_beyond_first(page);
+    return first->base + ((size_t)(page - 1) << plain.page_shift);
 }
 
 #endif

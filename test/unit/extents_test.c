@@ -391,7 +391,7 @@ static void growth_is_limited(void **state)
 static void places_are_used_again(void **state)
 {
     struct arena *arena = hooked_arena();
-    unsigned places;
+    uint32_t places;
 
     (void)state;
     for (unsigned i = 0; i < 3000; i++) {
@@ -400,8 +400,8 @@ static void places_are_used_again(void **state)
         prairie_free(block);
         arena_reset(arena);
         if (seen.next + 20 * MiB > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
-        if (i == 100) places = plain.adopted_end;
-        if (i > 100) assert_int_equal(plain.adopted_end, places);
+        if (i == 100) places = plain.adopted_from;
+        if (i > 100) assert_int_equal(plain.adopted_from, places);
         if (i % 500 == 0) prairie_check_all();
     }
 }

@@ -150,13 +150,55 @@ static void refused_memory_opens_nothing(void **state)
     expect_class(base + GiB, MiB, 4);
 }
 
-/* Addresses beyond the map are never mistaken for those that share its low bits. */
-static void beyond_the_map_nothing_opens(void **state)
+/* Addresses beyond the map have the bytes of those below that share their low bits. */
+static void beyond_the_map_bytes_are_shared(void **state)
 {
+    uintptr_t span;
+    struct os_range low, high;
+
     (void)state;
     start_map();
-    assert_false(class_map_open(place((class_map.mask + 1) << CLASS_MAP_SHIFT), MiB));
-    assert_false(class_map_open(place(((class_map.mask + 1) << CLASS_MAP_SHIFT) - MiB), 2 * MiB));
+    span = (class_map.mask + 1) << CLASS_MAP_SHIFT;
+    low = (struct os_range){ place(0x10000000), MiB };
+    high = (struct os_range){ place(5 * span + 0x10000000), MiB };
+    assert_true(class_map_shares(low, high));
+    assert_true(class_map_shares(high, low));
+    high.base += MiB;
+    assert_false(class_map_shares(low, high));
+    assert_false(class_map_shares(high, low));
+    assert_true(class_map_open(high.base, high.bytes));
+    class_map_set(high.base, high.bytes, 5);
+    expect_class(high.base, high.bytes, 5);
+    expect_class(high.base - 64 * KiB, 64 * KiB, 0);
+    assert_true(class_map_shares((struct os_range){ place(span - MiB), 2 * MiB }, low));
+    assert_false(class_map_shares((struct os_range){ place(span - MiB), MiB }, low));
+}
+
+static void the_map_is_as_wide_as_the_kernel_gives(void **state)
+{
+    (void)state;
+    fake_highest_address(0xffffffffe123);
+    start_map();
+    assert_int_equal(class_map.mask + 1, (uintptr_t)1 << (48 - CLASS_MAP_SHIFT));
+}
+
+/* The stack of the first caller may be anywhere. */
+static void a_low_stack_makes_no_narrow_map(void **state)
+{
+    (void)state;
+    fake_highest_address(0x7f123000);
+    start_map();
+    assert_int_equal(class_map.mask + 1, (uintptr_t)1 << (47 - CLASS_MAP_SHIFT));
+}
+
+static void the_map_covers_the_first_region(void **state)
+{
+    (void)state;
+    fake_highest_address(0x7f123000);
+    plain.region[0] = (struct region){ place(0x1fffffff00000), 2 * MiB, 1, 0 };
+    start_map();
+    assert_int_equal(class_map.mask + 1, (uintptr_t)1 << (50 - CLASS_MAP_SHIFT));
+    assert_true(class_map_open(plain.region[0].base, 2 * MiB));
 }
 
 static void check_map_is_off(void)
@@ -192,6 +234,8 @@ UNIT_MAIN(UNIT_TEST(strangers_have_no_class), UNIT_TEST(reading_it_commits_nothi
           UNIT_TEST(a_set_range_has_its_class_and_its_neighbours_none),
           UNIT_TEST(larger_pages_fill_more_bytes), UNIT_TEST(opening_again_costs_nothing),
           UNIT_TEST(the_open_part_grows_with_the_region), UNIT_TEST(far_regions_open_their_own),
-          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_nothing_opens),
+          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_bytes_are_shared),
+          UNIT_TEST(the_map_is_as_wide_as_the_kernel_gives),
+          UNIT_TEST(a_low_stack_makes_no_narrow_map), UNIT_TEST(the_map_covers_the_first_region),
           UNIT_TEST(narrow_address_space_goes_without),
           UNIT_TEST(a_refused_reservation_goes_without))

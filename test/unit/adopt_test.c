@@ -1,0 +1,298 @@
+/* adopt_test.c - numbers of adopted memory: nobody else's, found from any address, by readers without a lock. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <pthread.h>
+
+static void start_plain(void)
+{
+    runs_start();
+    assert_true(plain_start());
+}
+
+/* Nothing need be there. */
+static char *place_in_space(uintptr_t address) { return (char *)address; }
+
+static uint32_t adopt_locked(char *base, size_t pages)
+{
+    uint32_t first;
+
+    lock_take(&keeper.lock);
+    first = plain_adopt(base, pages);
+    adopted_check();
+    lock_give(&keeper.lock);
+    return first;
+}
+
+static void disown_locked(uint32_t first)
+{
+    lock_take(&keeper.lock);
+    plain_disown(first);
+    adopted_check();
+    lock_give(&keeper.lock);
+}
+
+static void expect_numbers(char *base, size_t pages, uint32_t first)
+{
+    for (size_t i = 0; i < pages; i++) {
+        assert_int_equal(page_at(base + i * page_bytes()), first + i);
+        assert_int_equal(open_page_at(base + (i + 1) * page_bytes() - 1), first + i);
+        assert_ptr_equal(page_address(first + (uint32_t)i), base + i * page_bytes());
+        assert_int_equal(page_record(first + (uint32_t)i)->run_pages, 0);
+    }
+}
+
+static void each_page_has_a_number(void **state)
+{
+    static const size_t lengths[] = { 1, 2, 29, 30, 31, 32, 254, 255, 3000, 1 };
+    char *base = place_in_space(0x10000000000);
+    uint32_t first[ARRAY_COUNT(lengths)];
+
+    (void)state;
+    start_plain();
+    assert_int_equal(page_at(base), 0);
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
+        first[i] = adopt_locked(base + i * 64 * MiB, lengths[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) {
+        char *at = base + i * 64 * MiB;
+
+        assert_int_not_equal(first[i], 0);
+        expect_numbers(at, lengths[i], first[i]);
+        assert_int_equal(page_at(at - 1), 0);
+        assert_int_equal(page_at(at + lengths[i] * page_bytes()), 0);
+        assert_true(plain_overlaps(at, 1));
+        assert_true(plain_overlaps(at - MiB, 2 * MiB));
+        assert_false(plain_overlaps(at - MiB, MiB));
+        assert_false(plain_overlaps(at + lengths[i] * page_bytes(), MiB));
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) disown_locked(first[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
+        assert_int_equal(page_at(base + i * 64 * MiB), 0);
+}
+
+/* Regions take their numbers from the other end, and must not come as far as those that were given once. */
+static void regions_and_adopted_memory_share_no_number(void **state)
+{
+    char *base = place_in_space(0x10000000000);
+    uint32_t first;
+
+    (void)state;
+    fake_address_space(31 * MiB, 0);
+    start_plain();
+    first = adopt_locked(base, 3000);
+    assert_int_not_equal(first, 0);
+    disown_locked(first);
+    while (plain_grow(40).count != 0) {}
+    while (plain_grow(1).count != 0) {}
+    assert_int_equal(adopt_locked(base, 3000), first);
+    for (uint32_t i = 0; i < plain.region_count; i++) {
+        const struct region *region = &plain.region[i];
+        uint32_t end = region->first_page + (uint32_t)(region->bytes >> plain.page_shift);
+
+        assert_true(end < first - 1);
+        for (uint32_t page = region->first_page; page < end; page++)
+            assert_int_equal(page_at(page_address(page)), page);
+    }
+    expect_numbers(base, 3000, first);
+}
+
+static void numbers_end_at_the_regions(void **state)
+{
+    uint32_t first, least = UINT32_MAX, count = 0;
+
+    (void)state;
+    fake_address_space(31 * MiB, 0);
+    start_plain();
+    while ((first = adopt_locked(place_in_space(0x10000000000 + count * MiB), 100)) != 0) {
+        if (first < least) least = first;
+        count++;
+    }
+    assert_true(count > 10);
+    assert_true(least > plain.next_number);
+    while (plain_grow(1).count != 0) {}
+    assert_true(plain.next_number < least);
+}
+
+static void numbers_are_used_again(void **state)
+{
+    uint32_t from = 0;
+
+    (void)state;
+    start_plain();
+    for (unsigned round = 0; round < 200; round++) {
+        uint32_t first[40];
+
+        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) {
+            first[i] =
+                adopt_locked(place_in_space(0x10000000000 + (round + i) * 16 * MiB), 1 + i * 50);
+            assert_int_not_equal(first[i], 0);
+        }
+        if (round == 0) from = plain.adopted_from;
+        assert_int_equal(plain.adopted_from, from);
+        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) disown_locked(first[i]);
+    }
+}
+
+enum { MANY = 5000 };
+
+/* Taken in changing order, at distances that leave some of them side by side. */
+static void many_are_found(void **state)
+{
+    static uint32_t first[MANY];
+    static char *base[MANY];
+    unsigned looks = 0;
+
+    (void)state;
+    start_plain();
+    lock_take(&keeper.lock);
+    for (size_t i = 0; i < MANY; i++) {
+        size_t at = i * 7919 % MANY; /* a prime that does not divide it */
+
+        base[i] = place_in_space(0x10000000000 + at * 4 * page_bytes());
+        first[i] = plain_adopt(base[i], 1 + at % 4);
+        assert_int_not_equal(first[i], 0);
+    }
+    adopted_check();
+    lock_give(&keeper.lock);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(page_at(base[i]), first[i]);
+        assert_ptr_equal(page_address(first[i]), base[i]);
+    }
+    /* A search halves what is left. */
+    for (uint32_t left = adopted.count; left != 0; left /= 2) looks++;
+    assert_true(looks <= 13);
+    lock_take(&keeper.lock);
+    for (size_t i = 0; i < MANY; i += 2) plain_disown(first[i]);
+    adopted_check();
+    lock_give(&keeper.lock);
+    for (size_t i = 0; i < MANY; i++) assert_int_equal(page_at(base[i]), i % 2 != 0 ? first[i] : 0);
+}
+
+/* ---- beyond the class map ---- */
+
+static void memory_beyond_the_class_map(void **state)
+{
+    char *over_region, *beside;
+    uint32_t first;
+    uintptr_t span;
+
+    (void)state;
+    start_plain();
+    assert_true(plain_grow(1).count > 0);
+    span = (class_map.mask + 1) << CLASS_MAP_SHIFT;
+    over_region = place_in_space(span + (uintptr_t)plain.region[0].base);
+    beside = place_in_space(span + (uintptr_t)plain.region[0].base - 2 * MiB);
+    /* There its blocks would be taken for blocks of slabs. */
+    assert_int_equal(adopt_locked(over_region, 16), 0);
+    first = adopt_locked(beside, 16);
+    assert_int_not_equal(first, 0);
+    expect_numbers(beside, 16, first);
+    assert_int_equal(class_map_at(beside), 0);
+    assert_int_equal(page_at(over_region), 0);
+    assert_int_equal(open_page_at(over_region), 0);
+}
+
+/* ---- readers ---- */
+
+static uint32_t stop;
+
+/* Of two pieces that take turns in one place, the middle of the longer one is nowhere while it is the shorter
+ * one's turn: no reader ever sees the base of one with the length of the other. */
+static char *const short_piece = (char *)0x10000000000;
+static char *const long_piece = (char *)0x20000000000;
+
+static void *take_turns(void *unused)
+{
+    for (unsigned turn = 0; turn < 4000; turn++) {
+        bool is_long = turn % 2 != 0;
+        uint32_t first;
+
+        lock_take(&keeper.lock);
+        first = plain_adopt(is_long ? long_piece : short_piece, is_long ? 200 : 3);
+        lock_give(&keeper.lock);
+        lock_take(&keeper.lock);
+        plain_disown(first);
+        lock_give(&keeper.lock);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void readers_see_old_or_new(void **state)
+{
+    pthread_t writer;
+    char *stays = place_in_space(0x18000000000);
+    uint32_t first;
+
+    (void)state;
+    start_plain();
+    first = adopt_locked(stays, 5);
+    assert_int_equal(pthread_create(&writer, NULL, take_turns, NULL), 0);
+    while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+        assert_int_equal(page_at(short_piece + 100 * page_bytes()), 0);
+        assert_int_equal(page_at(long_piece + 250 * page_bytes()), 0);
+        assert_int_equal(page_at(stays + 2 * page_bytes()), first + 2);
+        assert_int_equal(open_page_at(stays + 5 * page_bytes()), 0);
+    }
+    pthread_join(writer, NULL);
+}
+
+/* A change that does not end, because its thread does not run, is waited for at the lock. */
+static void a_long_change_is_waited_for(void **state)
+{
+    char *base = place_in_space(0x10000000000);
+    uint32_t first;
+
+    (void)state;
+    start_plain();
+    first = adopt_locked(base, 5);
+    change_begins();
+    assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
+    change_ends();
+    assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
+}
+
+static void the_version_starts_over(void **state)
+{
+    char *base = place_in_space(0x10000000000);
+    uint32_t first;
+
+    (void)state;
+    start_plain();
+    first = adopt_locked(base, 5);
+    adopted.version = UINT32_MAX - 1;
+    disown_locked(adopt_locked(base + MiB, 5));
+    assert_int_equal(page_at(base), first);
+}
+
+/* ---- refusals ---- */
+
+static void a_refused_call_adopts_nothing(void **state)
+{
+    char *base = place_in_space(0x10000000000);
+
+    (void)state;
+    start_plain();
+    assert_int_equal(adopt_locked(base, SIZE_MAX >> plain.page_shift), 0);
+    for (unsigned round = 1; round <= 5; round++) {
+        uint32_t first;
+
+        fake_fail_nth(1);
+        first = adopt_locked(base, 3000);
+        fake_fail_nth(0);
+        if (first == 0) assert_int_equal(page_at(base), 0);
+        if (first == 0) first = adopt_locked(base, 3000);
+        expect_numbers(base, 3000, first);
+        disown_locked(first);
+        adopted.unused[length_index((uint32_t)numbers_for(3000))] = 0; /* as if they were in use */
+    }
+    assert_true(fake_failures() >= 2);
+}
+
+UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(regions_and_adopted_memory_share_no_number),
+          UNIT_TEST(numbers_end_at_the_regions), UNIT_TEST(numbers_are_used_again),
+          UNIT_TEST(many_are_found), UNIT_TEST(memory_beyond_the_class_map),
+          UNIT_TEST(readers_see_old_or_new), UNIT_TEST(a_long_change_is_waited_for),
+          UNIT_TEST(the_version_starts_over), UNIT_TEST(a_refused_call_adopts_nothing))
