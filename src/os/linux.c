@@ -9,6 +9,7 @@
 #include "os.h"
 #include "thread_slot.h"
 
+#include "../base/fatal.h"
 #include "../base/limits.h"
 #include "../base/port.h"
 
@@ -142,9 +143,17 @@ static bool advise(struct os_range range, int advice)
 
 bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
 
+/* Fresh pages, whether something is mapped there or nothing any more. */
+static bool map_anew(struct os_range range)
+{
+    return !failed(kernel(SYS_mmap, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+}
+
 /* In two steps, because a failed move to a fixed place has already taken away what was there: first to a
  * place of the kernel's choice, where failing changes nothing and success leaves one mapping, which the
- * second step can move whole. */
+ * second step can move whole. When that fails all the same, the destination may be a hole: it is mapped anew,
+ * and the bytes are copied. */
 bool os_move(struct os_range from, struct os_range to)
 {
     long between = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)to.bytes,
@@ -152,12 +161,16 @@ bool os_move(struct os_range from, struct os_range to)
     long at;
 
     if (failed(between)) return false;
-    at = kernel(SYS_mremap, between, (long)to.bytes, (long)to.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-                (long)to.base, 0);
-    if (!failed(at)) return true;
-    __builtin_memcpy(to.base, (const char *)between, to.bytes);
-    unmap_pages((char *)between, to.bytes);
-    return true;
+    for (unsigned attempt = 0; attempt < 3; attempt++) {
+        at = kernel(SYS_mremap, between, (long)to.bytes, (long)to.bytes,
+                    MREMAP_MAYMOVE | MREMAP_FIXED, (long)to.base, 0);
+        if (!failed(at)) return true;
+        if (!map_anew(to)) continue;
+        __builtin_memcpy(to.base, (const char *)between, to.bytes);
+        unmap_pages((char *)between, to.bytes);
+        return true;
+    }
+    fatal_address("the kernel took memory away and has none in its place", to.base);
 }
 
 /* The kernel copies, or says that it cannot. Where asking it so is forbidden, it is asked to read a signal mask

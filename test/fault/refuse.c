@@ -41,22 +41,24 @@ struct rule {
     int call;
     int error;
     bool expected; /* in every program: a sweep that sees no such call tests nothing, and fails */
+    bool hole; /* only moves to a fixed place, whose old mapping is gone when they are refused */
 };
 
 static const struct rule rules[] = {
-    { "mmap:ENOMEM", SYS_mmap, ENOMEM, true },
-    { "mmap:EPERM", SYS_mmap, EPERM, true },
-    { "mprotect:ENOMEM", SYS_mprotect, ENOMEM, true },
-    { "madvise:EAGAIN", SYS_madvise, EAGAIN, true },
-    { "mremap:ENOMEM", SYS_mremap, ENOMEM, false },
-    { "munmap:ENOMEM", SYS_munmap, ENOMEM, false },
-    { "clone:EAGAIN", SYS_clone, EAGAIN, false },
-    { "prlimit64:EPERM", SYS_prlimit64, EPERM, false },
-    { "sched_getaffinity:ENOSYS", SYS_sched_getaffinity, ENOSYS, false },
-    { "openat:EACCES", SYS_openat, EACCES, false },
-    { "read:EIO", SYS_read, EIO, false },
-    { "getrandom:ENOSYS", SYS_getrandom, ENOSYS, false },
-    { "membarrier:ENOSYS", SYS_membarrier, ENOSYS, false },
+    { "mmap:ENOMEM", SYS_mmap, ENOMEM, true, false },
+    { "mmap:EPERM", SYS_mmap, EPERM, true, false },
+    { "mprotect:ENOMEM", SYS_mprotect, ENOMEM, true, false },
+    { "madvise:EAGAIN", SYS_madvise, EAGAIN, true, false },
+    { "mremap:ENOMEM", SYS_mremap, ENOMEM, false, false },
+    { "mremap:hole", SYS_mremap, ENOMEM, false, true },
+    { "munmap:ENOMEM", SYS_munmap, ENOMEM, false, false },
+    { "clone:EAGAIN", SYS_clone, EAGAIN, false, false },
+    { "prlimit64:EPERM", SYS_prlimit64, EPERM, false, false },
+    { "sched_getaffinity:ENOSYS", SYS_sched_getaffinity, ENOSYS, false, false },
+    { "openat:EACCES", SYS_openat, EACCES, false, false },
+    { "read:EIO", SYS_read, EIO, false, false },
+    { "getrandom:ENOSYS", SYS_getrandom, ENOSYS, false, false },
+    { "membarrier:ENOSYS", SYS_membarrier, ENOSYS, false, false },
 };
 enum { RULE_COUNT = sizeof rules / sizeof *rules };
 
@@ -137,6 +139,21 @@ static void find_library(struct run *run, pid_t pid)
     fclose(maps);
 }
 
+/* Lets the call take away what is mapped at the fixed place where it would move pages to, and nothing else. */
+static void make_hole(pid_t pid, struct user_regs_struct registers)
+{
+    struct user_regs_struct instead = registers;
+    int status;
+
+    instead.orig_rax = SYS_munmap;
+    instead.rdi = registers.r8;
+    instead.rsi = registers.rdx;
+    if (ptrace(PTRACE_SETREGS, pid, NULL, &instead) != 0) die("cannot change a call");
+    ptrace(PTRACE_SYSCALL, pid, NULL, 0);
+    if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status)) die("no end of a call");
+    if (ptrace(PTRACE_GETREGS, pid, NULL, &instead) != 0 || instead.rax != 0) die("no hole");
+}
+
 /* At a call of the rule, before the kernel sees it: counts it, and answers in its place if it is
  * time. */
 static void answer_call(struct run *run, pid_t pid)
@@ -145,8 +162,10 @@ static void answer_call(struct run *run, pid_t pid)
     if (ptrace(PTRACE_GETREGS, pid, NULL, &registers) != 0) return; /* killed meanwhile */
     if (run->code_end == 0) find_library(run, pid);
     if (registers.rip < run->code_start || registers.rip >= run->code_end) return;
+    if (run->rule->hole && (registers.r10 & MREMAP_FIXED) == 0) return;
     run->seen++;
     if (run->seen != run->nth && !(run->and_all_after && run->seen > run->nth)) return;
+    if (run->rule->hole) make_hole(pid, registers);
     registers.orig_rax = (unsigned long long)-1;
     registers.rax = (unsigned long long)-run->rule->error;
     if (ptrace(PTRACE_SETREGS, pid, NULL, &registers) != 0) die("cannot answer a call");
