@@ -16,7 +16,9 @@
     4095u /* explicit ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
-#define ADOPTED_COUNT_MAX ((size_t)1 << 20) /* pieces of memory from elsewhere, at once */
+#define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
+#define META_BYTES_MAX (256 * GiB)             /* what numbers of records can name */
+#define ADOPTED_COUNT_MAX ((size_t)1 << 20)    /* pieces of memory from elsewhere, at once */
 #define HUGE_PAGE_BYTES (2 * MiB)
 #define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
 #define PURGE_USED_SHARE 8u  /* and of what is in use */
@@ -38,6 +40,8 @@
 #define REGION_BYTES_FIRST (8 * MiB)
 #define REGION_BYTES_LAST (8 * MiB)
 #define PLAIN_BYTES_PER_REGION ((size_t)8192)
+#define VAST_BYTES_MIN (16 * MiB)
+#define VAST_REFUGE_BYTES (1 * MiB)
 #define OPEN_BYTES_MIN (64 * KiB)
 #define META_OPEN_BYTES (16 * KiB)
 #define PURGE_KEEP_BYTES (64 * KiB)
@@ -69,9 +73,11 @@
 #define SLAB_BLOCKS_MIN 4u
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */
 #define SLAB_BYTES_WANTED_MAX (32 * KiB)
-#define REGION_BYTES_FIRST (1 * TiB)       /* the largest reservation to try */
-#define REGION_BYTES_LAST (16 * MiB)       /* the smallest */
-#define PLAIN_BYTES_PER_REGION ((size_t)2) /* room in the page map, in first regions */
+#define REGION_BYTES_FIRST (1 * TiB)        /* the largest reservation to try */
+#define REGION_BYTES_LAST (16 * MiB)        /* the smallest */
+#define PLAIN_BYTES_PER_REGION ((size_t)16) /* room in the page map, in first regions */
+#define VAST_BYTES_MIN (64 * GiB)           /* blocks from here on are mappings of their own, */
+#define VAST_REFUGE_BYTES (1 * GiB)         /* and when the page map is full, from here on */
 #define OPEN_BYTES_MIN (1 * MiB)
 #define META_OPEN_BYTES (64 * KiB)
 #define PURGE_KEEP_BYTES (1 * MiB)

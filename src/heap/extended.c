@@ -137,9 +137,13 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 
 /* ---- resizing ---- */
 
+/* What a vast block gained must not become resident. */
 static void zero_from(void *block, size_t from, size_t to)
 {
-    if (to > from) __builtin_memset((char *)block + from, 0, to - from);
+    if (to <= from) return;
+    if (to - from >= CLEAR_BYTES_MAX && page_record(page_at(block))->state == PAGE_VAST)
+        large_clear((char *)block + from, to - from);
+    else __builtin_memset((char *)block + from, 0, to - from);
 }
 
 static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,

@@ -62,6 +62,12 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
         cache_overflow(cache, class_index, block);
 }
 
+static bool is_vast_block(enum pointer_kind kind, uint32_t page)
+{
+    return (kind == POINTER_LARGE || kind == POINTER_SAMPLED)
+        && page_record(page)->state == PAGE_VAST;
+}
+
 /* No plain large block of an automatic arena. Where address space is too narrow for the class map, small blocks
  * come here too. */
 static NOINLINE void free_other(struct cache *cache, void *block)
@@ -70,6 +76,7 @@ static NOINLINE void free_other(struct cache *cache, void *block)
     enum pointer_kind kind = pointer_kind(block, &page);
 
     if (page != 0 && owning_arena_of(page_record(page)) != NULL) free_explicit(page, block);
+    else if (is_vast_block(kind, page)) large_put_vast(page);
     else if (kind == POINTER_SAMPLED) sampled_put(page);
     else if (kind == POINTER_SMALL)
         put_small(cache, class_of_place(page_record(page)->class_at), block);

@@ -120,6 +120,8 @@ void *large_take(size_t size, size_t align, bool zero);
 /* The same, not counted for anybody. */
 void *large_lease(size_t size, size_t align, bool zero);
 void large_put(uint32_t page);
+/* The same of a vast block (pages/vast.h), sampled or not. */
+void large_put_vast(uint32_t page);
 /* Resizes in place or by moving. NULL: no memory, the block is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);

@@ -1,4 +1,4 @@
-/* large.c - blocks that are runs of pages of their own.
+/* large.c - blocks that are runs of pages of their own, or mappings of their own when they are vast.
  *
  * A large block is as long as its pages: usable bytes are known from the page map, and growing or
  * shrinking moves the boundary. Its bytes in the class map stay 0.
@@ -9,18 +9,19 @@
 #include "../arenas/tidy.h"
 #include "../cache/kept.h"
 #include "../guard/fill.h"
+#include "../pages/vast.h"
 
+static bool is_vast(uint32_t page) { return page_record(page)->state == PAGE_VAST; }
+
+/* The record of a vast block counts no pages. */
 size_t large_bytes(uint32_t page)
 {
-    return (size_t)page_record(page)->run_pages << plain.page_shift;
+    size_t pages = page_record(page)->run_pages;
+
+    return likely(pages != 0) ? pages << plain.page_shift : vast_bytes(page);
 }
 
-static bool is_too_large(size_t size, size_t align)
-{
-    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
-
-    return (size | align) > limit;
-}
+static bool is_too_large(size_t size, size_t align) { return (size | align) > plain.space_bytes; }
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch most
  * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
@@ -35,6 +36,13 @@ static COLD void look_before_lease(size_t pages, bool grows)
 {
     if (grows && tidy_reclaim()) thread_flush();
     if (tidy_should_look(pages << plain.page_shift)) shortage_look(pages << plain.page_shift);
+}
+
+/* A mapping of its own. NULL: no memory. */
+static NOINLINE void *take_vast(size_t pages, size_t align_pages)
+{
+    if (tidy_region_has(RELAXED_LOAD(tidy_look_at_bytes))) look_before_lease(pages, false);
+    return vast_take(pages << plain.page_shift, align_pages << plain.page_shift);
 }
 
 INLINE void look_when_due(size_t pages)
@@ -70,11 +78,28 @@ INLINE void *block_of(struct run run, size_t pages, bool zero)
     return block;
 }
 
+/* The kernel may refuse a mapping where the plain has room, under a limit of address space, and the plain may have
+ * no numbers where the kernel has memory. */
+static COLD void *take_vast_or_run(size_t pages, size_t align_pages, bool zero)
+{
+    void *block = take_vast(pages, align_pages);
+    struct run run;
+
+    if (block != NULL) return block;
+    run = lease_large(pages, align_pages);
+    return run.page != 0 ? block_of(run, pages, zero) : NULL;
+}
+
 void *large_take_once(size_t pages, size_t align_pages, bool zero)
 {
-    struct run run = lease_large(pages, align_pages);
+    size_t bytes = pages << plain.page_shift;
+    struct run run;
 
-    return run.page != 0 ? block_of(run, pages, zero) : NULL;
+    if (unlikely(vast_is_better(bytes, align_pages << plain.page_shift)))
+        return take_vast_or_run(pages, align_pages, zero);
+    run = lease_large(pages, align_pages);
+    if (likely(run.page != 0)) return block_of(run, pages, zero);
+    return vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
 }
 
 void *large_take(size_t size, size_t align, bool zero)
@@ -86,15 +111,14 @@ void *large_take(size_t size, size_t align, bool zero)
 static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages;
-    struct run run;
+    void *block;
 
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    run = lease_large(pages, align_pages);
-    if (unlikely(run.page == 0)) return shortage_large(pages, align_pages, zero);
-    return block_of(run, pages, zero);
+    block = large_take_once(pages, align_pages, zero);
+    return likely(block != NULL) ? block : shortage_large(pages, align_pages, zero);
 }
 
 /* Of the arena that the thread is bound to. */
@@ -149,6 +173,12 @@ void large_put(uint32_t page)
     if (unlikely(tidy_after_return())) thread_flush();
 }
 
+void large_put_vast(uint32_t page)
+{
+    sampled_go_on(page, sampled_pause(page), true);
+    vast_put(page);
+}
+
 static bool trim_pages(uint32_t page, size_t pages)
 {
     if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
@@ -192,12 +222,28 @@ static void *fill_gained(void *block, size_t old_bytes, size_t new_bytes)
     return block;
 }
 
+/* A block that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
+static void *move_to_vast(uint32_t page, size_t size)
+{
+    void *moved;
+
+    if (page_record(page)->state != PAGE_LARGE || large_bytes(page) < REMAP_BYTES_MIN) return NULL;
+    moved = vast_take_from(page, round_up(size, page_bytes()));
+    if (moved != NULL) large_put(page);
+    return moved;
+}
+
 /* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    void *moved = large_lease(size, 1, false);
     size_t old_bytes = large_bytes(page);
+    void *moved = NULL;
 
+    if (unlikely(vast_is_better(size, 1))) {
+        moved = move_to_vast(page, size);
+        if (moved != NULL) return fill_gained(moved, old_bytes, round_up(size, page_bytes()));
+    }
+    moved = large_lease(size, 1, false);
     if (moved == NULL) return NULL;
     if (unlikely(page_is_owned(page)) || unlikely(page_is_owned(page_at(moved))))
         copy_contents(moved, block, old_bytes, size);
@@ -207,12 +253,28 @@ static void *move_large(void *block, uint32_t page, size_t size)
     return fill_gained(moved, old_bytes, round_up(size, page_bytes()));
 }
 
+/* When the kernel will not make it longer, because it has become several mappings, each of those moves. */
+static COLD void *resize_vast(void *block, uint32_t page, size_t size)
+{
+    size_t old_bytes = vast_bytes(page), bytes = round_up(size, page_bytes());
+    void *moved;
+
+    if (vast_resize(page, bytes, true)) return fill_gained(page_address(page), old_bytes, bytes);
+    moved = large_lease(size, 1, false);
+    if (moved == NULL) return NULL;
+    if (!os_move((struct os_range){ block, old_bytes }, (struct os_range){ moved, old_bytes }))
+        __builtin_memcpy(moved, block, old_bytes);
+    large_put_vast(page);
+    return fill_gained(moved, old_bytes, bytes);
+}
+
 void *large_resize(void *block, uint32_t page, size_t size)
 {
     size_t old_pages = page_record(page)->run_pages;
     size_t new_pages;
 
     if (is_too_large(size, 1)) return NULL;
+    if (unlikely(old_pages == 0)) return resize_vast(block, page, size);
     new_pages = pages_for(size);
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
@@ -225,14 +287,25 @@ void *large_resize(void *block, uint32_t page, size_t size)
     return move_large(block, page, size);
 }
 
+static void resize_vast_in_place(uint32_t page, size_t least, size_t most)
+{
+    if (vast_resize(page, round_up(most, page_bytes()), false)) return;
+    if (round_up(least, page_bytes()) > vast_bytes(page))
+        (void)vast_resize(page, round_up(least, page_bytes()), false);
+}
+
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 {
     size_t old_pages = page_record(page)->run_pages;
-    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
+    size_t limit = plain.space_bytes;
     size_t pages;
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
+    if (unlikely(is_vast(page))) {
+        resize_vast_in_place(page, least, min_size(most, limit));
+        return large_bytes(page);
+    }
     pages = pages_for(min_size(most, limit));
     if (pages < old_pages) {
         if (trim_pages(page, pages) && unlikely(tidy_after_return())) thread_flush();

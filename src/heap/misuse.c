@@ -3,6 +3,8 @@
  */
 #include "heap.h"
 
+#include "../pages/vast.h"
+
 /* Does the page lie in a large block? Walks back to the first page. All that is neither a large block nor a
  * slab is free, or was and is between two uses. Only for pointers that are about to be refused. */
 static bool is_in_large(uint32_t page)
@@ -23,12 +25,13 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     const struct page *record;
 
     *page = open_page_at(pointer);
-    if (*page == 0) return POINTER_FOREIGN;
+    if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : POINTER_FOREIGN;
     record = page_record(*page);
     if (likely(page_is_held_large(record)) && page_address(*page) == pointer) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && page_address(*page) == pointer) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
-    if (record->state == PAGE_OWNED && page_address(*page) == pointer)
+    if ((record->state == PAGE_OWNED || record->state == PAGE_VAST)
+        && page_address(*page) == pointer)
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }

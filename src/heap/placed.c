@@ -60,13 +60,6 @@ static void *take_small(struct arena *arena, unsigned class_index, unsigned flag
     return take_from_grown(arena, class_index);
 }
 
-static bool is_beyond_plain(size_t size, size_t align)
-{
-    size_t limit = (size_t)plain.page_count_max << plain.page_shift;
-
-    return size > limit || align > limit;
-}
-
 static struct run lease_grown(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct run run = owned_lease(arena, pages, align_pages);
@@ -80,9 +73,11 @@ static struct run lease_grown(struct arena *arena, size_t pages, size_t align_pa
 
 void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
 {
-    struct run run = lease_grown(arena, pages, align_pages);
     size_t bytes = pages << plain.page_shift;
+    struct run run;
 
+    if (pages > plain.page_count_max || align_pages > plain.page_count_max) return NULL;
+    run = lease_grown(arena, pages, align_pages);
     if (run.page == 0) {
         tidy_before_refusal();
         run = lease_grown(arena, pages, align_pages);
@@ -96,7 +91,7 @@ void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, boo
 
 void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
 {
-    if (is_beyond_plain(size, align)) return NULL;
+    if (size > plain.space_bytes) return NULL; /* the number of its pages could wrap */
     return owned_take_once(arena, max_size(pages_for(size), 1),
                            max_size(align >> plain.page_shift, 1), zero);
 }
@@ -248,5 +243,5 @@ struct arena *arena_of_address(const void *address)
     if (page == 0) return NULL;
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
     if (record->state == PAGE_OWNED) return owning_arena_of(record);
-    return is_large_state(record->state) ? arena_at(0) : NULL;
+    return is_large_state(record->state) || record->state == PAGE_VAST ? arena_at(0) : NULL;
 }

@@ -115,15 +115,28 @@ static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
     return sample_note(&trace->origin, bytes);
 }
 
+/* Where the number of the sample of a block stands that is in one state whether it has one or not; NULL: it is in
+ * state PAGE_SAMPLED if it has. */
+static uint32_t *number_beside_state(uint32_t page)
+{
+    if (page_is_owned(page)) return owned_sample(page);
+    return page_record(page)->state == PAGE_VAST ? &page_record(page)->slab : NULL;
+}
+
 uint32_t sampled_number(uint32_t page)
 {
+    uint32_t *number;
+
     if (page_record(page)->state == PAGE_SAMPLED) return page_record(page)->slab;
-    return page_is_owned(page) ? RELAXED_LOAD(*owned_sample(page)) : 0;
+    number = number_beside_state(page);
+    return number != NULL ? RELAXED_LOAD(*number) : 0;
 }
 
 static void mark(uint32_t page, uint32_t number)
 {
-    if (page_is_owned(page)) RELAXED_STORE(*owned_sample(page), number);
+    uint32_t *beside = number_beside_state(page);
+
+    if (beside != NULL) RELAXED_STORE(*beside, number);
     else run_mark_sampled(page, number);
 }
 
@@ -170,7 +183,7 @@ uint32_t sampled_pause(uint32_t page)
     uint32_t number = sampled_number(page);
 
     if (number == 0) return 0;
-    if (page_is_owned(page)) RELAXED_STORE(*owned_sample(page), 0);
+    if (number_beside_state(page) != NULL) RELAXED_STORE(*number_beside_state(page), 0);
     else run_unmark_sampled(page);
     return number;
 }

@@ -186,6 +186,61 @@ bool os_move(struct os_range from, struct os_range to)
     return done;
 }
 
+/* A reservation of its own each time, as the real kernel may choose. */
+struct os_range os_move_out(struct os_range from, size_t bytes)
+{
+    struct os_range range = { NULL, 0 };
+
+    enter();
+    (void)committed_states(from, "a move from outside every reservation",
+                           "a move of memory that is not committed");
+    if (admit(FAKE_MOVE)) {
+        range = model_reserve(bytes, model.page_bytes, PROT_NONE);
+        if (range.base == NULL || !model_commit_or_release(range)) {
+            range = (struct os_range){ NULL, 0 };
+            (void)refuse();
+        }
+    }
+    if (range.base != NULL) {
+        model_move(from, (struct os_range){ range.base, from.bytes });
+        fake.moved_bytes += from.bytes;
+    }
+    leave();
+    return range;
+}
+
+void os_move_back(struct os_range from, struct os_range to)
+{
+    enter();
+    model_move(from, to);
+    model_cut_front(from);
+    leave();
+}
+
+/* Never longer in its place: what lies behind is a matter of chance. */
+struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
+{
+    struct os_range resized = { NULL, 0 };
+
+    enter();
+    (void)committed_states(range, "a resize outside every reservation",
+                           "a resize of memory that is not committed");
+    if (bytes < range.bytes) broken("a resize that shrinks");
+    if (admit(FAKE_RESIZE) && may_move) {
+        resized = model_reserve(bytes, model.page_bytes, PROT_NONE);
+        if (resized.base != NULL && !model_commit_or_release(resized)) resized.base = NULL;
+    }
+    if (resized.base != NULL) {
+        model_move(range, (struct os_range){ resized.base, range.bytes });
+        model_release(range);
+    } else {
+        resized.bytes = 0;
+        (void)refuse();
+    }
+    leave();
+    return resized;
+}
+
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     (void)to;

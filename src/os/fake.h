@@ -30,6 +30,7 @@ enum fake_call {
     FAKE_CLOSE,
     FAKE_PURGE,
     FAKE_MOVE,
+    FAKE_RESIZE,
     FAKE_TOUCH,
     FAKE_KEEP_FROM_CHILD,
     FAKE_THREAD_START,

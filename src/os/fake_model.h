@@ -26,7 +26,8 @@ struct reservation {
     size_t bytes;
     char *raw; /* the mapping, with what alignment cost */
     size_t raw_bytes;
-    uint8_t *page; /* enum fake_page of each */
+    uint8_t *page;     /* enum fake_page of each */
+    size_t page_bytes; /* reserved, when it was made */
 };
 
 static struct {
@@ -99,6 +100,7 @@ static struct os_range model_reserve(size_t bytes, size_t align_bytes, int prote
     if (made->raw == NULL) return none;
     made->base = (char *)round_up((uintptr_t)made->raw, align);
     made->bytes = bytes;
+    made->page_bytes = bytes;
     made->page = map_anonymous(pages_of(bytes), PROT_READ | PROT_WRITE);
     if (made->page == NULL) broken("no memory for the model");
     model.reserved_bytes += bytes;
@@ -129,6 +131,7 @@ static size_t count_in_state(const uint8_t *states, size_t pages, enum fake_page
     return count;
 }
 
+/* The whole of a reservation, or its end. */
 static void model_release(struct os_range range)
 {
     uint8_t *states = states_of(range, "a release outside every reservation");
@@ -137,16 +140,42 @@ static void model_release(struct os_range range)
     for (size_t i = 0; i < model.reservation_count; i++) {
         struct reservation *made = &model.reservation[i];
 
-        if (made->page != states || made->bytes != range.bytes) continue;
+        if (made->base == NULL || made->base + made->bytes != range.base + range.bytes) continue;
         model.reserved_bytes -= range.bytes;
         model.committed_bytes -=
             (pages - count_in_state(states, pages, FAKE_PAGE_RESERVED)) * model.page_bytes;
+        if (made->base != range.base) {
+            made->bytes -= range.bytes;
+            if (mmap(range.base, range.bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
+                == MAP_FAILED)
+                broken("the real kernel refused a close");
+            return;
+        }
         (void)munmap(made->raw, made->raw_bytes);
-        (void)munmap(made->page, pages);
+        (void)munmap(made->page, pages_of(made->page_bytes));
         *made = (struct reservation){ 0 };
         return;
     }
     broken("a release of a part of a reservation");
+}
+
+/* The front of a reservation goes, as if it had been moved away. */
+static void model_cut_front(struct os_range range)
+{
+    for (size_t i = 0; i < model.reservation_count; i++) {
+        struct reservation *made = &model.reservation[i];
+
+        if (made->base != range.base) continue;
+        model.reserved_bytes -= range.bytes;
+        model.committed_bytes -= range.bytes;
+        made->base += range.bytes;
+        made->bytes -= range.bytes;
+        made->page += pages_of(range.bytes);
+        made->page_bytes -= range.bytes;
+        return;
+    }
+    broken("a move back from where no reservation begins");
 }
 
 /* False: more than may be committed. */
@@ -167,6 +196,14 @@ static bool model_commit(struct os_range range)
         if (states[i] == FAKE_PAGE_RESERVED) states[i] = FAKE_PAGE_COMMITTED;
     model.committed_bytes += added;
     return true;
+}
+
+/* Fresh; False: it is gone again. */
+static bool model_commit_or_release(struct os_range range)
+{
+    if (model_commit(range)) return true;
+    model_release(range);
+    return false;
 }
 
 static void model_close(struct os_range range)

@@ -150,28 +150,78 @@ static bool map_anew(struct os_range range)
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
-/* In two steps, because a failed move to a fixed place has already taken away what was there: first to a
- * place of the kernel's choice, where failing changes nothing and success leaves one mapping, which the
- * second step can move whole. When that fails all the same, the destination may be a hole: it is mapped anew,
- * and the bytes are copied. */
-bool os_move(struct os_range from, struct os_range to)
+/* To where something is mapped. A move that fails may have taken that away already: then it is mapped anew, and the
+ * bytes are copied. */
+static void move_over(char *from, struct os_range to)
 {
-    long between = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)to.bytes,
-                          MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
-    long at;
-
-    if (failed(between)) return false;
     for (unsigned attempt = 0; attempt < 3; attempt++) {
-        at = kernel(SYS_mremap, between, (long)to.bytes, (long)to.bytes,
-                    MREMAP_MAYMOVE | MREMAP_FIXED, (long)to.base, 0);
-        if (!failed(at)) return true;
+        if (!failed(kernel(SYS_mremap, (long)from, (long)to.bytes, (long)to.bytes,
+                           MREMAP_MAYMOVE | MREMAP_FIXED, (long)to.base, 0)))
+            return;
         if (!map_anew(to)) continue;
-        __builtin_memcpy(to.base, (const char *)between, to.bytes);
-        unmap_pages((char *)between, to.bytes);
-        return true;
+        __builtin_memcpy(to.base, from, to.bytes);
+        unmap_pages(from, to.bytes);
+        return;
     }
     fatal_address("the kernel took memory away and has none in its place", to.base);
 }
+
+/* To a place of the kernel's choice, where failing changes nothing and success leaves one mapping. NULL: no. */
+static char *move_anywhere(struct os_range from, long *error)
+{
+    long to = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)from.bytes,
+                     MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+
+    *error = failed(to) ? to : 0;
+    return failed(to) ? NULL : (char *)to;
+}
+
+/* The kernel moves one mapping at a time: what it finds to be several is moved by halves. */
+static bool move_halves(struct os_range from, struct os_range to)
+{
+    size_t half = round_up(from.bytes / 2, os_page_bytes());
+    struct os_range rest = { from.base + half, from.bytes - half };
+
+    if (rest.bytes == 0 || rest.bytes == from.bytes
+        || !os_move((struct os_range){ from.base, half }, (struct os_range){ to.base, half }))
+        return false;
+    if (!os_move(rest, (struct os_range){ to.base + half, rest.bytes }))
+        __builtin_memcpy(to.base + half, rest.base, rest.bytes);
+    return true;
+}
+
+/* In two steps, of which only the second can leave something half done, and it moves one mapping whole. */
+bool os_move(struct os_range from, struct os_range to)
+{
+    long error;
+    char *between = move_anywhere(from, &error);
+
+    if (between == NULL) return error == -EFAULT && move_halves(from, to);
+    move_over(between, to);
+    return true;
+}
+
+struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
+{
+    long at = kernel(SYS_mremap, (long)range.base, (long)range.bytes, (long)bytes,
+                     may_move ? MREMAP_MAYMOVE : 0, 0, 0);
+
+    if (failed(at)) return (struct os_range){ NULL, 0 };
+    return (struct os_range){ (char *)at, bytes };
+}
+
+struct os_range os_move_out(struct os_range from, size_t bytes)
+{
+    long error;
+    struct os_range moved = { move_anywhere(from, &error), from.bytes }, grown;
+
+    if (moved.base == NULL) return moved;
+    grown = os_resize(moved, bytes, true);
+    if (grown.base == NULL) move_over(moved.base, from);
+    return grown;
+}
+
+void os_move_back(struct os_range from, struct os_range to) { move_over(from.base, to); }
 
 /* The kernel copies, or says that it cannot. Where asking it so is forbidden, it is asked to read a signal mask
  * there, page by page: without success, because the operation does not exist, but it reads first. */

@@ -35,8 +35,16 @@ bool os_close(struct os_range range);
  * and the old contents are still there. */
 bool os_purge(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
- * False: not possible, nothing happened. */
+ * False: not possible, nothing happened. The pages may be of several mappings, and are so afterwards. */
 bool os_move(struct os_range from, struct os_range to);
+/* Moves the pages of `from`, committed, to a new place of at least as many `bytes`, all committed, leaving zeros in
+ * `from`. base == NULL: not possible, nothing happened. */
+struct os_range os_move_out(struct os_range from, size_t bytes);
+/* Gives the pages back that os_move_out moved; `from` is no address of ours then. */
+void os_move_back(struct os_range from, struct os_range to);
+/* A mapping of its own, all committed, gets another length, and when it may move another place. base == NULL: not
+ * possible, nothing happened. */
+struct os_range os_resize(struct os_range range, size_t bytes, bool may_move);
 /* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the start. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes);
 /* Makes pages real: they are there when they are next written, whatever the kernel promised before. False:

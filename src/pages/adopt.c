@@ -15,20 +15,19 @@ enum { LENGTH_COUNT = 28 * 4, UNLOCKED_LOOKS_MAX = 64 };
 struct place {
     char *base;       /* under the run lock */
     size_t pages;     /* under the run lock; 0: not in use */
+    size_t last;      /* under the run lock: this page and those after it have one number */
     uint32_t first;   /* constant: the unused number before its first page */
     uint32_t numbers; /* constant: multiple of ADOPT_UNIT */
-    uint32_t
-        next; /* under the run lock: another unused place of that length, by number of its record */
+    uint32_t next;    /* under the run lock: an unused one of that length, by its record's number */
 };
 
 static struct {
-    uint32_t version; /* atomic, under the run lock; partner: adopted_page_at */
-    uint32_t count;   /* atomic, under the run lock: P1 */
-    uint32_t *order;  /* numbers of records; constant once it is there */
-    size_t room,
-        room_max; /* under the run lock: entries that can be used, and that there is space for */
-    uint32_t unused
-        [LENGTH_COUNT]; /* under the run lock: lists of places, by the length of their numbers */
+    uint32_t version;              /* atomic, under the run lock; partner: adopted_page_at */
+    uint32_t count;                /* atomic, under the run lock: P1 */
+    uint32_t *order;               /* numbers of records; constant once it is there */
+    uint32_t hidden;               /* under the run lock: places that will be in `order` again */
+    size_t room, room_max;         /* under the run lock: entries open, and reserved */
+    uint32_t unused[LENGTH_COUNT]; /* under the run lock: lists of places, by their numbers */
 } adopted SPARSE;
 
 /* What a change writes, and what is read without the lock: in order with the version before and after. */
@@ -69,7 +68,7 @@ static uint32_t find_page(const void *address)
     place = place_at(at);
     offset = (uintptr_t)address - (uintptr_t)LOAD(place->base);
     if (offset >= place_bytes(place)) return 0;
-    return place->first + 1 + (uint32_t)(offset >> plain.page_shift);
+    return place->first + 1 + (uint32_t)min_size(offset >> plain.page_shift, LOAD(place->last));
 }
 
 /* The change lasts long: its thread does not run just now, perhaps because this one does. A thread that holds the
@@ -199,7 +198,7 @@ static bool has_room_in_order(void)
 {
     size_t step = max_size(META_OPEN_BYTES, os_page_bytes()) / sizeof(uint32_t);
 
-    if (adopted.count < adopted.room) return true;
+    if (adopted.count + adopted.hidden < adopted.room) return true;
     if (adopted.order == NULL && !reserve_order()) return false;
     step = min_size(step, adopted.room_max - adopted.room);
     if (step == 0
@@ -219,13 +218,14 @@ static void change_ends(void)
     STORE(adopted.version, version != 0 ? version : 2); /* partner: adopted_page_at */
 }
 
-static void insert_in_order(struct place *place, char *base, size_t pages)
+static void insert_in_order(struct place *place, char *base, size_t pages, size_t numbered)
 {
     uint32_t at = first_ending_beyond((uintptr_t)base), count = adopted.count;
 
     change_begins();
     STORE(place->base, base);
     STORE(place->pages, pages);
+    STORE(place->last, numbered - 1);
     for (uint32_t i = count; i > at; i--) STORE(adopted.order[i], adopted.order[i - 1]);
     STORE(adopted.order[at], meta_number(place));
     STORE(adopted.count, count + 1);
@@ -246,19 +246,51 @@ static void remove_from_order(struct place *place)
 
 /* ---- adopting ---- */
 
-uint32_t plain_adopt(char *base, size_t pages)
+/* The first so many pages get a number each; those after them have the last one. */
+static uint32_t adopt(char *base, size_t pages, size_t numbered)
 {
     struct place *place;
 
-    if (pages == 0 || pages >= plain.page_count_max / 2) return 0;
+    if (numbered == 0 || numbered >= plain.page_count_max / 2) return 0;
     if (!plain_has_own_slots((struct os_range){ base, pages << plain.page_shift })
         || !has_room_in_order())
         return 0;
-    place = take_place((uint32_t)numbers_for(pages));
+    place = take_place((uint32_t)numbers_for(numbered));
     if (place == NULL) return 0;
-    clear_records(place, pages);
-    insert_in_order(place, base, pages);
+    clear_records(place, numbered);
+    insert_in_order(place, base, pages, numbered);
     return place->first + 1;
+}
+
+uint32_t plain_adopt(char *base, size_t pages) { return adopt(base, pages, pages); }
+
+uint32_t plain_adopt_whole(char *base, size_t pages)
+{
+    return adopt(base, pages, min_size(pages, 2));
+}
+
+size_t adopted_bytes(uint32_t page) { return place_bytes(place_of(page)); }
+
+void adopted_resize(uint32_t page, size_t pages)
+{
+    struct place *place = place_of(page);
+
+    change_begins();
+    STORE(place->pages, pages);
+    STORE(place->last, min_size(pages, 2) - 1);
+    change_ends();
+}
+
+void adopted_hide(uint32_t page)
+{
+    remove_from_order(place_of(page));
+    adopted.hidden++;
+}
+
+void adopted_show(uint32_t page, char *base, size_t pages)
+{
+    adopted.hidden--;
+    insert_in_order(place_of(page), base, pages, min_size(pages, 2));
 }
 
 void plain_disown(uint32_t first)
@@ -294,20 +326,35 @@ bool plain_overlaps(const char *base, size_t bytes)
     return at < adopted.count && (uintptr_t)place_at(at)->base < (uintptr_t)base + bytes;
 }
 
+void adopted_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
+                         void *context)
+{
+    for (uint32_t i = 0; i < adopted.count && plain.vast_count != 0; i++)
+        if (page_record(place_at(i)->first + 1)->state == PAGE_VAST)
+            visit(PAGE_LARGE, place_at(i)->pages, context);
+}
+
 void adopted_check(void)
 {
     uintptr_t end = 0;
+    size_t vast = 0, vast_count = 0;
 
     check(lock_is_mine(&keeper.lock));
     for (uint32_t i = 0; i < adopted.count; i++) {
         const struct place *place = place_at(i);
 
-        require(place->pages != 0 && place->pages + 2 <= place->numbers);                   /* P1 */
+        require(place->pages != 0 && place->last < place->pages);                           /* P1 */
+        require(place->last + 3 <= place->numbers);                                         /* P1 */
         require((uintptr_t)place->base >= end);                                             /* P1 */
         require(place->first >= plain.adopted_from);                                        /* P2 */
         require(plain_has_own_slots((struct os_range){ place->base, place_bytes(place) })); /* P3 */
-        for (uint32_t at = 0; at < place->pages + 2; at += ADOPT_UNIT)
+        for (uint32_t at = 0; at < place->last + 3; at += ADOPT_UNIT)
             require(place_of(place->first + at) == place); /* P2 */
         end = (uintptr_t)place->base + place_bytes(place);
+        if (page_record(place->first + 1)->state != PAGE_VAST) continue;
+        vast += place_bytes(place);
+        vast_count++;
     }
+    if (adopted.hidden == 0)
+        require(vast == plain.vast_bytes && vast_count == plain.vast_count); /* V1 */
 }

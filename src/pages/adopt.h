@@ -28,8 +28,21 @@
  * or no memory for records are left, or the memory is beyond the class map, where it would be taken for some of
  * a region (P3). Under the run lock. */
 uint32_t plain_adopt(char *base, size_t pages);
+/* The same with two numbers, one for the first page and one for all others; any number of pages. */
+uint32_t plain_adopt_whole(char *base, size_t pages);
 /* The numbers are nobody's again. Under the run lock. */
 void plain_disown(uint32_t first);
+
+/* Of what was adopted as a whole: more or fewer pages, and around a move of the memory: at no address, and at its
+ * new one. Under the run lock. */
+void adopted_resize(uint32_t first, size_t pages);
+void adopted_hide(uint32_t first);
+void adopted_show(uint32_t first, char *base, size_t pages);
+/* Calls `visit` for each vast block (vast.h), as PAGE_LARGE. Under the run lock. */
+void adopted_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
+                         void *context);
+/* Bytes of the piece that the page is of. */
+size_t adopted_bytes(uint32_t page);
 /* Does memory of the plain's own, adopted memory included, lie in there? Under the run lock. */
 bool plain_overlaps(const char *base, size_t bytes);
 

@@ -53,6 +53,9 @@ static READS_UNLOCKED size_t region_bytes(void) { return plain.open_bytes; }
 static READS_UNLOCKED uint64_t clean_leased_pages(void) { return keeper.clean_leased; }
 static READS_UNLOCKED size_t own_record_bytes(void) { return meta.used_bytes; }
 
+/* Of blocks that are mappings of their own. */
+static size_t vast_block_bytes(void) { return RELAXED_LOAD(plain.vast_bytes); }
+
 /* Pages that were opened and never leased are address space, and so are their records. */
 size_t ceiling_used_bytes(void)
 {
@@ -60,7 +63,7 @@ size_t ceiling_used_bytes(void)
 
     taken_bytes = open_bytes - min_size(clean_free_bytes(), open_bytes);
     return taken_bytes + (taken_bytes >> plain.page_shift) * sizeof(struct page)
-         + own_record_bytes();
+         + vast_block_bytes() + own_record_bytes();
 }
 
 bool ceiling_is_passed(void)

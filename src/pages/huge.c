@@ -13,7 +13,7 @@ static struct os_range first_region(void)
 }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
-static bool is_possible(void)
+bool huge_is_possible(void)
 {
     return huge.policy != HUGE_NEVER && !huge.barred
         && plain.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
@@ -29,7 +29,7 @@ static void want(void)
 
 void huge_before_growth(size_t open_bytes)
 {
-    if (huge.wanted || huge.again_at != UINT64_MAX || !is_possible()) return;
+    if (huge.wanted || huge.again_at != UINT64_MAX || !huge_is_possible()) return;
     if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want();
 }
 

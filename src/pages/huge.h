@@ -36,6 +36,8 @@ INLINE size_t huge_pages_each(void)
     return RELAXED_LOAD(huge.wanted) ? HUGE_PAGE_BYTES >> plain.page_shift : 1;
 }
 
+/* Are they for heaps like this one, and not barred? */
+bool huge_is_possible(void);
 /* The option thp was read; takes the run lock. */
 void huge_obey_option(enum huge_policy policy);
 /* The plain is about to have so many bytes open. */

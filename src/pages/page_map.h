@@ -37,11 +37,15 @@ enum page_state {
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_DIRTY,   /* free, with stale contents */
     PAGE_CLEAN,   /* free, reads as zero */
+    PAGE_VAST, /* a large block that is a mapping of its own (vast.h); `slab` is as in PAGE_SAMPLED, or 0 */
 };
 
 /* The first page of a large block that the keeper counts; that of any large block. */
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
-INLINE bool is_block_state(uint8_t state) { return is_large_state(state) || state == PAGE_OWNED; }
+INLINE bool is_block_state(uint8_t state)
+{
+    return is_large_state(state) || state == PAGE_OWNED || state == PAGE_VAST;
+}
 
 struct page {
     uint32_t run_pages; /* R1 */

@@ -7,6 +7,7 @@
  */
 #include "region.h"
 
+#include "../base/bits.h"
 #include "adopt.h"
 #include "ceiling.h"
 #include "huge.h"
@@ -35,10 +36,12 @@ enum { META_SHARE = CHECKED ? 32 : 64 };
 /* The map has 16 bytes a page. */
 static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
 {
-    size_t map_records = (plain_bytes >> plain.page_shift) + 2 * (size_t)REGION_COUNT_MAX;
+    size_t map_records = min_size((plain_bytes >> plain.page_shift) + 2 * (size_t)REGION_COUNT_MAX,
+                                  UINT32_MAX - (size_t)UINT16_MAX);
 
     return (struct layout){
-        .meta_bytes = whole_pages(max_size(plain_bytes / (META_SHARE / 2), 512 * KiB)),
+        .meta_bytes = whole_pages(min_size(max_size(plain_bytes / (META_SHARE / 2), 512 * KiB),
+                                           META_BYTES_MAX - HUGE_PAGE_BYTES)),
         .map_bytes = round_up(map_records * sizeof(struct page),
                               region_bytes >= HUGE_REGION_BYTES_MIN ? HUGE_PAGE_BYTES : 64 * KiB),
         .region_bytes = whole_pages(region_bytes),
@@ -58,10 +61,11 @@ static bool reserve_all(struct layout layout)
     map_end = map_open_end + layout.map_bytes;
     os_refuse_huge_pages(all);
 
-    plain.page_count_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
+    plain.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
+    plain.page_count_max = (uint32_t)min_size(plain.number_max, RUN_PAGES_MAX);
     plain.lease_pages_max = plain.page_count_max;
     plain.next_number = 1 + (uint32_t)(layout.region_bytes >> plain.page_shift) + 1;
-    plain.adopted_from = plain.page_count_max;
+    plain.adopted_from = plain.number_max;
     plain.reserved_bytes = total;
     *region = (struct region){ map_end, 0, 1, 0 };
     __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
@@ -130,19 +134,28 @@ static bool start_narrow(size_t limit)
                                   plain.region_bytes_next));
 }
 
+/* How much of the plain there are numbers for, with a first region of so many bytes: no more than half of what
+ * addresses can tell apart. */
+static size_t numbered_bytes(size_t region_bytes)
+{
+    return max_size(min_size(PLAIN_BYTES_PER_REGION * region_bytes, plain.space_bytes / 2),
+                    region_bytes);
+}
+
 bool plain_start(void)
 {
     size_t limit = os_address_space_limit();
     struct layout widest;
 
     plain.page_shift = log2_of(os_page_bytes());
-    widest = layout_for(PLAIN_BYTES_PER_REGION * REGION_BYTES_FIRST, REGION_BYTES_FIRST);
+    plain.space_bytes = (size_t)2 << highest_bit(os_highest_address());
+    widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
     if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
         return start_narrow(limit);
 
     for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
         plain.region_bytes_next = bytes;
-        if (reserve_all(layout_for(PLAIN_BYTES_PER_REGION * bytes, bytes))) {
+        if (reserve_all(layout_for(numbered_bytes(bytes), bytes))) {
             class_map_start(false);
             return true;
         }
@@ -192,9 +205,10 @@ static size_t room_of(const struct region *region)
 }
 
 /* A region takes a number for each page and the unused one after them. */
-static bool has_numbers_for(size_t bytes)
+READS_UNLOCKED bool plain_has_numbers(size_t bytes)
 {
-    return (bytes >> plain.page_shift) + 1 <= plain.adopted_from - plain.next_number;
+    return plain.region_count < REGION_COUNT_MAX
+        && (bytes >> plain.page_shift) + 1 <= plain.adopted_from - plain.next_number;
 }
 
 uint32_t plain_number_adopted(uint32_t count)
@@ -235,9 +249,8 @@ static struct region *add_region(size_t pages)
     size_t bytes = max_size(plain.region_bytes_next, round_up(pages << plain.page_shift, 1 * MiB));
     struct os_range range;
 
-    if (plain.region_count == REGION_COUNT_MAX) return NULL;
     for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << plain.page_shift)) {
-        if (has_numbers_for(bytes)) {
+        if (plain_has_numbers(bytes)) {
             range = reserve_region(bytes);
             if (range.base != NULL) break;
         }

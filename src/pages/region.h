@@ -8,8 +8,8 @@
  *      first region                                second region (only when the first is full)
  *      |0|1 ... open ...|... reserved ...|unused|  first_page ...  next_number -> ... <- adopted_from |
  *
- * With unlimited address space there is one region of 1 TiB. Under a limit the regions are small and
- * come one after another.
+ * With unlimited address space the first region has 1 TiB, and when it is full there are more, up to the 16 TiB
+ * that 32 bits can number. Under a limit the regions are small and come one after another.
  *
  * Region and page map are written under the lock of pages/run; a region's constants may be read by all.
  * SPDX-License-Identifier: MIT
@@ -30,15 +30,18 @@ struct region {
 struct plain {
     uint32_t page_shift;     /* constant after plain_start */
     uint32_t region_count;   /* grows under the run lock; published with release */
-    uint32_t page_count_max; /* constant after plain_start: numbers the map has room for */
+    uint32_t number_max;     /* constant after plain_start: the last number the map has room for */
+    uint32_t page_count_max; /* constant after plain_start: no run can have more */
     /* Atomic: the same, or 0 while clean pages are not leased without asking (pages/run.h). */
     uint32_t lease_pages_max;
     size_t region_bytes_next; /* under the run lock */
     size_t reserved_bytes;    /* under the run lock: address space taken, all kinds */
     size_t open_bytes;        /* under the run lock: of all regions */
     uint32_t next_number;     /* under the run lock: no region has this number or a later one */
-    uint32_t
-        adopted_from; /* sinks under the run lock: adopted memory has the numbers from here on */
+    size_t vast_bytes;        /* atomic, under the run lock: of vast blocks (vast.h) */
+    size_t vast_count;        /* under the run lock */
+    size_t space_bytes;       /* constant after plain_start: what addresses can tell apart */
+    uint32_t adopted_from;    /* sinks under the run lock: adopted memory has those from here on */
     struct region region[REGION_COUNT_MAX];
 };
 
@@ -66,6 +69,8 @@ INLINE bool plain_newest_is_open(void)
     return plain.region[plain.region_count - 1].open_pages != 0;
 }
 
+/* Could a region of so many bytes have numbers? As of a moment ago. */
+bool plain_has_numbers(size_t bytes);
 /* Does no region share bytes of the class map with the range? Under the run lock. */
 bool plain_has_own_slots(struct os_range range);
 

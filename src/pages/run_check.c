@@ -32,6 +32,7 @@ static void check_run(const struct page *record, struct totals *totals)
 
     require(record->run_pages > 0 && last->run_pages == record->run_pages);       /* R1 */
     require(state == PAGE_USED || is_block_state(state) || is_free_state(state)); /* R1 */
+    require(state != PAGE_VAST);                                                  /* R1 */
     check_pages(record);
     if (is_free_state(state)) {
         require(last->state == state);       /* R1 */
@@ -82,9 +83,10 @@ void run_check_all(void)
         open += region->open_pages;
     }
     for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(bin);
-    require(members == totals.free_runs);                                             /* K2 */
-    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                /* K3 */
-    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                /* K3 */
-    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open); /* R1 */
-    require(totals.large == keeper.large_pages && totals.large_count == keeper.large_count);
+    require(members == totals.free_runs);                                                 /* K2 */
+    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                    /* K3 */
+    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                    /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);     /* R1 */
+    require(totals.large + (plain.vast_bytes >> plain.page_shift) == keeper.large_pages); /* V1 */
+    require(totals.large_count + plain.vast_count == keeper.large_count);                 /* V1 */
 }

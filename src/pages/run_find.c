@@ -3,7 +3,7 @@
  */
 #include "run_find.h"
 
-_Static_assert(PLAIN_BYTES_PER_REGION *REGION_BYTES_FIRST / (4 * KiB) < (size_t)15 << 26,
+_Static_assert(RUN_PAGES_MAX < (size_t)15 << 26,
                "the bin of the longest run that can be asked for is below BIN_COUNT");
 
 enum { ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };

@@ -3,6 +3,8 @@
  */
 #include "run_walk.h"
 
+#include "adopt.h"
+
 /* Runs for one holding of the lock: some tens of microseconds. */
 enum { RUNS_PER_HOLD = 1024 };
 
@@ -13,6 +15,16 @@ static uint32_t next_start(uint32_t page, uint32_t end)
     if (page >= end || page_record(page)->state != PAGE_INSIDE) return page;
     while (page < end && page_record(page)->state == PAGE_INSIDE) page++;
     return page < end ? page + 1 : end;
+}
+
+static READS_UNLOCKED bool has_vast_blocks(void) { return plain.vast_count != 0; }
+
+static void visit_vast(void (*visit)(enum page_state state, size_t pages, void *context),
+                       void *context)
+{
+    lock_take(&keeper.lock);
+    adopted_visit_whole(visit, context);
+    lock_give(&keeper.lock);
 }
 
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
@@ -39,4 +51,5 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
             lock_give(&keeper.lock);
         } while (page < end);
     }
+    if (has_vast_blocks()) visit_vast(visit, context);
 }

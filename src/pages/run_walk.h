@@ -7,7 +7,8 @@
 #include "run.h"
 
 /* Calls `visit` for each run in open pages, under the keeper's lock, which is given and taken again every so
- * many runs: what changes meanwhile may be missed or counted twice. A run that a thread keeps is a used one here. */
+ * many runs: what changes meanwhile may be missed or counted twice. A run that a thread keeps is a used one here,
+ * and a vast block a large one. */
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context);
 
 #endif

@@ -203,7 +203,7 @@ static size_t mapped_bytes_now(void)
     lock_take(&keeper.lock);
     bytes = plain.open_bytes - (keeper.free_pages[FREE_CLEAN] << plain.page_shift);
     lock_give(&keeper.lock);
-    return bytes;
+    return bytes + RELAXED_LOAD(plain.vast_bytes);
 }
 
 static void poll_peak(void)

@@ -93,6 +93,7 @@ static void add_past_arenas(struct prairie_stats *stats)
 static void add_pages(struct prairie_stats *stats, const struct kept_numbers *kept)
 {
     unsigned shift = plain.page_shift;
+    size_t open_bytes;
 
     lock_take(&keeper.lock);
     stats->dirty += (keeper.free_pages[FREE_DIRTY] + kept->pages) << shift;
@@ -100,7 +101,8 @@ static void add_pages(struct prairie_stats *stats, const struct kept_numbers *ke
     stats->large_allocated += (keeper.large_pages - min_size(kept->pages, keeper.large_pages))
                            << shift;
     stats->large_count += keeper.large_count - min_size(kept->count, keeper.large_count);
-    stats->mapped = plain.open_bytes;
+    stats->mapped = plain.open_bytes + plain.vast_bytes;
+    open_bytes = plain.open_bytes;
     stats->purged = purge_stats.purged_pages << shift;
     stats->purges = purge_stats.calls;
     stats->run_leases = keeper.leases;
@@ -109,7 +111,7 @@ static void add_pages(struct prairie_stats *stats, const struct kept_numbers *ke
     lock_give(&keeper.lock);
 
     lock_take(&meta.lock);
-    stats->metadata = meta.used_bytes + maps_bytes_for(stats->mapped);
+    stats->metadata = meta.used_bytes + maps_bytes_for(open_bytes);
     add_lock(stats, &meta.lock);
     lock_give(&meta.lock);
 }

@@ -205,7 +205,6 @@ static void move_to_the_reserved(void) { (void)os_move(part(0, 1), part(5, 1)); 
 static void move_onto_itself(void) { (void)os_move(part(0, 2), part(1, 2)); }
 static void move_unequally(void) { (void)os_move(part(0, 1), part(2, 2)); }
 static void release_a_part(void) { os_release(part(0, 9)); }
-static void release_the_end(void) { os_release(part(1, 9)); }
 static void release_twice(void) { os_release(range), os_release(range); }
 static void reserve_oddly(void) { (void)os_reserve(PAGE, 3 * PAGE); }
 static void reserve_half_a_page(void) { (void)os_reserve(PAGE / 2, PAGE); }
@@ -230,7 +229,6 @@ static void impossible_calls_abort(void **state)
         { move_onto_itself, "a move onto itself" },
         { move_unequally, "a move between unequal ranges" },
         { release_a_part, "a release of a part" },
-        { release_the_end, "a release of a part" },
         { release_twice, "a release outside" },
         { reserve_oddly, "a reservation with an odd alignment" },
         { reserve_half_a_page, "a reservation of no whole pages" },

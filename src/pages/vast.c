@@ -1,0 +1,196 @@
+/* vast.c - taking, resizing and giving back blocks that are mappings of their own.
+ * SPDX-License-Identifier: MIT
+ */
+#include "vast.h"
+
+#include "ceiling.h"
+#include "huge.h"
+
+enum { FREED_COUNT = 16 };
+
+/* A hint: what is read while it changes leads to another word in a message at worst. */
+static struct {
+    uintptr_t base[FREED_COUNT]; /* atomic, under the run lock */
+    size_t bytes[FREED_COUNT];   /* atomic, under the run lock */
+    unsigned next;               /* under the run lock */
+} freed SPARSE;
+
+bool vast_is_refuge(size_t bytes)
+{
+    return bytes >= VAST_REFUGE_BYTES && !plain_has_numbers(bytes);
+}
+
+/* ---- counting, under the run lock ---- */
+
+static void count_gained(size_t bytes)
+{
+    RELAXED_STORE(plain.vast_bytes, plain.vast_bytes + bytes);
+    keeper.large_pages += bytes >> plain.page_shift;
+}
+
+static void count_lost(size_t bytes)
+{
+    RELAXED_STORE(plain.vast_bytes, plain.vast_bytes - bytes);
+    keeper.large_pages -= bytes >> plain.page_shift;
+}
+
+static bool ceiling_is_above(size_t bytes)
+{
+    bool above;
+
+    lock_take(&keeper.lock);
+    above = ceiling_allows(bytes) && !runs_are_barred();
+    lock_give(&keeper.lock);
+    return above;
+}
+
+/* ---- taking ---- */
+
+/* False: there is no number for it, or it lies where the class map cannot tell it from a region. */
+static bool number_block(struct os_range range)
+{
+    uint32_t page;
+
+    lock_take(&keeper.lock);
+    page = plain_adopt_whole(range.base, range.bytes >> plain.page_shift);
+    if (page != 0) {
+        page_record(page)->state = PAGE_VAST;
+        count_gained(range.bytes);
+        plain.vast_count++;
+        keeper.large_count++;
+        keeper.leases++;
+    }
+    lock_give(&keeper.lock);
+    return page != 0;
+}
+
+static void wish_for_pages(struct os_range range)
+{
+    bool wanted;
+
+    lock_take(&keeper.lock);
+    wanted = huge_is_possible();
+    lock_give(&keeper.lock);
+    if (wanted) os_want_huge_pages(range);
+    else os_refuse_huge_pages(range);
+}
+
+char *vast_take(size_t bytes, size_t align)
+{
+    size_t align_least = page_bytes() == 4 * KiB ? HUGE_PAGE_BYTES : page_bytes();
+    struct os_range range;
+
+    if (!ceiling_is_above(bytes)) return NULL;
+    range = os_reserve(bytes, max_size(align, align_least));
+    if (range.base == NULL) return NULL;
+    wish_for_pages(range);
+    if (os_commit(range) && number_block(range)) return range.base;
+    os_release(range);
+    return NULL;
+}
+
+char *vast_take_from(uint32_t page, size_t bytes)
+{
+    struct os_range run = { page_address(page),
+                            (size_t)page_record(page)->run_pages << plain.page_shift };
+    struct os_range range;
+
+    if (!ceiling_is_above(bytes)) return NULL;
+    range = os_move_out(run, bytes);
+    if (range.base == NULL) return NULL;
+    if (number_block(range)) return range.base;
+    os_move_back((struct os_range){ range.base, run.bytes }, run);
+    if (bytes > run.bytes)
+        os_release((struct os_range){ range.base + run.bytes, bytes - run.bytes });
+    return NULL;
+}
+
+/* ---- giving ---- */
+
+static void remember_freed(struct os_range range)
+{
+    unsigned at = freed.next++ % FREED_COUNT;
+
+    RELAXED_STORE(freed.base[at], (uintptr_t)range.base);
+    RELAXED_STORE(freed.bytes[at], range.bytes);
+}
+
+bool vast_was_there(const void *address)
+{
+    for (unsigned i = 0; i < FREED_COUNT; i++)
+        if ((uintptr_t)address - RELAXED_LOAD(freed.base[i]) < RELAXED_LOAD(freed.bytes[i]))
+            return true;
+    return false;
+}
+
+size_t vast_bytes(uint32_t page) { return adopted_bytes(page); }
+
+/* The numbers go before the memory does: whoever maps some there next may have it adopted. */
+void vast_put(uint32_t page)
+{
+    struct os_range range = { page_address(page), vast_bytes(page) };
+
+    lock_take(&keeper.lock);
+    count_lost(range.bytes);
+    plain.vast_count--;
+    keeper.large_count--;
+    keeper.returns++;
+    remember_freed(range);
+    plain_disown(page);
+    lock_give(&keeper.lock);
+    os_release(range);
+}
+
+/* ---- resizing ---- */
+
+static void shrink_vast(uint32_t page, struct os_range old, size_t bytes)
+{
+    lock_take(&keeper.lock);
+    adopted_resize(page, bytes >> plain.page_shift);
+    count_lost(old.bytes - bytes);
+    lock_give(&keeper.lock);
+    os_release((struct os_range){ old.base + bytes, old.bytes - bytes });
+}
+
+/* What lies behind it becomes its own before it is told so. */
+static bool grow_in_place(uint32_t page, struct os_range old, size_t bytes)
+{
+    if (os_resize(old, bytes, false).base == NULL) return false;
+    lock_take(&keeper.lock);
+    adopted_resize(page, bytes >> plain.page_shift);
+    count_gained(bytes - old.bytes);
+    lock_give(&keeper.lock);
+    return true;
+}
+
+/* Meanwhile it is nowhere: its old place may be somebody else's before the call is over. */
+static bool grow_moving(uint32_t page, struct os_range old, size_t bytes)
+{
+    struct os_range grown;
+
+    lock_take(&keeper.lock);
+    adopted_hide(page);
+    lock_give(&keeper.lock);
+    grown = os_resize(old, bytes, true);
+    lock_take(&keeper.lock);
+    if (grown.base == NULL) {
+        adopted_show(page, old.base, old.bytes >> plain.page_shift);
+    } else {
+        adopted_show(page, grown.base, bytes >> plain.page_shift);
+        count_gained(bytes - old.bytes);
+    }
+    lock_give(&keeper.lock);
+    return grown.base != NULL;
+}
+
+bool vast_resize(uint32_t page, size_t bytes, bool may_move)
+{
+    struct os_range old = { page_address(page), vast_bytes(page) };
+
+    if (bytes <= old.bytes) {
+        if (bytes < old.bytes) shrink_vast(page, old, bytes);
+        return true;
+    }
+    if (!ceiling_is_above(bytes - old.bytes)) return false;
+    return may_move ? grow_moving(page, old, bytes) : grow_in_place(page, old, bytes);
+}

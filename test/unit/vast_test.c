@@ -1,0 +1,267 @@
+/* vast_test.c - blocks that are mappings of their own: taken, told apart, resized, given back. */
+/* SPDX-License-Identifier: MIT */
+#include "prairie.c"
+
+#include "unit.h"
+
+#include <jemalloc/jemalloc.h>
+
+#define VAST VAST_BYTES_MIN
+
+static void expect_vast(const void *block, size_t bytes)
+{
+    assert_non_null(block);
+    assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
+    assert_ptr_equal(page_address(page_at(block)), block);
+    assert_int_equal(prairie_usable_size(block), bytes);
+    assert_int_equal(page_at((const char *)block + bytes), 0);
+    prairie_check_all();
+}
+
+static void expect_none(void)
+{
+    assert_int_equal(plain.vast_bytes, 0);
+    assert_int_equal(plain.vast_count, 0);
+    prairie_check_all();
+}
+
+static void a_vast_block_is_a_reservation_of_its_own(void **state)
+{
+    size_t reserved;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    reserved = fake_reserved_bytes();
+    block = prairie_malloc(VAST + 1);
+    expect_vast(block, VAST + page_bytes());
+    assert_true(fake_reserved_bytes() >= reserved + VAST + page_bytes());
+    block[0] = block[VAST] = 1;
+    prairie_free(block);
+    expect_none();
+    block = prairie_calloc(2, VAST / 2);
+    expect_vast(block, VAST);
+    assert_int_equal(block[0] | block[VAST - 1], 0);
+    prairie_free(block);
+    block = prairie_aligned_alloc(VAST, VAST);
+    expect_vast(block, VAST);
+    assert_true(is_aligned((uintptr_t)block, VAST));
+    prairie_free_sized(block, VAST);
+    expect_none();
+    assert_true(fake_reserved_bytes() <= reserved + ADOPTED_COUNT_MAX * sizeof(uint32_t));
+}
+
+static void a_smaller_one_is_a_run(void **state)
+{
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    block = prairie_malloc(VAST - page_bytes());
+    assert_int_equal(page_record(page_at(block))->state, PAGE_LARGE);
+    prairie_free(block);
+    expect_none();
+}
+
+static void they_are_counted(void **state)
+{
+    struct prairie_stats before = { .struct_bytes = sizeof before };
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    void *block[3];
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_true(prairie_stats_read(&before));
+    for (unsigned i = 0; i < 3; i++) block[i] = prairie_malloc(VAST);
+    assert_true(prairie_stats_read(&stats));
+    assert_int_equal(stats.large_count, before.large_count + 3);
+    assert_int_equal(stats.large_allocated, before.large_allocated + 3 * VAST);
+    assert_int_equal(stats.allocated, before.allocated + 3 * VAST);
+    assert_true(stats.mapped >= before.mapped + 3 * VAST);
+    assert_int_equal(stats.run_leases, before.run_leases + 3);
+    for (unsigned i = 0; i < 3; i++) prairie_free(block[i]);
+    assert_true(prairie_stats_read(&stats));
+    assert_int_equal(stats.large_count, before.large_count);
+    assert_int_equal(stats.allocated, before.allocated);
+    assert_int_equal(stats.run_returns, before.run_returns + 3);
+}
+
+static void they_change_their_size(void **state)
+{
+    char *block = prairie_malloc(VAST), *same;
+
+    (void)state;
+    block[0] = 1;
+    block[VAST - 1] = 2;
+    block = prairie_realloc(block, 2 * VAST);
+    expect_vast(block, 2 * VAST);
+    assert_int_equal(block[0], 1);
+    assert_int_equal(block[VAST - 1], 2);
+    assert_int_equal(block[2 * VAST - 1], 0);
+    assert_int_equal(plain.vast_bytes, 2 * VAST);
+    same = prairie_realloc(block, VAST + 5 * page_bytes());
+    assert_ptr_equal(same, block);
+    expect_vast(block, VAST + 5 * page_bytes());
+    assert_int_equal(prairie_xallocx(block, 3 * page_bytes() + VAST, 0, 0),
+                     3 * page_bytes() + VAST);
+    expect_vast(block, VAST + 3 * page_bytes());
+    /* Nothing lies behind it that it could have. */
+    assert_int_equal(prairie_xallocx(block, 2 * VAST, 0, 0), VAST + 3 * page_bytes());
+    same = prairie_realloc(block, 20000);
+    assert_ptr_equal(same, block);
+    expect_vast(block, round_up(20000, page_bytes()));
+    block = prairie_realloc(block, 100);
+    assert_int_equal(block[0], 1);
+    expect_none();
+    prairie_free(block);
+}
+
+static void what_is_gained_as_zeros_is_not_touched(void **state)
+{
+    char *block = prairie_malloc(VAST);
+    uint64_t purged = fake_purged_bytes();
+
+    (void)state;
+    block[VAST - 1] = 1;
+    block = prairie_rallocx(block, 2 * VAST, MALLOCX_ZERO);
+    expect_vast(block, 2 * VAST);
+    assert_int_equal(fake_purged_bytes(), purged + VAST);
+    assert_int_equal(block[VAST - 1], 1);
+    assert_int_equal(block[VAST] | block[2 * VAST - 1], 0);
+    prairie_free(block);
+}
+
+static void a_run_becomes_vast_with_its_pages(void **state)
+{
+    size_t bytes = REMAP_BYTES_MIN;
+    char *block = prairie_malloc(bytes);
+    uint64_t moved = fake_moved_bytes();
+
+    (void)state;
+    block[0] = 1;
+    block[bytes - 1] = 2;
+    block = prairie_realloc(block, VAST);
+    expect_vast(block, VAST);
+    assert_int_equal(fake_moved_bytes(), moved + bytes);
+    assert_int_equal(block[0], 1);
+    assert_int_equal(block[bytes - 1], 2);
+    assert_int_equal(block[bytes], 0);
+    prairie_free(block);
+    expect_none();
+}
+
+/* A kernel that refuses a reservation may have room in the plain's own. */
+static void the_plain_serves_what_the_kernel_will_not_map(void **state)
+{
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    if (VAST > REGION_BYTES_FIRST) skip();
+    fake_fail_kind(FAKE_RESERVE, true);
+    block = prairie_malloc(VAST);
+    fake_fail_kind(FAKE_RESERVE, false);
+    assert_non_null(block);
+    assert_int_equal(page_record(page_at(block))->state, PAGE_LARGE);
+    prairie_free(block);
+}
+
+/* And one of no vast size has a refuge there when the plain has no numbers. */
+static void the_kernel_serves_what_has_no_numbers(void **state)
+{
+    uint32_t next;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    next = plain.next_number;
+    plain.next_number = plain.adopted_from - 200;
+    plain.region[0].bytes = (size_t)plain.region[0].open_pages << plain.page_shift;
+    block = prairie_malloc(VAST_REFUGE_BYTES);
+    expect_vast(block, VAST_REFUGE_BYTES);
+    prairie_free(block);
+    assert_null(prairie_malloc(VAST_REFUGE_BYTES - 2 * page_bytes()));
+    plain.next_number = next;
+}
+
+static void refused_calls_change_nothing(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned n = 1; n < 8; n++) {
+        char *block, *more;
+
+        fake_fail_row(n, 3);
+        block = prairie_malloc(VAST);
+        fake_fail_nth(0);
+        if (block == NULL) expect_none();
+        if (block == NULL) block = prairie_malloc(VAST);
+        block[0] = (char)n;
+        fake_fail_row(n, 3);
+        more = prairie_realloc(block, 2 * VAST);
+        fake_fail_nth(0);
+        if (more != NULL) block = more;
+        assert_int_equal(prairie_usable_size(block), more != NULL ? 2 * VAST : VAST);
+        assert_int_equal(block[0], (char)n);
+        prairie_check_all();
+        prairie_free(block);
+        expect_none();
+    }
+    assert_true(fake_failures() > 5);
+}
+
+static void the_hard_limit_holds(void **state)
+{
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    block = prairie_malloc(VAST);
+    ceiling_set_hard(3 * VAST);
+    assert_null(prairie_malloc(2 * VAST));
+    assert_null(prairie_realloc(block, 3 * VAST));
+    expect_vast(block, VAST);
+    block = prairie_realloc(block, VAST + VAST / 2);
+    expect_vast(block, VAST + VAST / 2);
+    prairie_free(block);
+    block = prairie_malloc(2 * VAST);
+    expect_vast(block, 2 * VAST);
+    assert_true(ceiling_used_bytes() >= 2 * VAST);
+    prairie_free(block);
+}
+
+/* ---- misuse ---- */
+
+static char *victim;
+
+static void free_victim(void) { prairie_free(victim); }
+static void realloc_victim(void) { (void)prairie_realloc(victim, 5 * MiB); }
+static void ask_victim(void) { (void)prairie_usable_size(victim); }
+
+static void misuse_is_told(void **state)
+{
+    char *block = prairie_malloc(VAST);
+
+    (void)state;
+    victim = block + 16;
+    expect_abort(free_victim, "prairie: free of an interior pointer");
+    victim = block + VAST / 2;
+    expect_abort(free_victim, "prairie: free of an interior pointer");
+    expect_abort(realloc_victim, "prairie: realloc of an interior pointer");
+    expect_abort(ask_victim, "prairie: malloc_usable_size of an interior pointer");
+    victim = block + VAST;
+    expect_abort(free_victim, "prairie: free of a foreign pointer");
+    prairie_free(block);
+    victim = block;
+    expect_abort(free_victim, "prairie: double free");
+    expect_abort(realloc_victim, "prairie: realloc of a freed pointer");
+    expect_abort(ask_victim, "prairie: malloc_usable_size of a freed pointer");
+}
+
+UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
+          UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
+          UNIT_TEST(what_is_gained_as_zeros_is_not_touched),
+          UNIT_TEST(a_run_becomes_vast_with_its_pages),
+          UNIT_TEST(the_plain_serves_what_the_kernel_will_not_map),
+          UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
+          UNIT_TEST(the_hard_limit_holds), UNIT_TEST(misuse_is_told))
