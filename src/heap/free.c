@@ -89,7 +89,7 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
     uint32_t page = open_page_at(block);
 
     if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
-        && likely(page_address(page) == block)) {
+        && likely(is_page_start(block))) {
         if (likely(cache != NULL)) page = kept_put(cache, page, block);
         if (page != 0) large_put(page);
     } else {

@@ -108,7 +108,16 @@ void *large_take(size_t size, size_t align, bool zero)
     return large_lease(size, align, zero);
 }
 
-static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
+/* The plain has none: perhaps the kernel has, and else what is kept for such cases. */
+static COLD NOINLINE void *lease_nowhere(size_t pages, size_t align_pages, bool zero)
+{
+    void *block = NULL;
+
+    if (vast_is_refuge(pages << plain.page_shift)) block = take_vast(pages, align_pages);
+    return block != NULL ? block : shortage_large(pages, align_pages, zero);
+}
+
+static COLD NOINLINE void *lease_vast(size_t size, size_t align, bool zero)
 {
     size_t pages, align_pages;
     void *block;
@@ -117,8 +126,22 @@ static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     align_pages = max_size(align >> plain.page_shift, 1);
-    block = large_take_once(pages, align_pages, zero);
-    return likely(block != NULL) ? block : shortage_large(pages, align_pages, zero);
+    block = take_vast_or_run(pages, align_pages, zero);
+    return block != NULL ? block : shortage_large(pages, align_pages, zero);
+}
+
+static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
+{
+    size_t pages, align_pages;
+    struct run run;
+
+    if (unlikely(vast_is_better(size, align))) return lease_vast(size, align, zero);
+    if (AUDITED) heap_audit();
+    pages = max_size(pages_for(size), 1);
+    align_pages = max_size(align >> plain.page_shift, 1);
+    run = lease_large(pages, align_pages);
+    if (unlikely(run.page == 0)) return lease_nowhere(pages, align_pages, zero);
+    return block_of(run, pages, zero);
 }
 
 /* Of the arena that the thread is bound to. */

@@ -27,11 +27,10 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     *page = open_page_at(pointer);
     if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : POINTER_FOREIGN;
     record = page_record(*page);
-    if (likely(page_is_held_large(record)) && page_address(*page) == pointer) return POINTER_LARGE;
-    if (record->state == PAGE_SAMPLED && page_address(*page) == pointer) return POINTER_SAMPLED;
+    if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
+    if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
-    if ((record->state == PAGE_OWNED || record->state == PAGE_VAST)
-        && page_address(*page) == pointer)
+    if ((record->state == PAGE_OWNED || record->state == PAGE_VAST) && is_page_start(pointer))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }

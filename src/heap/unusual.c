@@ -72,7 +72,7 @@ static void *take_large_for(size_t size, size_t align, bool zero, const void *fr
     if (front == NULL) return NULL;
     block = large_lease(size, align, zero);
     if (block == NULL || !cache_is_watch(front)) return block;
-    bytes = large_bytes(page_at(block));
+    bytes = max_size(pages_for(size), 1) << plain.page_shift;
     watch_count_take(watch, bytes);
     if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
     return block;

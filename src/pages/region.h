@@ -112,6 +112,12 @@ INLINE uint32_t open_page_at(const void *address)
     return open_page_at_beyond_first(address);
 }
 
+/* Does the address begin a page? Of an address in a page, this says whether it is that page's. */
+INLINE bool is_page_start(const void *address)
+{
+    return ((uintptr_t)address & (page_bytes() - 1)) == 0;
+}
+
 /* The same as page_address, when it is not in the first region. */
 char *page_address_beyond_first(uint32_t page);
 
