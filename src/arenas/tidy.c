@@ -12,6 +12,8 @@ enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
 /* A kernel that allows no helper is asked again after so long. */
 enum { REFUSED_MS = 1000 };
+/* Longer than a helper holds a lock, on a busy machine too. */
+enum { END_MS = 1000 };
 
 static struct {
     struct lock lock;  /* the helper's life */
@@ -87,23 +89,29 @@ static bool tidy_at_once(void)
 /* Whether the program has threads, or had more than one when we looked. */
 static bool is_alone(void) { return RELAXED_LOAD(tidy.threads) <= 1; }
 
-/* What may stay while it runs, and what needs it, changes with it. Under the lock. */
+/* What may stay while it runs, and what needs it, changes with it. Under the lock, or by a helper that is told to
+ * end, whose program has one thread. */
 static void helper_is_there(bool there)
 {
     __atomic_store_n(&tidy.helper_runs, there, __ATOMIC_SEQ_CST);
     purge_set_background(there);
 }
 
+static bool is_told_to_end(void) { return RELAXED_LOAD(tidy.ending) != 0; }
+
 /* Who asks first says so and looks then whether a helper runs; we do it the other way round, so that one of
- * us sees the other. */
+ * us sees the other. Who tells us to end may hold any lock. */
 static bool helper_may_end(void)
 {
     bool wanted;
 
+    if (is_told_to_end()) {
+        helper_is_there(false);
+        return true;
+    }
     lock_take(&tidy.lock);
     helper_is_there(false);
     wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
-    if (RELAXED_LOAD(tidy.ending) != 0) wanted = false;
     if (wanted) helper_is_there(true);
     lock_give(&tidy.lock);
     return !wanted;
@@ -134,8 +142,22 @@ static bool is_needed(bool busy) { return (busy && !is_alone()) || purge_rests_o
 
 static bool helper_may_go_on(unsigned quiet_looks)
 {
-    if (RELAXED_LOAD(tidy.ending) != 0) return false;
+    if (is_told_to_end()) return false;
     return quiet_looks < quiet_looks_max() || RELAXED_LOAD(tidy.kept);
+}
+
+/* In a program of one thread it never holds a lock while it waits for another (tidy_before_fork). True: there was
+ * something to do. */
+static bool look(void)
+{
+    bool busy = false;
+
+    RELAXED_STORE(tidy.looks, tidy.looks + 1);
+    if (ceiling_watch_stalls()) tidy_watch(0);
+    if (!is_alone()) busy = arenas_drain_unneeded();
+    busy |= purge_unneeded() > 0;
+    tidy_close_tail();
+    return busy;
 }
 
 static void *helper_body(void *unused)
@@ -143,18 +165,13 @@ static void *helper_body(void *unused)
     unsigned quiet_looks = 0;
 
     (void)unused;
-    purge_watch_unneeded();
     do {
         bool asked, busy;
 
         os_sleep(&tidy.ending, 0, look_ms());
-        if (RELAXED_LOAD(tidy.ending) != 0) continue;
-        RELAXED_STORE(tidy.looks, tidy.looks + 1);
+        if (is_told_to_end()) continue;
         asked = __atomic_exchange_n(&tidy.asked, false, __ATOMIC_SEQ_CST);
-        if (ceiling_watch_stalls()) tidy_watch(0);
-        busy = arenas_drain_unneeded();
-        busy |= purge_unneeded() > 0;
-        tidy_close_tail();
+        busy = look();
         quiet_looks = asked || is_needed(busy) ? 0 : quiet_looks + 1;
     } while (helper_may_go_on(quiet_looks) || !helper_may_end());
     return NULL;
@@ -170,7 +187,11 @@ static bool want_background(void)
     if (RELAXED_LOAD(tidy.again_ms) > os_now_ms()) return false;
     lock_take(&tidy.lock);
     runs = tidy.helper_runs;
-    if (!runs) helper_is_there(true); /* ours to start */
+    if (!runs) {
+        RELAXED_STORE(tidy.ending, 0);
+        helper_is_there(true); /* ours to start */
+        purge_watch_unneeded();
+    }
     lock_give(&tidy.lock);
     if (!runs) started = os_thread_start(helper_body);
     if (runs || started) return true;
@@ -272,15 +293,15 @@ struct tidy_numbers tidy_numbers(void)
 
 void tidy_each_lock(void (*visit)(struct lock *lock)) { visit(&tidy.lock); }
 
-/* What it would have given back later goes now, and is not copied for the child either. */
-void tidy_before_fork(void)
+/* A helper that has not ended then waits for a lock that is held by what this fork interrupted, and holds none. */
+bool tidy_before_fork(void)
 {
-    if (!is_alone() || !RELAXED_LOAD(tidy.helper_runs) || RELAXED_LOAD(tidy.kept)) return;
+    if (!RELAXED_LOAD(tidy.helper_runs)) return true;
+    if (!is_alone() || RELAXED_LOAD(tidy.kept)) return false;
     RELAXED_STORE(tidy.ending, 1);
     port_wake(&tidy.ending, 1);
-    os_thread_wait();
-    RELAXED_STORE(tidy.ending, 0);
-    purge_beyond_budget();
+    os_thread_wait(END_MS);
+    return true;
 }
 
 void tidy_forget_thread(void)

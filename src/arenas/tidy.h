@@ -69,8 +69,9 @@ bool tidy_reclaim(void);
 /* Before memory is refused: gives back what arenas keep though nobody holds it. */
 void tidy_before_refusal(void);
 
-/* Without any lock, before those of a fork are taken: a program of one thread is to have no helper then. */
-void tidy_before_fork(void);
+/* Before the locks of a fork are taken, whatever the thread holds: a program of one thread is to have no helper then.
+ * True: there is none that could be in the middle of anything. */
+bool tidy_before_fork(void);
 /* For fork and for walks. */
 void tidy_each_lock(void (*visit)(struct lock *lock));
 /* In the child of a fork: the helper is not there. */

@@ -68,10 +68,29 @@ static void give_lock(struct lock *lock) { lock_give(lock); }
  *
  * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds one of ours
  * waits for them. */
+static bool is_interrupted; /* atomic */
+
+static void note_if_held(struct lock *lock)
+{
+    if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(is_interrupted, true);
+}
+
+/* What a helper would have given back later goes now, and is not copied for the child either; but not when one of
+ * the locks that this takes is ours already. */
+static void purge_before_fork(void)
+{
+    RELAXED_STORE(is_interrupted, false);
+    for (unsigned rank = LOCK_RUNS; rank < LOCK_RANK_COUNT; rank++)
+        visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
+    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
+}
+
 static void before_fork(void)
 {
-    tidy_before_fork();
-    if (os_has_one_thread()) return;
+    bool is_alone = tidy_before_fork();
+
+    if (is_alone) purge_before_fork();
+    if (is_alone && os_has_one_thread()) return;
     os_fork_begins();
     /* Another handler of this fork forks: all are taken. */
     if (!lock_fork_is_mine()) each_lock(lock_take_for_fork, WALK_TAKES);
@@ -107,6 +126,7 @@ static void forget_others(void)
 static void after_fork_in_child(void)
 {
     if (lock_fork_is_mine()) forget_others();
+    else tidy_forget_thread();
     reserve_forget_pages();
     shortage_watch();
 }

@@ -123,12 +123,18 @@ bool os_thread_start(void *(*body)(void *))
 }
 
 /* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers there. */
-void os_thread_wait(void)
+void os_thread_wait(uint64_t most_ms)
 {
+    uint64_t end = os_now_ms() + most_ms, now = os_now_ms();
     uint32_t alive;
 
-    while ((alive = __atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE)) != 0)
-        (void)kernel(SYS_futex, (long)&helper_alive, FUTEX_WAIT, alive, 0, 0, 0);
+    while ((alive = __atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
+        struct timespec span = { .tv_sec = (time_t)((end - now) / 1000),
+                                 .tv_nsec = (long)((end - now) % 1000) * 1000000 };
+
+        (void)kernel(SYS_futex, (long)&helper_alive, FUTEX_WAIT, alive, (long)&span, 0, 0);
+        now = os_now_ms();
+    }
 }
 
 void os_threads_forget(void) { helper_alive = 0; }
@@ -139,6 +145,5 @@ extern char __libc_single_threaded;
 
 bool os_has_one_thread(void)
 {
-    return &__libc_single_threaded != NULL && RELAXED_LOAD(__libc_single_threaded) != 0
-        && RELAXED_LOAD(helper_alive) == 0;
+    return &__libc_single_threaded != NULL && RELAXED_LOAD(__libc_single_threaded) != 0;
 }

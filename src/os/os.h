@@ -109,8 +109,8 @@ void os_huge_page_mode(char *text, size_t room_bytes);
 /* Starts a thread that takes no signals and may use nothing above this floor but what takes no memory.
  * One at a time. False: it could not be started, or the last one has not quite ended. */
 bool os_thread_start(void *(*body)(void *));
-/* Waits until it has ended. */
-void os_thread_wait(void);
+/* Waits until it has ended, or the time is up. */
+void os_thread_wait(uint64_t most_ms);
 /* For the child of a fork: the thread is not there. */
 void os_threads_forget(void);
 /* Sleeps until *word != expected, or the time is up. */
@@ -121,8 +121,8 @@ int os_cancel_forbid(void);
 void os_cancel_restore(int state);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
-/* No other thread is there, nor was one since the process began, or since it was forked off. False also when
- * that cannot be told. */
+/* No other thread of the program's is there, nor was one since the process began, or since it was forked off.
+ * False also when that cannot be told. */
 bool os_has_one_thread(void);
 /* The platform's own locks that a fork waits for after the handlers, and whose holders may allocate: they are
  * taken before any lock above this floor, and given after the last. For the three of os_at_fork; a fork inside

@@ -334,11 +334,11 @@ const struct snapshot_arena *snapshot_past(void)
         };
     into->large_taken = RELAXED_LOAD(past->owned_taken);
     into->lock = (struct lock_numbers){ .taken = RELAXED_LOAD(past->lock_taken),
-                                         .contended = RELAXED_LOAD(past->lock_contended),
-                                         .waits = RELAXED_LOAD(past->lock_waits),
-                                         .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
-                                         .wait_ns_max = RELAXED_LOAD(past->lock_wait_ns_max),
-                                         .sleepers_max = RELAXED_LOAD(past->lock_sleepers_max) };
+                                        .contended = RELAXED_LOAD(past->lock_contended),
+                                        .waits = RELAXED_LOAD(past->lock_waits),
+                                        .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
+                                        .wait_ns_max = RELAXED_LOAD(past->lock_wait_ns_max),
+                                        .sleepers_max = RELAXED_LOAD(past->lock_sleepers_max) };
     return into;
 }
 
