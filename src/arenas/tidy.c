@@ -25,7 +25,7 @@ static struct {
     uint32_t threads;  /* atomic: threads with caches */
     uint64_t looks;    /* atomic: statistics */
     size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
-    size_t peak_pages; /* one thread: the most pages in use since the depots were emptied */
+    size_t peak_pages; /* atomic: the most pages in use since the depots were emptied */
 } tidy;
 
 size_t tidy_look_at_bytes;
@@ -66,9 +66,9 @@ static bool has_shrunk(void)
 {
     size_t used = run_used_pages_now();
 
-    if (used > tidy.peak_pages) tidy.peak_pages = used;
-    if (used > tidy.peak_pages / SHRUNK_TO) return false;
-    tidy.peak_pages = used;
+    if (used > RELAXED_LOAD(tidy.peak_pages)) RELAXED_STORE(tidy.peak_pages, used);
+    if (used > RELAXED_LOAD(tidy.peak_pages) / SHRUNK_TO) return false;
+    RELAXED_STORE(tidy.peak_pages, used);
     return true;
 }
 
@@ -89,12 +89,20 @@ static bool tidy_at_once(void)
 /* Whether the program has threads, or had more than one when we looked. */
 static bool is_alone(void) { return RELAXED_LOAD(tidy.threads) <= 1; }
 
-/* What may stay while it runs, and what needs it, changes with it. Under the lock, or by a helper that is told to
- * end, whose program has one thread. */
+/* What may stay while it runs, and what needs it, changes with it. Under the lock. */
 static void helper_is_there(bool there)
 {
     __atomic_store_n(&tidy.helper_runs, there, __ATOMIC_SEQ_CST);
+    lock_take(&keeper.lock);
     purge_set_background(there);
+    lock_give(&keeper.lock);
+}
+
+/* For a helper that is told to end, and for the child of a fork: locks may be held for good. */
+static void helper_is_gone(void)
+{
+    RELAXED_STORE(tidy.helper_runs, false);
+    purge_set_background(false);
 }
 
 static bool is_told_to_end(void) { return RELAXED_LOAD(tidy.ending) != 0; }
@@ -106,7 +114,7 @@ static bool helper_may_end(void)
     bool wanted;
 
     if (is_told_to_end()) {
-        helper_is_there(false);
+        helper_is_gone();
         return true;
     }
     lock_take(&tidy.lock);
@@ -193,7 +201,10 @@ static bool want_background(void)
         purge_watch_unneeded();
     }
     lock_give(&tidy.lock);
-    if (!runs) started = os_thread_start(helper_body);
+    if (!runs) {
+        os_thread_wait(END_MS); /* the last one may not quite have ended */
+        started = os_thread_start(helper_body);
+    }
     if (runs || started) return true;
     lock_take(&tidy.lock);
     helper_is_there(false);
@@ -308,6 +319,6 @@ void tidy_forget_thread(void)
 {
     tidy.asked = false;
     tidy.ending = 0;
-    helper_is_there(false);
+    helper_is_gone();
     os_threads_forget();
 }

@@ -293,7 +293,7 @@ static bool is_within_budget(void)
     size_t dirty = keeper.free_pages[FREE_DIRTY], most;
 
     note_peak();
-    if (RELAXED_LOAD(purge_hard)) return dirty < long_piece_pages();
+    if (purge_is_urgent()) return dirty < long_piece_pages();
     if (unlikely(alarm_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
         RELAXED_STORE(purge_alarm_pages, never ? SIZE_MAX : 0);
@@ -331,11 +331,18 @@ bool purge_oversize(void)
     return option_decay_ms() < 0 || within;
 }
 
-void purge_obey_options(void) { RELAXED_STORE(purge_alarm_pages, 0); }
+void purge_obey_options(void)
+{
+    lock_take(&keeper.lock);
+    RELAXED_STORE(purge_alarm_pages, (size_t)0);
+    lock_give(&keeper.lock);
+}
 
 void purge_set_hard(bool hard)
 {
     if (hard == RELAXED_LOAD(purge_hard)) return;
+    lock_take(&keeper.lock);
     RELAXED_STORE(purge_hard, hard);
     RELAXED_STORE(purge_alarm_pages, (size_t)0);
+    lock_give(&keeper.lock);
 }

@@ -22,7 +22,7 @@ struct purge_stats {
 };
 
 extern PRIVATE struct purge_stats purge_stats;
-/* Atomic: dirty pages up to which nobody need think of purging. */
+/* Atomic, written under the run lock: dirty pages up to which nobody need think of purging. */
 extern PRIVATE size_t purge_alarm_pages;
 
 /* All of these are called without a lock. */
@@ -36,7 +36,8 @@ INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
 }
 /* Gives back what goes beyond the budget, and learns from the last time. */
 void purge_beyond_budget(void);
-/* From now on, or no longer, somebody looks in the background for what is not needed. */
+/* From now on, or no longer, somebody looks in the background for what is not needed. Under the run lock, or while
+ * no other thread is at work. */
 void purge_set_background(bool runs);
 /* Do regrets ask for a budget that needs such a look? Learns from the last time. */
 bool purge_wants_background(void);

@@ -46,8 +46,10 @@ uint32_t run_find_aligned(size_t pages, size_t align_pages)
 
 READS_UNLOCKED bool run_lease_would_grow(size_t pages)
 {
-    unsigned fitting = bin_fitting(pages);
+    unsigned fitting;
 
+    if (pages > plain.page_count_max) return true;
+    fitting = bin_fitting(pages);
     return first_bin_from(bitmap_of(FREE_DIRTY), fitting) == BIN_COUNT
         && (BETWEEN_READS(run_lease_would_grow),
             first_bin_from(bitmap_of(FREE_CLEAN), fitting) == BIN_COUNT);

@@ -177,8 +177,8 @@ def decay():
         conf("dirty thread 0", "background_thread:false", "dirty: some\n")
     conf("oversize 20", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: little\n")
     conf("oversize 4", "dirty_decay_ms:-1,oversize_threshold:8388608", "dirty: much\n")
-    conf("retained", "retain:true", "kept: the right to use it\n")
-    if "tiny" not in FLAVOUR:  # where so large a block has a region of its own
+    if "tiny" not in FLAVOUR:  # where so large a block has a mapping of its own
+        conf("retained", "retain:true", "kept: the right to use it\n")
         conf("retained", "retain:false", "kept: nothing\n")
 
 
