@@ -86,9 +86,7 @@ size_t os_page_bytes(void) { return model.page_bytes; }
 
 uintptr_t os_highest_address(void)
 {
-    char here;
-
-    return fake.highest_address != 0 ? fake.highest_address : (uintptr_t)&here;
+    return fake.highest_address != 0 ? fake.highest_address : (uintptr_t)__builtin_frame_address(0);
 }
 
 static struct os_range map_reservation(enum fake_call kind, size_t bytes, size_t align_bytes,

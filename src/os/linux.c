@@ -56,10 +56,9 @@ size_t os_page_bytes(void)
  * memory of the program. */
 uintptr_t os_highest_address(void)
 {
-    char here;
     unsigned long name = getauxval(AT_EXECFN), random = getauxval(AT_RANDOM);
 
-    return name != 0 ? name : random != 0 ? random : (uintptr_t)&here;
+    return name != 0 ? name : random != 0 ? random : (uintptr_t)__builtin_frame_address(0);
 }
 
 static struct os_range map_pages(size_t bytes, int protection)
