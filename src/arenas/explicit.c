@@ -228,18 +228,34 @@ void arenas_forget_calls(void)
 
 /* ---- growing, and giving back ---- */
 
-/* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
-static struct extent *ask_for(struct extents *extents, size_t wanted, size_t align, size_t bytes,
-                              unsigned arena)
+static void add_extent(struct arena *arena, struct extent *extent)
 {
-    struct extent_hooks *hooks = extents->hooks; /* a hook may set others */
-    struct extent *extent = extent_ask(hooks, bytes, align, arena);
+    lock_take(&arena->lock);
+    extents_add(arena->extents, extent);
+    lock_give(&arena->lock);
+}
 
-    if (extent == NULL && bytes > wanted) return extent_ask(hooks, wanted, align, arena);
-    if (extent == NULL || bytes == wanted || extent_may_be_cut(hooks, extent, arena)) return extent;
-    extents->whole = true;
-    (void)extent_give(hooks, extent, arena, true);
-    return extent_ask(hooks, wanted, align, arena);
+/* Back to the hooks, unless they refuse it. */
+static void give_or_keep(struct arena *arena, struct extent *extent)
+{
+    if (extent_give(arena->extents->hooks, extent, arena->index, false)) return;
+    extent->stays = true;
+    extent->clean = false;
+    add_extent(arena, extent);
+}
+
+/* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
+static struct extent *ask_for(struct arena *arena, size_t wanted, size_t align, size_t bytes)
+{
+    struct extent_hooks *hooks = arena->extents->hooks; /* a hook may set others */
+    struct extent *extent = extent_ask(hooks, bytes, align, arena->index);
+
+    if (extent == NULL && bytes > wanted) return extent_ask(hooks, wanted, align, arena->index);
+    if (extent == NULL || bytes == wanted || extent_may_be_cut(hooks, extent, arena->index))
+        return extent;
+    arena->extents->whole = true;
+    give_or_keep(arena, extent);
+    return extent_ask(hooks, wanted, align, arena->index);
 }
 
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
@@ -251,7 +267,7 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
 
     if (extents == NULL) return false;
     bytes = extents->whole ? wanted : max_size(wanted, extents->next_bytes);
-    extent = ask_for(extents, wanted, align_pages << plain.page_shift, bytes, arena->index);
+    extent = ask_for(arena, wanted, align_pages << plain.page_shift, bytes);
     if (extent != NULL) {
         lock_take(&arena->lock);
         extents_add(extents, extent);
@@ -275,12 +291,7 @@ static COLD void settle(struct arena *arena)
         extent = extents_remove_free(extents);
         lock_give(&arena->lock);
         if (extent == NULL) break;
-        if (extent_give(extents->hooks, extent, arena->index, false)) continue;
-        extent->stays = true;
-        extent->clean = false;
-        lock_take(&arena->lock);
-        extents_add(extents, extent);
-        lock_give(&arena->lock);
+        give_or_keep(arena, extent);
     }
     end_calls(arena, &call);
 }

@@ -21,15 +21,21 @@ struct extents *extents_make(struct extent_hooks *hooks)
 /* ---- tags ---- */
 
 /* E1. Pages inside of it must say INSIDE already. The keeper's walker and neighbours in the plain look at tags. */
-static void tag_span(uint32_t page, size_t pages, enum page_state first)
+static void tag_locked(uint32_t page, size_t pages, enum page_state first)
 {
     struct page *record = page_record(page), *last = record + pages - 1;
 
-    lock_take(&keeper.lock);
+    check(lock_is_mine(&keeper.lock));
     last->run_pages = (uint32_t)pages;
     last->state = PAGE_USED;
     record->run_pages = (uint32_t)pages;
     record->state = (uint8_t)first;
+}
+
+static void tag_span(uint32_t page, size_t pages, enum page_state first)
+{
+    lock_take(&keeper.lock);
+    tag_locked(page, pages, first);
     lock_give(&keeper.lock);
 }
 
@@ -348,15 +354,34 @@ static bool is_run_of_plain(uint32_t page, const char *base, size_t pages)
     const struct page *record = page_record(page);
 
     return page != 0 && page_address(page) == base && record->run_pages == pages
-        && record->class_at == 0 && (record->state == PAGE_USED || record->state == PAGE_LARGE);
+        && record->class_at == 0
+        && (record->state == PAGE_USED || page_is_held_large(record)
+            || record->state == PAGE_SAMPLED);
 }
 
-/* Under the run lock. */
-static void count_large(const struct extent *extent, int sign)
+/* Under the run lock. The pages of a large block that is lent are used ones, and nobody's large block; its sample
+ * lives on. */
+static void borrow_run(struct extent *extent, uint32_t page)
 {
-    if (extent->state != PAGE_LARGE) return;
-    keeper.large_pages += (size_t)sign * extent->pages;
-    keeper.large_count += (size_t)sign;
+    struct page *record = page_record(page);
+
+    extent->state = record->state;
+    extent->first_page = page;
+    if (!is_large_state(record->state)) return;
+    extent->sample = record->state == PAGE_SAMPLED ? record->slab : 0;
+    keeper.large_pages -= extent->pages;
+    keeper.large_count--;
+    record->state = PAGE_USED;
+    record->slab = 0;
+}
+
+static void return_run(const struct extent *extent)
+{
+    tag_locked(extent->first_page, extent->pages, (enum page_state)extent->state);
+    if (!is_large_state(extent->state)) return;
+    keeper.large_pages += extent->pages;
+    keeper.large_count++;
+    if (extent->state == PAGE_SAMPLED) page_record(extent->first_page)->slab = extent->sample;
 }
 
 /* Gives the extent page numbers that are ours to tag. */
@@ -367,9 +392,7 @@ static bool number_extent(struct extent *extent)
     lock_take(&keeper.lock);
     page = open_page_at(extent->base);
     if (is_run_of_plain(page, extent->base, extent->pages)) {
-        extent->state = page_record(page)->state;
-        extent->first_page = page;
-        count_large(extent, -1);
+        borrow_run(extent, page);
     } else {
         extent->state = PAGE_INSIDE;
         extent->first_page = 0;
@@ -382,37 +405,53 @@ static bool number_extent(struct extent *extent)
 
 static void unnumber_extent(struct extent *extent)
 {
-    if (extent->state != PAGE_INSIDE)
-        tag_span(extent->first_page, extent->pages, (enum page_state)extent->state);
     lock_take(&keeper.lock);
     if (extent->state == PAGE_INSIDE) plain_disown(extent->first_page);
-    else count_large(extent, 1);
+    else return_run(extent);
     lock_give(&keeper.lock);
 }
 
+/* Hooks may call what sets errno, and calls of ours that succeed, or free, leave it as it was. */
+
 static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
 {
-    return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
+    int error = os_errno();
+    bool refused = hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
+
+    os_errno_restore(error);
+    return refused;
+}
+
+static void hook_destroy(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+{
+    int error = os_errno();
+
+    if (hooks->destroy != NULL) hooks->destroy(hooks, base, bytes, true, arena);
+    os_errno_restore(error);
 }
 
 /* Memory that was never used. */
 static void hook_return(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
 {
-    if (hook_dalloc(hooks, base, bytes, arena) && hooks->destroy != NULL)
-        hooks->destroy(hooks, base, bytes, true, arena);
+    if (hook_dalloc(hooks, base, bytes, arena)) hook_destroy(hooks, base, bytes, arena);
+}
+
+static bool hook_commit(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+{
+    return hooks->commit != NULL && !hooks->commit(hooks, base, bytes, 0, bytes, arena);
 }
 
 /* The memory, usable; do they say that it is zeros? NULL: none, or it went back. */
 static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, bool *zero,
                         unsigned arena)
 {
+    int error = os_errno();
     bool commit = true;
     char *base = hooks->alloc(hooks, NULL, bytes, align, zero, &commit, arena);
 
-    if (base == NULL) return NULL;
-    if (!commit && hooks->commit != NULL)
-        commit = !hooks->commit(hooks, base, bytes, 0, bytes, arena);
-    if (commit && is_aligned((uintptr_t)base, align)) return base;
+    if (base != NULL && !commit) commit = hook_commit(hooks, base, bytes, arena);
+    os_errno_restore(error);
+    if (base == NULL || (commit && is_aligned((uintptr_t)base, align))) return base;
     hook_return(hooks, base, bytes, arena);
     return NULL;
 }
@@ -454,10 +493,14 @@ struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align
 bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena)
 {
     size_t bytes = (size_t)extent->pages << plain.page_shift, part = page_bytes();
+    int error = os_errno();
+    bool may;
 
     if (hooks->split == NULL || hooks->merge == NULL || bytes == part) return false;
-    if (hooks->split(hooks, extent->base, bytes, part, bytes - part, true, arena)) return false;
-    return !hooks->merge(hooks, extent->base, part, extent->base + part, bytes - part, true, arena);
+    may = !hooks->split(hooks, extent->base, bytes, part, bytes - part, true, arena)
+       && !hooks->merge(hooks, extent->base, part, extent->base + part, bytes - part, true, arena);
+    os_errno_restore(error);
+    return may;
 }
 
 bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned arena, bool for_good)
@@ -467,7 +510,7 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
     unnumber_extent(extent);
     if (hook_dalloc(hooks, extent->base, bytes, arena)) {
         if (!for_good && number_extent(extent)) return false;
-        if (hooks->destroy != NULL) hooks->destroy(hooks, extent->base, bytes, true, arena);
+        hook_destroy(hooks, extent->base, bytes, arena);
     }
     give_records(extent);
     return true;
@@ -479,13 +522,14 @@ bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint3
     size_t bytes = (size_t)extent->pages << plain.page_shift;
     size_t offset = (size_t)(page - extent->first_page) << plain.page_shift;
     size_t length = (size_t)page_record(page)->run_pages << plain.page_shift;
+    int error = os_errno();
+    bool purged = hooks->purge_forced != NULL
+               && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena);
 
-    if (hooks->purge_forced != NULL
-        && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena))
-        return true;
-    if (hooks->purge_lazy != NULL)
+    if (!purged && hooks->purge_lazy != NULL)
         (void)hooks->purge_lazy(hooks, extent->base, bytes, offset, length, arena);
-    return false;
+    os_errno_restore(error);
+    return purged;
 }
 
 /* ---- the default ones ---- */

@@ -52,6 +52,7 @@ struct extent {
     uint8_t state;          /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
     bool stays;             /* under the arena's lock: the hooks refused to take it back */
     bool clean;             /* under the arena's lock: it came as zeros, and nobody has used it */
+    uint32_t sample;        /* constant: of the run in state PAGE_SAMPLED */
     struct free_span *span; /* while it is in no arena: the record that it comes in with */
 };
 

@@ -370,10 +370,15 @@ static int serve_from(struct control_call *call, const struct snapshot *numbers)
         serve_global(call, numbers);
         return 0;
     }
-    if (control_arena_is_all(call->index[0])) arena = &numbers->all;
-    else if (control_arena_is_past(call->index[0])) arena = snapshot_past();
-    else arena = snapshot_arena((unsigned)call->index[0]);
-    if (arena == NULL) return ENOENT; /* it was made after the snapshot */
+    if (control_arena_is_all(call->index[0])) {
+        arena = &numbers->all;
+    } else if (control_arena_is_past(call->index[0])) {
+        arena = snapshot_past();
+        if (arena == NULL) return EAGAIN;
+    } else {
+        arena = snapshot_arena((unsigned)call->index[0]);
+        if (arena == NULL) return ENOENT; /* it was made after the snapshot */
+    }
     if (call->row->leaf >= STATS_OF_LENGTH) return serve_of_length(call, numbers);
     if (call->row->leaf >= STATS_OF_BIN) serve_of_bin(call, arena);
     else serve_of_arena(call, numbers, arena);

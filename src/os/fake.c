@@ -497,6 +497,9 @@ int os_cancel_forbid(void)
 
 void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
 
+int os_errno(void) { return errno; }
+void os_errno_restore(int error) { errno = error; }
+
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     fake.before_fork = before;

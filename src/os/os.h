@@ -119,6 +119,9 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
  * os_cancel_restore wants. */
 int os_cancel_forbid(void);
 void os_cancel_restore(int state);
+/* They may set errno, which ours keep. */
+int os_errno(void);
+void os_errno_restore(int error);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* No other thread of the program's is there, nor was one since the process began, or since it was forked off.

@@ -2,10 +2,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
+#include "face.h"
 #include "hooks.h"
 
+#include "samples.h"
 #include "threads.h"
 
+#include <errno.h>
 #include <sys/wait.h>
 
 /* ---- records ---- */
@@ -243,6 +246,151 @@ static void whatever_is_refused_comes_back(void **state)
         if (round == 0) used = returning_records();
         assert_int_equal(returning_records(), used);
     }
+}
+
+/* What destroyed arenas had counted is known, but there is no room to copy it into. */
+static void numbers_of_the_past_want_a_record(void **state)
+{
+    uint64_t number = 1;
+    size_t length = sizeof number;
+
+    (void)state;
+    assert_true(arena_destroy(hooked_arena()));
+    assert_int_equal(control_by_name("epoch", NULL, NULL, &number, sizeof number), 0);
+    leave_records(0);
+    while (meta_take(sizeof(struct snapshot_arena)) != NULL) {}
+    assert_int_equal(control_by_name("stats.arenas.4097.small.nmalloc", &number, &length, NULL, 0),
+                     EAGAIN);
+    fake_fail_all(false);
+    assert_int_equal(control_by_name("stats.arenas.4097.small.nmalloc", &number, &length, NULL, 0),
+                     0);
+}
+
+/* ---- hooks that lend large blocks of prairie's ---- */
+
+static void *lending_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                           size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    (void)hooks, (void)new_address, (void)zero, (void)commit, (void)arena;
+    errno = EIO;
+    return prairie_aligned_alloc(align, bytes);
+}
+
+static bool lending_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                           unsigned arena)
+{
+    (void)hooks, (void)bytes, (void)committed, (void)arena;
+    errno = EIO;
+    prairie_check_all();
+    if (seen.refuse_dalloc) return true;
+    prairie_free(base);
+    return false;
+}
+
+static void lending_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                            unsigned arena)
+{
+    (void)hooks, (void)bytes, (void)committed, (void)arena;
+    errno = EIO;
+    prairie_free(base);
+}
+
+static bool lending_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                          size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    errno = EIO;
+    return true;
+}
+
+/* The walker runs in the middle of what is asked of a new extent. */
+static bool lending_split(struct extent_hooks *hooks, void *base, size_t bytes, size_t bytes_a,
+                          size_t bytes_b, bool committed, unsigned arena)
+{
+    errno = EIO;
+    prairie_check_all();
+    return test_split(hooks, base, bytes, bytes_a, bytes_b, committed, arena);
+}
+
+static struct extent_hooks lending_hooks = { lending_alloc, lending_dalloc, lending_destroy,
+                                             NULL,          NULL,           lending_purge,
+                                             lending_purge, lending_split,  test_merge };
+
+/* Takes, gives and purges; errno stays as it was all the time. */
+static void use_lent(struct arena *arena)
+{
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    void *blocks[6];
+
+    errno = 77;
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        blocks[i] = prairie_mallocx(i % 2 != 0 ? 3 * MiB << i / 2 : 100, flags);
+        assert_non_null(blocks[i]);
+        assert_ptr_equal(arena_of_address(blocks[i]), arena);
+        memset(blocks[i], 1, 100);
+        prairie_check_all();
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        prairie_free(blocks[i]);
+        prairie_check_all();
+    }
+    arena_purge(arena);
+    assert_int_equal(errno, 77);
+}
+
+static void expect_lent(bool refuse_dalloc, bool refuse_split)
+{
+    size_t bytes = allocated_bytes();
+    struct arena *arena = arena_create();
+
+    seen.refuse_dalloc = refuse_dalloc;
+    seen.refuse_split = refuse_split;
+    (void)arena_set_hooks(arena, &lending_hooks);
+    use_lent(arena);
+    assert_true(arena_destroy(arena));
+    assert_int_equal(errno, 77);
+    assert_int_equal(allocated_bytes(), bytes);
+    prairie_check_all();
+}
+
+/* An extent that may not be cut up, and is not taken back, stays in the arena until its end. */
+static void what_may_not_be_cut_is_not_lost(void **state)
+{
+    struct arena *arena = hooked_arena();
+    size_t bytes;
+
+    (void)state;
+    seen.refuse_split = seen.refuse_dalloc = true;
+    prairie_free(prairie_mallocx(100, MALLOCX_ARENA(arena->index)));
+    bytes = seen.bytes_out;
+    assert_true(bytes > 2 * MiB);
+    (void)check_spans(arena->extents);
+    assert_ptr_equal(arena_of_address(prairie_mallocx(2 * MiB, MALLOCX_ARENA(arena->index))),
+                     arena);
+    assert_int_equal(seen.bytes_out, bytes);
+    seen.refuse_dalloc = false;
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    assert_int_equal(seen.destroys, 0);
+    prairie_check_all();
+}
+
+static void blocks_of_prairie_are_lent(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned way = 0; way < 4; way++) expect_lent(way % 2 != 0, way / 2 != 0);
+}
+
+/* Their samples live as long as the blocks. */
+static void sampled_blocks_are_lent(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    sample_from_now(1);
+    for (unsigned way = 0; way < 4; way++) expect_lent(way % 2 != 0, way / 2 != 0);
+    assert_int_equal(estimate_now().live, 0);
+    assert_true(estimate_now().taken > 0);
 }
 
 /* ---- a block that is older than the hooks ---- */
@@ -588,7 +736,8 @@ UNIT_MAIN(UNIT_TEST(a_cut_without_records_changes_nothing),
           UNIT_TEST(whatever_is_refused_comes_back),
           UNIT_TEST(a_block_older_than_the_hooks_is_resized), UNIT_TEST(hooks_take_from_elsewhere),
           UNIT_TEST(a_hook_binds_its_thread), UNIT_TEST(no_hook_switches_the_cache_off),
-          UNIT_TEST(the_end_waits_for_other_threads),
-          UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
+          UNIT_TEST(the_end_waits_for_other_threads), UNIT_TEST(numbers_of_the_past_want_a_record),
+          UNIT_TEST(what_may_not_be_cut_is_not_lost), UNIT_TEST(blocks_of_prairie_are_lent),
+          UNIT_TEST(sampled_blocks_are_lent), UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(large_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked))
