@@ -68,6 +68,7 @@ struct arena {
     size_t active_pages;       /* A2; atomic: programs read it */
     struct extents *extents;   /* of one whose memory the program supplies (extents.h) */
     uint32_t threads;          /* atomic: bound to it */
+    uint32_t ends;             /* atomic: how often it was destroyed */
     char name[32];             /* that the program gave it; under the control tree's lock */
 };
 

@@ -429,6 +429,7 @@ bool arena_destroy(struct arena *arena)
     lock_take(&arena->lock);
     count_as_past(arena);
     lock_give(&arena->lock);
+    RELAXED_STORE(arena->ends, arena->ends + 1);
     RELAXED_STORE(arena->is_destroyed, true);
     return true;
 }

@@ -53,9 +53,12 @@ struct cache {
     bool is_off;                           /* its thread shall hold no blocks */
     bool is_busy;                          /* a named one (named.h): in the middle of a call */
     uint8_t class_max;                     /* a thread's: it holds blocks of no class beyond */
-    uint32_t large_takes;                  /* of large blocks, before it keeps runs */
-    struct kept *kept;                     /* runs for large blocks (kept.h); NULL: none yet */
-    uint64_t refills, overflows;           /* statistics */
+    union {
+        uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
+        uint32_t arena_ends;  /* a named one's: `ends` of its arena, when it was bound to it */
+    };
+    struct kept *kept;           /* runs for large blocks (kept.h); NULL: none yet */
+    uint64_t refills, overflows; /* statistics */
     struct rack rack[CLASS_COUNT];
     void *first_slots[FIRST_SLOTS];
 };

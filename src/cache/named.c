@@ -45,12 +45,25 @@ void named_destroy(unsigned number)
     cache_give(cache);
 }
 
-/* An arena that is gone gives no blocks, also when its number is another one's by now. */
+/* An arena that is gone gives no blocks and takes none, also when its number is another one's by now. */
 static void leave_destroyed(struct cache *cache)
 {
-    if (!RELAXED_LOAD(cache->arena->is_destroyed)) return;
+    if (cache->fixed == 0 || cache->arena_ends == RELAXED_LOAD(cache->arena->ends)) return;
     cache->arena = NULL;
     cache->fixed = 0;
+}
+
+static void bind(struct cache *cache, struct arena *arena)
+{
+    if (arena == NULL || (cache->arena == arena && cache->fixed != 0)) return;
+    cache_bind(cache, arena);
+    cache->arena_ends = RELAXED_LOAD(arena->ends);
+}
+
+struct arena *named_arena(struct cache *cache)
+{
+    leave_destroyed(cache);
+    return cache->fixed != 0 ? cache->arena : arena_at(0);
 }
 
 void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
@@ -59,8 +72,8 @@ void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
     void *block;
 
     cache->is_busy = true;
-    if (unlikely(arena != NULL && cache->arena != arena)) cache_bind(cache, arena);
-    else if (unlikely(cache->fixed != 0)) leave_destroyed(cache);
+    leave_destroyed(cache);
+    bind(cache, arena);
     block = magazine_take(magazine);
     if (unlikely(block == NULL) && cache_refill(cache, class_index))
         block = magazine_take(magazine);
@@ -81,6 +94,7 @@ static bool belongs(const struct cache *cache, unsigned class_index, const void 
 
 bool named_put(struct cache *cache, unsigned class_index, void *block)
 {
+    leave_destroyed(cache);
     if (!belongs(cache, class_index, block)) return false;
     cache->is_busy = true;
     if (unlikely(!magazine_put(&cache->magazine[class_index], block)))

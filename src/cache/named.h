@@ -21,6 +21,8 @@ void named_destroy(unsigned number);
 
 /* A block of the class, out of the arena unless that is NULL. NULL: no memory. */
 void *named_take(struct cache *cache, struct arena *arena, unsigned class_index);
+/* The arena that a block would be out of; the first one stands for all automatic ones. */
+struct arena *named_arena(struct cache *cache);
 /* False: the block belongs to another arena than those that the cache fills from. */
 bool named_put(struct cache *cache, unsigned class_index, void *block);
 void named_flush(struct cache *cache);

@@ -62,7 +62,7 @@ NOINLINE void *take_unusual(size_t size, size_t align, bool zero);
 NOINLINE void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero);
 
 /* Sampled blocks, of any size, in pages of their own. Those of an explicit arena are in state PAGE_OWNED, so that
- * it knows them; `arena` is NULL for all others. */
+ * it knows them; NULL for `arena`: of the one that the thread's blocks come from. */
 void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame);
 void sampled_put(uint32_t page);
 size_t sampled_bytes(uint32_t page);
@@ -119,6 +119,10 @@ void free_plainly(struct cache *cache, void *block);
 void *large_take(size_t size, size_t align, bool zero);
 /* The same, not counted for anybody. */
 void *large_lease(size_t size, size_t align, bool zero);
+/* The same, of no arena, whatever the thread is bound to. */
+void *large_lease_shared(size_t size, size_t align, bool zero);
+/* The same, of this arena, whatever the thread is bound to. */
+void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero);
 void large_put(uint32_t page);
 /* The same of a vast block (pages/vast.h), sampled or not. */
 void large_put_vast(uint32_t page);

@@ -158,17 +158,23 @@ static void *lease_owned(struct arena *arena, size_t size, size_t align, bool ze
     return likely(block != NULL) ? block : shortage_owned(arena, pages, align_pages, zero);
 }
 
-/* C4: of a thread that is bound to an arena which owns its large blocks, or that holds none. */
-static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
+/* Of that arena, or of none when it is NULL. Filled here: what is filled is not kept. */
+static void *lease_filled(struct arena *arena, size_t size, size_t align, bool zero)
 {
-    const struct cache *cache = thread_cache()->behind;
-    struct arena *arena = cache != NULL ? cache_owner(cache) : NULL;
     bool clears = zero || fill_clears();
     void *block =
         arena != NULL ? lease_owned(arena, size, align, clears) : lease_anew(size, align, clears);
 
     if (clears || block == NULL) return block;
     return fill_taken(block, large_bytes(page_at(block)));
+}
+
+/* C4: of a thread that is bound to an arena which owns its large blocks, or that holds none. */
+static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
+{
+    const struct cache *cache = thread_cache()->behind;
+
+    return lease_filled(cache != NULL ? cache_owner(cache) : NULL, size, align, zero);
 }
 
 /* Near a limit each request is to come by where that is looked at. A size that is too large has no pages here
@@ -186,6 +192,12 @@ NOINLINE void *large_lease(size_t size, size_t align, bool zero)
     if (block == NULL) return lease_anew(size, align, zero);
     if (unlikely(zero)) make_zero(block, pages << plain.page_shift);
     return block;
+}
+
+void *large_lease_shared(size_t size, size_t align, bool zero)
+{
+    return thread_cache()->large != NULL ? large_lease(size, align, zero)
+                                         : lease_filled(NULL, size, align, zero);
 }
 
 void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }

@@ -13,9 +13,19 @@ struct arena *placed_arena(unsigned index)
     return index < arena_limit ? arena_at(index) : explicit_arena_at(index);
 }
 
-static bool find_arena(unsigned flags, struct arena **arena)
+/* The cache that the flags name; NULL: they name none, or there is none of that number. */
+static struct cache *cache_of(unsigned flags)
+{
+    unsigned number = flags_cache(flags);
+
+    return number >= CACHE_FIRST_EXPLICIT ? named_cache(number - CACHE_FIRST_EXPLICIT) : NULL;
+}
+
+/* What the flags name; the arena is NULL when they name none. False: there is no such arena, or no such cache. */
+static bool find_place(unsigned flags, struct arena **arena)
 {
     *arena = NULL;
+    if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT && cache_of(flags) == NULL) return false;
     if ((flags & FLAG_ARENA) == 0) return true;
     *arena = placed_arena(flags_arena(flags));
     return *arena != NULL;
@@ -53,7 +63,7 @@ static void *take_small(struct arena *arena, unsigned class_index, unsigned flag
 
     if (AUDITED) heap_audit();
     if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT) {
-        cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
+        cache = cache_of(flags);
         return cache != NULL ? named_take(cache, arena, class_index) : NULL;
     }
     if (arena == NULL) return single_take(class_index);
@@ -96,6 +106,17 @@ void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
                            max_size(align >> plain.page_shift, 1), zero);
 }
 
+/* An automatic arena shares its large blocks with the others. */
+void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero)
+{
+    struct arena *owner = arena_if_owner(arena);
+    void *block;
+
+    if (owner == NULL) return large_lease_shared(size, align, zero);
+    block = owned_take(owner, size, align, zero);
+    return block == NULL || zero ? block : fill_taken(block, large_bytes(page_at(block)));
+}
+
 /* Whole pages. */
 static void *take_large(struct arena *arena, size_t size, unsigned flags, const void *frame)
 {
@@ -105,17 +126,14 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     size_t bytes;
     void *block;
 
-    arena = arena_if_owner(arena);
     if (arena == NULL) {
         if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
         return large_take(size, flags_align(flags), zero);
     }
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    block = owned_take(arena, size, flags_align(flags), zero);
-    if (block == NULL) return NULL;
+    block = large_lease_of(arena, size, flags_align(flags), zero);
+    if (block == NULL || !cache_is_watch(front)) return block;
     bytes = large_bytes(page_at(block));
-    if (!zero) (void)fill_taken(block, bytes);
-    if (!cache_is_watch(front)) return block;
     watch_count_take(watch, bytes);
     if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
     return block;
@@ -126,16 +144,12 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
 static void *take_due(struct watch *watch, struct arena *arena, unsigned class_index,
                       unsigned flags, const void *frame)
 {
-    const struct cache *cache;
+    struct cache *cache = cache_of(flags);
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT) {
-        cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
-        if (cache == NULL) return NULL;
-        if (arena == NULL) arena = cache->arena;
-    }
+    if (arena == NULL && cache != NULL) arena = named_arena(cache);
     if (likely(!watch_large_is_due(watch, class_bytes[class_index]))) return NULL;
-    return sampled_take(watch, arena_if_owner(arena), class_bytes[class_index], frame);
+    return sampled_take(watch, arena, class_bytes[class_index], frame);
 }
 
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame)
@@ -144,7 +158,7 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
     struct arena *arena;
     void *block = NULL;
 
-    if (front == NULL || !find_arena(flags, &arena)) return NULL;
+    if (front == NULL || !find_place(flags, &arena)) return NULL;
     if (class_index == 0) return take_large(arena, size, flags, frame);
     if (unlikely(cache_is_watch(front)))
         block = take_due((struct watch *)front, arena, class_index, flags, frame);
@@ -200,7 +214,7 @@ void free_explicit(uint32_t page, void *block)
 
 void placed_free(void *block, unsigned flags)
 {
-    struct cache *cache = named_cache(flags_cache(flags) - CACHE_FIRST_EXPLICIT);
+    struct cache *cache = cache_of(flags);
     unsigned class_index;
     uint32_t page;
 

@@ -19,8 +19,9 @@ bool placed_destroy(struct arena *arena);
 
 /* The arena of this number, made if it is an automatic one that is not there yet. NULL: there is none. */
 struct arena *placed_arena(unsigned index);
-/* The arena of any address inside a block; NULL when no block is there. Large blocks of automatic arenas are
- * said to be of the first one. */
+/* The arena of the block at an address: of a small one, any address inside; of a large one, any in its first page,
+ * for only the ends of a run are known in the page map. NULL: none is found there. Large blocks of automatic arenas
+ * are said to be of the first one. */
 struct arena *arena_of_address(const void *address);
 
 #endif

@@ -147,7 +147,7 @@ void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const
     void *block;
 
     if (number == 0) return NULL;
-    block = arena != NULL ? owned_take(arena, bytes, 1, false) : large_lease(bytes, 1, false);
+    block = arena != NULL ? large_lease_of(arena, bytes, 1, false) : large_lease(bytes, 1, false);
     if (block == NULL) {
         sample_forget(number);
         return NULL;

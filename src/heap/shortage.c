@@ -165,8 +165,9 @@ static bool is_hooked(const struct arena *arena)
 static void *serve_in_shortage(struct need need)
 {
     void *block = need.class_index != 0 ? take_anywhere(need.class_index) : NULL;
+    const struct arena *owner = need.class_index != 0 ? only_arena() : need.owner;
 
-    if (block == NULL && reserve_is_kept() && !is_hooked(only_arena())) {
+    if (block == NULL && reserve_is_kept() && !is_hooked(owner)) {
         bool fits = pages_wanted(need) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(need);

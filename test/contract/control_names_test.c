@@ -109,6 +109,15 @@ static void blocks_know_their_arena(const struct check *check)
     assert_true(index < arena_count());
     assert_int_equal(mallctl("arenas.lookup", &index, &length, &large, sizeof large), 0);
     assert_true(index < arena_count());
+    for (unsigned i = 0; i < 4;
+         i++) { /* inside: of a small block, or in the first page of a large one */
+        char *inside = (i < 2 ? (char *)small + 50 : (char *)large) + (i % 2 != 0 ? 9 : 0);
+        assert_int_equal(mallctl("arenas.lookup", &index, &length, &inside, sizeof inside), 0);
+    }
+    for (size_t at = 64 << 10; at < 1 << 20; at += 64 << 10) {
+        char *inside = (char *)large + at;
+        assert_int_equal(mallctl("arenas.lookup", &index, &length, &inside, sizeof inside), EINVAL);
+    }
     assert_int_equal(mallctl("arenas.lookup", &index, &length, &none, sizeof none), EINVAL);
     assert_int_equal(mallctl("arenas.lookup", &index, &length, NULL, 0), EINVAL);
     call.free(small);

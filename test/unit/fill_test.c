@@ -68,19 +68,23 @@ static void expect_taken(unsigned char value)
 {
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
-            unsigned char *block = prairie_malloc(sizes[i]), *aligned, *zeros;
+            unsigned char *block = prairie_malloc(sizes[i]), *aligned, *zeros, *nothing;
 
             assert_true(all_bytes_are(block, value, prairie_usable_size(block)));
             aligned = prairie_aligned_alloc(256, sizes[i]);
             assert_true(all_bytes_are(aligned, value, prairie_usable_size(aligned)));
+            nothing = prairie_aligned_alloc(page_bytes() << i, 0);
+            assert_true(all_bytes_are(nothing, value, prairie_usable_size(nothing)));
             zeros = prairie_calloc(1, sizes[i]);
             assert_true(all_bytes_are(zeros, 0, prairie_usable_size(zeros)));
             memset(block, FENCE, prairie_usable_size(block));
             memset(aligned, FENCE, prairie_usable_size(aligned));
             memset(zeros, FENCE, prairie_usable_size(zeros));
+            memset(nothing, FENCE, prairie_usable_size(nothing));
             prairie_free(block);
             prairie_free(aligned);
             prairie_free(zeros);
+            prairie_free(nothing);
         }
     }
     prairie_check_all();

@@ -325,6 +325,74 @@ static void a_cache_outlives_its_arena(void **state)
     prairie_check_all();
 }
 
+/* The number is another arena's by now, and the cache was not used meanwhile: it neither takes that one's blocks
+ * nor gives them out to who names no arena. */
+static void a_cache_does_not_know_the_next_arena_of_a_number(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned number = named_create();
+    int flags = MALLOCX_ARENA(arena->index), cache = MALLOCX_TCACHE(number);
+    void *block = prairie_mallocx(64, flags | cache);
+
+    (void)state;
+    for (unsigned round = 0; round < 2; round++) {
+        prairie_dallocx(block, cache);
+        named_flush(named_cache(number));
+        assert_true(arena_destroy(arena));
+        assert_ptr_equal(arena_create(), arena);
+        block = prairie_mallocx(64, round == 0 ? flags | MALLOCX_TCACHE_NONE : cache);
+        assert_ptr_equal(arena_of_address(block) == arena ? arena : NULL,
+                         round == 0 ? arena : NULL);
+        prairie_dallocx(block, cache);
+        block = prairie_mallocx(64, cache);
+        assert_false(arena_of_address(block)->is_explicit);
+        prairie_dallocx(block, cache);
+        block = prairie_mallocx(64, flags | cache);
+        assert_ptr_equal(arena_of_address(block), arena);
+    }
+    prairie_check_all();
+}
+
+/* Whatever a thread is bound to, a call that names an arena gets a block of that one. */
+static void a_bound_thread_names_an_automatic_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    size_t bytes = allocated_bytes();
+
+    (void)state;
+    thread_bind(arena);
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) {
+        size_t size = some_sizes[i];
+        void *block = prairie_mallocx(size, MALLOCX_ARENA(0));
+
+        assert_false(arena_of_address(block)->is_explicit);
+        prairie_free(block);
+        block = prairie_malloc(size);
+        assert_ptr_equal(arena_of_address(block), arena);
+        block = prairie_rallocx(block, 3 * size + 16, MALLOCX_ARENA(0) | MALLOCX_TCACHE_NONE);
+        assert_false(arena_of_address(block)->is_explicit);
+        prairie_free(block);
+        block = prairie_mallocx(size, MALLOCX_ARENA(0) | MALLOCX_ALIGN(64 * KiB) | MALLOCX_ZERO);
+        assert_false(arena_of_address(block)->is_explicit);
+        assert_true(all_bytes_are(block, 0, size));
+        prairie_free(block);
+    }
+    thread_bind(arena_at(0));
+    assert_int_equal(allocated_bytes(), bytes);
+    prairie_check_all();
+}
+
+static void a_cache_that_is_not_there_serves_nothing(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned i = 0; i < ARRAY_COUNT(some_sizes); i++) {
+        assert_null(prairie_mallocx(some_sizes[i], MALLOCX_TCACHE(7)));
+        assert_null(prairie_mallocx(some_sizes[i], MALLOCX_TCACHE(7) | MALLOCX_ARENA(0)));
+        assert_null(prairie_rallocx(NULL, some_sizes[i], MALLOCX_TCACHE(7)));
+    }
+}
+
 /* What a bound thread frees of other arenas does not get among the blocks that calls with the arena's number
  * are served with. */
 static void blocks_of_others_stay_out_of_an_arena(void **state)
@@ -459,6 +527,9 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
           UNIT_TEST(named_caches_hold_what_belongs), UNIT_TEST(named_caches_without_an_arena),
           UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
+          UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),
+          UNIT_TEST(a_bound_thread_names_an_automatic_arena),
+          UNIT_TEST(a_cache_that_is_not_there_serves_nothing),
           UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),

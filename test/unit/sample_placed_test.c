@@ -105,6 +105,11 @@ static void a_cache_keeps_to_its_arena(void **state)
     block = placed_sample(100, MALLOCX_TCACHE(number));
     assert_ptr_equal(arena_of_address(block), arena_named(flags));
     prairie_dallocx(block, MALLOCX_TCACHE(number));
+    named_flush(named_cache(number));
+    assert_true(placed_destroy(arena_named(flags)));
+    block = placed_sample(100, MALLOCX_TCACHE(number));
+    assert_false(arena_of_address(block)->is_explicit);
+    prairie_dallocx(block, MALLOCX_TCACHE(number));
     named_destroy(number);
     assert_int_equal(estimate_now().live, 0);
 }
@@ -123,6 +128,11 @@ static void a_bound_thread_has_them_from_its_arena(void **state)
     assert_ptr_equal(arena_of_address(block), arena_named(flags));
     prairie_free(block);
     assert_int_equal(estimate_now().live, 0);
+    for (unsigned i = 0; i < ARRAY_COUNT(sampled_sizes); i++) {
+        block = placed_sample(sampled_sizes[i], MALLOCX_ARENA(0));
+        assert_false(arena_of_address(block)->is_explicit);
+        prairie_free(block);
+    }
     thread_bind(arena_at(0));
     block = placed_sample(100, 0);
     assert_false(arena_of_address(block)->is_explicit);
