@@ -189,9 +189,9 @@ static void step_destroy(struct own_arena *arena)
     for (unsigned i = 0; i < TCACHES_OWN; i++)
         if (me->tcache[i].arena == (int)arena->index) me->tcache[i].arena = ARENA_AUTOMATIC;
     uint64_t taken = 0;
-    if (is_strict(KNOWN_DESTROYED_SUM)
-        && number_of("stats.arenas.4097.small.nmalloc", sizeof taken, &taken) != 0)
-        violation("stats.arenas.4097 is not there after an arena was destroyed");
+    error = number_of("stats.arenas.4097.small.nmalloc", sizeof taken, &taken);
+    if (error != 0 && !(error == EAGAIN && has_reason_to_refuse(0)))
+        violation("stats.arenas.4097 after an arena was destroyed: error %d", error);
     books_close(arena->index, !arena->loses_extents);
     host_drop(arena->host);
 }
@@ -305,6 +305,7 @@ static void step_enable(void)
     add("thread.tcache.enabled=%d", on);
     int error = write_number("thread.tcache.enabled", sizeof on, &on);
     if (error == EAGAIN && has_reason_to_refuse(0)) return;
+    if (error == EFAULT && (world.clears || world.junks)) return; /* what is cached is not filled */
     if (error != 0) violation("thread.tcache.enabled=%d: error %d", on, error);
     me->has_no_cache = !on;
     if (!is_strict(KNOWN_TOTALS_DANGLE)) forget_totals();

@@ -31,11 +31,11 @@ struct prairie_stats numbers_now(void)
     return stats;
 }
 
+/* Pages that are in use or dirty, and records. */
 static size_t used_now(void)
 {
     struct prairie_stats stats = numbers_now();
-    size_t used = stats.active + stats.dirty + stats.metadata, foreign = books_foreign_bytes();
-    return used - (used < foreign ? used : foreign);
+    return stats.mapped - stats.clean;
 }
 
 static void set_hard(size_t bytes)
@@ -51,11 +51,12 @@ static void set_hard(size_t bytes)
     if (bytes == 0 && world.players == 1) world.may_refuse = false;
 }
 
+/* Never more than the limit, or less and less when there was more. The records of clean pages do not count. */
 void check_hard(void)
 {
-    if (world.hard_bytes == 0 || !is_strict(KNOWN_HARD_LIMIT)) return;
-    size_t used = used_now();
-    if (used > world.hard_allowed)
+    if (world.hard_bytes == 0 || world.players > 1) return;
+    size_t used = used_now(), records = numbers_now().clean / 64;
+    if (used > world.hard_allowed + records)
         violation("%zu bytes are in use, limit.hard is %zu", used, (size_t)world.hard_bytes);
     if (used < world.hard_allowed)
         world.hard_allowed = used > world.hard_bytes ? used : (size_t)world.hard_bytes;

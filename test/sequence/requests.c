@@ -64,7 +64,9 @@ void from_thread(struct request *request)
 {
     if (!is_own(me->bound)) return;
     request->arena = me->bound;
-    if (is_strict(KNOWN_BOUND_LARGE) && !is_small(request->size, request->align))
+    /* While its hooks are asked for memory, what they take comes from elsewhere. */
+    if (me->depth > 0) request->other_arena = ARENA_AUTOMATIC;
+    else if (is_strict(KNOWN_BOUND_LARGE) && !is_small(request->size, request->align))
         request->other_arena = me->bound;
 }
 
