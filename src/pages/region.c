@@ -61,7 +61,7 @@ static bool reserve_all(struct layout layout)
     map_end = map_open_end + layout.map_bytes;
     os_refuse_huge_pages(all);
 
-    plain.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page)) - 1;
+    plain.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
     plain.page_count_max = (uint32_t)min_size(plain.number_max, RUN_PAGES_MAX);
     plain.lease_pages_max = plain.page_count_max;
     plain.next_number = 1 + (uint32_t)(layout.region_bytes >> plain.page_shift) + 1;
