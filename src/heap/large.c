@@ -264,7 +264,7 @@ static void *move_to_vast(uint32_t page, size_t size)
 
     if (page_record(page)->state != PAGE_LARGE || large_bytes(page) < REMAP_BYTES_MIN) return NULL;
     moved = vast_take_from(page, round_up(size, page_bytes()));
-    if (moved != NULL) large_put(page);
+    if (moved != NULL && unlikely(tidy_after_return())) thread_flush();
     return moved;
 }
 

@@ -13,6 +13,7 @@
 #include "../view/profile.h"
 #include "../pages/purge.h"
 #include "../pages/reserve.h"
+#include "../pages/vast.h"
 #include "notify.h"
 
 #include <errno.h>
@@ -119,6 +120,7 @@ static void forget_others(void)
     profile_forget_dump();
     notify_forget_others();
     runs_put_back_in_flight();
+    vast_forget_others();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
 }

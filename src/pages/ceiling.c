@@ -53,8 +53,11 @@ static READS_UNLOCKED size_t region_bytes(void) { return plain.open_bytes; }
 static READS_UNLOCKED uint64_t clean_leased_pages(void) { return keeper.clean_leased; }
 static READS_UNLOCKED size_t own_record_bytes(void) { return meta.used_bytes; }
 
-/* Of blocks that are mappings of their own. */
-static size_t vast_block_bytes(void) { return RELAXED_LOAD(plain.vast_bytes); }
+/* Of blocks that are mappings of their own, or will be in a moment. */
+static size_t vast_block_bytes(void)
+{
+    return RELAXED_LOAD(plain.vast_bytes) + RELAXED_LOAD(plain.vast_coming);
+}
 
 /* Pages that were opened and never leased are address space, and so are their records. */
 size_t ceiling_used_bytes(void)

@@ -40,6 +40,7 @@ struct plain {
     uint32_t next_number;     /* under the run lock: no region has this number or a later one */
     size_t vast_bytes;        /* atomic, under the run lock: of vast blocks (vast.h) */
     size_t vast_count;        /* under the run lock */
+    size_t vast_coming;       /* atomic, under the run lock: V2 */
     size_t space_bytes;       /* constant after plain_start: what addresses can tell apart */
     uint32_t adopted_from;    /* sinks under the run lock: adopted memory has those from here on */
     struct region region[REGION_COUNT_MAX];

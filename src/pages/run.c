@@ -341,6 +341,15 @@ void run_return(uint32_t page)
     else return_locked(page);
 }
 
+void run_return_emptied(uint32_t page)
+{
+    const struct page *record = page_record(page);
+
+    check(lock_is_mine(&keeper.lock));
+    count_return(record, record->run_pages);
+    make_free(page, record->run_pages, PAGE_CLEAN);
+}
+
 unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 {
     unsigned count = 0;

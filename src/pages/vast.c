@@ -5,6 +5,7 @@
 
 #include "ceiling.h"
 #include "huge.h"
+#include "purge.h"
 
 enum { FREED_COUNT = 16 };
 
@@ -34,20 +35,70 @@ static void count_lost(size_t bytes)
     keeper.large_pages -= bytes >> plain.page_shift;
 }
 
-static bool ceiling_is_above(size_t bytes)
+static void count_block(size_t bytes)
 {
-    bool above;
+    count_gained(bytes);
+    plain.vast_count++;
+    keeper.large_count++;
+}
+
+static void uncount_block(size_t bytes)
+{
+    count_lost(bytes);
+    plain.vast_count--;
+    keeper.large_count--;
+}
+
+static void count_coming(size_t bytes)
+{
+    RELAXED_STORE(plain.vast_coming, plain.vast_coming + bytes);
+}
+
+/* A fork's child that was in the middle of this expects nothing. */
+static void uncount_coming(size_t bytes)
+{
+    RELAXED_STORE(plain.vast_coming, plain.vast_coming - min_size(bytes, plain.vast_coming));
+}
+
+/* ---- the hard limit ---- */
+
+static bool may_come(size_t bytes)
+{
+    bool allowed;
 
     lock_take(&keeper.lock);
-    above = ceiling_allows(bytes) && !runs_are_barred();
+    allowed = ceiling_allows(bytes) && !runs_are_barred();
+    if (allowed) count_coming(bytes);
     lock_give(&keeper.lock);
-    return above;
+    return allowed;
+}
+
+/* They count from now on, so that no two are allowed what is left for one. Dirty pages may be all that the limit
+ * lacks. False: there may not be so many more. */
+static bool expect_bytes(size_t bytes)
+{
+    if (likely(may_come(bytes))) return true;
+    return !runs_are_barred() && purge_all() != 0 && may_come(bytes);
+}
+
+static void give_up(size_t bytes)
+{
+    lock_take(&keeper.lock);
+    uncount_coming(bytes);
+    lock_give(&keeper.lock);
+}
+
+void vast_forget_others(void)
+{
+    check(lock_is_mine(&keeper.lock));
+    RELAXED_STORE(plain.vast_coming, (size_t)0);
 }
 
 /* ---- taking ---- */
 
-/* False: there is no number for it, or it lies where the class map cannot tell it from a region. */
-static bool number_block(struct os_range range)
+/* `gained` bytes of it were expected; a run whose pages it took along is given back. False: there is no number for
+ * it, or it lies where the class map cannot tell it from a region. */
+static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
 {
     uint32_t page;
 
@@ -55,10 +106,10 @@ static bool number_block(struct os_range range)
     page = plain_adopt_whole(range.base, range.bytes >> plain.page_shift);
     if (page != 0) {
         page_record(page)->state = PAGE_VAST;
-        count_gained(range.bytes);
-        plain.vast_count++;
-        keeper.large_count++;
+        uncount_coming(gained);
+        count_block(range.bytes);
         keeper.leases++;
+        if (emptied != 0) run_return_emptied(emptied);
     }
     lock_give(&keeper.lock);
     return page != 0;
@@ -80,12 +131,14 @@ char *vast_take(size_t bytes, size_t align)
     size_t align_least = page_bytes() == 4 * KiB ? HUGE_PAGE_BYTES : page_bytes();
     struct os_range range;
 
-    if (!ceiling_is_above(bytes)) return NULL;
+    if (!expect_bytes(bytes)) return NULL;
     range = os_reserve(bytes, max_size(align, align_least));
-    if (range.base == NULL) return NULL;
-    wish_for_pages(range);
-    if (os_commit(range) && number_block(range)) return range.base;
-    os_release(range);
+    if (range.base != NULL) {
+        wish_for_pages(range);
+        if (os_commit(range) && number_block(range, bytes, 0)) return range.base;
+        os_release(range);
+    }
+    give_up(bytes);
     return NULL;
 }
 
@@ -93,15 +146,18 @@ char *vast_take_from(uint32_t page, size_t bytes)
 {
     struct os_range run = { page_address(page),
                             (size_t)page_record(page)->run_pages << plain.page_shift };
+    size_t gained = bytes - min_size(run.bytes, bytes);
     struct os_range range;
 
-    if (!ceiling_is_above(bytes)) return NULL;
+    if (!expect_bytes(gained)) return NULL;
     range = os_move_out(run, bytes);
-    if (range.base == NULL) return NULL;
-    if (number_block(range)) return range.base;
-    os_move_back((struct os_range){ range.base, run.bytes }, run);
-    if (bytes > run.bytes)
-        os_release((struct os_range){ range.base + run.bytes, bytes - run.bytes });
+    if (range.base != NULL) {
+        if (number_block(range, gained, page)) return range.base;
+        os_move_back((struct os_range){ range.base, run.bytes }, run);
+        if (bytes > run.bytes)
+            os_release((struct os_range){ range.base + run.bytes, bytes - run.bytes });
+    }
+    give_up(gained);
     return NULL;
 }
 
@@ -131,9 +187,7 @@ void vast_put(uint32_t page)
     struct os_range range = { page_address(page), vast_bytes(page) };
 
     lock_take(&keeper.lock);
-    count_lost(range.bytes);
-    plain.vast_count--;
-    keeper.large_count--;
+    uncount_block(range.bytes);
     keeper.returns++;
     remember_freed(range);
     plain_disown(page);
@@ -158,9 +212,29 @@ static bool grow_in_place(uint32_t page, struct os_range old, size_t bytes)
     if (os_resize(old, bytes, false).base == NULL) return false;
     lock_take(&keeper.lock);
     adopted_resize(page, bytes >> plain.page_shift);
+    uncount_coming(bytes - old.bytes);
     count_gained(bytes - old.bytes);
     lock_give(&keeper.lock);
     return true;
+}
+
+/* Its bytes are such as come, as long as it is nowhere. */
+static void hide_block(uint32_t page, size_t bytes)
+{
+    lock_take(&keeper.lock);
+    adopted_hide(page);
+    uncount_block(bytes);
+    count_coming(bytes);
+    lock_give(&keeper.lock);
+}
+
+static void show_block(uint32_t page, struct os_range range, size_t came)
+{
+    lock_take(&keeper.lock);
+    adopted_show(page, range.base, range.bytes >> plain.page_shift);
+    uncount_coming(came);
+    count_block(range.bytes);
+    lock_give(&keeper.lock);
 }
 
 /* Meanwhile it is nowhere: its old place may be somebody else's before the call is over. */
@@ -168,18 +242,10 @@ static bool grow_moving(uint32_t page, struct os_range old, size_t bytes)
 {
     struct os_range grown;
 
-    lock_take(&keeper.lock);
-    adopted_hide(page);
-    lock_give(&keeper.lock);
+    hide_block(page, old.bytes);
     grown = os_resize(old, bytes, true);
-    lock_take(&keeper.lock);
-    if (grown.base == NULL) {
-        adopted_show(page, old.base, old.bytes >> plain.page_shift);
-    } else {
-        adopted_show(page, grown.base, bytes >> plain.page_shift);
-        count_gained(bytes - old.bytes);
-    }
-    lock_give(&keeper.lock);
+    if (grown.base != NULL) show_block(page, grown, bytes);
+    else show_block(page, old, old.bytes);
     return grown.base != NULL;
 }
 
@@ -191,6 +257,8 @@ bool vast_resize(uint32_t page, size_t bytes, bool may_move)
         if (bytes < old.bytes) shrink_vast(page, old, bytes);
         return true;
     }
-    if (!ceiling_is_above(bytes - old.bytes)) return false;
-    return may_move ? grow_moving(page, old, bytes) : grow_in_place(page, old, bytes);
+    if (!expect_bytes(bytes - old.bytes)) return false;
+    if (may_move ? grow_moving(page, old, bytes) : grow_in_place(page, old, bytes)) return true;
+    give_up(bytes - old.bytes);
+    return false;
 }

@@ -13,6 +13,7 @@
  *
  * V1  plain.vast_bytes and plain.vast_count are those of the adopted pieces whose first record says VAST; the
  *     keeper counts them among its large blocks
+ * V2  plain.vast_coming are the bytes that threads are at the kernel for; the hard limit counts them already
  * Functions here take the run lock themselves.
  * SPDX-License-Identifier: MIT
  */
@@ -29,7 +30,7 @@ bool vast_is_refuge(size_t bytes);
 
 /* A block of `bytes`, whole pages, that reads as zero, at a multiple of `align`. NULL: no memory. */
 char *vast_take(size_t bytes, size_t align);
-/* A block of `bytes` with the contents of a large run, which are gone there then. NULL: not possible, the run is as
+/* A block of `bytes` with the contents of a large run, which is given back then. NULL: not possible, the run is as
  * it was. */
 char *vast_take_from(uint32_t page, size_t bytes);
 void vast_put(uint32_t page);
@@ -39,5 +40,7 @@ size_t vast_bytes(uint32_t page);
 bool vast_resize(uint32_t page, size_t bytes, bool may_move);
 /* Did a vast block that is free now begin there, or lie around there, of late? */
 bool vast_was_there(const void *address);
+/* In the child of a fork, under the lock: what others were at the kernel for does not come. */
+void vast_forget_others(void);
 
 #endif

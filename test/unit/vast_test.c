@@ -5,6 +5,8 @@
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define VAST VAST_BYTES_MIN
 
@@ -230,6 +232,127 @@ static void the_hard_limit_holds(void **state)
     prairie_free(block);
 }
 
+static bool seen_allowed;
+static unsigned looks;
+
+/* Is there room for another VAST bytes, as this call of the kernel sees it? */
+static void look_for_room(enum fake_call kind)
+{
+    if (kind != FAKE_RESERVE && kind != FAKE_RESIZE && kind != FAKE_MOVE) return;
+    looks++;
+    seen_allowed |= ceiling_allows(VAST);
+}
+
+/* What a thread is at the kernel for is no other's. */
+static void the_hard_limit_counts_what_is_coming(void **state)
+{
+    char *block, *run = prairie_malloc(REMAP_BYTES_MIN);
+
+    (void)state;
+    prairie_free(prairie_malloc(VAST)); /* the order of places is reserved */
+    fake_on_call(look_for_room);
+    ceiling_set_hard(2 * VAST);
+    block = prairie_malloc(VAST + VAST / 2);
+    ceiling_set_hard(3 * VAST);
+    block = prairie_realloc(block, 2 * VAST + VAST / 2);
+    expect_vast(block, 2 * VAST + VAST / 2);
+    ceiling_set_hard(5 * VAST);
+    run = prairie_realloc(run, VAST + VAST / 2 + VAST / 4);
+    expect_vast(run, VAST + VAST / 2 + VAST / 4);
+    assert_int_equal(looks, 3);
+    assert_false(seen_allowed);
+    fake_fail_kind(FAKE_RESIZE, true);
+    assert_null(prairie_realloc(block, 3 * VAST));
+    fake_fail_kind(FAKE_RESIZE, false);
+    fake_on_call(NULL);
+    assert_int_equal(plain.vast_coming, 0);
+    prairie_free(block);
+    prairie_free(run);
+    expect_none();
+}
+
+static void leave_dirty(void)
+{
+    prairie_free(prairie_malloc(64 * MiB));
+    if (keeper.free_pages[FREE_DIRTY] == 0) skip();
+}
+
+/* Dirty pages make room for growth as they do for new blocks, and a move takes its own along. */
+static void the_hard_limit_is_kept_by_purging(void **state)
+{
+    char *block = prairie_malloc(VAST), *run;
+
+    (void)state;
+    leave_dirty();
+    ceiling_set_hard(ceiling_used_bytes() + VAST - page_bytes());
+    block = prairie_realloc(block, 2 * VAST);
+    expect_vast(block, 2 * VAST);
+    ceiling_set_hard(0);
+    leave_dirty();
+    ceiling_set_hard(ceiling_used_bytes() + VAST - page_bytes());
+    run = prairie_malloc(VAST);
+    expect_vast(run, VAST);
+    prairie_free(run);
+    ceiling_set_hard(0);
+    run = prairie_malloc(REMAP_BYTES_MIN);
+    ceiling_set_hard(ceiling_used_bytes() + VAST - REMAP_BYTES_MIN);
+    run = prairie_realloc(run, VAST);
+    expect_vast(run, VAST);
+    prairie_free(run);
+    prairie_free(block);
+    expect_none();
+}
+
+/* What a run left behind when its pages moved away is clean. */
+static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
+{
+    char *block = prairie_malloc(REMAP_BYTES_MIN);
+    size_t dirty = keeper.free_pages[FREE_DIRTY];
+    char *again;
+
+    (void)state;
+    memset(block, 1, REMAP_BYTES_MIN);
+    block = prairie_realloc(block, VAST);
+    expect_vast(block, VAST);
+    assert_int_equal(keeper.free_pages[FREE_DIRTY], dirty);
+    again = prairie_calloc(1, REMAP_BYTES_MIN);
+    assert_int_equal(again[0] | again[REMAP_BYTES_MIN - 1], 0);
+    prairie_free(again);
+    prairie_free(block);
+}
+
+/* A child is made while others are at the kernel, and so they never come back there. */
+static void a_child_does_not_wait_for_what_comes(void **state)
+{
+    char *stays = prairie_malloc(VAST), *moves = prairie_malloc(2 * VAST);
+    uint32_t hidden = page_at(moves);
+    int child, status;
+
+    (void)state;
+    ceiling_set_hard(ceiling_used_bytes() + 2 * VAST);
+    assert_true(expect_bytes(VAST));
+    hide_block(hidden, 2 * VAST);
+    prairie_check_all();
+    child = fake_fork();
+    if (child == 0) {
+        char *block = prairie_malloc(2 * VAST);
+        bool good = block != NULL && plain.vast_coming == 0 && plain.vast_bytes == 3 * VAST;
+
+        prairie_check_all();
+        prairie_free(block);
+        prairie_free(stays);
+        _exit(good && plain.vast_bytes == 0 && plain.vast_count == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    show_block(hidden, (struct os_range){ moves, 2 * VAST }, 2 * VAST);
+    give_up(VAST);
+    prairie_check_all();
+    prairie_free(moves);
+    prairie_free(stays);
+    expect_none();
+}
+
 /* ---- misuse ---- */
 
 static char *victim;
@@ -264,4 +387,7 @@ UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_small
           UNIT_TEST(a_run_becomes_vast_with_its_pages),
           UNIT_TEST(the_plain_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
-          UNIT_TEST(the_hard_limit_holds), UNIT_TEST(misuse_is_told))
+          UNIT_TEST(the_hard_limit_holds), UNIT_TEST(the_hard_limit_counts_what_is_coming),
+          UNIT_TEST(the_hard_limit_is_kept_by_purging),
+          UNIT_TEST(a_run_that_became_vast_leaves_no_dirty_pages),
+          UNIT_TEST(a_child_does_not_wait_for_what_comes), UNIT_TEST(misuse_is_told))
