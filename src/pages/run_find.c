@@ -48,7 +48,7 @@ READS_UNLOCKED bool run_lease_would_grow(size_t pages)
 {
     unsigned fitting;
 
-    if (pages > plain.page_count_max) return true;
+    if (unlikely(pages > RUN_PAGES_MAX)) return true; /* beyond the last bin */
     fitting = bin_fitting(pages);
     return first_bin_from(bitmap_of(FREE_DIRTY), fitting) == BIN_COUNT
         && (BETWEEN_READS(run_lease_would_grow),

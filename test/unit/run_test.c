@@ -244,6 +244,8 @@ static void absurd_wishes_are_refused(void **state)
         assert_int_equal(run_lease(sizes[i], 1, PAGE_LARGE).page, 0);
         assert_int_equal(run_lease(1, (size_t)1 << (63 - i), PAGE_LARGE).page, 0);
     }
+    assert_true(run_lease_would_grow((size_t)1 << 30)); /* as many have no bin */
+    assert_true(run_lease_would_grow(SIZE_MAX >> plain.page_shift));
     assert_int_equal(run_lease(plain.number_max, 1, PAGE_LARGE).page, 0);
     assert_int_equal(run_lease((size_t)plain.page_count_max + 1, 1, PAGE_LARGE).page, 0);
     assert_int_equal(fake_committed_bytes(), 0);
