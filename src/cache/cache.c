@@ -512,6 +512,15 @@ void cache_bind(struct cache *cache, struct arena *arena)
         cache_drain_all(cache);
     cache->arena = arena;
     cache->fixed |= CACHE_BOUND;
+    cache_aim(cache);
+}
+
+/* Away or not: what hooks do while they run holds when the thread is back. */
+void cache_aim(struct cache *cache)
+{
+    bool owned = (cache->fixed & CACHE_BOUND) != 0 && arena_if_owner(cache->arena) != NULL;
+
+    cache->large = cache->is_off || owned ? NULL : cache;
 }
 
 struct arena *cache_owner(const struct cache *cache)
@@ -524,6 +533,9 @@ void cache_check(struct cache *cache)
     require(cache->behind == cache && cache->left == nothing.left); /* C3 */
     require(cache->nothing == NULL);
     require(cache->large == cache || cache->large == NULL); /* C4 */
+    require(cache->large == NULL || !cache->is_off);
+    require(cache->large == NULL || (cache->fixed & CACHE_BOUND) == 0
+            || !cache->arena->is_explicit);
     kept_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct rack *rack = &cache->rack[class_index];

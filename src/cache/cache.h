@@ -15,7 +15,8 @@
  * C2  rack[c].spare is NULL unless capacity is magazine_capacity(c)
  * C3  behind is the cache itself, left[0..] are zeros
  * C4  large is the cache that keeps runs for the thread's large blocks: itself; NULL when they come from an arena
- *     that owns them (cache_owner), or the thread shall hold no blocks
+ *     that owns them (cache_owner), or the thread shall hold no blocks, and then it keeps none. A thread that was
+ *     bound to an automatic arena before another thread gave that hooks notices when it is bound again
  * C5  one that is off has no magazines
  * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
  * SPDX-License-Identifier: MIT
@@ -147,6 +148,8 @@ void cache_drain_all(struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when one of the two is explicit. */
 void cache_bind(struct cache *cache, struct arena *arena);
+/* C4, after something about that has changed. */
+void cache_aim(struct cache *cache);
 /* The arena that large blocks come from; NULL: from the keeper, as most do. */
 struct arena *cache_owner(const struct cache *cache);
 

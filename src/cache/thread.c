@@ -77,13 +77,34 @@ static void thread_end(void)
     (void)tidy_after_return();
 }
 
+/* The record goes under the lock, because the statistics read it. */
+static void keep_no_runs(struct cache *cache)
+{
+    struct kept *kept = cache->kept;
+
+    if (kept == NULL) return;
+    kept_drain(cache);
+    lock_take(&list_lock);
+    RELAXED_STORE(cache->kept, NULL);
+    lock_give(&list_lock);
+    meta_give(kept, sizeof *kept);
+}
+
 /* C4 */
 static void aim(struct cache *front)
 {
     struct cache *cache = front->behind;
 
-    cache->large = cache->is_off || cache_owner(cache) != NULL ? NULL : cache;
+    cache_aim(cache);
     front->large = cache->large;
+    if (cache->large == NULL) keep_no_runs(cache);
+}
+
+void thread_follow_hooks(void)
+{
+    struct cache *front = thread_cache();
+
+    if (!cache_is_constant(front)) aim(front);
 }
 
 static bool is_exact(const struct cache *front)
@@ -357,28 +378,13 @@ void threads_hold_up_to(unsigned class_index)
     lock_give(&list_lock);
 }
 
-/* Under the lock, because the statistics read what it keeps. */
-static struct kept *stop_keeping(struct cache *cache)
-{
-    struct kept *kept;
-
-    lock_take(&list_lock);
-    kept = cache->kept;
-    RELAXED_STORE(cache->kept, NULL);
-    lock_give(&list_lock);
-    return kept;
-}
-
 void thread_hold_up_to(unsigned class_index)
 {
     struct cache *cache = thread_cache()->behind;
-    struct kept *kept;
 
     cache_drain_all(cache);
     RELAXED_STORE(cache->class_max, (uint8_t)class_index);
-    if (class_index == CLASS_COUNT - 1) return;
-    kept = stop_keeping(cache);
-    if (kept != NULL) meta_give(kept, sizeof *kept);
+    if (class_index < CLASS_COUNT - 1) keep_no_runs(cache);
 }
 
 /* ---- blocks that no cache holds ---- */

@@ -40,6 +40,8 @@ void stray_put(unsigned class_index, void *block);
 struct arena *thread_arena(void);
 /* From now on it fills from that one alone. */
 void thread_bind(struct arena *arena);
+/* The calling thread's arena may have got hooks: its large blocks come from there then. */
+void thread_follow_hooks(void);
 /* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the thread has no cache. */
 struct watch *thread_watch(void);
 

@@ -86,7 +86,9 @@ static int serve_hooks(struct control_call *call)
     if (call->new_value.pointer == NULL) return EFAULT;
     arena = placed_arena((unsigned)call->index[0]);
     if (arena == NULL) return EAGAIN;
-    return arena_set_hooks(arena, call->new_value.pointer) != NULL ? 0 : EAGAIN;
+    if (arena_set_hooks(arena, call->new_value.pointer) == NULL) return EAGAIN;
+    thread_follow_hooks();
+    return 0;
 }
 
 /* For RAW leaves that give a value of this length. */

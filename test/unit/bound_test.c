@@ -2,20 +2,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
+#include "face.h"
+#include "hooks.h"
 #include "samples.h"
 #include "threads.h"
 
-#include <jemalloc/jemalloc.h>
-
 #include <sys/wait.h>
-
-static size_t allocated_bytes(void)
-{
-    struct prairie_stats stats = { .struct_bytes = sizeof stats };
-
-    assert_true(prairie_stats_read(&stats));
-    return stats.allocated;
-}
 
 static struct arena *new_arena(void)
 {
@@ -238,6 +230,126 @@ static void a_busy_arena_is_waited_for(void **state)
     thread_bind(arenas[0]);
     assert_int_equal(arena->threads, 0);
     assert_true(placed_destroy(arena));
+}
+
+/* ---- where large blocks come from ---- */
+
+static void expect_large_from(const struct arena *arena)
+{
+    for (unsigned i = 0; i < 30; i++) {
+        void *block = prairie_malloc(100000);
+        assert_ptr_equal(arena_of_address(block), arena);
+        prairie_free(block);
+    }
+    prairie_check_all();
+}
+
+static struct extent_hooks hooks_of_test;
+
+static void set_hooks_by_name(void)
+{
+    struct extent_hooks *hooks = &hooks_of_test;
+
+    hooks_of_test = test_hooks;
+    assert_int_equal(control_by_name("arena.0.extent_hooks", NULL, NULL, &hooks, sizeof hooks), 0);
+}
+
+static bool is_of_hooks(const void *block)
+{
+    return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
+}
+
+/* Whichever comes first: the hooks, or the binding. */
+static void expect_hooks_after_binding(void)
+{
+    (void)hooked_arena();
+    for (unsigned i = 0; i < 30; i++) prairie_free(prairie_malloc(100000));
+    thread_bind(arena_at(0));
+    set_hooks_by_name();
+    for (unsigned i = 0; i < 30; i++) {
+        void *block = prairie_malloc(100000);
+        assert_true(is_of_hooks(block));
+        prairie_free(block);
+    }
+    prairie_check_all();
+}
+
+static void plain_hooks_after_binding(void) { expect_hooks_after_binding(); }
+
+static void watched_hooks_after_binding(void)
+{
+    prairie_free(prairie_malloc(1));
+    assert_non_null(prairie_thread_totals());
+    expect_hooks_after_binding();
+}
+
+static void metered_hooks_after_binding(void)
+{
+    sample_from_now(GiB);
+    expect_hooks_after_binding();
+}
+
+static void hooks_come_after_the_binding(void **state)
+{
+    (void)state;
+    expect_survival(plain_hooks_after_binding);
+    expect_survival(watched_hooks_after_binding);
+    expect_survival(metered_hooks_after_binding);
+}
+
+static struct arena *bound_by_hook;
+static bool is_told_by_hook;
+
+static void *binding_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                           size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    thread_bind(bound_by_hook);
+    prairie_free(prairie_malloc(100000));
+    if (is_told_by_hook) assert_non_null(prairie_thread_totals());
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* The arena that a hook chose is that of large blocks, too. */
+static void a_hook_binds_for_large_blocks(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *of_hooks = hooked_arena();
+
+    (void)state;
+    bound_by_hook = arena_create();
+    hooks.alloc = binding_alloc;
+    (void)arena_set_hooks(of_hooks, &hooks);
+    for (unsigned round = 0; round < 2; round++) {
+        is_told_by_hook = round == 1;
+        thread_bind(of_hooks);
+        (void)prairie_malloc((round + 3) * MiB);
+        expect_large_from(bound_by_hook);
+    }
+}
+
+/* What a bound thread frees of other threads' goes back at once. */
+static void a_bound_thread_keeps_no_runs(void **state)
+{
+    struct arena *arena = new_arena();
+    void *blocks[30];
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = prairie_malloc(30000);
+    assert_non_null(thread_cache()->kept);
+    thread_bind(arena);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
+        uint32_t page = page_at(blocks[i]);
+
+        prairie_free(blocks[i]);
+        assert_false(page_is_kept(page_record(page)) && is_large_state(page_record(page)->state));
+        prairie_check_all();
+    }
+    expect_large_from(arena);
+    assert_null(thread_cache()->kept);
+    thread_bind(arena_at(0));
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
+    assert_non_null(thread_cache()->kept);
 }
 
 /* ---- a fork ---- */
@@ -488,6 +600,8 @@ UNIT_MAIN(UNIT_TEST(a_bound_thread_takes_all_from_its_arena),
           UNIT_TEST(the_cache_comes_back_to_the_same_arena),
           UNIT_TEST(options_take_the_cache_and_not_the_arena),
           UNIT_TEST(uncached_classes_come_from_the_arena), UNIT_TEST(a_busy_arena_is_waited_for),
+          UNIT_TEST(hooks_come_after_the_binding), UNIT_TEST(a_hook_binds_for_large_blocks),
+          UNIT_TEST(a_bound_thread_keeps_no_runs),
           UNIT_TEST(a_child_has_no_threads_bound_but_its_own), UNIT_TEST(totals_outlive_the_cache),
           UNIT_TEST(without_a_question_the_watch_goes),
           UNIT_TEST(the_first_question_without_a_cache),
