@@ -413,14 +413,18 @@ static void give_extents(struct arena *arena)
 }
 
 /* Another thread may be on its way through the hooks, to purge for instance. */
-bool arena_destroy(struct arena *arena)
+bool arena_begin_end(struct arena *arena)
 {
     static const uint32_t never = 0;
     enum ending ending;
 
     if (__atomic_load_n(&arena->threads, __ATOMIC_RELAXED) != 0) return false;
     while ((ending = begin_end(arena)) == ENDS_LATER) os_sleep(&never, 0, 1);
-    if (ending == ENDS_NOT) return false;
+    return ending == ENDING;
+}
+
+void arena_finish(struct arena *arena)
+{
     arena_reset(arena);
     lock_take(&arena->lock);
     arena_give_stocks(arena);
@@ -431,5 +435,11 @@ bool arena_destroy(struct arena *arena)
     lock_give(&arena->lock);
     RELAXED_STORE(arena->ends, arena->ends + 1);
     RELAXED_STORE(arena->is_destroyed, true);
+}
+
+bool arena_destroy(struct arena *arena)
+{
+    if (!arena_begin_end(arena)) return false;
+    arena_finish(arena);
     return true;
 }

@@ -117,5 +117,8 @@ extern PRIVATE struct past_arenas past_arenas;
 void arena_reset(struct arena *arena);
 /* The same, and the number is free. False: a thread is bound to it, or this thread is in a call of its hooks. */
 bool arena_destroy(struct arena *arena);
+/* The same in two steps: what else knows the arena's blocks forgets them between. */
+bool arena_begin_end(struct arena *arena);
+void arena_finish(struct arena *arena);
 
 #endif

@@ -72,9 +72,10 @@ uint32_t sampled_number(uint32_t page);
 void sampled_forget_all(struct arena *arena);
 /* Makes a large block a sampled one, if there is memory for that. */
 void sampled_begin(struct watch *watch, void *block, const void *frame);
-/* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not sampled. */
+/* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not sampled. `block` is
+ * where it was before; `resized`: it may be gone from there. */
 uint32_t sampled_pause(uint32_t page);
-void sampled_go_on(uint32_t page, uint32_t number, bool resized);
+void sampled_go_on(const void *block, uint32_t number, bool resized);
 /* As large_resize and large_resize_in_place, for a thread that is watched or a block that was sampled. */
 void *large_resize_watched(void *block, size_t size, const void *frame);
 size_t large_resize_in_place_watched(void *block, size_t least, size_t most, const void *frame);

@@ -210,7 +210,7 @@ void large_put(uint32_t page)
 
 void large_put_vast(uint32_t page)
 {
-    sampled_go_on(page, sampled_pause(page), true);
+    sampled_go_on(page_address(page), sampled_pause(page), true);
     vast_put(page);
 }
 

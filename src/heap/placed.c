@@ -185,7 +185,7 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
 
 void owned_put(uint32_t page)
 {
-    sampled_go_on(page, sampled_pause(page), true);
+    sampled_go_on(page_address(page), sampled_pause(page), true);
     owned_return(page);
     if (unlikely(tidy_after_return())) thread_flush();
 }
@@ -241,10 +241,11 @@ void placed_reset(struct arena *arena)
 
 bool placed_destroy(struct arena *arena)
 {
-    if (RELAXED_LOAD(arena->threads) != 0) return false;
+    if (!arena_begin_end(arena)) return false;
     thread_flush();
     sampled_forget_all(arena);
-    return arena_destroy(arena);
+    arena_finish(arena);
+    return true;
 }
 
 /* ---- asking ---- */

@@ -83,14 +83,14 @@ static void tell_taken(const void *block, const struct origin *origin, size_t by
     hook_ends(before);
 }
 
-static void tell_given(uint32_t page, uint32_t number)
+static void tell_given(const void *block, uint32_t number)
 {
     void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks.given);
     struct interlude before;
 
     if (likely(hook == NULL)) return;
     before = hook_begins();
-    hook(page_address(page), sample_bytes(number));
+    hook(block, sample_bytes(number));
     hook_ends(before);
 }
 
@@ -173,7 +173,7 @@ void sampled_put(uint32_t page)
 {
     uint32_t number = sampled_pause(page);
 
-    tell_given(page, number);
+    tell_given(page_address(page), number);
     sample_forget(number);
     large_put(page);
 }
@@ -188,14 +188,14 @@ uint32_t sampled_pause(uint32_t page)
     return number;
 }
 
-void sampled_go_on(uint32_t page, uint32_t number, bool resized)
+void sampled_go_on(const void *block, uint32_t number, bool resized)
 {
     if (number == 0) return;
     if (!resized) {
-        mark(page, number);
+        mark(page_at(block), number);
         return;
     }
-    tell_given(page, number);
+    tell_given(block, number);
     sample_forget(number);
 }
 

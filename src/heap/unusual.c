@@ -50,8 +50,7 @@ static void *take_small_for(struct cache *front, unsigned class_index, const voi
     }
     watch = (struct watch *)front;
     if (unlikely(watch_block_is_due(watch, class_index))) {
-        struct arena *arena = arena_if_explicit(watch->behind->arena);
-        void *block = sampled_take(watch, arena, class_bytes[class_index], frame);
+        void *block = sampled_take(watch, NULL, class_bytes[class_index], frame);
 
         if (block != NULL) {
             watch_count_take(watch, class_bytes[class_index]);
@@ -190,12 +189,11 @@ void *large_resize_watched(void *block, size_t size, const void *frame)
 {
     uint32_t page = page_at(block), number = sampled_pause(page);
     size_t old_bytes = large_bytes(page);
-    bool changes = pages_for(size) << plain.page_shift != old_bytes;
     void *resized;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     resized = large_resize(block, page, size);
-    sampled_go_on(page, number, resized != NULL && changes);
+    sampled_go_on(block, number, resized != NULL && large_bytes(page_at(resized)) != old_bytes);
     if (resized != NULL) count_resized(resized, old_bytes, frame);
     return resized;
 }
@@ -206,7 +204,7 @@ size_t large_resize_in_place_watched(void *block, size_t least, size_t most, con
     size_t old_bytes = large_bytes(page);
     size_t bytes = large_resize_in_place(page, least, most);
 
-    sampled_go_on(page, number, bytes != old_bytes);
+    sampled_go_on(block, number, bytes != old_bytes);
     count_resized(block, old_bytes, frame);
     return bytes;
 }

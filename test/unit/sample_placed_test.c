@@ -3,9 +3,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
+#include "hooks.h"
 #include "samples.h"
-
-#include <jemalloc/jemalloc.h>
 
 static const size_t sampled_sizes[] = { 1, 24, 200, 1024, 1025, 9000, 14336, 14337, 70000 };
 
@@ -140,6 +139,38 @@ static void a_bound_thread_has_them_from_its_arena(void **state)
     prairie_check_all();
 }
 
+/* What a hook takes itself is no block of the arena whose hook it is, sampled or not. */
+static void *keeping_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                           size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    seen.nested = prairie_malloc(64);
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+static void hooks_have_theirs_from_elsewhere(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena;
+    void *block;
+
+    (void)state;
+    sample_from_now(1);
+    arena = hooked_arena();
+    hooks.alloc = keeping_alloc;
+    (void)arena_set_hooks(arena, &hooks);
+    thread_bind(arena);
+    block = prairie_malloc(100);
+    assert_ptr_equal(arena_of_address(block), arena);
+    assert_non_null(seen.nested);
+    assert_ptr_not_equal(arena_of_address(seen.nested), arena);
+    thread_bind(arena_at(0));
+    assert_true(placed_destroy(arena));
+    assert_int_equal(estimate_now().live, 1);
+    prairie_free(seen.nested);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
 static void placed_ones_keep_their_contents_when_resized(void **state)
 {
     size_t sizes[] = { 10, 5000, 20000, 30000, 200000, 150000, 6000, 40 };
@@ -197,6 +228,67 @@ static void a_reset_forgets_them(void **state)
     prairie_free(other);
     assert_int_equal(estimate_now().live, 0);
     assert_int_not_equal(place_of_sized_free[100], 0);
+}
+
+static void *ending_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
+                          bool *zero, bool *commit, unsigned arena)
+{
+    assert_false(placed_destroy(arenas[arena]));
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* An end that is refused forgets nothing. */
+static void a_refused_end_forgets_none(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena;
+    int flags;
+
+    (void)state;
+    sample_from_now(1);
+    arena = hooked_arena();
+    flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    for (unsigned i = 0; i < ARRAY_COUNT(sampled_sizes); i++)
+        (void)placed_sample(sampled_sizes[i], flags);
+    hooks.alloc = ending_alloc;
+    (void)arena_set_hooks(arena, &hooks);
+    (void)placed_sample(8 * MiB, flags);
+    assert_true(seen.allocs > 1);
+    assert_int_equal(estimate_now().live, ARRAY_COUNT(sampled_sizes) + 1);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
+/* ---- where they were ---- */
+
+static const void *told_given;
+
+static void note_given(const void *block, size_t bytes)
+{
+    (void)bytes;
+    told_given = block;
+}
+
+/* A vast block takes its page numbers along when it moves, and they tell where it is by now. */
+static void a_block_that_moved_is_told_by_its_old_address(void **state)
+{
+    void *fence, *block, *moved;
+
+    (void)state;
+    sample_from_now(1);
+    sampling_hooks.given = note_given;
+    block = sampled_block(VAST_BYTES_MIN);
+    fence = mmap((char *)block + VAST_BYTES_MIN, page_bytes(), PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    moved = prairie_realloc(block, 2 * VAST_BYTES_MIN);
+    assert_ptr_not_equal(moved, block);
+    assert_ptr_equal(told_given, block);
+    assert_int_equal(estimate_now().live, 1);
+    prairie_free(moved);
+    assert_ptr_equal(told_given, moved);
+    assert_int_equal(estimate_now().live, 0);
+    if (fence != MAP_FAILED) (void)munmap(fence, page_bytes());
 }
 
 /* ---- what they stand for ---- */
@@ -281,6 +373,9 @@ static void without_memory_placed_blocks_go_unsampled(void **state)
 UNIT_MAIN(UNIT_TEST(they_stay_in_their_arena_and_every_free_finds_them),
           UNIT_TEST(caches_and_automatic_arenas_are_seen_too),
           UNIT_TEST(a_cache_keeps_to_its_arena), UNIT_TEST(a_bound_thread_has_them_from_its_arena),
+          UNIT_TEST(hooks_have_theirs_from_elsewhere),
           UNIT_TEST(placed_ones_keep_their_contents_when_resized), UNIT_TEST(a_reset_forgets_them),
+          UNIT_TEST(a_refused_end_forgets_none),
+          UNIT_TEST(a_block_that_moved_is_told_by_its_old_address),
           UNIT_TEST(placed_blocks_are_estimated), UNIT_TEST(totals_of_placed_blocks_are_exact),
           UNIT_TEST(without_memory_placed_blocks_go_unsampled))
