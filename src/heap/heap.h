@@ -127,7 +127,8 @@ void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero);
 void large_put(uint32_t page);
 /* The same of a vast block (pages/vast.h), sampled or not. */
 void large_put_vast(uint32_t page);
-/* Resizes in place or by moving. NULL: no memory, the block is as it was. */
+/* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. NULL: no memory, the block
+ * is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);
 size_t large_bytes(uint32_t page);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes then. */

@@ -313,7 +313,11 @@ void *large_resize(void *block, uint32_t page, size_t size)
     new_pages = pages_for(size);
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
-        if (!trim_pages(page, new_pages)) return move_large(block, page, size);
+        if (!trim_pages(page, new_pages)) {
+            void *moved = move_large(block, page, size);
+
+            return moved != NULL ? moved : block;
+        }
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "unit.h"
+#include "hooks.h"
 
 static void write_pattern(unsigned char *block, size_t bytes, unsigned seed)
 {
@@ -153,6 +153,34 @@ static void a_large_block_shrinks_in_place(void **state)
     }
     check_pattern((unsigned char *)block, 20000, 5);
     assert_true(run_used_pages() < used / 20);
+}
+
+/* Neither cut off, for hooks refuse to split, nor moved, for they have no more. */
+static void what_cannot_shrink_stays(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    unsigned char *block;
+
+    (void)state;
+    seen.refuse_split = true;
+    (void)prairie_mallocx(100, flags); /* no extent is cut up from now on */
+    block = prairie_mallocx(3 * MiB, flags);
+    write_pattern(block, 3 * MiB, 1);
+    seen.refused = 1;
+    thread_bind(arena);
+    assert_ptr_equal(prairie_realloc(block, MiB), block);
+    assert_int_equal(prairie_usable_size(block), 3 * MiB);
+    assert_ptr_equal(prairie_rallocx(block, MiB / 2, 0), block);
+    assert_non_null(prairie_thread_totals());
+    assert_ptr_equal(prairie_realloc(block, MiB / 4), block);
+    check_pattern(block, 3 * MiB, 1);
+    assert_null(prairie_realloc(block, 4 * MiB));
+    prairie_check_all();
+    prairie_free_sized(block, MiB / 4);
+    thread_bind(arena_at(0));
+    assert_true(arena_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
 }
 
 /* ---- room to grow ---- */
@@ -306,7 +334,8 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(aligned_blocks_keep_their_contents), UNIT_TEST(null_and_zero),
           UNIT_TEST(a_refused_realloc_keeps_the_block), UNIT_TEST(the_same_class_stays_in_place),
           UNIT_TEST(a_large_block_grows_into_free_pages), UNIT_TEST(a_large_block_shrinks_in_place),
-          UNIT_TEST(room_is_a_quarter_at_most), UNIT_TEST(a_power_of_two_gets_no_room),
-          UNIT_TEST(a_node_ends_where_it_is_full), UNIT_TEST(pages_are_moved_rather_than_copied),
+          UNIT_TEST(what_cannot_shrink_stays), UNIT_TEST(room_is_a_quarter_at_most),
+          UNIT_TEST(a_power_of_two_gets_no_room), UNIT_TEST(a_node_ends_where_it_is_full),
+          UNIT_TEST(pages_are_moved_rather_than_copied),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
           UNIT_TEST(random_changes_against_a_model))
