@@ -65,6 +65,12 @@ static int serve_thread_limit(struct control_call *call)
     return error;
 }
 
+/* Vast blocks are no runs. */
+static size_t active_bytes(void)
+{
+    return (run_used_pages_now() << plain.page_shift) + RELAXED_LOAD(plain.vast_bytes);
+}
+
 static int serve_root(struct control_call *call)
 {
     switch (call->row->leaf) {
@@ -77,7 +83,7 @@ static int serve_root(struct control_call *call)
         (void)tidy_after_return();
         return 0;
     case ROOT_APPROXIMATE_ACTIVE:
-        call->old.size = heap_start() ? run_used_pages_now() << plain.page_shift : 0;
+        call->old.size = heap_start() ? active_bytes() : 0;
         return 0;
     default: return ENOENT;
     }

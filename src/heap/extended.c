@@ -137,13 +137,16 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 
 /* ---- resizing ---- */
 
-/* What a vast block gained must not become resident. */
+/* What a vast block gained must not become resident: only the rest of a page is written. */
 static void zero_from(void *block, size_t from, size_t to)
 {
+    size_t written = to;
+
     if (to <= from) return;
     if (to - from >= CLEAR_BYTES_MAX && page_record(page_at(block))->state == PAGE_VAST)
-        large_clear((char *)block + from, to - from);
-    else __builtin_memset((char *)block + from, 0, to - from);
+        written = round_up(from, page_bytes());
+    __builtin_memset((char *)block + from, 0, written - from);
+    if (written < to) large_clear((char *)block + written, to - written);
 }
 
 static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,

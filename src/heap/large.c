@@ -257,6 +257,12 @@ static void *fill_gained(void *block, size_t old_bytes, size_t new_bytes)
     return block;
 }
 
+/* The same of a vast one, whose gain reads as zero and is not to become resident. */
+static void *fill_vast(void *block, size_t old_bytes, size_t new_bytes)
+{
+    return fill_clears() ? block : fill_gained(block, old_bytes, new_bytes);
+}
+
 /* A block that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
 static void *move_to_vast(uint32_t page, size_t size)
 {
@@ -276,7 +282,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
 
     if (unlikely(vast_is_better(size, 1))) {
         moved = move_to_vast(page, size);
-        if (moved != NULL) return fill_gained(moved, old_bytes, round_up(size, page_bytes()));
+        if (moved != NULL) return fill_vast(moved, old_bytes, round_up(size, page_bytes()));
     }
     moved = large_lease(size, 1, false);
     if (moved == NULL) return NULL;
@@ -285,7 +291,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
     else move_contents(moved, block, old_bytes);
     if (unlikely(page_is_owned(page))) owned_put(page);
     else large_put(page);
-    return fill_gained(moved, old_bytes, round_up(size, page_bytes()));
+    return moved; /* it was filled when it was leased */
 }
 
 /* When the kernel will not make it longer, because it has become several mappings, each of those moves. */
@@ -294,13 +300,13 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
     size_t old_bytes = vast_bytes(page), bytes = round_up(size, page_bytes());
     void *moved;
 
-    if (vast_resize(page, bytes, true)) return fill_gained(page_address(page), old_bytes, bytes);
+    if (vast_resize(page, bytes, true)) return fill_vast(page_address(page), old_bytes, bytes);
     moved = large_lease(size, 1, false);
     if (moved == NULL) return NULL;
     if (!os_move((struct os_range){ block, old_bytes }, (struct os_range){ moved, old_bytes }))
         __builtin_memcpy(moved, block, old_bytes);
     large_put_vast(page);
-    return fill_gained(moved, old_bytes, bytes);
+    return moved; /* it was filled when it was leased */
 }
 
 void *large_resize(void *block, uint32_t page, size_t size)
@@ -328,9 +334,12 @@ void *large_resize(void *block, uint32_t page, size_t size)
 
 static void resize_vast_in_place(uint32_t page, size_t least, size_t most)
 {
-    if (vast_resize(page, round_up(most, page_bytes()), false)) return;
-    if (round_up(least, page_bytes()) > vast_bytes(page))
+    size_t old_bytes = vast_bytes(page);
+
+    if (!vast_resize(page, round_up(most, page_bytes()), false)
+        && round_up(least, page_bytes()) > old_bytes)
         (void)vast_resize(page, round_up(least, page_bytes()), false);
+    (void)fill_vast(page_address(page), old_bytes, vast_bytes(page));
 }
 
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most)

@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
+#include "face.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,21 +67,32 @@ static void a_smaller_one_is_a_run(void **state)
     expect_none();
 }
 
+static size_t approximate_active(void)
+{
+    size_t active = 0, length = sizeof active;
+
+    assert_int_equal(control_by_name("approximate_stats.active", &active, &length, NULL, 0), 0);
+    return active;
+}
+
 static void they_are_counted(void **state)
 {
     struct prairie_stats before = { .struct_bytes = sizeof before };
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
     void *block[3];
+    size_t active;
 
     (void)state;
     prairie_free(prairie_malloc(1));
     assert_true(prairie_stats_read(&before));
+    active = approximate_active();
     for (unsigned i = 0; i < 3; i++) block[i] = prairie_malloc(VAST);
     assert_true(prairie_stats_read(&stats));
     assert_int_equal(stats.large_count, before.large_count + 3);
     assert_int_equal(stats.large_allocated, before.large_allocated + 3 * VAST);
     assert_int_equal(stats.allocated, before.allocated + 3 * VAST);
     assert_true(stats.mapped >= before.mapped + 3 * VAST);
+    assert_true(approximate_active() >= active + 3 * VAST);
     assert_int_equal(stats.run_leases, before.run_leases + 3);
     for (unsigned i = 0; i < 3; i++) prairie_free(block[i]);
     assert_true(prairie_stats_read(&stats));
@@ -130,6 +143,93 @@ static void what_is_gained_as_zeros_is_not_touched(void **state)
     assert_int_equal(fake_purged_bytes(), purged + VAST);
     assert_int_equal(block[VAST - 1], 1);
     assert_int_equal(block[VAST] | block[2 * VAST - 1], 0);
+    prairie_free(block);
+}
+
+/* Of what a small block becomes, only the rest of its last page is written. */
+static void a_small_block_becomes_vast_without_touching_it(void **state)
+{
+    static const size_t sizes[] = { 48, 4096, 14336 };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        char *block = prairie_malloc(sizes[i]);
+        size_t kept = round_up(prairie_usable_size(block), page_bytes());
+        uint64_t purged;
+
+        memset(block, 1, prairie_usable_size(block));
+        purged = fake_purged_bytes();
+        block = prairie_rallocx(block, VAST, MALLOCX_ZERO);
+        expect_vast(block, VAST);
+        assert_int_equal(fake_purged_bytes(), purged + VAST - kept);
+        assert_int_equal(block[0], 1);
+        assert_int_equal(block[sizes[i] - 1], 1);
+        assert_int_equal(block[kept - 1] & ~1, 0);
+        assert_int_equal(block[kept] | block[VAST - 1], 0);
+        prairie_free(block);
+    }
+}
+
+static bool is_resident(char *base, size_t bytes)
+{
+    static unsigned char in_core[16 * KiB];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), step;
+
+    for (size_t at = 0; at < bytes; at += step) {
+        step = min_size(bytes - at, sizeof in_core * page);
+        assert_int_equal(mincore(base + at, step, in_core), 0);
+        for (size_t i = 0; i < step / page; i++)
+            if (in_core[i] & 1) return true;
+    }
+    return false;
+}
+
+/* The option zero has nothing to write where the kernel's zeros are. */
+static void the_option_zero_touches_no_vast_block(void **state)
+{
+    char *block, *run;
+
+    (void)state;
+    options_parse("zero:true", "test");
+    heap_obey_options();
+    block = prairie_malloc(VAST);
+    block = prairie_realloc(block, 2 * VAST);
+    expect_vast(block, 2 * VAST);
+    assert_false(is_resident(block, 2 * VAST));
+    run = prairie_malloc(REMAP_BYTES_MIN);
+    run = prairie_realloc(run, VAST);
+    expect_vast(run, VAST);
+    assert_false(is_resident(run + REMAP_BYTES_MIN, VAST - REMAP_BYTES_MIN));
+    prairie_free(run);
+    run = prairie_malloc(100000);
+    run = prairie_realloc(run, VAST);
+    expect_vast(run, VAST);
+    assert_false(is_resident(run + 102400, VAST - 102400));
+    prairie_free(run);
+    prairie_free(block);
+}
+
+static void junk_fills_what_is_gained(void **state)
+{
+    char *block;
+
+    (void)state;
+    if (VAST > 64 * MiB) skip();
+    options_parse("junk:alloc", "test");
+    heap_obey_options();
+    block = prairie_malloc(VAST);
+    memset(block, 1, VAST);
+    block = prairie_realloc(block, 2 * VAST);
+    expect_vast(block, 2 * VAST);
+    assert_int_equal(block[VAST - 1], 1);
+    assert_true(all_bytes_are(block + VAST, 0xa5, VAST));
+    prairie_free(block);
+    block = prairie_malloc(100000);
+    memset(block, 1, 100000);
+    block = prairie_realloc(block, VAST);
+    expect_vast(block, VAST);
+    assert_int_equal(block[99999], 1);
+    assert_true(all_bytes_are(block + 102400, 0xa5, VAST - 102400));
     prairie_free(block);
 }
 
@@ -384,6 +484,8 @@ static void misuse_is_told(void **state)
 UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
           UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
           UNIT_TEST(what_is_gained_as_zeros_is_not_touched),
+          UNIT_TEST(a_small_block_becomes_vast_without_touching_it),
+          UNIT_TEST(the_option_zero_touches_no_vast_block), UNIT_TEST(junk_fills_what_is_gained),
           UNIT_TEST(a_run_becomes_vast_with_its_pages),
           UNIT_TEST(the_plain_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
