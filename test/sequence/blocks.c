@@ -107,8 +107,6 @@ static void choose_flags(struct request *request)
         return;
     }
     from_thread(request);
-    if (world.hops && is_own(me->bound) && !is_strict(KNOWN_BOUND_HOPS))
-        request->flags &= tcache != NULL ? -1 : ~MALLOCX_TCACHE_NONE;
     if (tcache == NULL) return;
     /* It fills from where it did last, or from where the thread does. */
     if (tcache->arena == ARENA_ANY || (tcache->arena >= 0 && request->arena >= 0))
@@ -136,9 +134,7 @@ static void choose_nobody(struct request *request)
     from_thread(request);
     if (chance(50)) request->flags |= MALLOCX_ARENA(4000 + below(90));
     else request->flags |= MALLOCX_TCACHE(4000 + below(90));
-    request->is_absurd = (request->flags & 0xfff00000) != 0 || is_strict(KNOWN_LARGE_IGNORES_CACHE)
-                      || (request->align == 0 && is_small(request->size, 0));
-    request->may_refuse = true;
+    request->is_absurd = true;
 }
 
 enum door {
@@ -208,7 +204,7 @@ static void take_through(struct slot *slot, enum door door, size_t size)
 
     size_t usable = malloc_usable_size(base);
     check_size_told(&request, usable);
-    check_fill(&request, base, 0, usable, false);
+    check_fill(&request, base, 0, usable);
     settle_in(slot, &request, base, arena_found(&request, base));
     me->counted += (int64_t)usable;
 }
@@ -217,7 +213,6 @@ static void step_take(struct slot *slot)
 {
     size_t size = chance(1) && chance(30) ? absurd_size() : any_size();
 
-    if (size == 0 && world.junks && !is_strict(KNOWN_NOTHING_NOT_FILLED)) size = 1;
     if (me->live_bytes + size > LIVE_BYTES_MAX && size <= SIZE_MAX / 8) size = below(KB);
     take_through(slot, any_door(), size);
 }
@@ -330,13 +325,8 @@ static void resettle(struct slot *slot, const struct request *request, const str
     size_t kept = old->usable_bytes < usable ? old->usable_bytes : usable;
     bool flagged = request->door[1] == 'a'; /* rallocx, xallocx */
 
-    if (base != old->base && !is_strict(KNOWN_RALLOCX_BEYOND)) {
-        if (kept > request->size) kept = request->size;
-        check_kept(request, old, base, kept);
-    } else {
-        check_kept(request, old, base, kept);
-        check_fill(request, base, kept, usable, flagged);
-    }
+    check_kept(request, old, base, kept);
+    check_fill(request, base, kept, usable);
     if (flagged && request->zero && request->size > old->usable_bytes)
         require_fill(request, base, old->usable_bytes, request->size, 0);
     settle_in(slot, request, base, arena);
@@ -469,8 +459,6 @@ void step_nested(void)
 {
     struct slot *slot = &me->slot[below(SLOTS)];
 
-    int error = errno;
-
     if (slot->is_busy) return;
     me->depth++;
     add(" {");
@@ -479,7 +467,6 @@ void step_nested(void)
     else slot_free(slot);
     add("}");
     me->depth--;
-    if (!is_strict(KNOWN_HOOKS_CHANGE_ERRNO)) errno = error;
 }
 
 /* ---- between players ---- */

@@ -13,11 +13,6 @@ void check_totals(void)
 {
     if (me->allocated == NULL) return;
     int64_t now = (int64_t)(*me->allocated - *me->deallocated) - me->counted_base;
-    if (now != me->counted && !is_strict(KNOWN_SHORTAGE_NOT_COUNTED)
-        && (world.may_refuse || world.has_space_limit || is_own(me->bound))) {
-        me->counted_base += now - me->counted;
-        return;
-    }
     if (now != me->counted)
         violation("thread.allocated less thread.deallocated is %lld, not %lld", (long long)now,
                   (long long)me->counted);

@@ -67,7 +67,6 @@ bool has_reason_to_refuse(uint64_t refused_before)
 static bool takes_back(const struct host *host)
 {
     const extent_hooks_t *hooks = host_hooks((struct host *)(uintptr_t)host);
-    if (!is_strict(KNOWN_UNUSABLE_IS_LOST) && hooks->dalloc == NULL) return false;
     return hooks->dalloc != NULL || hooks->destroy != NULL;
 }
 
@@ -108,35 +107,12 @@ void flush_tcaches(bool all, int arena)
     }
 }
 
-/* Those that fill from the arena. */
-static void destroy_tcaches(int arena)
-{
-    for (unsigned i = 0; i < TCACHES_OWN; i++) {
-        struct own_tcache *tcache = &me->tcache[i];
-        if (!tcache->is_made || (tcache->arena != arena && tcache->arena != ARENA_ANY)) continue;
-        int error = write_number("tcache.destroy", sizeof tcache->index, &tcache->index);
-        if (error != 0) violation("tcache.destroy of %u: error %d", tcache->index, error);
-        tcache->is_made = false;
-    }
-}
-
-static bool holds_large(unsigned arena)
-{
-    for (unsigned i = 0; i < SLOTS; i++)
-        if (me->slot[i].block.base != NULL && me->slot[i].arena == (int)arena
-            && me->slot[i].block.usable_bytes > 14336)
-            return true;
-    return false;
-}
-
 static void step_set_hooks(struct own_arena *arena)
 {
     struct host *host, *before = arena->host;
     extent_hooks_t *hooks;
 
     if (arena->is_shared) return;
-    if (!is_strict(KNOWN_OLDER_LOSES_TAIL) && holds_large(arena->index) && !arena->always_hooked)
-        return;
     host = host_make();
     if (host == NULL) return;
     hooks = host_hooks(host);
@@ -185,7 +161,6 @@ static void step_destroy(struct own_arena *arena)
     int error = act(name);
     if (error != 0) violation("arena.%u.destroy: error %d", arena->index, error);
     arena->is_made = false;
-    if (!is_strict(KNOWN_CACHE_OF_DESTROYED)) destroy_tcaches((int)arena->index);
     for (unsigned i = 0; i < TCACHES_OWN; i++)
         if (me->tcache[i].arena == (int)arena->index) me->tcache[i].arena = ARENA_AUTOMATIC;
     uint64_t taken = 0;
@@ -285,18 +260,12 @@ static void step_bind(void)
     add("thread.arena=%u", index);
     int error = write_number("thread.arena", sizeof index, &index);
     if (error == EAGAIN && has_reason_to_refuse(0)) return;
-    if (error == EAGAIN && (me->has_no_cache || world.never_caches)
-        && !is_strict(KNOWN_UNCACHED_LOSES_ARENA))
-        return;
     if (error != 0) violation("thread.arena=%u: error %d", index, error);
     me->bound = index < world.automatic_arenas ? ARENA_AUTOMATIC : (int)index;
     error = number_of("thread.arena", sizeof now, &now);
     if (error != 0 || now != index)
         violation("thread.arena is %u after %u was set: error %d", now, index, error);
 }
-
-/* Counting begins anew. */
-static void forget_totals(void) { me->allocated = me->deallocated = NULL; }
 
 static void step_enable(void)
 {
@@ -308,8 +277,6 @@ static void step_enable(void)
     if (error == EFAULT && (world.clears || world.junks)) return; /* what is cached is not filled */
     if (error != 0) violation("thread.tcache.enabled=%d: error %d", on, error);
     me->has_no_cache = !on;
-    if (!is_strict(KNOWN_TOTALS_DANGLE)) forget_totals();
-    if (!is_strict(KNOWN_UNCACHED_LOSES_ARENA)) me->bound = ARENA_ANY;
 }
 
 static void step_count(void)
@@ -319,8 +286,7 @@ static void step_count(void)
     add("thread.allocatedp");
     int error = number_of("thread.allocatedp", sizeof allocated, &allocated);
     if (error == 0) error = number_of("thread.deallocatedp", sizeof deallocated, &deallocated);
-    if (error == EAGAIN && (has_reason_to_refuse(0) || me->has_no_cache)) return;
-    if (error == EAGAIN && world.never_caches && !is_strict(KNOWN_TOTALS_DANGLE)) return;
+    if (error == EAGAIN && has_reason_to_refuse(0)) return;
     if (error != 0) violation("thread.allocatedp: error %d", error);
     if (me->allocated != NULL && allocated != me->allocated)
         violation("thread.allocatedp was %p and is %p", (const void *)me->allocated,

@@ -376,12 +376,8 @@ struct host *host_make(void)
                                     host_purge_forced, host_split,    host_merge };
     unsigned kind = below(10);
     host->source = kind < 6 ? SOURCE_MAP : kind < 8 ? SOURCE_BORROW : SOURCE_DEFAULT;
-    if (host->source == SOURCE_BORROW && world.samples && !is_strict(KNOWN_SAMPLED_EXTENT))
-        host->source = SOURCE_MAP;
-    if (host->source == SOURCE_BORROW && world.players > 1 && !is_strict(KNOWN_HALF_NUMBERED))
-        host->source = SOURCE_MAP;
     if (chance(50)) {
-        host->refuse_alloc = is_never_short() ? 0 : below(60);
+        host->refuse_alloc = below(60);
         host->refuse_dalloc = below(60);
         host->refuse_purge = below(60);
     }
@@ -393,8 +389,7 @@ struct host *host_make(void)
     if (chance(40)) {
         /* What was borrowed and is lost would be a block of the program's that it does not know. */
         if (chance(30) && host->source != SOURCE_BORROW) host->hooks.dalloc = NULL;
-        if (chance(30) && (host->source != SOURCE_BORROW || is_strict(KNOWN_UNUSABLE_IS_LOST)))
-            host->hooks.destroy = NULL;
+        if (chance(30)) host->hooks.destroy = NULL;
         if (chance(30) && !host->commits_later) host->hooks.commit = NULL;
         if (chance(30)) host->hooks.decommit = NULL;
         if (chance(30)) host->hooks.purge_lazy = NULL;

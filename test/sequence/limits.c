@@ -73,15 +73,12 @@ static void step_space(void)
     setrlimit(RLIMIT_AS, &limit);
 }
 
-/* What one player is refused must not be served from another one's arenas. */
-bool is_never_short(void) { return world.players > 1 && !is_strict(KNOWN_SHORTAGE_TAKES_MANUAL); }
-
 void step_limits(void)
 {
     unsigned kind = below(100);
     size_t bytes;
 
-    if (me->index != 0 || is_never_short()) return;
+    if (me->index != 0) return;
     if (world.has_space_limit && kind < 30) {
         step_space();
     } else if (kind < 50) {

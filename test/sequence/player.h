@@ -84,38 +84,12 @@ struct player {
 
 extern _Thread_local struct player *me;
 
-/* What is known to be wrong, or to differ on purpose: a check that is left out unless --strict names it. */
-enum known {
-    KNOWN_SHORTAGE_TAKES_MANUAL,
-    KNOWN_SPACE_COLLIDES,
-    KNOWN_OLDER_LOSES_TAIL,
-    KNOWN_TOTALS_DANGLE,
-    KNOWN_RALLOCX_BEYOND,
-    KNOWN_GAIN_NOT_FILLED,
-    KNOWN_UNCACHED_LOSES_ARENA,
-    KNOWN_BOUND_LARGE,
-    KNOWN_HARD_LIMIT,
-    KNOWN_DESTROYED_SUM,
-    KNOWN_SHORTAGE_NOT_COUNTED,
-    KNOWN_LARGE_IGNORES_CACHE,
-    KNOWN_HOOKS_CHANGE_ERRNO,
-    KNOWN_CACHE_OF_DESTROYED,
-    KNOWN_NONE_ASKS_NO_HOOKS,
-    KNOWN_UNUSABLE_IS_LOST,
-    KNOWN_NOTHING_NOT_FILLED,
-    KNOWN_SAMPLED_EXTENT,
-    KNOWN_BOUND_HOPS,
-    KNOWN_HALF_NUMBERED,
-    KNOWN_COUNT,
-};
-bool is_strict(enum known known);
-
 struct world {
     uint64_t seed, steps;
     unsigned players;
     unsigned automatic_arenas;
     size_t page_bytes;
-    bool junks, clears, never_caches, samples, hops;
+    bool junks, clears, samples;
     bool has_space_limit;      /* RLIMIT_AS is set for all of the run, */
     size_t space_bytes;        /* to so much at most */
     _Atomic bool may_refuse;   /* a limit is set: NULL is an answer */
@@ -170,7 +144,6 @@ unsigned arena_at_address(const void *address);
 struct own_arena *own_of(int arena);
 bool is_own(int arena);
 /* Nothing is refused in this run. */
-bool is_never_short(void);
 
 /* The functions that the program has when prairie is preloaded. */
 #pragma weak mallocx

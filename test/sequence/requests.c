@@ -64,9 +64,9 @@ void from_thread(struct request *request)
 {
     if (!is_own(me->bound)) return;
     request->arena = me->bound;
-    /* While its hooks are asked for memory, what they take comes from elsewhere. */
-    if (me->depth > 0) request->other_arena = ARENA_AUTOMATIC;
-    else if (is_strict(KNOWN_BOUND_LARGE) && !is_small(request->size, request->align))
+    /* Small blocks of automatic arenas that the thread freed are in its cache, too; and while hooks are asked for
+     * memory, what they take comes from elsewhere. */
+    if (me->depth == 0 && !is_small(request->size, request->align))
         request->other_arena = me->bound;
 }
 
@@ -84,15 +84,6 @@ int arena_found(const struct request *request, const void *base)
 
     if (request->arena == ARENA_ANY || found == request->arena || found == request->other_arena)
         return found;
-    if (!is_strict(KNOWN_SHORTAGE_TAKES_MANUAL) && is_own(found) && is_short(request)
-        && (request->flags & 0xfff00000) == 0)
-        return found;
-    if (!is_strict(KNOWN_UNCACHED_LOSES_ARENA) && (me->has_no_cache || world.never_caches))
-        return found;
-    /* What the bound arena refuses may come from the memory that all share. */
-    if ((!is_strict(KNOWN_BOUND_LARGE) || is_short(request)) && found == ARENA_AUTOMATIC
-        && request->arena == me->bound && (request->flags & 0xfff00000) == 0)
-        return found;
     violation("%s of %zu bytes, flags 0x%x: block %p is of arena %d, not %d or %d", request->door,
               request->size, (unsigned)request->flags, base, found, request->arena,
               request->other_arena);
@@ -108,9 +99,6 @@ void check_refusal(const struct request *request, const void *block, int error)
     if (error != ENOMEM)
         violation("%s of %zu bytes was refused with errno %d", request->door, request->size, error);
     if (request->is_absurd || request->may_refuse || is_short(request)) return;
-    if (!is_strict(KNOWN_NONE_ASKS_NO_HOOKS) && is_own(me->bound)
-        && (request->flags & ~0x7f) == MALLOCX_TCACHE_NONE)
-        return;
     violation("%s of %zu bytes, flags 0x%x, was refused without a reason", request->door,
               request->size, (unsigned)request->flags);
 }
@@ -144,15 +132,10 @@ void require_fill(const struct request *request, const unsigned char *base, size
 }
 
 void check_fill(const struct request *request, const unsigned char *base, size_t from,
-                size_t usable, bool gained)
+                size_t usable)
 {
-    if (request->zero || world.clears) {
-        if (gained && !request->zero && !is_strict(KNOWN_GAIN_NOT_FILLED)) return;
-        require_fill(request, base, from, usable, 0);
-    } else if (world.junks) {
-        if (gained && !is_strict(KNOWN_GAIN_NOT_FILLED)) return;
-        require_fill(request, base, from, usable, JUNK_TAKEN);
-    }
+    if (request->zero || world.clears) require_fill(request, base, from, usable, 0);
+    else if (world.junks) require_fill(request, base, from, usable, JUNK_TAKEN);
 }
 
 void check_usable(const struct request *request, void *base, size_t usable)

@@ -45,9 +45,8 @@ void check_size_told(const struct request *request, size_t usable);
 /* Bytes from..to are all this one. */
 void require_fill(const struct request *request, const unsigned char *base, size_t from, size_t to,
                   unsigned char byte);
-/* What the block did not have before, from there on, reads as it should. `gained`: it was resized
- * by a function that takes flags. */
+/* What the block did not have before, from there on, reads as it should. */
 void check_fill(const struct request *request, const unsigned char *base, size_t from,
-                size_t usable, bool gained);
+                size_t usable);
 
 #endif

@@ -22,8 +22,6 @@
 
 #pragma weak prairie_check_all
 
-/* With less address space, numbers of foreign pages and of later regions meet. */
-enum { SPACE_MB_SAFE = 300 };
 enum { EXIT_USAGE = 2, CHILD_STEPS = 300 };
 
 struct world world;
@@ -32,48 +30,6 @@ _Thread_local struct player *me;
 static struct player players[PLAYERS_MAX];
 static unsigned forks; /* steps between two, about; 0: none */
 static unsigned space_mb;
-
-/* ---- what is known ---- */
-
-/* One line each, true as soon as it is mended. */
-static struct {
-    const char *name;
-    bool strict;
-} knowns[KNOWN_COUNT] = {
-    [KNOWN_SHORTAGE_TAKES_MANUAL] = { "shortage-takes-manual", true },
-    [KNOWN_SPACE_COLLIDES] = { "space-collides", true },
-    [KNOWN_OLDER_LOSES_TAIL] = { "older-loses-tail", true },
-    [KNOWN_TOTALS_DANGLE] = { "totals-dangle", true },
-    [KNOWN_RALLOCX_BEYOND] = { "rallocx-beyond", true },
-    [KNOWN_GAIN_NOT_FILLED] = { "gain-not-filled", true },
-    [KNOWN_UNCACHED_LOSES_ARENA] = { "uncached-loses-arena", true },
-    [KNOWN_BOUND_LARGE] = { "bound-large", true },
-    [KNOWN_HARD_LIMIT] = { "hard-limit", true },
-    [KNOWN_DESTROYED_SUM] = { "destroyed-sum", true },
-    [KNOWN_SHORTAGE_NOT_COUNTED] = { "shortage-not-counted", true },
-    [KNOWN_HOOKS_CHANGE_ERRNO] = { "hooks-change-errno", true },
-    [KNOWN_CACHE_OF_DESTROYED] = { "cache-of-destroyed", true },
-    [KNOWN_NONE_ASKS_NO_HOOKS] = { "none-asks-no-hooks", true },
-    [KNOWN_UNUSABLE_IS_LOST] = { "unusable-is-lost", true },
-    [KNOWN_NOTHING_NOT_FILLED] = { "nothing-not-filled", true },
-    [KNOWN_SAMPLED_EXTENT] = { "sampled-extent", true },
-    [KNOWN_BOUND_HOPS] = { "bound-hops", true },
-    [KNOWN_HALF_NUMBERED] = { "half-numbered", true },
-    [KNOWN_LARGE_IGNORES_CACHE] = { "large-ignores-cache", true },
-};
-
-bool is_strict(enum known known) { return knowns[known].strict; }
-
-static bool set_strict(const char *name, bool strict)
-{
-    bool found = false;
-    for (unsigned i = 0; i < KNOWN_COUNT; i++)
-        if (strcmp(name, "all") == 0 || strcmp(name, knowns[i].name) == 0) {
-            knowns[i].strict = strict;
-            found = true;
-        }
-    return found;
-}
 
 /* ---- chance ---- */
 
@@ -269,9 +225,7 @@ static void learn_world(void)
 
     world.clears = option_flag("opt.zero");
     world.junks = !world.clears && (strcmp(junk, "alloc") == 0 || strcmp(junk, "true") == 0);
-    world.never_caches = world.clears || strcmp(junk, "false") != 0 || !option_flag("opt.tcache");
     world.samples = option_flag("opt.prof");
-    world.hops = world.players > 1 || strcmp(option_text("opt.percpu_arena"), "disabled") != 0;
     world.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (number_of("opt.narenas", sizeof world.automatic_arenas, &world.automatic_arenas) != 0)
         give_up("sequence: opt.narenas cannot be read");
@@ -342,10 +296,8 @@ static void usage(void)
 {
     dprintf(2,
             "usage: sequence [--seed N] [--steps N] [--threads N] [--forks STEPS] [--space MIB]\n"
-            "                [--strict NAME] [--tolerate NAME] [--say] [--shrink]\n"
-            "--forks: about one in so many steps. --space: RLIMIT_AS. NAME is all, or one of\n");
-    for (unsigned i = 0; i < KNOWN_COUNT; i++)
-        dprintf(2, "    %s%s\n", knowns[i].name, knowns[i].strict ? " (strict)" : "");
+            "                [--say] [--shrink]\n"
+            "--forks: about one in so many steps. --space: RLIMIT_AS.\n");
     exit(EXIT_USAGE);
 }
 
@@ -388,24 +340,14 @@ int main(int argc, char **argv)
         else if (strcmp(word, "--forks") == 0) forks = (unsigned)atoi(value);
         else if (strcmp(word, "--space") == 0) space_mb = (unsigned)atoi(value);
         else if (strcmp(word, "--kept") == 0) kept_file = atoi(value);
-        else if (strcmp(word, "--strict") == 0 || strcmp(word, "--tolerate") == 0) {
-            if (!set_strict(value, word[2] == 's')) usage();
-        } else usage();
+        else usage();
     }
-    if (space_mb != 0 && space_mb < SPACE_MB_SAFE && !is_strict(KNOWN_SPACE_COLLIDES))
-        space_mb = SPACE_MB_SAFE;
     if (world.players < 1 || world.players > PLAYERS_MAX || world.steps == 0) usage();
     require_prairie();
     /* Wherever the output goes, it takes no block. */
     static char output[4096];
     setvbuf(stdout, output, _IOLBF, sizeof output);
-    if (getenv("PRAIRIE_TEST_SEED") == NULL && !shrinks) {
-        char text[24];
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        snprintf(text, sizeof text, "%ld", now.tv_nsec / 1000 + now.tv_sec % 1000);
-        setenv("PRAIRIE_TEST_SEED", text, 1);
-    }
+    setenv("PRAIRIE_TEST_SEED", "1", 0);
     if (shrinks) return shrink(argc, argv);
     begin_anew(argv);
     world.seed = seed_of_run();
