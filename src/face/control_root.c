@@ -82,9 +82,7 @@ static int serve_root(struct control_call *call)
         thread_flush();
         (void)tidy_after_return();
         return 0;
-    case ROOT_APPROXIMATE_ACTIVE:
-        call->old.size = heap_start() ? active_bytes() : 0;
-        return 0;
+    case ROOT_APPROXIMATE_ACTIVE: call->old.size = heap_start() ? active_bytes() : 0; return 0;
     default: return ENOENT;
     }
 }

@@ -309,10 +309,17 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
     return moved; /* it was filled when it was leased */
 }
 
+static void *extend_large(void *block, uint32_t page, size_t old_pages, size_t new_pages)
+{
+    if (!extend_pages(page, new_pages)) return NULL;
+    return fill_gained(block, old_pages << plain.page_shift, new_pages << plain.page_shift);
+}
+
 void *large_resize(void *block, uint32_t page, size_t size)
 {
     size_t old_pages = page_record(page)->run_pages;
     size_t new_pages;
+    void *resized;
 
     if (is_too_large(size, 1)) return NULL;
     if (unlikely(old_pages == 0)) return resize_vast(block, page, size);
@@ -327,9 +334,10 @@ void *large_resize(void *block, uint32_t page, size_t size)
         if (unlikely(tidy_after_return())) thread_flush();
         return block;
     }
-    if (extend_pages(page, new_pages))
-        return fill_gained(block, old_pages << plain.page_shift, new_pages << plain.page_shift);
-    return move_large(block, page, size);
+    resized = extend_large(block, page, old_pages, new_pages);
+    if (resized == NULL) resized = move_large(block, page, size);
+    /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
+    return likely(resized != NULL) ? resized : extend_large(block, page, old_pages, new_pages);
 }
 
 static void resize_vast_in_place(uint32_t page, size_t least, size_t most)

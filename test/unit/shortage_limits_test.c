@@ -52,9 +52,11 @@ static size_t take_all(void)
 /* What was open once and is free now is no reason to let it be taken again. */
 static void the_hard_limit_counts_what_is_taken_not_what_is_open(void **state)
 {
+    size_t bytes = min_size(64 * MiB, VAST_BYTES_MIN / 2);
+
     (void)state;
-    prairie_free(prairie_malloc(64 * MiB));
-    assert_true(plain.open_bytes >= 64 * MiB);
+    prairie_free(prairie_malloc(bytes));
+    assert_true(plain.open_bytes >= bytes);
     limit_hard_set(4 * MiB);
     assert_true(taken_bytes() <= 4 * MiB);
     assert_true(take_all() > 3 * MiB);
@@ -88,6 +90,27 @@ static void dirty_pages_do_not_keep_a_block_from_its_limit(void **state)
     for (unsigned i = 0; i < 64; i += 2) prairie_free(block[i]);
     assert_non_null(prairie_malloc(3 * MiB));
     assert_true(taken_bytes() <= 6 * MiB);
+}
+
+/* Nor a block that has room to grow, and of which two would be too much. */
+static void dirty_pages_do_not_keep_a_block_from_growing(void **state)
+{
+    static void *block[48];
+    void *last, *after;
+
+    (void)state;
+    for (unsigned i = 0; i < 48; i++) assert_non_null(block[i] = prairie_malloc(64 * KiB));
+    last = prairie_malloc(2 * MiB);
+    after = prairie_malloc(1 * MiB);
+    assert_true(last != NULL && after == (char *)last + 2 * MiB);
+    prairie_free(after);
+    (void)prairie_purge();
+    for (unsigned i = 0; i < 48; i += 2) prairie_free(block[i]);
+    assert_true(keeper.free_pages[FREE_DIRTY] << plain.page_shift >= 512 * KiB);
+    limit_hard_set(taken_bytes() + 64 * KiB);
+    prairie_free(prairie_malloc(64 * KiB));
+    assert_ptr_equal(prairie_realloc(last, 2 * MiB + 256 * KiB), last);
+    assert_true(taken_bytes() <= limit_hard_get());
 }
 
 static void the_reserve_serves_at_the_wall(void **state)
@@ -157,6 +180,7 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(the_hard_limit_counts_what_is_taken_not_what_is_open),
           UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
+          UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
           UNIT_TEST(the_reserve_serves_at_the_wall),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(small_blocks_reach_the_soft_limit),
