@@ -320,11 +320,13 @@ static struct extent_hooks lending_hooks = { lending_alloc, lending_dalloc, lend
 static void use_lent(struct arena *arena)
 {
     int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    /* A slab of some pages would be lent as a small block. */
+    size_t least = seen.refuse_split ? 2 * SMALL_BYTES_MAX : 100;
     void *blocks[6];
 
     errno = 77;
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
-        blocks[i] = prairie_mallocx(i % 2 != 0 ? 3 * MiB << i / 2 : 100, flags);
+        blocks[i] = prairie_mallocx(i % 2 != 0 ? 3 * MiB << i / 2 : least, flags);
         assert_non_null(blocks[i]);
         assert_ptr_equal(arena_of_address(blocks[i]), arena);
         memset(blocks[i], 1, 100);
