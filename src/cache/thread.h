@@ -1,7 +1,7 @@
 /* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
  *
- * Owns the list of caches in use, the ones waiting for a new thread, and the cache that threads share
- * when they are past their end: thread-local destructors may still allocate and free after ours ran.
+ * Owns the list of caches in use, and the ones waiting for a new thread. A thread past its end has none and is served
+ * block by block: thread-local destructors may still allocate and free after ours ran.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
