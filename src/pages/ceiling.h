@@ -48,7 +48,8 @@ void ceiling_set_hard(size_t bytes);
 INLINE size_t ceiling_soft(void) { return RELAXED_LOAD(ceiling.soft_bytes); }
 INLINE size_t ceiling_hard(void) { return RELAXED_LOAD(ceiling.hard_bytes); }
 
-/* Does the hard limit leave room for taking so much more, in clean pages or records? Exact under the run lock. */
+/* Does the hard limit leave room for taking so much more, in clean pages or records? Of pages it is exact under the
+ * run lock; records are counted under their own. */
 bool ceiling_allows(size_t bytes);
 /* Was the hard limit set below what is taken? As of a moment ago; exact under the run lock. */
 bool ceiling_is_passed(void);
