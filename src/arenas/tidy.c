@@ -89,19 +89,42 @@ static bool tidy_at_once(void)
 /* Whether the program has threads, or had more than one when we looked. */
 static bool is_alone(void) { return RELAXED_LOAD(tidy.threads) <= 1; }
 
-/* What may stay while it runs, and what needs it, changes with it. Under the lock. */
-static void helper_is_there(bool there)
+/* What may stay while it runs, and what needs it, changes with it. */
+static void set_background(bool runs)
 {
-    __atomic_store_n(&tidy.helper_runs, there, __ATOMIC_SEQ_CST);
     lock_take(&keeper.lock);
-    purge_set_background(there);
+    purge_set_background(runs);
     lock_give(&keeper.lock);
+}
+
+static void set_helper_runs(bool runs)
+{
+    __atomic_store_n(&tidy.helper_runs, runs, __ATOMIC_SEQ_CST);
+}
+
+/* Who claims it is the helper, or starts it. False: somebody else does. */
+static bool claim_helper(void)
+{
+    bool claimed;
+
+    lock_take(&tidy.lock);
+    claimed = !tidy.helper_runs;
+    if (claimed) set_helper_runs(true);
+    lock_give(&tidy.lock);
+    return claimed;
+}
+
+static void disclaim_helper(void)
+{
+    lock_take(&tidy.lock);
+    set_helper_runs(false);
+    lock_give(&tidy.lock);
 }
 
 /* For a helper that is told to end, and for the child of a fork: locks may be held for good. */
 static void helper_is_gone(void)
 {
-    RELAXED_STORE(tidy.helper_runs, false);
+    set_helper_runs(false);
     purge_set_background(false);
 }
 
@@ -117,12 +140,12 @@ static bool helper_may_end(void)
         helper_is_gone();
         return true;
     }
-    lock_take(&tidy.lock);
-    helper_is_there(false);
+    disclaim_helper();
+    set_background(false);
     wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
-    if (wanted) helper_is_there(true);
-    lock_give(&tidy.lock);
-    return !wanted;
+    if (!wanted || !claim_helper()) return true;
+    set_background(true);
+    return false;
 }
 
 /* The promise is kept by taking half of what is not needed twenty times in the span. */
@@ -188,27 +211,18 @@ static void *helper_body(void *unused)
 /* False: the kernel allows no helper. */
 static bool want_background(void)
 {
-    bool runs, started = false;
-
     if (!RELAXED_LOAD(tidy.asked)) __atomic_store_n(&tidy.asked, true, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_SEQ_CST)) return true;
     if (RELAXED_LOAD(tidy.again_ms) > os_now_ms()) return false;
-    lock_take(&tidy.lock);
-    runs = tidy.helper_runs;
-    if (!runs) {
-        RELAXED_STORE(tidy.ending, 0);
-        helper_is_there(true); /* ours to start */
-        purge_watch_unneeded();
+    if (!claim_helper()) return true;
+    os_thread_wait(END_MS); /* the last one may not quite have ended */
+    RELAXED_STORE(tidy.ending, 0);
+    purge_watch_unneeded();
+    if (os_thread_start(helper_body)) {
+        set_background(true);
+        return true;
     }
-    lock_give(&tidy.lock);
-    if (!runs) {
-        os_thread_wait(END_MS); /* the last one may not quite have ended */
-        started = os_thread_start(helper_body);
-    }
-    if (runs || started) return true;
-    lock_take(&tidy.lock);
-    helper_is_there(false);
-    lock_give(&tidy.lock);
+    disclaim_helper();
     RELAXED_STORE(tidy.again_ms, os_now_ms() + REFUSED_MS);
     return false;
 }

@@ -110,7 +110,7 @@ static int serve_create(struct control_call *call)
 {
     bool is_plain = call->row->leaf == PLACED_ARENAS_CREATE;
     struct arena_wish wish = { NULL, false };
-    size_t bytes = is_plain ? sizeof wish.hooks : sizeof wish;
+    size_t bytes = is_plain ? sizeof(void *) : sizeof wish;
     struct arena *arena;
 
     if (!is_asked_for(call, sizeof arena->index)) return EINVAL;

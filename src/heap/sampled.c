@@ -97,14 +97,14 @@ static void tell_given(const void *block, uint32_t number)
 /* ---- taking ---- */
 
 /* A stack, and the room for it. */
-struct trace {
+struct stack_trace {
     struct origin origin;
     uintptr_t return_address[UNWIND_DEPTH_MAX];
 };
 
 /* The number of a new record; 0: there is none. */
 static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
-                     struct trace *trace)
+                     struct stack_trace *trace)
 {
     struct meter *meter = watch->meter;
     unsigned depth;
@@ -142,7 +142,7 @@ static void mark(uint32_t page, uint32_t number)
 
 void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame)
 {
-    struct trace trace;
+    struct stack_trace trace;
     uint32_t number = note(watch, bytes, frame, &trace);
     void *block;
 
@@ -159,7 +159,7 @@ void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const
 
 void sampled_begin(struct watch *watch, void *block, const void *frame)
 {
-    struct trace trace;
+    struct stack_trace trace;
     uint32_t page = page_at(block), number = note(watch, large_bytes(page), frame, &trace);
 
     if (number == 0) return;
