@@ -38,11 +38,16 @@ static COLD void look_before_lease(size_t pages, bool grows)
     if (tidy_should_look(pages << plain.page_shift)) shortage_look(pages << plain.page_shift);
 }
 
-/* A mapping of its own. NULL: no memory. */
+/* A mapping of its own. NULL: no memory. Limits are watched by the size of the region, which such a block is not
+ * part of: they are looked at each time. */
 static NOINLINE void *take_vast(size_t pages, size_t align_pages)
 {
+    void *block;
+
     if (tidy_region_has(RELAXED_LOAD(tidy_look_at_bytes))) look_before_lease(pages, false);
-    return vast_take(pages << plain.page_shift, align_pages << plain.page_shift);
+    block = vast_take(pages << plain.page_shift, align_pages << plain.page_shift);
+    if (block != NULL) shortage_look(0);
+    return block;
 }
 
 INLINE void look_when_due(size_t pages)

@@ -147,6 +147,19 @@ static void the_soft_limit_is_told_and_told_again(void **state)
     assert_in_range(ceiling_used_bytes(), soft - soft / 8, soft + soft / 8);
 }
 
+/* Blocks that are mappings of their own count too, though the region does not grow with them. */
+static void vast_blocks_reach_the_soft_limit(void **state)
+{
+    (void)state;
+    assert_false(reserve_min_set(0));
+    add(hear, "a");
+    limit_soft_set(3 * (VAST_BYTES_MIN / 2));
+    assert_non_null(prairie_malloc(VAST_BYTES_MIN));
+    assert_int_equal(told.count, 0);
+    assert_non_null(prairie_malloc(VAST_BYTES_MIN));
+    assert_string_equal(told.conditions, "L");
+}
+
 /* Small blocks come the other way through the doors. */
 static void small_blocks_reach_the_soft_limit(void **state)
 {
@@ -183,5 +196,5 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
           UNIT_TEST(the_reserve_serves_at_the_wall),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
-          UNIT_TEST(small_blocks_reach_the_soft_limit),
+          UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
           UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))
