@@ -13,6 +13,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -177,6 +178,17 @@ SHARED long statm_kb(int column)
 }
 
 SHARED long resident_kb(void) { return statm_kb(1); }
+
+/* Threads of this process, those that the C library does not know among them. */
+SHARED int task_count(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    must(folder != NULL);
+    int count = -2;
+    while (readdir(folder) != NULL) count++;
+    closedir(folder);
+    return count;
+}
 
 /* Fills a block so that every byte depends on `key` and its place. */
 SHARED void stamp(void *block, size_t bytes, uint64_t key)

@@ -10,7 +10,6 @@
  *        burst crowd      four threads, four times close together */
 #include "../blackbox/use.h"
 
-#include <dirent.h>
 #include <sys/wait.h>
 
 enum { BURST_MIB = 440, THREADS = 4, BACK_PERCENT_MIN = 90, IDLE_MS = 10000 };
@@ -79,16 +78,6 @@ static void *live(void *argument)
     pthread_barrier_wait(&given);
     if (!threads_end) pthread_barrier_wait(&finish);
     return NULL;
-}
-
-static int task_count(void)
-{
-    DIR *folder = opendir("/proc/self/task");
-    must(folder != NULL);
-    int count = -2;
-    while (readdir(folder) != NULL) count++;
-    closedir(folder);
-    return count;
 }
 
 /* Looks at the process every second, touching the heap a little or not at all. The result is for main to judge. */

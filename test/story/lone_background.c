@@ -10,7 +10,6 @@
 #define _GNU_SOURCE
 #include "../blackbox/use.h"
 
-#include <dirent.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -35,16 +34,6 @@ static void breathe(void)
 static void breathe_often(void)
 {
     for (int i = 0; i < 4; i++) breathe();
-}
-
-static int task_count(void)
-{
-    DIR *folder = opendir("/proc/self/task");
-    must(folder != NULL);
-    int count = -2;
-    while (readdir(folder) != NULL) count++;
-    closedir(folder);
-    return count;
 }
 
 /* How long until the process has one thread again, in ms. */
