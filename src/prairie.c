@@ -43,6 +43,7 @@
 #include "pages/page_map.c"
 #include "pages/adopt.c"
 #include "pages/vast.c"
+#include "pages/run_bounds.c"
 #include "pages/run_find.c"
 #include "pages/run.c"
 #include "pages/run_kernel.c"

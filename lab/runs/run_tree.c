@@ -143,7 +143,7 @@ uint32_t run_lease_dirty(size_t pages)
     return page;
 }
 
-static void return_locked(uint32_t page)
+static void return_locked(uint32_t page, unsigned kind)
 {
     struct tree_run *extent = take_used(page);
 
@@ -152,15 +152,17 @@ static void return_locked(uint32_t page)
         keeper.large_count--;
         keeper.large_pages -= extent->pages;
     }
-    (void)make_free(extent, FREE_DIRTY);
+    (void)make_free(extent, kind);
 }
 
 void run_return(uint32_t page)
 {
     lock_take(&keeper.lock);
-    return_locked(page);
+    return_locked(page, FREE_DIRTY);
     lock_give(&keeper.lock);
 }
+
+void run_return_emptied(uint32_t page) { return_locked(page, FREE_CLEAN); }
 
 unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 {
@@ -179,7 +181,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 void run_return_batch(const uint32_t *pages, unsigned count)
 {
     lock_take(&keeper.lock);
-    for (unsigned i = 0; i < count; i++) return_locked(pages[i]);
+    for (unsigned i = 0; i < count; i++) return_locked(pages[i], FREE_DIRTY);
     lock_give(&keeper.lock);
 }
 

@@ -3,55 +3,12 @@
  */
 #include "run.h"
 
-#include "ceiling.h"
 #include "huge.h"
 #include "run_bins.h"
 
 struct run_keeper keeper;
 
-size_t run_used_pages_now(void)
-{
-    size_t pages;
-
-    lock_take(&keeper.lock);
-    pages = run_used_pages();
-    lock_give(&keeper.lock);
-    return pages;
-}
-
-/* ---- whether clean pages may be leased ---- */
-
-static void ask_before_lease(void)
-{
-    bool asks = RELAXED_LOAD(keeper.clean_is_barred) || RELAXED_LOAD(keeper.clean_is_limited);
-
-    RELAXED_STORE(plain.lease_pages_max, asks ? 0 : plain.page_count_max);
-}
-
 void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
-
-void runs_bar_clean(bool barred)
-{
-    lock_take(&keeper.lock);
-    RELAXED_STORE(keeper.clean_is_barred, barred);
-    ask_before_lease();
-    lock_give(&keeper.lock);
-}
-
-void runs_limit_clean(bool limited)
-{
-    lock_take(&keeper.lock);
-    RELAXED_STORE(keeper.clean_is_limited, limited);
-    ask_before_lease();
-    lock_give(&keeper.lock);
-}
-
-/* Under the lock. Their records count as well. */
-static bool may_take_clean(size_t pages)
-{
-    if (pages == 0 || likely(RELAXED_LOAD(plain.lease_pages_max) != 0)) return true;
-    return !runs_are_barred() && ceiling_allows(pages * (page_bytes() + sizeof(struct page)));
-}
 
 INLINE void count_clean(size_t pages)
 {
@@ -111,7 +68,7 @@ static size_t clean_pages_of(struct hole hole, size_t pages)
 /* Long enough, and what is clean in it may be taken. */
 static bool hole_serves(struct hole hole, size_t pages)
 {
-    return hole.pages >= pages && may_take_clean(clean_pages_of(hole, pages));
+    return hole.pages >= pages && runs_may_take_clean(clean_pages_of(hole, pages));
 }
 
 /* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
@@ -123,13 +80,13 @@ static struct hole grow_tail(size_t pages)
 
     if (plain_newest_is_open()) tail = hole_before(plain_open_end());
     if (tail.pages >= pages) return hole_serves(tail, pages) ? tail : none;
-    if (!may_take_clean(pages - tail.pages + clean_pages_of(tail, pages))) return none;
+    if (!runs_may_take_clean(pages - tail.pages + clean_pages_of(tail, pages))) return none;
     span = grow(pages - tail.pages);
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
     /* That was in another region, where the tail is of no help. */
-    if (!may_take_clean(pages)) return none;
+    if (!runs_may_take_clean(pages)) return none;
     if (span.count < pages) span = grow(pages);
     return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
@@ -142,7 +99,7 @@ static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_s
 
     if (page == 0) return run;
     run.zero = page_record(page)->state == PAGE_CLEAN;
-    if (run.zero && !may_take_clean(pages)) return run;
+    if (run.zero && !runs_may_take_clean(pages)) return run;
     skip = pages_to_alignment(page, align_pages);
     if (skip != 0) page = split_free(page, skip);
     run.page = page;
@@ -155,7 +112,7 @@ static COLD struct run take_aligned_or_grow(size_t pages, size_t align_pages, en
 {
     struct run run = take_aligned_run(pages, align_pages, state);
 
-    if (run.page == 0 && may_take_clean(pages) && grow(pages + align_pages - 1).count != 0)
+    if (run.page == 0 && runs_may_take_clean(pages) && grow(pages + align_pages - 1).count != 0)
         run = take_aligned_run(pages, align_pages, state);
     return run;
 }
@@ -241,7 +198,7 @@ uint32_t run_lease_dirty(size_t pages)
 /* A free run of that length that may be taken; 0: there is none. */
 static uint32_t find_allowed(size_t pages)
 {
-    return may_take_clean(pages) ? run_find(pages) : run_find_dirty(pages);
+    return runs_may_take_clean(pages) ? run_find(pages) : run_find_dirty(pages);
 }
 
 static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)

@@ -72,6 +72,8 @@ void runs_bar_clean(bool barred);
 INLINE bool runs_are_barred(void) { return RELAXED_LOAD(keeper.clean_is_barred); }
 /* From now on, or no longer, each lease of clean pages asks ceiling_allows first. */
 void runs_limit_clean(bool limited);
+/* May so many clean pages be leased? Under the lock. */
+bool runs_may_take_clean(size_t pages);
 
 /* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
  * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */
