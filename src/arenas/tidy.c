@@ -103,7 +103,7 @@ static void set_helper_runs(bool runs)
 }
 
 /* Who claims it is the helper, or starts it. False: somebody else does. */
-static bool claim_helper(void)
+static bool claim_background(void)
 {
     bool claimed;
 
@@ -114,7 +114,7 @@ static bool claim_helper(void)
     return claimed;
 }
 
-static void disclaim_helper(void)
+static void give_background_up(void)
 {
     lock_take(&tidy.lock);
     set_helper_runs(false);
@@ -140,10 +140,10 @@ static bool helper_may_end(void)
         helper_is_gone();
         return true;
     }
-    disclaim_helper();
+    give_background_up();
     set_background(false);
     wanted = __atomic_load_n(&tidy.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
-    if (!wanted || !claim_helper()) return true;
+    if (!wanted || !claim_background()) return true;
     set_background(true);
     return false;
 }
@@ -214,7 +214,7 @@ static bool want_background(void)
     if (!RELAXED_LOAD(tidy.asked)) __atomic_store_n(&tidy.asked, true, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&tidy.helper_runs, __ATOMIC_SEQ_CST)) return true;
     if (RELAXED_LOAD(tidy.again_ms) > os_now_ms()) return false;
-    if (!claim_helper()) return true;
+    if (!claim_background()) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(tidy.ending, 0);
     purge_watch_unneeded();
@@ -222,7 +222,7 @@ static bool want_background(void)
         set_background(true);
         return true;
     }
-    disclaim_helper();
+    give_background_up();
     RELAXED_STORE(tidy.again_ms, os_now_ms() + REFUSED_MS);
     return false;
 }
