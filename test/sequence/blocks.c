@@ -384,7 +384,10 @@ static void step_rallocx(struct slot *slot)
         move_back(slot, &old);
         return;
     }
-    check_size_told(&request, malloc_usable_size(base));
+    size_t usable = malloc_usable_size(base);
+    /* Where hooks, or a want of records, keep it from being cut, a large block stays as long as it was. */
+    bool stays = base == old.base && usable == old.usable_bytes && usable > request.size;
+    if (!stays) check_size_told(&request, usable);
     resettle(slot, &request, &old, base, base == old.base ? arena : arena_found(&request, base));
 }
 
