@@ -97,18 +97,6 @@ PUBLIC void prairie_dallocx(void *block, int flags)
     else placed_free(block, (unsigned)flags);
 }
 
-/* The checking flavours: the size is one that this block may have been asked for with. */
-static void check_size(const void *block, size_t size, int flags)
-{
-    size_t usable;
-
-    if (block == NULL) return;
-    misuse_check("free", block);
-    usable = prairie_usable_size(block);
-    if (usable != prairie_nallocx(size, flags) && !is_resized_from(size, usable))
-        fatal_address("wrong size in sized delete", block);
-}
-
 static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
 {
     if (likely((flags & ~FLAG_ALIGN) == 0) && !CHECKED) {
@@ -125,7 +113,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 {
     struct cache *cache;
 
-    if (CHECKED) check_size(block, size, flags);
+    if (CHECKED) misuse_check_told(block, size, prairie_nallocx(size, flags));
     if (CHECKED || unlikely(flags != 0) || unlikely(size > TABLE_BYTES_MAX)) {
         sdallocx_flagged(block, size, (unsigned)flags);
         return;

@@ -171,6 +171,8 @@ NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const 
 void misuse_check(const char *verb, const void *pointer);
 void misuse_note_free(const void *pointer);
 void misuse_check_size(const void *pointer, size_t size);
+/* The same where `wanted` bytes serve that size. */
+void misuse_check_told(const void *pointer, size_t size, size_t wanted);
 
 COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */
 

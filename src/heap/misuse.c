@@ -118,17 +118,22 @@ void misuse_note_free(const void *pointer)
         misuse_abort("free", POINTER_FREED, pointer);
 }
 
-void misuse_check_size(const void *pointer, size_t size)
+void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 {
-    size_t usable, wanted;
+    size_t usable;
 
     if (pointer == NULL) return;
     misuse_check("free", pointer);
     usable = prairie_usable_size(pointer);
-    wanted = size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
-                                     : pages_for(size) << plain.page_shift;
     /* What hooks refuse to cut stays longer than the program asked for last. */
-    if (size > SMALL_BYTES_MAX && usable > wanted && page_is_owned(page_at(pointer))) return;
-    if (usable != wanted && (size > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
+    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_owned(page_at(pointer))) return;
+    if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
         fatal_address("wrong size in sized delete", pointer);
+}
+
+void misuse_check_size(const void *pointer, size_t size)
+{
+    misuse_check_told(pointer, size,
+                      size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
+                                              : pages_for(size) << plain.page_shift);
 }
