@@ -40,7 +40,7 @@
 #define REGION_BYTES_FIRST (8 * MiB)
 #define REGION_BYTES_LAST (8 * MiB)
 #define PLAIN_BYTES_PER_REGION ((size_t)8192)
-#define VAST_BYTES_MIN (16 * MiB)
+#define VAST_BYTES_MIN (64 * MiB)
 #define VAST_REFUGE_BYTES (1 * MiB)
 #define OPEN_BYTES_MIN (64 * KiB)
 #define META_OPEN_BYTES (16 * KiB)
