@@ -75,14 +75,6 @@ static const struct control_row arenas_rows[] = {
 
 /* ---- which arenas there are ---- */
 
-static struct arena *arena_made(size_t index)
-{
-    struct arena *arena =
-        index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
-
-    return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
-}
-
 unsigned control_arena_count(void)
 {
     return arenas_end() > arena_limit ? arenas_end() : arena_limit;
@@ -94,7 +86,7 @@ bool control_arena_is_all(size_t index)
 }
 
 /* The first one counts as made, for what is of no arena is its. */
-bool control_arena_is_made(size_t index) { return index == 0 || arena_made(index) != NULL; }
+bool control_arena_is_made(size_t index) { return index == 0 || made_arena_at(index) != NULL; }
 
 bool control_arena_is_past(size_t index)
 {
@@ -122,7 +114,7 @@ void arena_name_copy(unsigned index, char *name)
 {
     static const char automatic[] = "auto_", made[] = "manual_";
     const char *start = index < arena_limit ? automatic : made;
-    const struct arena *arena = arena_made(index);
+    const struct arena *arena = made_arena_at(index);
     size_t used = __builtin_strlen(start);
 
     check(lock_is_mine(&control_lock));
@@ -138,7 +130,7 @@ void arena_name_copy(unsigned index, char *name)
 
 static int name_arena(unsigned index, const char *name)
 {
-    struct arena *arena = index < arena_limit ? arena_at(index) : arena_made(index);
+    struct arena *arena = index < arena_limit ? arena_at(index) : made_arena_at(index);
     size_t length = 0;
 
     if (arena == NULL) return EAGAIN;
@@ -212,15 +204,6 @@ static int serve_dss(struct control_call *call)
     return error;
 }
 
-/* The last step of lengths that is not longer. */
-static unsigned last_step_below(size_t bytes)
-{
-    unsigned step = 0;
-
-    while (step + 1 < step_count() && step_bytes(step + 1) <= bytes) step++;
-    return step;
-}
-
 /* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of need. For all others
  * the heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
 static int serve_grow_limit(struct control_call *call)
@@ -233,7 +216,7 @@ static int serve_grow_limit(struct control_call *call)
     if (!control_arena_is_made(index)) return EFAULT;
     if (call->writes) {
         if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
-        call->new_value.size = step_bytes(last_step_below(call->new_value.size));
+        call->new_value.size = step_bytes(last_step_below(call->new_value.size, step_count()));
     }
     if (arena != NULL && arena->extents != NULL) {
         lock_take(&arena->lock);

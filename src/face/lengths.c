@@ -7,12 +7,11 @@
 #include "../pages/run_walk.h"
 #include "control.h"
 
-/* The last step that is not longer. */
-static unsigned step_below(size_t bytes)
+unsigned last_step_below(size_t bytes, unsigned end)
 {
     unsigned step = 0;
 
-    while (step + 1 < STEPS_MAX && step_bytes(step + 1) <= bytes) step++;
+    while (step + 1 < end && step_bytes(step + 1) <= bytes) step++;
     return step;
 }
 
@@ -26,7 +25,7 @@ static void count_by_step(struct lengths *lengths, size_t pages)
 static void count_run(enum page_state state, size_t pages, void *context)
 {
     struct lengths *lengths = context;
-    unsigned step = step_below(pages << plain.page_shift);
+    unsigned step = last_step_below(pages << plain.page_shift, STEPS_MAX);
 
     if (is_large_state((uint8_t)state)) {
         count_by_step(lengths, pages);

@@ -28,6 +28,8 @@ INLINE size_t step_bytes(unsigned step)
 {
     return step < SHORT_STEPS ? (step + 1) * page_bytes() : lextent_bytes(step - SHORT_STEPS);
 }
+/* Of the steps before `end` the last that is not longer. */
+unsigned last_step_below(size_t bytes, unsigned end);
 
 /* Counts now, for one arena or, with CONTROL_ARENAS_ALL, for all. Takes and gives the locks of arenas and of runs. */
 void lengths_count(struct lengths *lengths, unsigned arena);

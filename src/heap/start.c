@@ -64,12 +64,7 @@ static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 static void take_lock(struct lock *lock) { lock_take(lock); }
 static void give_lock(struct lock *lock) { lock_give(lock); }
 
-/* A process with one thread may fork in a signal handler that interrupted a call into the heap: a lock that is
- * held then is the same thread's, in the child as well, and nobody else can be in the middle of anything.
- *
- * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds one of ours
- * waits for them. */
-static bool is_interrupted; /* atomic */
+static bool is_interrupted; /* atomic: a fork came while one of the locks below was held */
 
 static void note_if_held(struct lock *lock)
 {
@@ -86,6 +81,11 @@ static void purge_before_fork(void)
     if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
 }
 
+/* A process with one thread may fork in a signal handler that interrupted a call into the heap: a lock that is
+ * held then is the same thread's, in the child as well, and nobody else can be in the middle of anything.
+ *
+ * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds one of ours
+ * waits for them. */
 static void before_fork(void)
 {
     bool is_alone = tidy_before_fork();
