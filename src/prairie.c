@@ -8,12 +8,12 @@
  * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's own and C++'s are
  *                    left out
- * PRAIRIE_QUANTUM    8: the ladder of slabs/ladder_8.h, whose blocks malloc itself may not give out
- * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
- * PRAIRIE_TINY       tiny constants (base/limits.h)
+ * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may not give out
+ * PRAIRIE_CHECK      0, 1 or 2: the address space, check and audit flavours (base/check.h)
+ * PRAIRIE_TINY       tiny constants (base/constants.h)
  * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
  *
- * region.c comes first on its floor for the sake of a page (docs/decisions/0013).
+ * space.c comes first on its floor for the sake of a page (docs/decisions/0013).
  * SPDX-License-Identifier: MIT
  */
 #ifndef _GNU_SOURCE
@@ -37,11 +37,11 @@
 #include "os/linux_code.c"
 #include "os/linux_group.c"
 #endif
-#include "pages/region.c"
+#include "pages/space.c"
 #include "pages/meta.c"
 #include "pages/huge.c"
 #include "pages/page_map.c"
-#include "pages/adopt.c"
+#include "pages/foreign.c"
 #include "pages/vast.c"
 #include "pages/run_bounds.c"
 #include "pages/run_find.c"
@@ -50,7 +50,7 @@
 #include "pages/run_walk.c"
 #include "pages/run_check.c"
 #include "pages/purge.c"
-#include "pages/ceiling.c"
+#include "pages/limits.c"
 #include "pages/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
@@ -58,18 +58,18 @@
 #include "arenas/arena.c"
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"
-#include "arenas/explicit.c"
+#include "arenas/manual.c"
 #ifndef PRAIRIE_RULE_ELSEWHERE
 #include "arenas/choose.c"
 #endif
 #include "arenas/depot.c"
-#include "arenas/tidy.c"
-#include "cache/kept.c"
+#include "arenas/decay.c"
+#include "cache/large_cache.c"
 #include "cache/cache.c"
-#include "cache/meter.c"
-#include "cache/watch.c"
+#include "cache/sampler.c"
+#include "cache/counting.c"
 #include "cache/thread.c"
-#include "cache/named.c"
+#include "cache/explicit_cache.c"
 #include "guard/fill.c"
 #include "guard/unwind.c"
 #include "guard/sample.c"
@@ -80,7 +80,7 @@
 #include "heap/realloc.c"
 #include "heap/aligned.c"
 #include "heap/extended.c"
-#include "heap/single.c"
+#include "heap/uncached.c"
 #include "heap/placed.c"
 #include "heap/defrag.c"
 #include "heap/sampled.c"
@@ -89,7 +89,7 @@
 #include "view/snapshot.c"
 #include "view/totals.c"
 #include "view/profile_out.c"
-#include "view/profile_shot.c"
+#include "view/profile_snapshot.c"
 #include "view/profile_jeprof.c"
 #include "view/profile_pprof.c"
 #include "view/profile.c"

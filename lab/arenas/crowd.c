@@ -153,7 +153,7 @@ static void print_arenas(void)
         uint64_t bytes = 0;
 
         for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
-            bytes += arena->shelf[class_index].slab_count * slab_shape[class_index].bytes;
+            bytes += arena->bin[class_index].slab_count * slab_shape[class_index].bytes;
         printf("%s{\"choices\": %llu, \"moved\": %llu, \"stale\": %llu, \"taken\": %llu, "
                "\"contended\": %llu, \"waits\": %llu, \"slab_bytes\": %llu}",
                index == 0 ? "" : ", ", (unsigned long long)tally->choices,

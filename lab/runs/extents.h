@@ -7,12 +7,12 @@
  * Every run has an extent, whose two nodes are in one or two of these trees. Where there was a
  * choice, the trees got the cheaper way: a free run that loses its front stays where it is among
  * the addresses, and one that merges with its left neighbour is never put there. All of it is
- * under the keeper's lock. KEEPER_TREE names the tree.
+ * under the page heap's lock. KEEPER_TREE names the tree.
  *
  * T1  every page of every open region is in exactly one run
  * T2  no two neighbours are free in the same state
  * T3  a free run is in free_runs and in by_size of its state, a used one in used_runs
- * T4  keeper.free_pages counts the pages of the free runs of each kind
+ * T4  page_heap.free_pages counts the pages of the free runs of each kind
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_EXTENTS_H
@@ -42,7 +42,7 @@ static struct {
     struct KEEPER_TREE free_runs, used_runs, by_size[FREE_KINDS];
     struct tree_run *spare;
     size_t spare_count, extent_count;
-} kept_runs; /* under the keeper's lock */
+} kept_runs; /* under the page heap's lock */
 
 enum { EXTENTS_NEEDED_MAX = 4, HOLE_TRIES_MAX = 8 };
 
@@ -109,13 +109,13 @@ INLINE struct tree_run *kept_run_make(uint32_t page, size_t pages, unsigned kind
 INLINE void add_size(struct tree_run *extent)
 {
     KEEPER(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
-    keeper.free_pages[extent->kind] += extent->pages;
+    page_heap.free_pages[extent->kind] += extent->pages;
 }
 
 INLINE void remove_size(struct tree_run *extent)
 {
     KEEPER(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
-    keeper.free_pages[extent->kind] -= extent->pages;
+    page_heap.free_pages[extent->kind] -= extent->pages;
 }
 
 INLINE void add_free(struct tree_run *extent)
@@ -286,7 +286,7 @@ INLINE struct tree_run *find_tail(void)
 {
     struct tree_run *last = free_before(NULL);
 
-    if (!plain_newest_is_open() || !ends_at(last, plain_open_end())) return NULL;
+    if (!space_newest_is_open() || !ends_at(last, space_open_end())) return NULL;
     return hole_start(last);
 }
 

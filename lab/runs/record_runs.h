@@ -1,4 +1,4 @@
-/* record_runs.h - between the keeper of page runs and the rest: writes down what is asked.
+/* record_runs.h - between the page heap and the rest: writes down what is asked.
  *
  * The file that PRAIRIE_RUN_TRACE names gets eight bytes for each event, two numbers of 32 bits:
  *

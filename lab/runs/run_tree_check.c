@@ -7,9 +7,9 @@
 
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {
-    lock_take(&keeper.lock);
-    for (uint32_t i = 0; i < plain.region_count; i++) {
-        const struct region *region = &plain.region[i];
+    lock_take(&page_heap.lock);
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        const struct region *region = &space.region[i];
         uint32_t page = region->first_page, end = page + region->open_pages;
 
         while (page < end) {
@@ -24,7 +24,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
             page += run->pages;
         }
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 static void check_region(const struct region *region, size_t *free_pages, size_t *free_count)
@@ -62,17 +62,17 @@ static size_t count_by_size(unsigned kind)
     return count;
 }
 
-void run_check_all(void)
+void page_heap_check(void)
 {
     size_t free_pages[FREE_KINDS] = { 0 }, free_count = 0;
 
     require(KEEPER(fault)(&kept_runs.free_runs, order_by_address) == NULL);
     require(KEEPER(fault)(&kept_runs.used_runs, order_by_address) == NULL);
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        check_region(&plain.region[i], free_pages, &free_count);
+    for (uint32_t i = 0; i < space.region_count; i++)
+        check_region(&space.region[i], free_pages, &free_count);
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
         require(KEEPER(fault)(&kept_runs.by_size[kind], order_by_size) == NULL);
-        require(free_pages[kind] == keeper.free_pages[kind]); /* T4 */
+        require(free_pages[kind] == page_heap.free_pages[kind]); /* T4 */
     }
     require(count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN) == free_count); /* T3 */
 }

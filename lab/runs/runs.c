@@ -1,11 +1,11 @@
-/* runs.c - asks a keeper of page runs for many leases and returns: made up ones, or recorded ones.
+/* runs.c - asks a page heap for many leases and returns: made up ones, or recorded ones.
  * SPDX-License-Identifier: MIT
  *
  *      runs made NAME FREE_RUNS       in steady state, while that many free runs lie about
  *      runs trace NAME FILE           the events of a program (record_runs.h)
  *
- * Contains the whole library with one of the keepers, without its libc names, and asks that
- * keeper directly. No page is touched. Prints one JSON object; times are the processor's. */
+ * Contains the whole library with one of the page heaps, without its libc names, and asks that
+ * page heap directly. No page is touched. Prints one JSON object; times are the processor's. */
 #include RUNS_UNITY
 
 #include "kit/count.h"
@@ -71,20 +71,20 @@ static uint32_t random_length(void)
     return pages < 1 ? 1 : pages > LENGTH_MAX ? LENGTH_MAX : (uint32_t)pages;
 }
 
-static void check_keeper(void)
+static void check_page_heap(void)
 {
-    lock_take(&keeper.lock);
-    run_check_all();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    page_heap_check();
+    lock_give(&page_heap.lock);
 }
 
-/* What the keeper keeps in mind: the tree's extents, or the page map's records of open pages. */
-static size_t keeper_bytes(void)
+/* What the page heap keeps in mind: the tree's extents, or the page map's records of open pages. */
+static size_t page_heap_bytes(void)
 {
 #ifdef PRAIRIE_LAB_EXTENTS_H
     return sizeof kept_runs + kept_runs.extent_count * sizeof(struct tree_run);
 #else
-    return sizeof keeper.bins + (plain.open_bytes >> plain.page_shift) * sizeof(struct page);
+    return sizeof page_heap.bins + (space.open_bytes >> space.page_shift) * sizeof(struct page);
 #endif
 }
 
@@ -203,7 +203,7 @@ static void run_made(const char *name, uint32_t free_runs)
     uint32_t pairs = is_counted() ? COUNTED_PAIRS : TIMED_PAIRS;
 
     make_free_runs(free_runs);
-    check_keeper();
+    check_page_heap();
     printf("{\"keeper\": \"%s\", \"free_runs\": %u, \"pairs\": %u", name, free_runs, pairs);
     for (enum verb verb = LEASE; verb <= AGAIN; verb++) {
         count_clear();
@@ -211,9 +211,9 @@ static void run_made(const char *name, uint32_t free_runs)
         count_clear();
         printf(", \"%s\": %.2f", verb_name[verb], run_verb(verb, free_runs, pairs));
     }
-    if (!is_counted()) check_keeper();
+    if (!is_counted()) check_page_heap();
     printf(", \"free_runs_left\": %zu, \"keeper_bytes\": %zu, \"open_pages\": %zu}\n",
-           free_run_count(), keeper_bytes(), plain.open_bytes >> plain.page_shift);
+           free_run_count(), page_heap_bytes(), space.open_bytes >> space.page_shift);
 }
 
 /* ---- recorded ---- */
@@ -246,7 +246,7 @@ static struct trace read_trace(const char *name)
     return trace;
 }
 
-/* One event. A change of length is replayed as a move. Returns calls of the keeper. */
+/* One event. A change of length is replayed as a move. Returns calls of the page heap. */
 INLINE unsigned replay_event(struct trace *trace, uint32_t name, uint32_t pages)
 {
     uint32_t old_page = trace->page[name];
@@ -294,11 +294,11 @@ static void run_trace(const char *name, const char *file)
         count_off();
         seconds += seconds_used() - start;
         if (round == 0) { /* later rounds find what the first one opened */
-            check_keeper();
+            check_page_heap();
             first_calls = calls;
             reach = trace.reach;
             free_runs = free_run_count();
-            bytes = keeper_bytes();
+            bytes = page_heap_bytes();
         }
         end_replay(&trace);
     }

@@ -86,7 +86,7 @@ static struct arena *revive_or_make(void)
     if (index >= ARENA_INDEX_END) return NULL;
     if (arenas[index] != NULL) return arenas[index];
     arena = make_arena(index);
-    if (arena != NULL) arena->is_explicit = true;
+    if (arena != NULL) arena->is_manual = true;
     return arena;
 }
 
@@ -107,44 +107,44 @@ struct arena *arena_create(void)
 
 /* ---- the partial list ---- */
 
-static void list_slab(struct shelf *shelf, struct slab *slab)
+static void list_slab(struct class_bin *bin, struct slab *slab)
 {
     uint32_t number = slab_number(slab);
 
-    slab->next = shelf->partial;
+    slab->next = bin->partial;
     slab->previous = 0;
-    if (shelf->partial != 0) slab_record(shelf->partial)->previous = number;
-    shelf->partial = number;
-    shelf->partial_count++;
+    if (bin->partial != 0) slab_record(bin->partial)->previous = number;
+    bin->partial = number;
+    bin->partial_count++;
     slab->listed = 1;
 }
 
-static void unlist_slab(struct shelf *shelf, struct slab *slab)
+static void unlist_slab(struct class_bin *bin, struct slab *slab)
 {
     if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
     if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else shelf->partial = slab->next;
-    shelf->partial_count--;
+    else bin->partial = slab->next;
+    bin->partial_count--;
     slab->listed = 0;
 }
 
-/* ---- the list of full slabs, of explicit arenas ---- */
+/* ---- the list of full slabs, of manual arenas ---- */
 
-/* An explicit arena must find all of its slabs again when it is reset. The links are those of the partial
+/* A manual arena must find all of its slabs again when it is reset. The links are those of the partial
  * list, which a full slab is not on. */
-static void keep_full(struct shelf *shelf, struct slab *slab)
+static void keep_full(struct class_bin *bin, struct slab *slab)
 {
-    slab->next = shelf->full;
+    slab->next = bin->full;
     slab->previous = 0;
-    if (shelf->full != 0) slab_record(shelf->full)->previous = slab_number(slab);
-    shelf->full = slab_number(slab);
+    if (bin->full != 0) slab_record(bin->full)->previous = slab_number(slab);
+    bin->full = slab_number(slab);
 }
 
-static void drop_full(struct shelf *shelf, struct slab *slab)
+static void drop_full(struct class_bin *bin, struct slab *slab)
 {
     if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
     if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else shelf->full = slab->next;
+    else bin->full = slab->next;
 }
 
 /* ---- fill ---- */
@@ -152,25 +152,25 @@ static void drop_full(struct shelf *shelf, struct slab *slab)
 /* Records of slabs that were just closed are kept for the next ones: bursts open and close many. */
 enum { CLOSED_MAX = 64 };
 
-static struct slab *take_record(struct shelf *shelf, unsigned class_index)
+static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 {
-    struct slab *slab = shelf->closed;
+    struct slab *slab = bin->closed;
 
     if (slab == NULL) return slab_record_take(class_index);
-    shelf->closed = slab->next != 0 ? slab_record(slab->next) : NULL;
-    shelf->closed_count--;
+    bin->closed = slab->next != 0 ? slab_record(slab->next) : NULL;
+    bin->closed_count--;
     return slab;
 }
 
-static void keep_record(struct shelf *shelf, struct slab *slab, unsigned class_index)
+static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class_index)
 {
-    if (shelf->closed_count == CLOSED_MAX) {
+    if (bin->closed_count == CLOSED_MAX) {
         slab_record_give(slab, class_index);
         return;
     }
-    slab->next = shelf->closed != NULL ? slab_number(shelf->closed) : 0;
-    shelf->closed = slab;
-    shelf->closed_count++;
+    slab->next = bin->closed != NULL ? slab_number(bin->closed) : 0;
+    bin->closed = slab;
+    bin->closed_count++;
 }
 
 /* Slabs of a class that are open before runs for it are leased ahead. */
@@ -178,60 +178,59 @@ enum { SLABS_BEFORE_AHEAD = 4 };
 
 static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
-    struct shelf *shelf = &arena->shelf[class_index];
+    struct class_bin *bin = &arena->bin[class_index];
     size_t pages = slab_pages(class_index);
     struct stock *stock = &arena->stock[pages];
     struct slab *slab;
     uint32_t page;
 
     if (!may_grow && stock->count == 0 && run_lease_would_grow(pages)) return false;
-    slab = take_record(shelf, class_index);
+    slab = take_record(bin, class_index);
     if (slab == NULL) return false;
     if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
-    else page = stock_take(stock, pages, shelf->slab_count >= SLABS_BEFORE_AHEAD);
+    else page = stock_take(stock, pages, bin->slab_count >= SLABS_BEFORE_AHEAD);
     if (page == 0) {
-        keep_record(shelf, slab, class_index);
+        keep_record(bin, slab, class_index);
         return false;
     }
-    /* So that a free takes the rare way and finds home. The class map knows no adopted memory. */
-    slab->hidden = arena->is_explicit || arena->extents != NULL;
+    /* So that a free takes the rare way and finds home. The class map knows no foreign extents. */
+    slab->hidden = arena->is_manual || arena->extents != NULL;
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     depots_open();
-    shelf->slab_count++;
-    shelf->slabs_opened++;
+    bin->slab_count++;
+    bin->slabs_opened++;
     arena_count_active(arena, pages);
-    shelf->slab_free_blocks += slab->free_count;
-    list_slab(shelf, slab);
+    bin->slab_free_blocks += slab->free_count;
+    list_slab(bin, slab);
     return true;
 }
 
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
                     bool may_grow)
 {
-    struct shelf *shelf = &arena->shelf[class_index];
+    struct class_bin *bin = &arena->bin[class_index];
     void **end = slots + wanted + 1;
     unsigned left = wanted;
 
     check(lock_is_mine(&arena->lock));
-    shelf->fills++;
+    bin->fills++;
     while (left > 0) {
         struct slab *slab;
         unsigned got;
 
-        if (shelf->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow)))
-            break;
-        slab = slab_record(shelf->partial);
+        if (bin->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow))) break;
+        slab = slab_record(bin->partial);
         got = slab_fill(slab, end, left);
         end -= got;
         left -= got;
         if (slab->free_count == 0) {
-            unlist_slab(shelf, slab);
-            if (unlikely(arena->is_explicit)) keep_full(shelf, slab);
+            unlist_slab(bin, slab);
+            if (unlikely(arena->is_manual)) keep_full(bin, slab);
         }
     }
     if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
-    shelf->slab_free_blocks -= wanted - left;
-    shelf->blocks_taken += wanted - left;
+    bin->slab_free_blocks -= wanted - left;
+    bin->blocks_taken += wanted - left;
     return wanted - left;
 }
 
@@ -258,38 +257,38 @@ static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fa
     fatal_address(fault == SLAB_FAULT_TWICE ? "double free" : "free of an interior pointer", block);
 }
 
-static void close_slab(struct arena *arena, struct shelf *shelf, struct slab *slab)
+static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *slab)
 {
     arena_count_active(arena, 0 - slab_pages(slab->class_index));
-    unlist_slab(shelf, slab);
-    shelf->slab_count--;
-    shelf->slab_free_blocks -= slab->block_count;
+    unlist_slab(bin, slab);
+    bin->slab_count--;
+    bin->slab_free_blocks -= slab->block_count;
     slab_close(slab);
     if (likely(arena->extents == NULL) || !extents_put(arena->extents, slab->page))
         stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
-    keep_record(shelf, slab, slab->class_index);
+    keep_record(bin, slab, slab->class_index);
 }
 
 /* A slab whose blocks are all free goes back, unless no other has free blocks: the next fill would
  * have to open one again. */
-INLINE void after_put(struct arena *arena, struct shelf *shelf, struct slab *slab)
+INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab)
 {
     if (unlikely(!slab->listed)) {
-        if (unlikely(arena->is_explicit)) drop_full(shelf, slab);
-        list_slab(shelf, slab);
+        if (unlikely(arena->is_manual)) drop_full(bin, slab);
+        list_slab(bin, slab);
     }
-    if (unlikely(slab->free_count == slab->block_count) && shelf->partial_count > 1)
-        close_slab(arena, shelf, slab);
+    if (unlikely(slab->free_count == slab->block_count) && bin->partial_count > 1)
+        close_slab(arena, bin, slab);
 }
 
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count)
 {
     const struct slab_shape *shape = &slab_shape[class_index];
-    struct shelf *shelf = &arena->shelf[class_index];
+    struct class_bin *bin = &arena->bin[class_index];
     void **const end = blocks + count, **at = blocks, **others = blocks;
 
     check(lock_is_mine(&arena->lock));
-    shelf->drains++;
+    bin->drains++;
     while (at != end) {
         struct slab *slab = slab_of(*at, class_index);
         enum slab_fault fault;
@@ -310,8 +309,8 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         else put = (fault = slab_put_one(slab, shape, *at)) == SLAB_FAULT_NONE;
         if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(arena, fault, at[put]);
         at += put;
-        shelf->slab_free_blocks += put;
-        after_put(arena, shelf, slab);
+        bin->slab_free_blocks += put;
+        after_put(arena, bin, slab);
     }
     return (unsigned)(others - blocks);
 }
@@ -342,20 +341,20 @@ void arenas_drain(unsigned class_index, void **blocks, unsigned count)
 
 void arena_reset_slabs(struct arena *arena)
 {
-    check(lock_is_mine(&arena->lock) && arena->is_explicit);
+    check(lock_is_mine(&arena->lock) && arena->is_manual);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct shelf *shelf = &arena->shelf[class_index];
+        struct class_bin *bin = &arena->bin[class_index];
 
-        while (shelf->full != 0) {
-            struct slab *slab = slab_record(shelf->full);
-            drop_full(shelf, slab);
-            list_slab(shelf, slab);
+        while (bin->full != 0) {
+            struct slab *slab = slab_record(bin->full);
+            drop_full(bin, slab);
+            list_slab(bin, slab);
         }
-        while (shelf->partial != 0) {
-            struct slab *slab = slab_record(shelf->partial);
-            shelf->slab_free_blocks += (uint64_t)slab->block_count - slab->free_count;
+        while (bin->partial != 0) {
+            struct slab *slab = slab_record(bin->partial);
+            bin->slab_free_blocks += (uint64_t)slab->block_count - slab->free_count;
             slab_reset(slab);
-            close_slab(arena, shelf, slab);
+            close_slab(arena, bin, slab);
         }
     }
 }
@@ -363,10 +362,9 @@ void arena_reset_slabs(struct arena *arena)
 void arena_give_stocks(struct arena *arena)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct shelf *shelf = &arena->shelf[class_index];
+        struct class_bin *bin = &arena->bin[class_index];
 
-        while (shelf->closed != NULL)
-            slab_record_give(take_record(shelf, class_index), class_index);
+        while (bin->closed != NULL) slab_record_give(take_record(bin, class_index), class_index);
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) stock_clear(&arena->stock[pages]);
 }
@@ -375,7 +373,7 @@ void arena_give_stocks(struct arena *arena)
 
 static bool has_partial(const struct arena *arena, unsigned class_index)
 {
-    return arena->shelf[class_index].partial != 0;
+    return arena->bin[class_index].partial != 0;
 }
 
 void *arenas_take_one(unsigned class_index)
@@ -385,7 +383,7 @@ void *arenas_take_one(unsigned class_index)
     for (unsigned index = 0; index < arenas_end() && slots[1] == NULL; index++) {
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
-        if (arena == NULL || arena->is_explicit) continue;
+        if (arena == NULL || arena->is_manual) continue;
         lock_take(&arena->lock);
         if (has_partial(arena, class_index)) (void)arena_fill(arena, class_index, slots, 1, false);
         lock_give(&arena->lock);
@@ -396,13 +394,13 @@ void *arenas_take_one(unsigned class_index)
 static void close_empty(struct arena *arena)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct shelf *shelf = &arena->shelf[class_index];
-        uint32_t number = shelf->partial;
+        struct class_bin *bin = &arena->bin[class_index];
+        uint32_t number = bin->partial;
 
         while (number != 0) {
             struct slab *slab = slab_record(number);
             number = slab->next;
-            if (slab->free_count == slab->block_count) close_slab(arena, shelf, slab);
+            if (slab->free_count == slab->block_count) close_slab(arena, bin, slab);
         }
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) stock_clear(&arena->stock[pages]);

@@ -11,7 +11,7 @@
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * A2  active_pages is how many pages the open slabs and the owned blocks have
- * X1  every open slab of an explicit arena that is on no partial list is on a list of full ones
+ * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_ARENA_H
@@ -27,10 +27,10 @@ struct depot {
     void **empty;     /* D1 */
     void **opened;    /* a magazine that small ones are filled from; NULL: none */
     uint32_t full_count;
-    uint32_t full_low; /* the fewest full ones since the helper last looked */
+    uint32_t full_low; /* the fewest full ones since the background thread last looked */
     uint32_t empty_count;
     uint32_t opened_count; /* D3 */
-    uint32_t opened_seen;  /* what the helper saw of it when it last looked */
+    uint32_t opened_seen;  /* what the background thread saw of it when it last looked */
 };
 
 /* How far a program breathes: what came back in full magazines, of all classes, and was not wanted again yet. */
@@ -40,7 +40,7 @@ struct swing {
     bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
 };
 
-struct shelf {        /* what an arena has of one class */
+struct class_bin {    /* what an arena has of one class */
     uint32_t partial; /* A1: number of the first slab; 0: none */
     uint32_t partial_count;
     struct slab *closed;   /* records of closed slabs, linked by next; the first of them */
@@ -57,19 +57,19 @@ struct shelf {        /* what an arena has of one class */
 struct arena {
     struct lock lock;
     uint32_t index;    /* constant */
-    bool is_explicit;  /* constant: made by arena_create (explicit.h) */
-    bool is_destroyed; /* atomic: an explicit one whose number is free */
+    bool is_manual;    /* constant: made by arena_create (manual.h) */
+    bool is_destroyed; /* atomic: a manual one whose number is free */
     struct swing swing;
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
-    struct shelf shelf[CLASS_COUNT];
-    struct large_owner *owned; /* the large blocks of an explicit one, or of one with hooks */
-    uint64_t owned_taken;      /* statistics: all of them so far */
-    size_t active_pages;       /* A2; atomic: programs read it */
-    struct extents *extents;   /* of one whose memory the program supplies (extents.h) */
-    uint32_t threads;          /* atomic: bound to it */
-    uint32_t ends;             /* atomic: how often it was destroyed */
-    char name[32];             /* that the program gave it; under the control tree's lock */
+    struct class_bin bin[CLASS_COUNT];
+    struct manual_large *manual_large; /* the large blocks of a manual one, or of one with hooks */
+    uint64_t manual_taken;             /* statistics: all of them so far */
+    size_t active_pages;               /* A2; atomic: programs read it */
+    struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
+    uint32_t threads;                  /* atomic: bound to it */
+    uint32_t ends;                     /* atomic: how often it was destroyed */
+    char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
@@ -102,7 +102,7 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 
 /* The arena with this number, made if it is not there yet. NULL: no memory. */
 struct arena *arena_at(unsigned index);
-/* An explicit arena under a number of its own. The process has started. NULL: no memory, or no number is left. */
+/* A manual arena under a number of its own. The process has started. NULL: no memory, or no number is left. */
 struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
  * NULL: no memory. */
@@ -115,7 +115,7 @@ struct arena *arena_choose_unhooked(void);
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no memory for an
- * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. An explicit arena
+ * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. A manual arena
  * keeps none: with its own blocks in it may lie others, which a thread that is bound to the arena freed. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the front. Returns how
@@ -130,7 +130,7 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
  * without opening more of the region, when that is not allowed. */
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
                     bool may_grow);
-/* Of an explicit arena: every block is free, whoever holds it, and every slab is closed. */
+/* Of a manual arena: every block is free, whoever holds it, and every slab is closed. */
 void arena_reset_slabs(struct arena *arena);
 /* Gives back what it keeps for the slabs it would open next: runs, and records of closed ones. */
 void arena_give_stocks(struct arena *arena);

@@ -1,15 +1,15 @@
 /* arena_check.c - walks what arenas hold, and compares it with what they counted.
  * SPDX-License-Identifier: MIT
  */
-#include "explicit.h"
+#include "manual.h"
 
-static void check_shelf(const struct arena *arena, unsigned class_index)
+static void check_class_bin(const struct arena *arena, unsigned class_index)
 {
-    const struct shelf *shelf = &arena->shelf[class_index];
+    const struct class_bin *bin = &arena->bin[class_index];
     uint32_t listed = 0, previous = 0;
     uint64_t free_blocks = 0;
 
-    for (uint32_t number = shelf->partial; number != 0; number = slab_record(number)->next) {
+    for (uint32_t number = bin->partial; number != 0; number = slab_record(number)->next) {
         const struct slab *slab = slab_record(number);
         slab_check(slab);
         require(slab->arena == arena->index && slab->class_index == class_index); /* A1 */
@@ -18,18 +18,18 @@ static void check_shelf(const struct arena *arena, unsigned class_index)
         previous = number;
         listed++;
     }
-    require(listed == shelf->partial_count);
-    if (arena->is_explicit) {
+    require(listed == bin->partial_count);
+    if (arena->is_manual) {
         uint64_t full = 0;
-        for (uint32_t number = shelf->full; number != 0; number = slab_record(number)->next) {
+        for (uint32_t number = bin->full; number != 0; number = slab_record(number)->next) {
             require(slab_record(number)->arena == arena->index); /* X1 */
             require(slab_record(number)->free_count == 0);       /* X1 */
             full++;
         }
-        require(listed + full == shelf->slab_count); /* X1 */
+        require(listed + full == bin->slab_count); /* X1 */
     }
-    require(free_blocks == shelf->slab_free_blocks);
-    require(listed <= shelf->slab_count);
+    require(free_blocks == bin->slab_free_blocks);
+    require(listed <= bin->slab_count);
 }
 
 static void check_depot(const struct depot *depot, unsigned class_index)
@@ -57,8 +57,8 @@ static size_t active_pages_of(const struct arena *arena)
     size_t sum = 0;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        sum += arena->shelf[class_index].slab_count * slab_pages(class_index);
-    owned_visit(arena, add_run_pages, &sum);
+        sum += arena->bin[class_index].slab_count * slab_pages(class_index);
+    manual_visit(arena, add_run_pages, &sum);
     return sum;
 }
 
@@ -67,8 +67,8 @@ void arena_check(const struct arena *arena)
     check(lock_is_mine(&arena->lock));
     require(arena->active_pages == active_pages_of(arena)); /* A2 */
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        check_shelf(arena, class_index);
-        check_depot(&arena->shelf[class_index].depot, class_index);
+        check_class_bin(arena, class_index);
+        check_depot(&arena->bin[class_index].depot, class_index);
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stock_check(&arena->stock[pages], pages);

@@ -106,7 +106,7 @@ static void **take_full(struct depot *depot)
 
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     void **full;
 
     check(lock_is_mine(&arena->lock));
@@ -120,7 +120,7 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 
 unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     unsigned count;
 
     check(lock_is_mine(&arena->lock));
@@ -140,16 +140,16 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
 }
 
 /* Few blocks are out, and they hold many slabs open. */
-static bool slabs_are_sparse(const struct shelf *shelf, unsigned class_index)
+static bool slabs_are_sparse(const struct class_bin *bin, unsigned class_index)
 {
-    uint64_t all = shelf->slab_count * slab_shape[class_index].block_count;
+    uint64_t all = bin->slab_count * slab_shape[class_index].block_count;
 
-    return shelf->slab_count > 4 && (all - shelf->slab_free_blocks) * 4 < all;
+    return bin->slab_count > 4 && (all - bin->slab_free_blocks) * 4 < all;
 }
 
 static void drain_oldest(struct arena *arena, unsigned class_index)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     unsigned capacity = magazine_capacity(class_index), others;
     void **oldest = take_full(depot);
 
@@ -167,17 +167,17 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
  * twice is found when its slab gets it back. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     void **given = NULL;
 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
-    if (RELAXED_LOAD(closed) || unlikely(arena->is_explicit)) return full;
+    if (RELAXED_LOAD(closed) || unlikely(arena->is_manual)) return full;
     if (arena->swing.is_wide
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;
-    if (slabs_are_sparse(&arena->shelf[class_index], class_index)) {
+    if (slabs_are_sparse(&arena->bin[class_index], class_index)) {
         drain_oldest(arena, class_index);
         return full;
     }
@@ -222,7 +222,7 @@ static bool give_taken(struct taken taken, unsigned class_index)
 
 static struct taken take_pair(struct arena *arena, unsigned class_index)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     struct taken taken = { NULL, NULL, magazine_capacity(class_index) };
 
     lock_take(&arena->lock);
@@ -234,7 +234,7 @@ static struct taken take_pair(struct arena *arena, unsigned class_index)
 
 static struct taken take_opened(struct arena *arena, unsigned class_index)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     struct taken taken = { NULL, NULL, 0 };
 
     lock_take(&arena->lock);
@@ -251,7 +251,7 @@ static void clear_depot(struct arena *arena, unsigned class_index)
     (void)give_taken(take_opened(arena, class_index), class_index);
     while (give_taken(take_pair(arena, class_index), class_index)) {}
     lock_take(&arena->lock);
-    arena->shelf[class_index].depot.full_low = 0;
+    arena->bin[class_index].depot.full_low = 0;
     lock_give(&arena->lock);
 }
 
@@ -269,7 +269,7 @@ void arenas_clear(void)
 
 static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
 {
-    struct depot *depot = &arena->shelf[class_index].depot;
+    struct depot *depot = &arena->bin[class_index].depot;
     unsigned unneeded, drained = 0;
     bool opened_unneeded;
 

@@ -20,12 +20,12 @@ struct extents *extents_make(struct extent_hooks *hooks)
 
 /* ---- tags ---- */
 
-/* E1. Pages inside of it must say INSIDE already. The keeper's walker and neighbours in the plain look at tags. */
+/* E1. Pages inside of it must say INSIDE already. The page heap's walker and neighbours in the address space look at tags. */
 static void tag_locked(uint32_t page, size_t pages, enum page_state first)
 {
     struct page *record = page_record(page), *last = record + pages - 1;
 
-    check(lock_is_mine(&keeper.lock));
+    check(lock_is_mine(&page_heap.lock));
     last->run_pages = (uint32_t)pages;
     last->state = PAGE_USED;
     record->run_pages = (uint32_t)pages;
@@ -34,18 +34,18 @@ static void tag_locked(uint32_t page, size_t pages, enum page_state first)
 
 static void tag_span(uint32_t page, size_t pages, enum page_state first)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     tag_locked(page, pages, first);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Two spans that touch become one. */
 static void join_spans(uint32_t page, size_t pages, size_t more_pages)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page_record(page + (uint32_t)pages - 1)->state = PAGE_INSIDE;
     page_record(page + (uint32_t)pages)->state = PAGE_INSIDE;
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     tag_span(page, pages + more_pages, PAGE_USED);
 }
 
@@ -83,7 +83,7 @@ static void take_from_span(struct extents *extents, struct free_span **link, siz
 
 static size_t pages_before_alignment(uint32_t page, size_t align_pages)
 {
-    size_t at = (uintptr_t)page_address(page) >> plain.page_shift;
+    size_t at = (uintptr_t)page_address(page) >> space.page_shift;
 
     return (0 - at) & (align_pages - 1);
 }
@@ -346,10 +346,10 @@ void extents_visit_free(const struct extents *extents,
 
 /* ---- the hooks ---- */
 
-uint64_t explicit_leases;
+uint64_t manual_leases;
 
-/* A whole run of the plain that somebody leased, as the default hook does. */
-static bool is_run_of_plain(uint32_t page, const char *base, size_t pages)
+/* A whole run of the address space that somebody leased, as the default hook does. */
+static bool is_run_of_page_heap(uint32_t page, const char *base, size_t pages)
 {
     const struct page *record = page_record(page);
 
@@ -359,7 +359,7 @@ static bool is_run_of_plain(uint32_t page, const char *base, size_t pages)
             || record->state == PAGE_SAMPLED);
 }
 
-/* Under the run lock. The pages of a large block that is lent are used ones, and nobody's large block; its sample
+/* Under the page heap's lock. The pages of a large block that is lent are used ones, and nobody's large block; its sample
  * lives on. */
 static void borrow_run(struct extent *extent, uint32_t page)
 {
@@ -369,8 +369,8 @@ static void borrow_run(struct extent *extent, uint32_t page)
     extent->first_page = page;
     if (!is_large_state(record->state)) return;
     extent->sample = record->state == PAGE_SAMPLED ? record->slab : 0;
-    keeper.large_pages -= extent->pages;
-    keeper.large_count--;
+    page_heap.large_pages -= extent->pages;
+    page_heap.large_count--;
     record->state = PAGE_USED;
     record->slab = 0;
 }
@@ -379,8 +379,8 @@ static void return_run(const struct extent *extent)
 {
     tag_locked(extent->first_page, extent->pages, (enum page_state)extent->state);
     if (!is_large_state(extent->state)) return;
-    keeper.large_pages += extent->pages;
-    keeper.large_count++;
+    page_heap.large_pages += extent->pages;
+    page_heap.large_count++;
     if (extent->state == PAGE_SAMPLED) page_record(extent->first_page)->slab = extent->sample;
 }
 
@@ -389,26 +389,26 @@ static bool number_extent(struct extent *extent)
 {
     uint32_t page;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page = open_page_at(extent->base);
-    if (is_run_of_plain(page, extent->base, extent->pages)) {
+    if (is_run_of_page_heap(page, extent->base, extent->pages)) {
         borrow_run(extent, page);
     } else {
         extent->state = PAGE_INSIDE;
         extent->first_page = 0;
-        if (!plain_overlaps(extent->base, (size_t)extent->pages << plain.page_shift))
-            extent->first_page = plain_adopt(extent->base, extent->pages);
+        if (!space_overlaps(extent->base, (size_t)extent->pages << space.page_shift))
+            extent->first_page = foreign_add(extent->base, extent->pages);
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return extent->first_page != 0;
 }
 
 static void unnumber_extent(struct extent *extent)
 {
-    lock_take(&keeper.lock);
-    if (extent->state == PAGE_INSIDE) plain_disown(extent->first_page);
+    lock_take(&page_heap.lock);
+    if (extent->state == PAGE_INSIDE) foreign_remove(extent->first_page);
     else return_run(extent);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Hooks may call what sets errno, and calls of ours that succeed, or free, leave it as it was. */
@@ -480,7 +480,7 @@ struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align
 
     if (extent == NULL) return NULL;
     extent->base = hook_alloc(hooks, bytes, align, &zero, arena);
-    extent->pages = (uint32_t)(bytes >> plain.page_shift);
+    extent->pages = (uint32_t)(bytes >> space.page_shift);
     extent->clean = zero;
     if (extent->base != NULL) {
         if (number_extent(extent)) return extent;
@@ -492,7 +492,7 @@ struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align
 
 bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena)
 {
-    size_t bytes = (size_t)extent->pages << plain.page_shift, part = page_bytes();
+    size_t bytes = (size_t)extent->pages << space.page_shift, part = page_bytes();
     int error = os_errno();
     bool may;
 
@@ -505,7 +505,7 @@ bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, 
 
 bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned arena, bool for_good)
 {
-    size_t bytes = (size_t)extent->pages << plain.page_shift;
+    size_t bytes = (size_t)extent->pages << space.page_shift;
 
     unnumber_extent(extent);
     if (hook_dalloc(hooks, extent->base, bytes, arena)) {
@@ -519,9 +519,9 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
 bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
                   unsigned arena)
 {
-    size_t bytes = (size_t)extent->pages << plain.page_shift;
-    size_t offset = (size_t)(page - extent->first_page) << plain.page_shift;
-    size_t length = (size_t)page_record(page)->run_pages << plain.page_shift;
+    size_t bytes = (size_t)extent->pages << space.page_shift;
+    size_t offset = (size_t)(page - extent->first_page) << space.page_shift;
+    size_t length = (size_t)page_record(page)->run_pages << space.page_shift;
     int error = os_errno();
     bool purged = hooks->purge_forced != NULL
                && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena);
@@ -541,13 +541,13 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
 
     (void)hooks, (void)arena;
     if (new_address != NULL || bytes == 0
-        || bytes > (size_t)plain.page_count_max << plain.page_shift)
+        || bytes > (size_t)space.page_count_max << space.page_shift)
         return NULL;
-    run = run_lease(pages_for(bytes), max_size(align >> plain.page_shift, 1), PAGE_USED);
+    run = run_lease(pages_for(bytes), max_size(align >> space.page_shift, 1), PAGE_USED);
     if (run.page == 0) return NULL;
-    __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
     if (*zero && !run.zero)
-        __builtin_memset(page_address(run.page), 0, pages_for(bytes) << plain.page_shift);
+        __builtin_memset(page_address(run.page), 0, pages_for(bytes) << space.page_shift);
     *zero |= run.zero;
     *commit = true;
     return page_address(run.page);
@@ -559,7 +559,7 @@ static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes,
     uint32_t page = open_page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
-    if (!is_run_of_plain(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
+    if (!is_run_of_page_heap(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
         return true;
     run_return(page);
     return false;

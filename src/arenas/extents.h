@@ -7,8 +7,8 @@
  *      extents -> extent | base, pages, first page number
  *                 spans  -> free span -> free span ...       by page number
  *
- * An extent may lie in the plain, when a hook got it from the default one: then its pages have numbers and
- * belong to a used run of the keeper's. Anywhere else it is adopted (pages/adopt.h).
+ * An extent may lie in the address space, when a hook got it from the default one: then its pages have numbers and
+ * belong to a used run of the page heap's. Anywhere else it is foreign (pages/foreign.h).
  *
  * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are tagged at both
  *     ends like used runs
@@ -19,7 +19,7 @@
 #ifndef PRAIRIE_ARENAS_EXTENTS_H
 #define PRAIRIE_ARENAS_EXTENTS_H
 
-#include "../pages/adopt.h"
+#include "../pages/foreign.h"
 #include "../pages/run.h"
 
 /* The program's functions, in the order of its own table; each gets that table. True means refused. */
@@ -45,13 +45,13 @@ struct extent_hooks {
 };
 
 struct extent {
-    struct extent *next;    /* under the arena's lock */
-    char *base;             /* constant */
-    uint32_t first_page;    /* under the arena's lock: another one when it was adopted anew */
-    uint32_t pages;         /* constant */
-    uint8_t state;          /* constant: of the run in the plain that it is; PAGE_INSIDE: adopted */
-    bool stays;             /* under the arena's lock: the hooks refused to take it back */
-    bool clean;             /* under the arena's lock: it came as zeros, and nobody has used it */
+    struct extent *next; /* under the arena's lock */
+    char *base;          /* constant */
+    uint32_t first_page; /* under the arena's lock: another one when it was added anew */
+    uint32_t pages;      /* constant */
+    uint8_t state; /* constant: of the run in the address space that it is; PAGE_INSIDE: foreign */
+    bool stays;    /* under the arena's lock: the hooks refused to take it back */
+    bool clean;    /* under the arena's lock: it came as zeros, and nobody has used it */
     uint32_t sample;        /* constant: of the run in state PAGE_SAMPLED */
     struct free_span *span; /* while it is in no arena: the record that it comes in with */
 };
@@ -84,10 +84,10 @@ struct extents {
     bool ends; /* the arena is being destroyed: nobody else may call the hooks */
 };
 
-/* What hooks are when nobody set others: they lease from the keeper of runs. Programs call them too. */
+/* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */
 extern PRIVATE struct extent_hooks extent_hooks_default;
-/* Runs that explicit arenas, and the default hooks, leased from the keeper; atomic. */
-extern PRIVATE uint64_t explicit_leases;
+/* Runs that manual arenas, and the default hooks, leased from the page heap; atomic. */
+extern PRIVATE uint64_t manual_leases;
 
 /* NULL: no memory. */
 struct extents *extents_make(struct extent_hooks *hooks);

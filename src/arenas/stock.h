@@ -1,6 +1,6 @@
 /* stock.h - runs between slabs: leased a few at a time ahead of need, and kept a moment after.
  *
- * Bursts open and close slabs one after the other. A stock takes the keeper's lock once for several of
+ * Bursts open and close slabs one after the other. A stock takes the page heap's lock once for several of
  * them, and a slab that opens soon after another closed gets its run, which is warm. It is short: what it
  * holds is memory that nobody else can have. One for each length, in each arena, under the arena's lock.
  *

@@ -24,17 +24,17 @@
 enum lock_rank {
     LOCK_CONTROL = 1, /* the control tree's snapshot and names */
     LOCK_START, /* the first call of the process; not 0, which would be zeroed data (heap/start.c) */
-    LOCK_THREADS, /* the list of thread caches */
-    LOCK_NAMED,   /* the table of named caches */
-    LOCK_TIDY,    /* the helper thread's life */
-    LOCK_NOTIFY,  /* who is called when memory runs short */
-    LOCK_MAKING,  /* the making of arenas */
-    LOCK_ARENA,   /* one per arena: its slabs and its depot */
-    LOCK_RESERVE, /* the pages of the reserve */
-    LOCK_CEILING, /* what is known of limits */
-    LOCK_RUNS,    /* the keeper of page runs, and the page map */
-    LOCK_SAMPLES, /* the table of samples */
-    LOCK_META,    /* the metadata allocator */
+    LOCK_THREADS,         /* the list of thread caches */
+    LOCK_EXPLICIT_CACHES, /* the table of explicit caches */
+    LOCK_DECAY,           /* the background thread's life */
+    LOCK_NOTIFY,          /* who is called when memory runs short */
+    LOCK_MAKING,          /* the making of arenas */
+    LOCK_ARENA,           /* one per arena: its slabs and its depot */
+    LOCK_RESERVE,         /* the pages of the reserve */
+    LOCK_LIMITS,          /* what is known of limits */
+    LOCK_PAGE_HEAP,       /* the page heap, and the page map */
+    LOCK_SAMPLES,         /* the table of samples */
+    LOCK_META,            /* the metadata allocator */
     LOCK_RANK_COUNT
 };
 

@@ -122,7 +122,7 @@ OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT, "tcache_nslots_large", 20, 1, UINT32
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
 OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1, UINT64_MAX, "",
-       "The helper empties what is not used.")
+       "The background thread empties what is not used.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1, 0, 16, "",
@@ -130,7 +130,7 @@ OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1
 OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT, "lg_tcache_flush_large_div", 1, 0, 16, "",
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
-       "The helper empties what is not used.")
+       "The background thread empties what is not used.")
 OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
        "", "A second free is always found, at the latest when its slab gets the block.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",

@@ -9,7 +9,7 @@
 #define PRAIRIE_BASE_OPTIONS_H
 
 #include "attrs.h"
-#include "limits.h"
+#include "constants.h"
 
 enum option {
 #define OPTION(id, kind, mode, name, standard, least, most, words, sentence) OPTION_##id,

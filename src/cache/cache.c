@@ -1,10 +1,10 @@
 /* cache.c - what happens when a magazine is empty or full, cheapest way first.
  * SPDX-License-Identifier: MIT
  */
-#include "kept.h"
+#include "large_cache.h"
 
-#include "../arenas/explicit.h"
-#include "../arenas/tidy.h"
+#include "../arenas/manual.h"
+#include "../arenas/decay.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
 _Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, end)
@@ -12,9 +12,9 @@ _Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, 
                    && offsetof(struct cache, large)
                           == offsetof(union cache_constant, end[1].behind),
                "all that a slot may point at begin alike");
-_Static_assert(offsetof(union cache_constant, end[3]) <= PLACES_FOR_FREES * sizeof(void *),
+_Static_assert(offsetof(union cache_constant, end[3]) <= OFFSET_FOR_FREES * sizeof(void *),
                "places for frees come after");
-_Static_assert(sizeof(struct magazine) == PLACE_PER_CLASS * sizeof(void *), "places count words");
+_Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "places count words");
 
 /* Refills and overflows after which a class gets a larger magazine. */
 enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
@@ -55,7 +55,7 @@ void cache_init(struct cache *cache)
     cache->nothing = NULL;
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
         cache->magazine[class_index] = (struct magazine){ &cache->nothing, &cache->nothing };
-        cache->rack[class_index] = (struct rack){ 0 };
+        cache->spare[class_index] = (struct spare){ 0 };
     }
 }
 
@@ -74,14 +74,14 @@ struct cache *cache_make(void)
 
 void cache_give(struct cache *cache)
 {
-    if (cache->kept != NULL) meta_give(cache->kept, sizeof *cache->kept);
+    if (cache->large_cache != NULL) meta_give(cache->large_cache, sizeof *cache->large_cache);
     meta_give(cache, CACHE_BYTES);
 }
 
 /* Slot 0 of the loaded magazine. C1 */
 static void **loaded_of(const struct cache *cache, unsigned class_index)
 {
-    return cache->magazine[class_index].limit - cache->rack[class_index].capacity;
+    return cache->magazine[class_index].limit - cache->spare[class_index].capacity;
 }
 
 static unsigned count_of(const struct cache *cache, unsigned class_index)
@@ -92,7 +92,7 @@ static unsigned count_of(const struct cache *cache, unsigned class_index)
 static void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
 {
     cache->magazine[class_index] =
-        (struct magazine){ slots + count, slots + cache->rack[class_index].capacity };
+        (struct magazine){ slots + count, slots + cache->spare[class_index].capacity };
 }
 
 /* ---- growth ---- */
@@ -118,8 +118,8 @@ static void use_first(struct cache *cache, unsigned class_index)
     unsigned full = magazine_capacity(class_index), first = first_capacity(class_index);
     void **slots = first_slots_of(cache, class_index);
 
-    cache->rack[class_index].capacity = (uint16_t)(full < first ? full : first);
-    cache->rack[class_index].pressure = 0;
+    cache->spare[class_index].capacity = (uint16_t)(full < first ? full : first);
+    cache->spare[class_index].pressure = 0;
     slots[0] = NULL; /* M1 */
     load_magazine(cache, class_index, slots, 0);
 }
@@ -127,7 +127,7 @@ static void use_first(struct cache *cache, unsigned class_index)
 /* Magazines in place are never traded, even when their class needs no larger ones. */
 static bool is_full_size(struct cache *cache, unsigned class_index)
 {
-    return cache->rack[class_index].capacity == magazine_capacity(class_index)
+    return cache->spare[class_index].capacity == magazine_capacity(class_index)
         && loaded_of(cache, class_index) != first_slots_of(cache, class_index);
 }
 
@@ -145,7 +145,7 @@ enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
 
 static unsigned fill_bound(struct cache *cache, unsigned class_index)
 {
-    unsigned capacity = cache->rack[class_index].capacity;
+    unsigned capacity = cache->spare[class_index].capacity;
     size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
     size_t blocks = max_size(bytes / class_bytes[class_index], 1);
 
@@ -168,54 +168,54 @@ static unsigned fill_count(struct cache *cache, unsigned class_index)
 /* A larger loaded magazine with the same blocks in it. Without memory the class stays as it is. */
 static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity)
 {
-    struct rack *rack = &cache->rack[class_index];
-    unsigned count = count_of(cache, class_index), old_capacity = rack->capacity;
+    struct spare *spare = &cache->spare[class_index];
+    unsigned count = count_of(cache, class_index), old_capacity = spare->capacity;
     void **old = loaded_of(cache, class_index);
     void **slots = meta_take(magazine_bytes(capacity));
 
     if (slots == NULL) return;
     __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
-    rack->capacity = (uint16_t)capacity;
-    rack->pressure = 0;
+    spare->capacity = (uint16_t)capacity;
+    spare->pressure = 0;
     load_magazine(cache, class_index, slots, count);
     give_magazine(cache, class_index, old, old_capacity);
 }
 
 static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
     unsigned full = magazine_capacity(class_index);
-    unsigned most = rack->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
+    unsigned most = spare->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
     unsigned filled;
 
-    rack->pressure++;
+    spare->pressure++;
     if (is_full_size(cache, class_index)) return;
     filled = fill_count(cache, class_index); /* never 0 */
-    if (filled != 0 && rack->pressure < most * rack->capacity / filled) return;
+    if (filled != 0 && spare->pressure < most * spare->capacity / filled) return;
     enlarge(cache, class_index,
-            rack->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
+            spare->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
 }
 
 /* Only for who takes. A thread that frees what others took trades one magazine as often as two, and would
  * hold another 32 KiB of every class for nobody. */
 static void get_second(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
 
-    if (rack->spare != NULL || rack->pressure < 2 || !is_full_size(cache, class_index)) return;
-    rack->spare = meta_take(magazine_bytes(rack->capacity));
-    rack->spare_count = 0;
+    if (spare->slots != NULL || spare->pressure < 2 || !is_full_size(cache, class_index)) return;
+    spare->slots = meta_take(magazine_bytes(spare->capacity));
+    spare->count = 0;
 }
 
 /* The second magazine becomes the loaded one. */
 static void swap_magazines(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
-    void **slots = rack->spare;
-    unsigned count = rack->spare_count;
+    struct spare *spare = &cache->spare[class_index];
+    void **slots = spare->slots;
+    unsigned count = spare->count;
 
-    rack->spare_count = (uint16_t)count_of(cache, class_index);
-    rack->spare = loaded_of(cache, class_index);
+    spare->count = (uint16_t)count_of(cache, class_index);
+    spare->slots = loaded_of(cache, class_index);
     load_magazine(cache, class_index, slots, count);
 }
 
@@ -232,25 +232,25 @@ static bool drop_nothings(struct cache *cache, unsigned class_index)
 }
 
 /* A class that only takes, in a burst perhaps, gets its second magazine in the same go. */
-static bool wants_two(struct rack *rack)
+static bool wants_two(struct spare *spare)
 {
-    if (rack->spare == NULL || rack->spare_count != 0) return false;
-    if (rack->running >= RUNNING_BEFORE_TWO) return true;
-    rack->running = (int16_t)(rack->running < 0 ? 1 : rack->running + 1);
+    if (spare->slots == NULL || spare->count != 0) return false;
+    if (spare->running >= RUNNING_BEFORE_TWO) return true;
+    spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
     return false;
 }
 
 /* Full magazines that are ready, for empty ones. */
 static void trade_from(struct arena *arena, struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
     void **full = depot_take_full(arena, class_index, loaded_of(cache, class_index));
 
     if (full == NULL) return;
-    load_magazine(cache, class_index, full, rack->capacity);
-    if (wants_two(rack) && (full = depot_take_full(arena, class_index, rack->spare)) != NULL) {
-        rack->spare = full;
-        rack->spare_count = rack->capacity;
+    load_magazine(cache, class_index, full, spare->capacity);
+    if (wants_two(spare) && (full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
+        spare->slots = full;
+        spare->count = spare->capacity;
     }
 }
 
@@ -258,21 +258,21 @@ static void trade_from(struct arena *arena, struct cache *cache, unsigned class_
 static void share_from(struct arena *arena, struct cache *cache, unsigned class_index)
 {
     void **slots = loaded_of(cache, class_index);
-    unsigned capacity = cache->rack[class_index].capacity;
+    unsigned capacity = cache->spare[class_index].capacity;
 
     load_magazine(cache, class_index, slots, depot_take_some(arena, class_index, slots, capacity));
 }
 
 static bool fill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
     void **slots = loaded_of(cache, class_index);
     unsigned wanted = fill_count(cache, class_index);
     unsigned count = arena_fill(arena, class_index, slots, wanted, may_grow);
 
     load_magazine(cache, class_index, slots, count);
-    if (count == wanted && wants_two(rack))
-        rack->spare_count = (uint16_t)arena_fill(arena, class_index, rack->spare, wanted, false);
+    if (count == wanted && wants_two(spare))
+        spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
     return count > 0;
 }
 
@@ -305,10 +305,10 @@ static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow
     return filled;
 }
 
-/* An explicit arena's blocks are for those alone who are bound to it, and hold no others. */
-static void empty_if_explicit(struct cache *cache)
+/* A manual arena's blocks are for those alone who are bound to it, and hold no others. */
+static void empty_if_manual(struct cache *cache)
 {
-    if ((cache->fixed & CACHE_BOUND) != 0 && cache->arena->is_explicit) cache_drain_all(cache);
+    if ((cache->fixed & CACHE_BOUND) != 0 && cache->arena->is_manual) cache_drain_all(cache);
 }
 
 bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
@@ -319,11 +319,11 @@ bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     if (RELAXED_LOAD(arena->extents) == NULL) return false;
     if (cache == NULL) return arena_grow(arena, pages, align_pages);
     if ((cache->fixed & CACHE_AWAY) != 0) return false;
-    empty_if_explicit(cache);
+    empty_if_manual(cache);
     cache->fixed |= CACHE_AWAY;
     grown = arena_grow(arena, pages, align_pages);
     cache->fixed &= (uint8_t)~CACHE_AWAY;
-    empty_if_explicit(cache);
+    empty_if_manual(cache);
     return grown;
 }
 
@@ -333,7 +333,7 @@ static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
     for (unsigned i = 0; i < GROWTHS_MAX; i++) {
         if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1))
             return false;
-        if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+        if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
         if (drop_nothings(cache, class_index) || refill_once(cache, class_index, true)) return true;
     }
     return false;
@@ -341,22 +341,22 @@ static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
 
 bool cache_refill(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
 
     cache->refills++;
-    if (rack->capacity == 0) use_first(cache, class_index);
+    if (spare->capacity == 0) use_first(cache, class_index);
     if (drop_nothings(cache, class_index)) return true;
-    if (rack->spare_count > 0) {
+    if (spare->count > 0) {
         swap_magazines(cache, class_index);
         if (drop_nothings(cache, class_index)) return true;
     }
     enlarge_if_pressed(cache, class_index);
     get_second(cache, class_index);
-    if (refill_once(cache, class_index, !tidy_could_reclaim())) return true;
-    if (tidy_reclaim()) cache_drain_all(cache);
-    if (cache->rack[class_index].capacity == 0) use_first(cache, class_index);
+    if (refill_once(cache, class_index, !decay_could_reclaim())) return true;
+    if (decay_reclaim()) cache_drain_all(cache);
+    if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
     if (refill_once(cache, class_index, true)) return true;
-    tidy_before_refusal();
+    decay_before_refusal();
     return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
 }
 
@@ -376,7 +376,7 @@ void *cache_take_one(struct cache *cache, unsigned class_index)
     void *block = take_one_once(cache, class_index);
 
     if (likely(block != NULL)) return block;
-    tidy_before_refusal();
+    decay_before_refusal();
     block = take_one_once(cache, class_index);
     for (unsigned i = 0; i < GROWTHS_MAX && block == NULL; i++) {
         if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1)) break;
@@ -400,10 +400,10 @@ static void drain_half(struct cache *cache, unsigned class_index)
 }
 
 /* A class that only gives, whose blocks the depot does not want, gives the loaded magazine in the same go. */
-static bool gives_two(struct rack *rack)
+static bool gives_two(struct spare *spare)
 {
-    if (rack->running <= -RUNNING_BEFORE_TWO) return true;
-    rack->running = (int16_t)(rack->running > 0 ? -1 : rack->running - 1);
+    if (spare->running <= -RUNNING_BEFORE_TWO) return true;
+    spare->running = (int16_t)(spare->running > 0 ? -1 : spare->running - 1);
     return false;
 }
 
@@ -411,9 +411,9 @@ static bool gives_two(struct rack *rack)
  * drain into the slabs. Returns the empty one. */
 static void **give_full(struct cache *cache, unsigned class_index, void **full)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
     struct arena *home = arena_of_block(class_index, full[1]);
-    unsigned left = rack->capacity;
+    unsigned left = spare->capacity;
 
     if (likely(home != NULL)) {
         bool drain;
@@ -421,7 +421,7 @@ static void **give_full(struct cache *cache, unsigned class_index, void **full)
         lock_take(&home->lock);
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
-        if (rack->spare != NULL && gives_two(rack) && drain) {
+        if (spare->slots != NULL && gives_two(spare) && drain) {
             void **loaded = loaded_of(cache, class_index);
             load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
         }
@@ -434,10 +434,10 @@ static void **give_full(struct cache *cache, unsigned class_index, void **full)
 /* Who counts blocks counts each once: what is given is not the cache's any more. */
 static void empty_spare(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
 
-    rack->spare_count = 0;
-    rack->spare = give_full(cache, class_index, rack->spare);
+    spare->count = 0;
+    spare->slots = give_full(cache, class_index, spare->slots);
 }
 
 /* The only magazine, of who only frees. */
@@ -451,28 +451,28 @@ static void empty_only(struct cache *cache, unsigned class_index)
 
 static void empty_loaded(struct cache *cache, unsigned class_index)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
 
     if (!is_full_size(cache, class_index)) {
         drain_half(cache, class_index);
-    } else if (rack->spare == NULL) {
+    } else if (spare->slots == NULL) {
         empty_only(cache, class_index);
     } else {
-        if (rack->spare_count == rack->capacity) empty_spare(cache, class_index);
+        if (spare->count == spare->capacity) empty_spare(cache, class_index);
         swap_magazines(cache, class_index);
     }
 }
 
 void cache_overflow(struct cache *cache, unsigned class_index, void *block)
 {
-    struct rack *rack = &cache->rack[class_index];
+    struct spare *spare = &cache->spare[class_index];
 
     cache->overflows++;
-    if (rack->running > 0) rack->running = 0;
-    if (rack->capacity == 0) {
+    if (spare->running > 0) spare->running = 0;
+    if (spare->capacity == 0) {
         /* A class that this thread has not taken from. What another thread handed over would be given out
          * here again, beside its neighbours that live there. */
-        if (rack->pressure++ < STRANGERS_BEFORE_FIRST) {
+        if (spare->pressure++ < STRANGERS_BEFORE_FIRST) {
             arenas_drain(class_index, &block, 1);
             return;
         }
@@ -481,9 +481,9 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
         enlarge_if_pressed(cache, class_index);
     }
 
-    if (count_of(cache, class_index) == rack->capacity) empty_loaded(cache, class_index);
+    if (count_of(cache, class_index) == spare->capacity) empty_loaded(cache, class_index);
     (void)magazine_put(&cache->magazine[class_index], block);
-    if (unlikely(tidy_after_return())) cache_drain_all(cache);
+    if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
 
 /* ---- the end ---- */
@@ -491,24 +491,24 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
 void cache_drain_all(struct cache *cache)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct rack *rack = &cache->rack[class_index];
+        struct spare *spare = &cache->spare[class_index];
 
-        if (rack->capacity == 0) continue;
+        if (spare->capacity == 0) continue;
         arenas_drain(class_index, loaded_of(cache, class_index) + 1, count_of(cache, class_index));
-        if (rack->spare != NULL) {
-            arenas_drain(class_index, rack->spare + 1, rack->spare_count);
-            meta_give(rack->spare, magazine_bytes(rack->capacity));
+        if (spare->slots != NULL) {
+            arenas_drain(class_index, spare->slots + 1, spare->count);
+            meta_give(spare->slots, magazine_bytes(spare->capacity));
         }
-        give_magazine(cache, class_index, loaded_of(cache, class_index), rack->capacity);
+        give_magazine(cache, class_index, loaded_of(cache, class_index), spare->capacity);
     }
     cache_init(cache);
-    kept_drain(cache);
+    large_cache_drain(cache);
 }
 
 void cache_bind(struct cache *cache, struct arena *arena)
 {
     if (cache->arena != arena && cache->arena != NULL
-        && (cache->arena->is_explicit || arena->is_explicit))
+        && (cache->arena->is_manual || arena->is_manual))
         cache_drain_all(cache);
     cache->arena = arena;
     cache->fixed |= CACHE_BOUND;
@@ -518,14 +518,14 @@ void cache_bind(struct cache *cache, struct arena *arena)
 /* Away or not: what hooks do while they run holds when the thread is back. */
 void cache_aim(struct cache *cache)
 {
-    bool owned = (cache->fixed & CACHE_BOUND) != 0 && arena_if_owner(cache->arena) != NULL;
+    bool owned = (cache->fixed & CACHE_BOUND) != 0 && arena_if_counts_large(cache->arena) != NULL;
 
     cache->large = cache->is_off || owned ? NULL : cache;
 }
 
-struct arena *cache_owner(const struct cache *cache)
+struct arena *cache_large_arena(const struct cache *cache)
 {
-    return cache->fixed == CACHE_BOUND ? arena_if_owner(cache->arena) : NULL;
+    return cache->fixed == CACHE_BOUND ? arena_if_counts_large(cache->arena) : NULL;
 }
 
 void cache_check(struct cache *cache)
@@ -534,22 +534,21 @@ void cache_check(struct cache *cache)
     require(cache->nothing == NULL);
     require(cache->large == cache || cache->large == NULL); /* C4 */
     require(cache->large == NULL || !cache->is_off);
-    require(cache->large == NULL || (cache->fixed & CACHE_BOUND) == 0
-            || !cache->arena->is_explicit);
-    kept_check(cache);
+    require(cache->large == NULL || (cache->fixed & CACHE_BOUND) == 0 || !cache->arena->is_manual);
+    large_cache_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct rack *rack = &cache->rack[class_index];
+        const struct spare *spare = &cache->spare[class_index];
         const struct magazine *magazine = &cache->magazine[class_index];
         void **loaded = loaded_of(cache, class_index);
 
-        require(!cache->is_off || rack->capacity == 0); /* C5 */
-        if (rack->capacity == 0) {
+        require(!cache->is_off || spare->capacity == 0); /* C5 */
+        if (spare->capacity == 0) {
             require(magazine->top == &cache->nothing && magazine->limit == magazine->top); /* C1 */
             continue;
         }
         require(loaded[0] == NULL);                                           /* M1 */
         require(magazine->top >= loaded && magazine->top <= magazine->limit); /* C1, M2 */
-        require(rack->spare == NULL || is_full_size(cache, class_index));     /* C2 */
-        require(rack->spare != NULL || rack->spare_count == 0);
+        require(spare->slots == NULL || is_full_size(cache, class_index));    /* C2 */
+        require(spare->slots != NULL || spare->count == 0);
     }
 }

@@ -3,14 +3,14 @@
  */
 #include "thread.h"
 
-#include "../arenas/tidy.h"
-#include "kept.h"
+#include "../arenas/decay.h"
+#include "large_cache.h"
 
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
 static struct cache *oldest;    /* under list_lock: the first one of all, while its thread lives */
-static bool metered;            /* under list_lock: every new thread is watched for samples */
+static bool sampled_fronts;     /* under list_lock: every new thread is counted for samples */
 static bool unsampled_at_birth; /* atomic */
 static uintptr_t oldest_thread; /* under list_lock: the mark of that thread */
 static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
@@ -23,7 +23,7 @@ static void list_add(struct cache *cache)
     cache->previous = NULL;
     if (first_cache != NULL) first_cache->previous = cache;
     first_cache = cache;
-    tidy_thread_count(++in_use);
+    decay_thread_count(++in_use);
 }
 
 static void list_remove(struct cache *cache)
@@ -32,7 +32,7 @@ static void list_remove(struct cache *cache)
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
     if (cache == oldest) RELAXED_STORE(oldest, NULL);
-    tidy_thread_count(--in_use);
+    decay_thread_count(--in_use);
 }
 
 static void leave_cache(struct cache *cache)
@@ -57,12 +57,12 @@ static void end_front(struct cache *front)
 {
     struct cache *cache = front->behind;
 
-    if (front != cache) watch_end((struct watch *)front);
+    if (front != cache) counting_end((struct counting_front *)front);
     cache_drain_all(cache);
     unbind(cache);
     cache->is_off = false;
     cache->large = cache;
-    if (RELAXED_LOAD(metered)) watch_metered_of(cache)->large = cache;
+    if (RELAXED_LOAD(sampled_fronts)) counting_sampled_of(cache)->large = cache;
     leave_cache(cache);
 }
 
@@ -74,20 +74,20 @@ static void thread_end(void)
     if (front->behind == NULL) return;
     thread_cache_set(CACHE_GONE);
     end_front(front);
-    (void)tidy_after_return();
+    (void)decay_after_return();
 }
 
 /* The record goes under the lock, because the statistics read it. */
 static void keep_no_runs(struct cache *cache)
 {
-    struct kept *kept = cache->kept;
+    struct large_cache *large_cache = cache->large_cache;
 
-    if (kept == NULL) return;
-    kept_drain(cache);
+    if (large_cache == NULL) return;
+    large_cache_drain(cache);
     lock_take(&list_lock);
-    RELAXED_STORE(cache->kept, NULL);
+    RELAXED_STORE(cache->large_cache, NULL);
     lock_give(&list_lock);
-    meta_give(kept, sizeof *kept);
+    meta_give(large_cache, sizeof *large_cache);
 }
 
 /* C4 */
@@ -109,14 +109,14 @@ void thread_follow_hooks(void)
 
 static bool is_exact(const struct cache *front)
 {
-    return !cache_is_plain(front) && !cache_is_metered(front);
+    return !cache_is_plain(front) && !cache_is_sampled(front);
 }
 
 /* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the cache. NULL: no
  * memory. */
 static struct cache *front_without_blocks(struct cache *front)
 {
-    struct cache *off = is_exact(front) ? front : (struct cache *)watch_begin_exact(front);
+    struct cache *off = is_exact(front) ? front : (struct cache *)counting_begin_exact(front);
 
     if (off == NULL) return NULL;
     cache_drain_all(off->behind);
@@ -134,27 +134,27 @@ bool thread_cache_off(void)
     front = front_without_blocks(front);
     if (front == NULL) return false;
     thread_cache_set(front);
-    (void)tidy_after_return();
+    (void)decay_after_return();
     return true;
 }
 
 /* As it was before every call was seen. */
 static struct cache *usual_front(struct cache *cache)
 {
-    return RELAXED_LOAD(metered) ? (struct cache *)watch_metered_of(cache) : cache;
+    return RELAXED_LOAD(sampled_fronts) ? (struct cache *)counting_sampled_of(cache) : cache;
 }
 
 void thread_cache_on(void)
 {
     struct cache *front = thread_cache(), *cache = front->behind;
-    struct watch *exact = (struct watch *)front;
+    struct counting_front *exact = (struct counting_front *)front;
 
     if (cache == NULL || !cache->is_off) return;
     cache->is_off = false;
     if (!exact->is_told) {
         front = usual_front(cache);
         thread_cache_set(front);
-        watch_end(exact);
+        counting_end(exact);
     }
     aim(front);
 }
@@ -187,20 +187,20 @@ static struct cache *find_oldest(void)
     return cache;
 }
 
-static struct cache *make_metered(void)
+static struct cache *make_sampled(void)
 {
-    struct metered_watch *watch = watch_make_metered();
+    struct sampled_front *counting = counting_make_sampled();
 
-    return watch != NULL ? &watch->cache : NULL;
+    return counting != NULL ? &counting->cache : NULL;
 }
 
 /* False: not of the kind that threads have by now. */
-static bool add_made(struct cache *cache, bool is_metered)
+static bool add_made(struct cache *cache, bool is_sampled)
 {
     bool is_right;
 
     lock_take(&list_lock);
-    is_right = is_metered == metered;
+    is_right = is_sampled == sampled_fronts;
     if (likely(is_right)) {
         list_add(cache);
         if (oldest_thread == 0) {
@@ -215,18 +215,18 @@ static bool add_made(struct cache *cache, bool is_metered)
 /* Once frees have magazines of their own a plain one will not do. That may have begun meanwhile. */
 static struct cache *make_cache(void)
 {
-    bool is_metered = RELAXED_LOAD(metered);
-    struct cache *cache = is_metered ? make_metered() : cache_make();
+    bool is_sampled = RELAXED_LOAD(sampled_fronts);
+    struct cache *cache = is_sampled ? make_sampled() : cache_make();
 
-    if (cache == NULL || likely(add_made(cache, is_metered))) return cache;
+    if (cache == NULL || likely(add_made(cache, is_sampled))) return cache;
     cache_give(cache);
     return make_cache();
 }
 
 static struct cache *front_for(struct cache *cache)
 {
-    if (!RELAXED_LOAD(metered)) return cache;
-    return (struct cache *)watch_begin_metered(cache, !RELAXED_LOAD(unsampled_at_birth));
+    if (!RELAXED_LOAD(sampled_fronts)) return cache;
+    return (struct cache *)counting_begin_sampled(cache, !RELAXED_LOAD(unsampled_at_birth));
 }
 
 void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
@@ -257,32 +257,32 @@ void thread_flush(void)
     if (cache != NULL) cache_drain_all(cache);
 }
 
-struct watch *thread_watch(void)
+struct counting_front *thread_count_calls(void)
 {
     struct cache *front = thread_cache();
-    struct watch *watch;
+    struct counting_front *counting;
 
     if (cache_is_constant(front)) return NULL;
-    watch = is_exact(front) ? (struct watch *)front : watch_begin_exact(front);
-    if (watch == NULL) return NULL;
-    watch->is_told = true;
-    thread_cache_set((struct cache *)watch);
-    return watch;
+    counting = is_exact(front) ? (struct counting_front *)front : counting_begin_exact(front);
+    if (counting == NULL) return NULL;
+    counting->is_told = true;
+    thread_cache_set((struct cache *)counting);
+    return counting;
 }
 
 /* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class map. */
 static void separate_frees(void)
 {
-    class_map_offset = PLACES_FOR_FREES;
-    for (unsigned index = 0; index < plain.region_count; index++) {
-        uint32_t first = plain.region[index].first_page;
+    class_map_offset = OFFSET_FOR_FREES;
+    for (unsigned index = 0; index < space.region_count; index++) {
+        uint32_t first = space.region[index].first_page;
 
-        for (uint32_t page = first; page < first + plain.region[index].open_pages; page++)
+        for (uint32_t page = first; page < first + space.region[index].open_pages; page++)
             if (page_record(page)->class_at != 0 && !slab_record(page_record(page)->slab)->hidden)
                 class_map_set(page_address(page), page_bytes(), page_record(page)->class_at);
     }
     for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
-        sized_free_goes_to(class_index, place_of_class(class_index) + PLACES_FOR_FREES);
+        sized_free_goes_to(class_index, offset_of_class(class_index) + OFFSET_FOR_FREES);
 }
 
 static void give_waiting(void)
@@ -309,10 +309,10 @@ static void replace_only(struct cache *old, struct cache *fresh)
     aim(thread_cache());
 }
 
-static bool meter_mine(void)
+static bool sample_mine(void)
 {
     struct cache *mine = thread_cache();
-    struct metered_watch *fresh = cache_is_plain(mine) ? watch_make_metered() : NULL;
+    struct sampled_front *fresh = cache_is_plain(mine) ? counting_make_sampled() : NULL;
     bool alone;
 
     if (fresh == NULL) return false;
@@ -320,13 +320,13 @@ static bool meter_mine(void)
     alone = in_use == 1 && first_cache == mine;
     if (alone) {
         give_waiting();
-        RELAXED_STORE(metered, true);
+        RELAXED_STORE(sampled_fronts, true);
         separate_frees();
         replace_only(mine, &fresh->cache);
     }
     lock_give(&list_lock);
     if (!alone) {
-        watch_give_metered(fresh);
+        counting_give_sampled(fresh);
         return false;
     }
     cache_drain_all(mine);
@@ -335,12 +335,12 @@ static bool meter_mine(void)
 }
 
 /* A thread that shall hold no blocks has another cache meanwhile, which holds none either. */
-bool threads_meter(void)
+bool threads_sample(void)
 {
     bool is_off = thread_cache_is_off(), done;
 
     thread_cache_on();
-    done = meter_mine();
+    done = sample_mine();
     return (!is_off || thread_cache_off()) && done;
 }
 
@@ -389,7 +389,7 @@ void thread_hold_up_to(unsigned class_index)
 
 /* ---- blocks that no cache holds ---- */
 
-static void *take_stray(unsigned class_index)
+static void *take_uncached(unsigned class_index)
 {
     struct arena *arena = arena_choose_unhooked();
     void *slots[2] = { NULL, NULL };
@@ -401,19 +401,19 @@ static void *take_stray(unsigned class_index)
     return slots[1];
 }
 
-void *stray_take(unsigned class_index)
+void *uncached_thread_take(unsigned class_index)
 {
-    void *block = take_stray(class_index);
+    void *block = take_uncached(class_index);
 
     if (likely(block != NULL)) return block;
-    tidy_before_refusal();
-    return take_stray(class_index);
+    decay_before_refusal();
+    return take_uncached(class_index);
 }
 
-void stray_put(unsigned class_index, void *block)
+void uncached_thread_put(unsigned class_index, void *block)
 {
     arenas_drain(class_index, &block, 1);
-    (void)tidy_after_return();
+    (void)decay_after_return();
 }
 
 /* ---- fork and visits ---- */

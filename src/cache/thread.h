@@ -7,7 +7,7 @@
 #ifndef PRAIRIE_CACHE_THREAD_H
 #define PRAIRIE_CACHE_THREAD_H
 
-#include "watch.h"
+#include "counting.h"
 
 /* Called once, before any thread has a cache. */
 void threads_start(void);
@@ -27,14 +27,14 @@ INLINE bool thread_cache_is_off(void)
     return cache == NULL || cache->is_off;
 }
 
-/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals and its meter.
+/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals and its sampler.
  * Nothing happens to a thread that has no cache. False: no memory; or its cache waits to be filled by hooks. */
 bool thread_cache_off(void);
 void thread_cache_on(void);
 
 /* A block for a thread past its end, and the way back for whom no cache takes it; slow. */
-void *stray_take(unsigned class_index);
-void stray_put(unsigned class_index, void *block);
+void *uncached_thread_take(unsigned class_index);
+void uncached_thread_put(unsigned class_index, void *block);
 
 /* The arena that the calling thread fills from; NULL: no memory. The thread has a cache. */
 struct arena *thread_arena(void);
@@ -43,11 +43,11 @@ void thread_bind(struct arena *arena);
 /* The calling thread's arena may have got hooks: its large blocks come from there then. */
 void thread_follow_hooks(void);
 /* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the thread has no cache. */
-struct watch *thread_watch(void);
+struct counting_front *thread_count_calls(void);
 
 /* From now on enough of every thread's calls is seen to sample them. Only while the calling thread is the only
  * one with a cache, for a plain cache knows no magazines for frees. False: it is not, or no memory. */
-bool threads_meter(void);
+bool threads_sample(void);
 /* Whether threads that are made from now on are sampled; they may change their minds. */
 void threads_sampling_init(bool sampled);
 bool threads_sampling_at_birth(void);

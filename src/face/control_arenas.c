@@ -6,7 +6,7 @@
  * four to a doubling, by which large blocks, which are whole pages, are counted.
  * SPDX-License-Identifier: MIT
  */
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../heap/placed.h"
 #include "../pages/purge.h"
@@ -175,7 +175,7 @@ static int serve_decay(struct control_call *call, enum option option)
         else option_set(option, call->new_value.u64);
     }
     lock_give(&control_lock);
-    if (call->writes && error == 0 && heap_start()) tidy_obey_options();
+    if (call->writes && error == 0 && heap_start()) decay_obey_options();
     return error;
 }
 
@@ -185,7 +185,7 @@ static int serve_oversize(struct control_call *call)
     call->old.size = option_value(OPTION_OVERSIZE_THRESHOLD);
     if (call->writes) option_set(OPTION_OVERSIZE_THRESHOLD, call->new_value.size);
     lock_give(&control_lock);
-    if (call->writes && heap_start()) tidy_obey_options();
+    if (call->writes && heap_start()) decay_obey_options();
     return 0;
 }
 
@@ -249,7 +249,7 @@ static int serve_lookup(struct control_call *call)
 }
 
 /* Those whose memory the program supplies have free pages of their own. */
-static void purge_explicit(size_t index, bool all)
+static void purge_manual(size_t index, bool all)
 {
     for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
         struct arena *arena = made_arena_at(i);
@@ -266,7 +266,7 @@ static int serve_arena(struct control_call *call)
     case ARENA_INITIALIZED: call->old.flag = made || all || control_arena_is_past(index); return 0;
     case ARENA_PURGE:
         if (made || all) {
-            purge_explicit(index, all);
+            purge_manual(index, all);
             (void)prairie_purge();
         }
         return 0;

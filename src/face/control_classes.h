@@ -7,7 +7,7 @@
 #include "../slabs/slab.h"
 
 /* The alignment of all but the smallest blocks. */
-#define QUANTUM_BYTES ((size_t)LADDER_QUANTUM)
+#define QUANTUM_BYTES ((size_t)CLASS_QUANTUM)
 
 enum { BIN_CLASS_COUNT = CLASS_COUNT - 1, ARENA_NAME_ROOM = 32 };
 

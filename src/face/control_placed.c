@@ -1,9 +1,9 @@
 /* control_placed.c - arenas that a program makes, caches that it makes, and what its threads use.
  * SPDX-License-Identifier: MIT
  */
-#include "../arenas/tidy.h"
-#include "../cache/kept.h"
-#include "../cache/named.h"
+#include "../arenas/decay.h"
+#include "../cache/large_cache.h"
+#include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
 #include "../heap/extended.h"
 #include "../heap/placed.h"
@@ -31,7 +31,7 @@ enum placed_leaf {
     PLACED_QUERY,
 };
 
-/* The last two are for servers that know the ladder of a quantum of 8; with another one they would take bins for
+/* The last two are for servers that know the size classes of a quantum of 8; with another one they would take bins for
  * what they are not, so that then these names do not exist. */
 static const struct control_row placed_rows[] = {
     { "arenas.create", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE },
@@ -55,7 +55,7 @@ static const struct control_row placed_rows[] = {
 };
 enum {
     PLACED_ROWS = ARRAY_COUNT(placed_rows),
-    PLACED_ROWS_USED = LADDER_QUANTUM == 8 ? PLACED_ROWS : PLACED_ROWS - 2
+    PLACED_ROWS_USED = CLASS_QUANTUM == 8 ? PLACED_ROWS : PLACED_ROWS - 2
 };
 
 static bool placed_exists(const struct control_row *row, const size_t *index)
@@ -140,15 +140,15 @@ static int serve_active_at(struct control_call *call)
     return 0;
 }
 
-static int serve_explicit(struct control_call *call)
+static int serve_manual(struct control_call *call)
 {
     size_t index = call->index[0];
-    struct arena *arena = index < ARENA_INDEX_END ? explicit_arena_at((unsigned)index) : NULL;
+    struct arena *arena = index < ARENA_INDEX_END ? manual_arena_at((unsigned)index) : NULL;
 
     if (arena == NULL) return EFAULT;
     if (call->row->leaf == PLACED_ARENA_RESET) placed_reset(arena);
     else if (!placed_destroy(arena)) return EFAULT;
-    (void)tidy_after_return();
+    (void)decay_after_return();
     return 0;
 }
 
@@ -160,14 +160,14 @@ static int serve_cache(struct control_call *call)
     struct cache *cache;
 
     if (call->row->leaf == PLACED_CACHE_CREATE) {
-        call->old.number = named_create();
-        return call->old.number < NAMED_COUNT_MAX ? 0 : EAGAIN;
+        call->old.number = explicit_cache_create();
+        return call->old.number < EXPLICIT_CACHE_COUNT_MAX ? 0 : EAGAIN;
     }
-    cache = named_cache(number);
+    cache = explicit_cache_at(number);
     if (cache == NULL) return EFAULT;
-    if (call->row->leaf == PLACED_CACHE_FLUSH) named_flush(cache);
-    else named_destroy(number);
-    (void)tidy_after_return();
+    if (call->row->leaf == PLACED_CACHE_FLUSH) explicit_cache_flush(cache);
+    else explicit_cache_destroy(number);
+    (void)decay_after_return();
     return 0;
 }
 
@@ -213,7 +213,7 @@ static int serve_cache_max(struct control_call *call)
     if (!call->writes) return 0;
     if (holds_none) return EFAULT;
     thread_hold_up_to(class_of_size(min_size(call->new_value.size, SMALL_BYTES_MAX)));
-    (void)tidy_after_return();
+    (void)decay_after_return();
     return 0;
 }
 
@@ -226,7 +226,7 @@ static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
     if (cache_is_gone(cache) || cache->behind->is_off) return 0;
     cache = cache->behind;
     if (bytes > SMALL_BYTES_MAX)
-        return cache->class_max == CLASS_COUNT - 1 && bytes <= KEPT_BYTES_MAX;
+        return cache->class_max == CLASS_COUNT - 1 && bytes <= LARGE_CACHE_BYTES_MAX;
     return class_of_size(bytes) <= cache->class_max ? 2 * magazine_capacity(class_of_size(bytes))
                                                     : 0;
 }
@@ -324,7 +324,7 @@ struct use_of_bin {
 static int serve_query(struct control_call *call)
 {
     struct use_of_bin *use = call->old_buffer;
-    const struct shelf *shelf;
+    const struct class_bin *bin;
     struct arena *arena;
     struct slab *slab;
 
@@ -334,10 +334,10 @@ static int serve_query(struct control_call *call)
     use->of_slab = use_of(*(const void *const *)call->new_buffer, &arena, &slab);
     if (slab == NULL) return 0;
     lock_take(&arena->lock);
-    shelf = &arena->shelf[slab->class_index];
-    if (shelf->partial != 0) use->filled_next = slab_record(shelf->partial)->base;
-    use->free_blocks = shelf->slab_free_blocks;
-    use->blocks = shelf->slab_count * slab->block_count;
+    bin = &arena->bin[slab->class_index];
+    if (bin->partial != 0) use->filled_next = slab_record(bin->partial)->base;
+    use->free_blocks = bin->slab_free_blocks;
+    use->blocks = bin->slab_count * slab->block_count;
     lock_give(&arena->lock);
     return 0;
 }
@@ -351,7 +351,7 @@ static int serve_placed(struct control_call *call)
     case PLACED_ARENA_ACTIVE_AT: return serve_active_at(call);
     case PLACED_ARENA_HOOKS: return serve_hooks(call);
     case PLACED_ARENA_RESET:
-    case PLACED_ARENA_DESTROY: return serve_explicit(call);
+    case PLACED_ARENA_DESTROY: return serve_manual(call);
     case PLACED_CACHE_CREATE:
     case PLACED_CACHE_FLUSH:
     case PLACED_CACHE_DESTROY: return serve_cache(call);
@@ -359,7 +359,7 @@ static int serve_placed(struct control_call *call)
     case PLACED_THREAD_CACHE_ENABLED: return serve_cache_enabled(call);
     case PLACED_THREAD_CACHE_FLUSH:
         thread_flush();
-        (void)tidy_after_return();
+        (void)decay_after_return();
         return 0;
     case PLACED_THREAD_CACHE_MAX: return serve_cache_max(call);
     case PLACED_THREAD_CACHE_BLOCKS: return serve_cache_blocks(call);

@@ -176,16 +176,16 @@ static const struct control_row thread_rows[] = {
 
 static int serve_total(struct control_call *call)
 {
-    struct watch *watch = totals_watch();
+    struct counting_front *counting = totals_count_calls();
 
-    if (watch == NULL) return EAGAIN;
+    if (counting == NULL) return EAGAIN;
     switch (call->row->leaf) {
-    case THREAD_ALLOCATED: call->old.u64 = watch->allocated; return 0;
-    case THREAD_DEALLOCATED: call->old.u64 = watch->deallocated; return 0;
-    case THREAD_ALLOCATED_AT: call->old.pointer = &watch->allocated; return 0;
-    case THREAD_DEALLOCATED_AT: call->old.pointer = &watch->deallocated; return 0;
-    case THREAD_PEAK_READ: call->old.u64 = watch_peak(watch); return 0;
-    default: watch_forget_peak(watch); return 0;
+    case THREAD_ALLOCATED: call->old.u64 = counting->allocated; return 0;
+    case THREAD_DEALLOCATED: call->old.u64 = counting->deallocated; return 0;
+    case THREAD_ALLOCATED_AT: call->old.pointer = &counting->allocated; return 0;
+    case THREAD_DEALLOCATED_AT: call->old.pointer = &counting->deallocated; return 0;
+    case THREAD_PEAK_READ: call->old.u64 = counting_peak(counting); return 0;
+    default: counting_forget_peak(counting); return 0;
     }
 }
 

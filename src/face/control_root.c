@@ -1,7 +1,7 @@
-/* control_root.c - the version, the snapshot's epoch, the helper, and how the library was built.
+/* control_root.c - the version, the snapshot's epoch, the background thread, and how the library was built.
  * SPDX-License-Identifier: MIT
  */
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../view/snapshot.h"
 #include "control_tables.h"
@@ -68,7 +68,7 @@ static int serve_thread_limit(struct control_call *call)
 /* Vast blocks are no runs. */
 static size_t active_bytes(void)
 {
-    return (run_used_pages_now() << plain.page_shift) + RELAXED_LOAD(plain.vast_bytes);
+    return (page_heap_used_pages_now() << space.page_shift) + RELAXED_LOAD(space.vast_bytes);
 }
 
 static int serve_root(struct control_call *call)
@@ -80,7 +80,7 @@ static int serve_root(struct control_call *call)
     case ROOT_MAX_BACKGROUND_THREADS: return serve_thread_limit(call);
     case ROOT_THREAD_IDLE:
         thread_flush();
-        (void)tidy_after_return();
+        (void)decay_after_return();
         return 0;
     case ROOT_APPROXIMATE_ACTIVE: call->old.size = heap_start() ? active_bytes() : 0; return 0;
     default: return ENOENT;

@@ -222,9 +222,9 @@ static void serve_global(struct control_call *call, const struct snapshot *numbe
     case STATS_MAPPED: call->old.size = all->mapped; return;
     case STATS_RETAINED: call->old.size = all->clean; return;
     case STATS_ZERO_REALLOCS: call->old.size = numbers->realloc_zero_calls; return;
-    case STATS_HELPER_THREADS: call->old.size = numbers->helper_runs; return;
-    case STATS_HELPER_RUNS: call->old.u64 = numbers->helper_looks; return;
-    case STATS_HELPER_INTERVAL: call->old.u64 = numbers->helper_look_ms * 1000000; return;
+    case STATS_HELPER_THREADS: call->old.size = numbers->background_runs; return;
+    case STATS_HELPER_RUNS: call->old.u64 = numbers->background_looks; return;
+    case STATS_HELPER_INTERVAL: call->old.u64 = numbers->background_look_ms * 1000000; return;
     case STATS_ZERO: call->old.u64 = 0; return;
     case STATS_LOCKS_RESET: snapshot_forget_locks(); return;
     default: break;
@@ -232,7 +232,7 @@ static void serve_global(struct control_call *call, const struct snapshot *numbe
     if (leaf >= STATS_LOCK_SAMPLES)
         give_of_lock(call, of_lock(&numbers->samples_lock, leaf - STATS_LOCK_SAMPLES));
     else if (leaf >= STATS_LOCK_TIDY)
-        give_of_lock(call, of_lock(&numbers->tidy_lock, leaf - STATS_LOCK_TIDY));
+        give_of_lock(call, of_lock(&numbers->decay_lock, leaf - STATS_LOCK_TIDY));
     else give_of_lock(call, of_lock(&numbers->control_lock, leaf - STATS_LOCK_CONTROL));
 }
 
@@ -270,7 +270,7 @@ static void serve_arena_texts(struct control_call *call)
     }
 }
 
-/* The keepers of pages, records and threads are the first arena's. */
+/* The page heaps of pages, records and threads are the first arena's. */
 static uint64_t of_shared_lock(const struct snapshot *numbers, const struct snapshot_arena *arena,
                                unsigned leaf)
 {
@@ -284,7 +284,7 @@ static uint64_t of_shared_lock(const struct snapshot *numbers, const struct snap
 static void serve_of_arena(struct control_call *call, const struct snapshot *numbers,
                            const struct snapshot_arena *arena)
 {
-    unsigned leaf = call->row->leaf, shift = plain.page_shift;
+    unsigned leaf = call->row->leaf, shift = space.page_shift;
 
     if (leaf >= STATS_LOCK_RUNS) {
         give_of_lock(call, of_shared_lock(numbers, arena, leaf));
@@ -352,10 +352,10 @@ static int serve_of_length(struct control_call *call, const struct snapshot *num
     case STATS_FREE_DIRTY: call->old.size = lengths->dirty[step]; return 0;
     case STATS_FREE_CLEAN: call->old.size = lengths->clean[step]; return 0;
     case STATS_FREE_DIRTY_BYTES:
-        call->old.size = lengths->dirty_pages[step] << plain.page_shift;
+        call->old.size = lengths->dirty_pages[step] << space.page_shift;
         return 0;
     case STATS_FREE_CLEAN_BYTES:
-        call->old.size = lengths->clean_pages[step] << plain.page_shift;
+        call->old.size = lengths->clean_pages[step] << space.page_shift;
         return 0;
     default: return 0; /* none are muzzy */
     }

@@ -92,9 +92,9 @@ NOINLINE static void *new_refill(size_t size)
 }
 
 /* As malloc_miss. */
-NOINLINE static void *new_miss(size_t size, struct cache *cache, size_t place)
+NOINLINE static void *new_miss(size_t size, struct cache *cache, size_t offset)
 {
-    void *block = metered_take(cache, place);
+    void *block = sampled_front_take(cache, offset);
 
     if (unlikely(block == NULL)) return new_refill(size);
     return CHECKED ? misuse_note_take(block) : block;
@@ -107,7 +107,7 @@ PUBLIC void *_Znwm(size_t size)
 
     if (unlikely(size > TABLE_BYTES_MAX)) return new_refill(size);
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return new_miss(size, cache, place_of_size[size]);
+    if (unlikely(block == NULL)) return new_miss(size, cache, offset_of_size[size]);
     return block;
 }
 

@@ -3,7 +3,7 @@
  */
 #include "lengths.h"
 
-#include "../arenas/explicit.h"
+#include "../arenas/manual.h"
 #include "../pages/run_walk.h"
 #include "control.h"
 
@@ -17,7 +17,7 @@ unsigned last_step_below(size_t bytes, unsigned end)
 
 static void count_by_step(struct lengths *lengths, size_t pages)
 {
-    unsigned step = lextent_of(pages << plain.page_shift);
+    unsigned step = lextent_of(pages << space.page_shift);
 
     if (step < STEPS_MAX) lengths->large[step]++;
 }
@@ -25,7 +25,7 @@ static void count_by_step(struct lengths *lengths, size_t pages)
 static void count_run(enum page_state state, size_t pages, void *context)
 {
     struct lengths *lengths = context;
-    unsigned step = last_step_below(pages << plain.page_shift, STEPS_MAX);
+    unsigned step = last_step_below(pages << space.page_shift, STEPS_MAX);
 
     if (is_large_state((uint8_t)state)) {
         count_by_step(lengths, pages);
@@ -38,18 +38,18 @@ static void count_run(enum page_state state, size_t pages, void *context)
     }
 }
 
-static void count_owned_block(uint32_t page, void *context)
+static void count_manual_block(uint32_t page, void *context)
 {
     count_by_step(context, page_record(page)->run_pages);
 }
 
-static void count_owned(struct lengths *lengths, unsigned index)
+static void count_manual(struct lengths *lengths, unsigned index)
 {
     struct arena *arena = made_arena_at(index);
 
     if (arena == NULL) return;
     lock_take(&arena->lock);
-    owned_visit(arena, count_owned_block, lengths);
+    manual_visit(arena, count_manual_block, lengths);
     if (arena->extents != NULL) extents_visit_free(arena->extents, count_run, lengths);
     lock_give(&arena->lock);
 }
@@ -61,7 +61,7 @@ void lengths_count(struct lengths *lengths, unsigned arena)
     __builtin_memset(lengths, 0, sizeof *lengths);
     if (all || arena == 0) runs_visit(count_run, lengths);
     for (unsigned index = all ? 0 : arena; index < (all ? arenas_end() : arena + 1); index++)
-        count_owned(lengths, index);
+        count_manual(lengths, index);
 }
 
 _Static_assert(sizeof(struct lengths) <= META_RECORD_BYTES_MAX, "a record");

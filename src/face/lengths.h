@@ -1,7 +1,7 @@
 /* lengths.h - large blocks and free runs of pages, counted by length.
  *
  * Lengths are in steps: one, two and three pages, then those of large blocks (control_classes.h). Nobody keeps these
- * counts: they come of a walk over all runs, or over an explicit arena's large blocks. Free pages and the large
+ * counts: they come of a walk over all runs, or over a manual arena's large blocks. Free pages and the large
  * blocks of automatic arenas are of no arena, so that the first one has them.
  * SPDX-License-Identifier: MIT
  */

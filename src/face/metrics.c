@@ -75,7 +75,7 @@ static void print_sums(struct report *report, const struct snapshot *numbers)
         { "large_taken", NULL, "Large blocks taken so far.", all->large_taken, METRIC_COUNTER },
         { "threads", NULL, "Threads that hold blocks.", all->threads, METRIC_GAUGE },
         { "purged_bytes", "bytes", "Given back to the kernel.",
-          all->purged_pages << plain.page_shift, METRIC_COUNTER },
+          all->purged_pages << space.page_shift, METRIC_COUNTER },
         { "purges", NULL, "Calls that gave back.", all->purges, METRIC_COUNTER },
         { "refills", NULL, "Times that live threads' magazines were empty.", numbers->refills,
           METRIC_GAUGE },
@@ -87,7 +87,7 @@ static void print_sums(struct report *report, const struct snapshot *numbers)
         { "arena_hops", NULL, "Times that threads changed arenas, for theirs was busy.",
           numbers->arena_hops, METRIC_COUNTER },
         { "helper_looks", NULL, "Times the helper looked for what to give back.",
-          numbers->helper_looks, METRIC_COUNTER },
+          numbers->background_looks, METRIC_COUNTER },
         { "uptime_seconds", "seconds", "Since the library was loaded.", numbers->uptime_ms / 1000,
           METRIC_GAUGE },
     };

@@ -218,7 +218,7 @@ static void print_arena_text(struct report *report, const struct snapshot *numbe
                              const struct snapshot_arena *arena, int index)
 {
     struct settings settings = settings_of(numbers, index);
-    const uint64_t dirty[] = { arena->dirty >> plain.page_shift, arena->purges, arena->purges,
+    const uint64_t dirty[] = { arena->dirty >> space.page_shift, arena->purges, arena->purges,
                                arena->purged_pages };
     const uint64_t muzzy[] = { 0, 0, 0, 0 };
     struct flow small = flow_of_small(arena), large = flow_of_large(arena);
@@ -259,8 +259,8 @@ static void print_arena_members(struct report *report, const struct snapshot *nu
     report_signed(report, settings.dirty_decay_ms);
     report_key(report, "muzzy_decay_ms");
     report_signed(report, settings.muzzy_decay_ms);
-    report_member(report, "pactive", arena->active >> plain.page_shift);
-    report_member(report, "pdirty", arena->dirty >> plain.page_shift);
+    report_member(report, "pactive", arena->active >> space.page_shift);
+    report_member(report, "pdirty", arena->dirty >> space.page_shift);
     report_member(report, "pmuzzy", 0);
     report_member(report, "dirty_npurge", arena->purges);
     report_member(report, "dirty_nmadvise", arena->purges);

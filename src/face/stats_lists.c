@@ -65,7 +65,7 @@ static void print_bin_line(struct report *report, const struct snapshot_arena *a
         { of_class->slabs, 13, 0 },
         { of_class->slabs_not_full, 15, 0 },
         { shape->block_count, 5, 0 },
-        { shape->bytes >> plain.page_shift, 4, 0 },
+        { shape->bytes >> space.page_shift, 4, 0 },
     };
 
     for (unsigned i = 0; i < ARRAY_COUNT(cells); i++) {
@@ -131,10 +131,10 @@ static void print_extent_members(struct report *report, const struct lengths *le
         report_member(report, "nmuzzy", 0);
         report_member(report, "nretained", counted ? lengths->clean[i] : 0);
         report_member(report, "dirty_bytes",
-                      counted ? lengths->dirty_pages[i] << plain.page_shift : 0);
+                      counted ? lengths->dirty_pages[i] << space.page_shift : 0);
         report_member(report, "muzzy_bytes", 0);
         report_member(report, "retained_bytes",
-                      counted ? lengths->clean_pages[i] << plain.page_shift : 0);
+                      counted ? lengths->clean_pages[i] << space.page_shift : 0);
         report_close(report, '}');
     }
     report_close(report, ']');
@@ -166,8 +166,8 @@ static void print_extents(struct report *report, const struct lengths *lengths)
     report_text(report, "extents:        size ind       ndirty        dirty       nmuzzy"
                         "        muzzy    nretained     retained       ntotal        total\n");
     for (unsigned i = 0; i < min_size(step_count(), STEPS_MAX); i++) {
-        uint64_t dirty = lengths->dirty_pages[i] << plain.page_shift;
-        uint64_t clean = lengths->clean_pages[i] << plain.page_shift;
+        uint64_t dirty = lengths->dirty_pages[i] << space.page_shift;
+        uint64_t clean = lengths->clean_pages[i] << space.page_shift;
         const uint64_t cells[] = { lengths->dirty[i],
                                    dirty,
                                    0,

@@ -64,9 +64,9 @@ static void print_sums_as_text(struct report *report, const struct snapshot *num
         { ", mapped: ", all->mapped },
         { ", retained: ", all->clean },
         { "\nCount of realloc(non-null-ptr, 0) calls: ", numbers->realloc_zero_calls },
-        { "\nBackground threads: ", numbers->helper_runs },
-        { ", num_runs: ", numbers->helper_looks },
-        { ", run_interval: ", numbers->helper_look_ms * 1000000 },
+        { "\nBackground threads: ", numbers->background_runs },
+        { ", num_runs: ", numbers->background_looks },
+        { ", run_interval: ", numbers->background_look_ms * 1000000 },
     };
 
     for (unsigned i = 0; i < ARRAY_COUNT(parts); i++) {
@@ -91,16 +91,16 @@ static void print_sums_as_json(struct report *report, const struct snapshot *num
     report_member(report, "retained", all->clean);
     report_member(report, "zero_reallocs", numbers->realloc_zero_calls);
     report_open(report, "background_thread", '{');
-    report_member(report, "num_threads", numbers->helper_runs);
-    report_member(report, "num_runs", numbers->helper_looks);
-    report_member(report, "run_interval", numbers->helper_look_ms * 1000000);
+    report_member(report, "num_threads", numbers->background_runs);
+    report_member(report, "num_runs", numbers->background_looks);
+    report_member(report, "run_interval", numbers->background_look_ms * 1000000);
     report_close(report, '}');
 }
 
 static void print_global_locks(struct report *report, const struct snapshot *numbers)
 {
     const struct stats_lock locks[] = {
-        { "background_thread", &numbers->tidy_lock },
+        { "background_thread", &numbers->decay_lock },
         { "max_per_bg_thd", NULL },
         { "ctl", &numbers->control_lock },
         { "prof", &numbers->samples_lock },

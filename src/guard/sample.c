@@ -106,7 +106,7 @@ static void count_of_class(size_t bytes, int step)
     class_index = class_of_size(bytes);
     live = samples.live_of_class[class_index] += (uint64_t)(int64_t)step;
     if (live == 1 && step > 0) sized_free_goes_to(class_index, 0);
-    if (live == 0) sized_free_goes_to(class_index, place_of_class(class_index) + PLACES_FOR_FREES);
+    if (live == 0) sized_free_goes_to(class_index, offset_of_class(class_index) + OFFSET_FOR_FREES);
 }
 
 uint32_t sample_note(const struct origin *origin, size_t bytes)

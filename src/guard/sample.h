@@ -10,7 +10,7 @@
  * seen. Sized frees do not look there: while a sampled block of a class lives, their table has place 0, too.
  *
  * G1  live is the number of records of the site since the last reset
- * G2  place_of_sized_free is 0 for a class while a record of its size lives
+ * G2  offset_of_sized_free is 0 for a class while a record of its size lives
  * All of it is under one lock, during which nothing but memory for records is asked of anybody.
  * SPDX-License-Identifier: MIT
  */

@@ -26,7 +26,8 @@ static NOINLINE void *aligned_refill(size_t align, size_t size)
 /* As malloc_miss. */
 static NOINLINE void *aligned_miss(size_t align, size_t size)
 {
-    void *block = metered_take(thread_cache(), place_of_class(class_of_aligned(size, align)));
+    void *block =
+        sampled_front_take(thread_cache(), offset_of_class(class_of_aligned(size, align)));
 
     if (unlikely(block == NULL)) return aligned_refill(align, size);
     return CHECKED ? misuse_note_take(block) : block;

@@ -9,14 +9,14 @@
 /* Not from a full slab, nor from the one that is filled from next, where the block would go. Else when the slab is
  * used no more than the average of those with free blocks; an eighth on top keeps slabs that are all used
  * alike from staying as they are. */
-static bool is_sparse(const struct shelf *shelf, const struct slab *slab)
+static bool is_sparse(const struct class_bin *bin, const struct slab *slab)
 {
     uint64_t block_count, used;
 
-    if (slab == NULL || slab->free_count == 0 || shelf->partial == slab_number(slab)) return false;
+    if (slab == NULL || slab->free_count == 0 || bin->partial == slab_number(slab)) return false;
     block_count = slab->block_count;
-    used = shelf->partial_count * block_count - shelf->slab_free_blocks;
-    return (block_count - slab->free_count) * shelf->partial_count <= used + used / 8;
+    used = bin->partial_count * block_count - bin->slab_free_blocks;
+    return (block_count - slab->free_count) * bin->partial_count <= used + used / 8;
 }
 
 PUBLIC int prairie_defrag_hint(void *block)
@@ -27,10 +27,10 @@ PUBLIC int prairie_defrag_hint(void *block)
     bool sparse;
 
     if (page == 0 || page_record(page)->class_at == 0) return 0;
-    class_index = class_of_place(page_record(page)->class_at);
+    class_index = class_of_offset(page_record(page)->class_at);
     arena = arena_of_block(class_index, block);
     lock_take(&arena->lock);
-    sparse = is_sparse(&arena->shelf[class_index], slab_of(block, class_index));
+    sparse = is_sparse(&arena->bin[class_index], slab_of(block, class_index));
     lock_give(&arena->lock);
     return sparse;
 }

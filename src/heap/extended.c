@@ -68,7 +68,7 @@ PUBLIC void *prairie_mallocx(size_t size, int flags)
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return malloc_miss(size, cache, place_of_size[size]);
+    if (unlikely(block == NULL)) return malloc_miss(size, cache, offset_of_size[size]);
     return block;
 }
 
@@ -93,7 +93,7 @@ PUBLIC size_t prairie_sallocx(const void *block, int flags)
 PUBLIC void prairie_dallocx(void *block, int flags)
 {
     if (likely(flags_cache((unsigned)flags) == CACHE_OWN)) prairie_free(block);
-    else if (flags_cache((unsigned)flags) == CACHE_NONE) single_free(block);
+    else if (flags_cache((unsigned)flags) == CACHE_NONE) uncached_free(block);
     else placed_free(block, (unsigned)flags);
 }
 
@@ -102,7 +102,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
     if (likely((flags & ~FLAG_ALIGN) == 0) && !CHECKED) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
         if (likely(bytes <= TABLE_BYTES_MAX)
-            && likely(cache_put(thread_cache(), place_of_sized_free[bytes], block)))
+            && likely(cache_put(thread_cache(), offset_of_sized_free[bytes], block)))
             return;
     }
     prairie_dallocx(block, (int)flags);
@@ -119,7 +119,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_sized_free[size], block)))
+    if (unlikely(!cache_put(cache, offset_of_sized_free[size], block)))
         free_sized_overflow(cache, block);
 }
 
@@ -169,7 +169,7 @@ static void *resize_large(void *block, size_t size, unsigned flags, const void *
     if (flags_align(flags) > os_page_bytes() || (flags & FLAG_ARENA) != 0) return NULL;
     if (!is_large(block, &page)) return NULL;
     if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
-        return large_resize_watched(block, size, frame);
+        return large_resize_counted(block, size, frame);
     return large_resize(block, page, size);
 }
 
@@ -207,7 +207,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
         return old_bytes;
     if (!is_large(block, &page)) return old_bytes;
     if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
-        bytes = large_resize_in_place_watched(block, size, most, FRAME_HERE());
+        bytes = large_resize_in_place_counted(block, size, most, FRAME_HERE());
     else bytes = large_resize_in_place(page, size, most);
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);
     return bytes;

@@ -17,7 +17,7 @@
 #define FLAG_CACHE 0xfff00u
 #define FLAG_ARENA 0xfff00000u
 
-/* What nallocx still tells a size for; the plain is smaller, so such blocks are refused later. */
+/* What nallocx still tells a size for; the address space is smaller, so such blocks are refused later. */
 #define LARGE_BYTES_MAX ((size_t)7 << 60)
 
 enum { CACHE_OWN, CACHE_NONE, CACHE_FIRST_EXPLICIT };

@@ -3,7 +3,7 @@
  */
 #include "heap.h"
 
-#include "../cache/kept.h"
+#include "../cache/large_cache.h"
 #include "../guard/fill.h"
 
 PUBLIC void prairie_free(void *block)
@@ -28,7 +28,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         return;
     }
     cache = thread_cache();
-    if (unlikely(!cache_put(cache, place_of_sized_free[size], block)))
+    if (unlikely(!cache_put(cache, offset_of_sized_free[size], block)))
         free_sized_overflow(cache, block);
 }
 
@@ -50,11 +50,11 @@ static void put_small(struct cache *cache, unsigned class_index, void *block)
 {
     if (unlikely(cache == NULL)) {
         fill_given(block, class_bytes[class_index]);
-        stray_put(class_index, block);
+        uncached_thread_put(class_index, block);
         return;
     }
     if (unlikely(class_index > cache->class_max)) {
-        stray_put(class_index, block);
+        uncached_thread_put(class_index, block);
         return;
     }
     if (AUDITED) heap_audit();
@@ -75,11 +75,11 @@ static NOINLINE void free_other(struct cache *cache, void *block)
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
 
-    if (page != 0 && owning_arena_of(page_record(page)) != NULL) free_explicit(page, block);
+    if (page != 0 && manual_arena_of_page(page_record(page)) != NULL) free_manual(page, block);
     else if (is_vast_block(kind, page)) large_put_vast(page);
     else if (kind == POINTER_SAMPLED) sampled_put(page);
     else if (kind == POINTER_SMALL)
-        put_small(cache, class_of_place(page_record(page)->class_at), block);
+        put_small(cache, class_of_offset(page_record(page)->class_at), block);
     else misuse_abort("free", kind, block);
 }
 
@@ -90,7 +90,7 @@ static NOINLINE void free_by_page(struct cache *cache, void *block)
 
     if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
         && likely(is_page_start(block))) {
-        if (likely(cache != NULL)) page = kept_put(cache, page, block);
+        if (likely(cache != NULL)) page = large_cache_put(cache, page, block);
         if (page != 0) large_put(page);
     } else {
         free_other(cache, block);

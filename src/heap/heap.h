@@ -7,7 +7,7 @@
 #ifndef PRAIRIE_HEAP_HEAP_H
 #define PRAIRIE_HEAP_HEAP_H
 
-#include "../arenas/explicit.h"
+#include "../arenas/manual.h"
 #include "../cache/thread.h"
 #include "../guard/unwind.h"
 
@@ -28,32 +28,32 @@ void *misuse_note_take(void *block);
 /* The class of an address in the class map, whichever magazine frees go to; 0: none. */
 INLINE unsigned class_at(const void *address)
 {
-    return class_of_place(class_map_at(address) % PLACES_FOR_FREES);
+    return class_of_offset(class_map_at(address) % OFFSET_FOR_FREES);
 }
 
 /* The whole of the usual way, for sizes up to TABLE_BYTES_MAX. NULL: the magazine is empty. */
 INLINE void *malloc_hit(struct cache *cache, size_t size)
 {
-    void *block = cache_take(cache, place_of_size[size]);
+    void *block = cache_take(cache, offset_of_size[size]);
 
     return CHECKED ? misuse_note_take(block) : block;
 }
 
-/* The same for a class, and for metered threads too. NULL: there is none ready. */
+/* The same for a class, and for sampled threads too. NULL: there is none ready. */
 INLINE void *class_hit(struct cache *cache, unsigned class_index)
 {
     void *block = magazine_take(&cache->magazine[class_index]);
 
-    return likely(block != NULL) ? block : metered_take(cache, place_of_class(class_index));
+    return likely(block != NULL) ? block : sampled_front_take(cache, offset_of_class(class_index));
 }
 
 NOINLINE void *malloc_beyond_table(size_t size);
 /* The ways of a thread whose slot points at no plain cache: its first call, one past its end, or one that is
- * watched, perhaps because it shall hold no blocks. What comes back is as class_take, large_take and prairie_free have it. */
+ * counted, perhaps because it shall hold no blocks. What comes back is as class_take, large_take and prairie_free have it. */
 void *class_take_unusual(struct cache *front, unsigned class_index);
 void *large_take_unusual(size_t size, size_t align, bool zero);
 void free_unusual(struct cache *front, void *block);
-/* For doors that go past the cache: what was taken or given is counted if the thread is watched. */
+/* For doors that go past the cache: what was taken or given is counted if the thread is counted. */
 void *counted(void *block, size_t bytes);
 void count_given(size_t bytes);
 /* The whole of a door; sets ENOMEM. Jumped to, not called, so that the caller of the door is the first in its
@@ -61,25 +61,26 @@ void count_given(size_t bytes);
 NOINLINE void *take_unusual(size_t size, size_t align, bool zero);
 NOINLINE void *take_unusual_for(const void *frame, size_t size, size_t align, bool zero);
 
-/* Sampled blocks, of any size, in pages of their own. Those of an explicit arena are in state PAGE_OWNED, so that
+/* Sampled blocks, of any size, in pages of their own. Those of a manual arena are in state PAGE_MANUAL, so that
  * it knows them; NULL for `arena`: of the one that the thread's blocks come from. */
-void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame);
+void *sampled_take(struct counting_front *counting, struct arena *arena, size_t bytes,
+                   const void *frame);
 void sampled_put(uint32_t page);
 size_t sampled_bytes(uint32_t page);
 /* The number of the record of a block that begins there; 0: it is not sampled. */
 uint32_t sampled_number(uint32_t page);
-/* Before an explicit arena is reset: its sampled blocks are gone. */
+/* Before a manual arena is reset: its sampled blocks are gone. */
 void sampled_forget_all(struct arena *arena);
 /* Makes a large block a sampled one, if there is memory for that. */
-void sampled_begin(struct watch *watch, void *block, const void *frame);
+void sampled_begin(struct counting_front *counting, void *block, const void *frame);
 /* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not sampled. `block` is
  * where it was before; `resized`: it may be gone from there. */
 uint32_t sampled_pause(uint32_t page);
 void sampled_go_on(const void *block, uint32_t number, bool resized);
-/* As large_resize and large_resize_in_place, for a thread that is watched or a block that was sampled. */
-void *large_resize_watched(void *block, size_t size, const void *frame);
-size_t large_resize_in_place_watched(void *block, size_t least, size_t most, const void *frame);
-/* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory, or not alone (threads_meter). */
+/* As large_resize and large_resize_in_place, for a thread that is counted or a block that was sampled. */
+void *large_resize_counted(void *block, size_t size, const void *frame);
+size_t large_resize_in_place_counted(void *block, size_t least, size_t most, const void *frame);
+/* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory, or not alone (threads_sample). */
 bool sampling_start(unsigned depth);
 extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */
 /* Functions of the program that see samples; NULL: it has none. They are called without a lock, and what they
@@ -99,7 +100,7 @@ extern PRIVATE bool sampling_polls; /* atomic */
 void profile_poll(void);
 
 /* The magazine at the place of that size had nothing. */
-NOINLINE void *malloc_miss(size_t size, struct cache *cache, size_t place);
+NOINLINE void *malloc_miss(size_t size, struct cache *cache, size_t offset);
 COLD void *malloc_refill(size_t size, struct cache *cache);
 /* Does what the options ask for that were read just now. Before main. */
 void heap_obey_options(void);
@@ -111,8 +112,8 @@ void *class_take(unsigned class_index);
 NOINLINE void free_overflow(struct cache *cache, void *block);
 NOINLINE void free_sized_overflow(struct cache *cache, void *block);
 /* The same past all caches: straight from a slab, and straight back. */
-void *single_take(unsigned class_index);
-void single_free(void *block);
+void *uncached_take(unsigned class_index);
+void uncached_free(void *block);
 /* The same; `cache` is plain, or NULL for a thread that holds no blocks. */
 void free_plainly(struct cache *cache, void *block);
 
@@ -135,13 +136,13 @@ size_t large_bytes(uint32_t page);
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
 /* Large blocks of an arena that owns them. */
-void *owned_take(struct arena *arena, size_t size, size_t align, bool zero);
+void *manual_take(struct arena *arena, size_t size, size_t align, bool zero);
 /* The same once, without help; NULL: no memory. */
-void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero);
+void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero);
 /* A block of an arena that owns it, whatever thread gives it back. */
-void owned_put(uint32_t page);
+void manual_put(uint32_t page);
 void home_put(uint32_t page, void *block);
-COLD void free_explicit(uint32_t page, void *block);
+COLD void free_manual(uint32_t page, void *block);
 /* Makes stale pages read as zero. */
 void large_clear(char *block, size_t bytes);
 
@@ -183,7 +184,7 @@ COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */
 COLD void *shortage_small(unsigned class_index);
 COLD void *shortage_large(size_t pages, size_t align_pages, bool zero);
 /* The same for a large block of the calling thread's arena. */
-COLD void *shortage_owned(struct arena *arena, size_t pages, size_t align_pages, bool zero);
+COLD void *shortage_manual(struct arena *arena, size_t pages, size_t align_pages, bool zero);
 /* The same once, without help; NULL: no memory. */
 void *class_take_once(unsigned class_index);
 void *large_take_once(size_t pages, size_t align_pages, bool zero);
@@ -194,7 +195,7 @@ void shortage_start(void);
 /* What the options ask for, once they are read and the heap has started. */
 void shortage_apply_options(void);
 /* Arranges that shortage_look is called when it is worth it, after something about that has changed. */
-void shortage_watch(void);
+void shortage_set_look(void);
 /* Gives back what this thread, depots and stocks hold ready, so that whole pages become free. */
 void shortage_gather(void);
 /* How much the reserve is to hold. False: it could not be filled. */

@@ -6,8 +6,8 @@
  */
 #include "heap.h"
 
-#include "../arenas/tidy.h"
-#include "../cache/kept.h"
+#include "../arenas/decay.h"
+#include "../cache/large_cache.h"
 #include "../guard/fill.h"
 #include "../pages/vast.h"
 
@@ -18,10 +18,10 @@ size_t large_bytes(uint32_t page)
 {
     size_t pages = page_record(page)->run_pages;
 
-    return likely(pages != 0) ? pages << plain.page_shift : vast_bytes(page);
+    return likely(pages != 0) ? pages << space.page_shift : vast_bytes(page);
 }
 
-static bool is_too_large(size_t size, size_t align) { return (size | align) > plain.space_bytes; }
+static bool is_too_large(size_t size, size_t align) { return (size | align) > space.address_bytes; }
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch most
  * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
@@ -34,27 +34,27 @@ INLINE void make_zero(char *block, size_t bytes)
 /* The region would grow, or every request is to look at limits. */
 static COLD void look_before_lease(size_t pages, bool grows)
 {
-    if (grows && tidy_reclaim()) thread_flush();
-    if (tidy_should_look(pages << plain.page_shift)) shortage_look(pages << plain.page_shift);
+    if (grows && decay_reclaim()) thread_flush();
+    if (decay_should_look(pages << space.page_shift)) shortage_look(pages << space.page_shift);
 }
 
-/* A mapping of its own. NULL: no memory. Limits are watched by the size of the region, which such a block is not
+/* A mapping of its own. NULL: no memory. Limits are counted by the size of the region, which such a block is not
  * part of: they are looked at each time. */
 static NOINLINE void *take_vast(size_t pages, size_t align_pages)
 {
     void *block;
 
-    if (tidy_region_has(RELAXED_LOAD(tidy_look_at_bytes))) look_before_lease(pages, false);
-    block = vast_take(pages << plain.page_shift, align_pages << plain.page_shift);
+    if (decay_space_has(RELAXED_LOAD(decay_look_at_bytes))) look_before_lease(pages, false);
+    block = vast_take(pages << space.page_shift, align_pages << space.page_shift);
     if (block != NULL) shortage_look(0);
     return block;
 }
 
 INLINE void look_when_due(size_t pages)
 {
-    size_t look_at_bytes = RELAXED_LOAD(tidy_look_at_bytes); /* 0: always */
+    size_t look_at_bytes = RELAXED_LOAD(decay_look_at_bytes); /* 0: always */
 
-    if (unlikely(tidy_region_has(look_at_bytes))) {
+    if (unlikely(decay_space_has(look_at_bytes))) {
         bool grows = run_lease_would_grow(pages);
 
         if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
@@ -69,7 +69,7 @@ INLINE struct run lease_large(size_t pages, size_t align_pages)
     look_when_due(pages);
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) {
-        tidy_before_refusal();
+        decay_before_refusal();
         run = run_lease(pages, align_pages, PAGE_LARGE);
     }
     return run;
@@ -79,11 +79,11 @@ INLINE void *block_of(struct run run, size_t pages, bool zero)
 {
     char *block = page_address(run.page);
 
-    if (zero && !run.zero) make_zero(block, pages << plain.page_shift);
+    if (zero && !run.zero) make_zero(block, pages << space.page_shift);
     return block;
 }
 
-/* The kernel may refuse a mapping where the plain has room, under a limit of address space, and the plain may have
+/* The kernel may refuse a mapping where the address space has room, under a limit of address space, and the address space may have
  * no numbers where the kernel has memory. */
 static COLD void *take_vast_or_run(size_t pages, size_t align_pages, bool zero)
 {
@@ -97,10 +97,10 @@ static COLD void *take_vast_or_run(size_t pages, size_t align_pages, bool zero)
 
 void *large_take_once(size_t pages, size_t align_pages, bool zero)
 {
-    size_t bytes = pages << plain.page_shift;
+    size_t bytes = pages << space.page_shift;
     struct run run;
 
-    if (unlikely(vast_is_better(bytes, align_pages << plain.page_shift)))
+    if (unlikely(vast_is_better(bytes, align_pages << space.page_shift)))
         return take_vast_or_run(pages, align_pages, zero);
     run = lease_large(pages, align_pages);
     if (likely(run.page != 0)) return block_of(run, pages, zero);
@@ -113,12 +113,12 @@ void *large_take(size_t size, size_t align, bool zero)
     return large_lease(size, align, zero);
 }
 
-/* The plain has none: perhaps the kernel has, and else what is kept for such cases. */
+/* The address space has none: perhaps the kernel has, and else what is kept for such cases. */
 static COLD NOINLINE void *lease_nowhere(size_t pages, size_t align_pages, bool zero)
 {
     void *block = NULL;
 
-    if (vast_is_refuge(pages << plain.page_shift)) block = take_vast(pages, align_pages);
+    if (vast_is_refuge(pages << space.page_shift)) block = take_vast(pages, align_pages);
     return block != NULL ? block : shortage_large(pages, align_pages, zero);
 }
 
@@ -130,7 +130,7 @@ static COLD NOINLINE void *lease_vast(size_t size, size_t align, bool zero)
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
-    align_pages = max_size(align >> plain.page_shift, 1);
+    align_pages = max_size(align >> space.page_shift, 1);
     block = take_vast_or_run(pages, align_pages, zero);
     return block != NULL ? block : shortage_large(pages, align_pages, zero);
 }
@@ -143,24 +143,24 @@ static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
     if (unlikely(vast_is_better(size, align))) return lease_vast(size, align, zero);
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
-    align_pages = max_size(align >> plain.page_shift, 1);
+    align_pages = max_size(align >> space.page_shift, 1);
     run = lease_large(pages, align_pages);
     if (unlikely(run.page == 0)) return lease_nowhere(pages, align_pages, zero);
     return block_of(run, pages, zero);
 }
 
 /* Of the arena that the thread is bound to. */
-static void *lease_owned(struct arena *arena, size_t size, size_t align, bool zero)
+static void *lease_manual(struct arena *arena, size_t size, size_t align, bool zero)
 {
-    size_t pages, align_pages = max_size(align >> plain.page_shift, 1);
+    size_t pages, align_pages = max_size(align >> space.page_shift, 1);
     void *block;
 
     if (is_too_large(size, align)) return NULL;
     if (AUDITED) heap_audit();
     pages = max_size(pages_for(size), 1);
     if (RELAXED_LOAD(arena->extents) == NULL) look_when_due(pages);
-    block = owned_take_once(arena, pages, align_pages, zero);
-    return likely(block != NULL) ? block : shortage_owned(arena, pages, align_pages, zero);
+    block = manual_take_once(arena, pages, align_pages, zero);
+    return likely(block != NULL) ? block : shortage_manual(arena, pages, align_pages, zero);
 }
 
 /* Of that arena, or of none when it is NULL. Filled here: what is filled is not kept. */
@@ -168,7 +168,7 @@ static void *lease_filled(struct arena *arena, size_t size, size_t align, bool z
 {
     bool clears = zero || fill_clears();
     void *block =
-        arena != NULL ? lease_owned(arena, size, align, clears) : lease_anew(size, align, clears);
+        arena != NULL ? lease_manual(arena, size, align, clears) : lease_anew(size, align, clears);
 
     if (clears || block == NULL) return block;
     return fill_taken(block, large_bytes(page_at(block)));
@@ -179,7 +179,7 @@ static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
 {
     const struct cache *cache = thread_cache()->behind;
 
-    return lease_filled(cache != NULL ? cache_owner(cache) : NULL, size, align, zero);
+    return lease_filled(cache != NULL ? cache_large_arena(cache) : NULL, size, align, zero);
 }
 
 /* Near a limit each request is to come by where that is looked at. A size that is too large has no pages here
@@ -191,11 +191,11 @@ NOINLINE void *large_lease(size_t size, size_t align, bool zero)
     char *block;
 
     if (unlikely(cache == NULL)) return lease_for_thread(size, align, zero);
-    if (unlikely(align > page_bytes()) || unlikely(RELAXED_LOAD(tidy_look_at_bytes) == 0))
+    if (unlikely(align > page_bytes()) || unlikely(RELAXED_LOAD(decay_look_at_bytes) == 0))
         return lease_anew(size, align, zero);
-    block = kept_take(cache, pages);
+    block = large_cache_take(cache, pages);
     if (block == NULL) return lease_anew(size, align, zero);
-    if (unlikely(zero)) make_zero(block, pages << plain.page_shift);
+    if (unlikely(zero)) make_zero(block, pages << space.page_shift);
     return block;
 }
 
@@ -210,7 +210,7 @@ void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }
 void large_put(uint32_t page)
 {
     run_return(page);
-    if (unlikely(tidy_after_return())) thread_flush();
+    if (unlikely(decay_after_return())) thread_flush();
 }
 
 void large_put_vast(uint32_t page)
@@ -221,14 +221,14 @@ void large_put_vast(uint32_t page)
 
 static bool trim_pages(uint32_t page, size_t pages)
 {
-    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
     run_trim(page, pages);
     return true;
 }
 
 static bool extend_pages(uint32_t page, size_t pages)
 {
-    if (unlikely(page_record(page)->state == PAGE_OWNED)) return owned_resize(page, pages);
+    if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
     return run_extend(page, pages);
 }
 
@@ -238,7 +238,7 @@ static READS_UNLOCKED bool may_move_pages(size_t bytes)
     static size_t moves; /* atomic */
 
     if (bytes < REMAP_BYTES_MIN) return false;
-    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + plain.open_bytes / REMAP_SHARE_BYTES) return false;
+    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
     /* Not under a limit of address space: the kernel takes the destination away before it finds that
      * it may not map anything there. */
     if (os_address_space_limit() != SIZE_MAX) return false;
@@ -275,7 +275,7 @@ static void *move_to_vast(uint32_t page, size_t size)
 
     if (page_record(page)->state != PAGE_LARGE || large_bytes(page) < REMAP_BYTES_MIN) return NULL;
     moved = vast_take_from(page, round_up(size, page_bytes()));
-    if (moved != NULL && unlikely(tidy_after_return())) thread_flush();
+    if (moved != NULL && unlikely(decay_after_return())) thread_flush();
     return moved;
 }
 
@@ -291,10 +291,10 @@ static void *move_large(void *block, uint32_t page, size_t size)
     }
     moved = large_lease(size, 1, false);
     if (moved == NULL) return NULL;
-    if (unlikely(page_is_owned(page)) || unlikely(page_is_owned(page_at(moved))))
+    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
         copy_contents(moved, block, old_bytes, size);
     else move_contents(moved, block, old_bytes);
-    if (unlikely(page_is_owned(page))) owned_put(page);
+    if (unlikely(page_is_manual(page))) manual_put(page);
     else large_put(page);
     return moved; /* it was filled when it was leased */
 }
@@ -317,7 +317,7 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
 static void *extend_large(void *block, uint32_t page, size_t old_pages, size_t new_pages)
 {
     if (!extend_pages(page, new_pages)) return NULL;
-    return fill_gained(block, old_pages << plain.page_shift, new_pages << plain.page_shift);
+    return fill_gained(block, old_pages << space.page_shift, new_pages << space.page_shift);
 }
 
 void *large_resize(void *block, uint32_t page, size_t size)
@@ -336,7 +336,7 @@ void *large_resize(void *block, uint32_t page, size_t size)
 
             return moved != NULL ? moved : block;
         }
-        if (unlikely(tidy_after_return())) thread_flush();
+        if (unlikely(decay_after_return())) thread_flush();
         return block;
     }
     resized = extend_large(block, page, old_pages, new_pages);
@@ -358,7 +358,7 @@ static void resize_vast_in_place(uint32_t page, size_t least, size_t most)
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 {
     size_t old_pages = page_record(page)->run_pages;
-    size_t limit = plain.space_bytes;
+    size_t limit = space.address_bytes;
     size_t pages;
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
@@ -369,11 +369,11 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
     }
     pages = pages_for(min_size(most, limit));
     if (pages < old_pages) {
-        if (trim_pages(page, pages) && unlikely(tidy_after_return())) thread_flush();
+        if (trim_pages(page, pages) && unlikely(decay_after_return())) thread_flush();
     } else if (pages > old_pages && !extend_pages(page, pages)) {
         pages = pages_for(least);
         if (pages > old_pages) (void)extend_pages(page, pages);
     }
-    (void)fill_gained(page_address(page), old_pages << plain.page_shift, large_bytes(page));
+    (void)fill_gained(page_address(page), old_pages << space.page_shift, large_bytes(page));
     return large_bytes(page);
 }

@@ -5,7 +5,7 @@
 
 #include "../base/options.h"
 #include "../guard/fill.h"
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 
 #include <errno.h>
 
@@ -24,14 +24,14 @@ PUBLIC void *prairie_malloc(size_t size)
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
     block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return malloc_miss(size, cache, place_of_size[size]);
+    if (unlikely(block == NULL)) return malloc_miss(size, cache, offset_of_size[size]);
     return block;
 }
 
-/* For a metered thread this is the usual way. */
-void *malloc_miss(size_t size, struct cache *cache, size_t place)
+/* For a sampled thread this is the usual way. */
+void *malloc_miss(size_t size, struct cache *cache, size_t offset)
 {
-    void *block = metered_take(cache, place);
+    void *block = sampled_front_take(cache, offset);
 
     if (unlikely(block == NULL)) return malloc_refill(size, cache);
     return CHECKED ? misuse_note_take(block) : block;
@@ -51,7 +51,7 @@ static void *class_refill(struct cache *cache, unsigned class_index)
 {
     void *block;
 
-    if (unlikely(tidy_should_look(0))) shortage_look(class_bytes[class_index]);
+    if (unlikely(decay_should_look(0))) shortage_look(class_bytes[class_index]);
     block = refill_and_take(cache, class_index);
     return likely(block != NULL) ? block : shortage_small(class_index);
 }
@@ -128,7 +128,7 @@ COLD static void *calloc_refill(struct cache *cache, size_t bytes)
 static NOINLINE void *calloc_miss(struct cache *cache, size_t bytes)
 {
     unsigned class_index = class_of_size(bytes);
-    void *block = metered_take(cache, place_of_class(class_index));
+    void *block = sampled_front_take(cache, offset_of_class(class_index));
 
     if (unlikely(block == NULL)) return calloc_refill(cache, bytes);
     if (CHECKED) (void)misuse_note_take(block);

@@ -17,7 +17,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return is_block_state(record->state) && !page_is_kept(record);
+    return is_block_state(record->state) && !page_is_cached(record);
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
@@ -30,7 +30,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
     if (record->class_at != 0) return POINTER_SMALL;
-    if ((record->state == PAGE_OWNED || record->state == PAGE_VAST) && is_page_start(pointer))
+    if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && is_page_start(pointer))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
@@ -126,7 +126,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     misuse_check("free", pointer);
     usable = prairie_usable_size(pointer);
     /* What hooks refuse to cut stays longer than the program asked for last. */
-    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_owned(page_at(pointer))) return;
+    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page_at(pointer))) return;
     if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
         fatal_address("wrong size in sized delete", pointer);
 }
@@ -135,5 +135,5 @@ void misuse_check_size(const void *pointer, size_t size)
 {
     misuse_check_told(pointer, size,
                       size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
-                                              : pages_for(size) << plain.page_shift);
+                                              : pages_for(size) << space.page_shift);
 }

@@ -3,14 +3,14 @@
  */
 #include "placed.h"
 
-#include "../arenas/tidy.h"
-#include "../cache/named.h"
+#include "../arenas/decay.h"
+#include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
 
 struct arena *placed_arena(unsigned index)
 {
     if (!heap_start()) return NULL;
-    return index < arena_limit ? arena_at(index) : explicit_arena_at(index);
+    return index < arena_limit ? arena_at(index) : manual_arena_at(index);
 }
 
 /* The cache that the flags name; NULL: they name none, or there is none of that number. */
@@ -18,7 +18,7 @@ static struct cache *cache_of(unsigned flags)
 {
     unsigned number = flags_cache(flags);
 
-    return number >= CACHE_FIRST_EXPLICIT ? named_cache(number - CACHE_FIRST_EXPLICIT) : NULL;
+    return number >= CACHE_FIRST_EXPLICIT ? explicit_cache_at(number - CACHE_FIRST_EXPLICIT) : NULL;
 }
 
 /* What the flags name; the arena is NULL when they name none. False: there is no such arena, or no such cache. */
@@ -64,32 +64,32 @@ static void *take_small(struct arena *arena, unsigned class_index, unsigned flag
     if (AUDITED) heap_audit();
     if (flags_cache(flags) >= CACHE_FIRST_EXPLICIT) {
         cache = cache_of(flags);
-        return cache != NULL ? named_take(cache, arena, class_index) : NULL;
+        return cache != NULL ? explicit_cache_take(cache, arena, class_index) : NULL;
     }
-    if (arena == NULL) return single_take(class_index);
+    if (arena == NULL) return uncached_take(class_index);
     return take_from_grown(arena, class_index);
 }
 
 static struct run lease_grown(struct arena *arena, size_t pages, size_t align_pages)
 {
-    struct run run = owned_lease(arena, pages, align_pages);
+    struct run run = manual_lease(arena, pages, align_pages);
 
     for (unsigned i = 0; i < GROWTHS_BEFORE_REFUSAL && unlikely(run.page == 0); i++) {
         if (!thread_grow(arena, pages, align_pages)) break;
-        run = owned_lease(arena, pages, align_pages);
+        run = manual_lease(arena, pages, align_pages);
     }
     return run;
 }
 
-void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
+void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
 {
-    size_t bytes = pages << plain.page_shift;
+    size_t bytes = pages << space.page_shift;
     struct run run;
 
-    if (pages > plain.page_count_max || align_pages > plain.page_count_max) return NULL;
+    if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
     run = lease_grown(arena, pages, align_pages);
     if (run.page == 0) {
-        tidy_before_refusal();
+        decay_before_refusal();
         run = lease_grown(arena, pages, align_pages);
     }
     if (run.page == 0) return NULL;
@@ -99,21 +99,21 @@ void *owned_take_once(struct arena *arena, size_t pages, size_t align_pages, boo
     return page_address(run.page);
 }
 
-void *owned_take(struct arena *arena, size_t size, size_t align, bool zero)
+void *manual_take(struct arena *arena, size_t size, size_t align, bool zero)
 {
-    if (size > plain.space_bytes) return NULL; /* the number of its pages could wrap */
-    return owned_take_once(arena, max_size(pages_for(size), 1),
-                           max_size(align >> plain.page_shift, 1), zero);
+    if (size > space.address_bytes) return NULL; /* the number of its pages could wrap */
+    return manual_take_once(arena, max_size(pages_for(size), 1),
+                            max_size(align >> space.page_shift, 1), zero);
 }
 
 /* An automatic arena shares its large blocks with the others. */
 void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero)
 {
-    struct arena *owner = arena_if_owner(arena);
+    struct arena *owner = arena_if_counts_large(arena);
     void *block;
 
     if (owner == NULL) return large_lease_shared(size, align, zero);
-    block = owned_take(owner, size, align, zero);
+    block = manual_take(owner, size, align, zero);
     return block == NULL || zero ? block : fill_taken(block, large_bytes(page_at(block)));
 }
 
@@ -121,35 +121,36 @@ void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero)
 static void *take_large(struct arena *arena, size_t size, unsigned flags, const void *frame)
 {
     struct cache *front = thread_cache();
-    struct watch *watch = (struct watch *)front;
+    struct counting_front *counting = (struct counting_front *)front;
     bool zero = (flags & FLAG_ZERO) != 0;
     size_t bytes;
     void *block;
 
     if (arena == NULL) {
-        if (cache_is_watch(front)) return take_unusual_for(frame, size, flags_align(flags), zero);
+        if (cache_is_counting(front))
+            return take_unusual_for(frame, size, flags_align(flags), zero);
         return large_take(size, flags_align(flags), zero);
     }
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     block = large_lease_of(arena, size, flags_align(flags), zero);
-    if (block == NULL || !cache_is_watch(front)) return block;
+    if (block == NULL || !cache_is_counting(front)) return block;
     bytes = large_bytes(page_at(block));
-    watch_count_take(watch, bytes);
-    if (watch_large_is_due(watch, bytes)) sampled_begin(watch, block, frame);
+    counting_add_taken(counting, bytes);
+    if (counting_large_is_due(counting, bytes)) sampled_begin(counting, block, frame);
     return block;
 }
 
-/* Blocks that pass the thread's cache by are metered like large ones, by their bytes. NULL: none is due, or no
+/* Blocks that pass the thread's cache by are sampled like large ones, by their bytes. NULL: none is due, or no
  * memory. */
-static void *take_due(struct watch *watch, struct arena *arena, unsigned class_index,
+static void *take_due(struct counting_front *counting, struct arena *arena, unsigned class_index,
                       unsigned flags, const void *frame)
 {
     struct cache *cache = cache_of(flags);
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    if (arena == NULL && cache != NULL) arena = named_arena(cache);
-    if (likely(!watch_large_is_due(watch, class_bytes[class_index]))) return NULL;
-    return sampled_take(watch, arena, class_bytes[class_index], frame);
+    if (arena == NULL && cache != NULL) arena = explicit_cache_arena(cache);
+    if (likely(!counting_large_is_due(counting, class_bytes[class_index]))) return NULL;
+    return sampled_take(counting, arena, class_bytes[class_index], frame);
 }
 
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame)
@@ -160,16 +161,16 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
 
     if (front == NULL || !find_place(flags, &arena)) return NULL;
     if (class_index == 0) return take_large(arena, size, flags, frame);
-    if (unlikely(cache_is_watch(front)))
-        block = take_due((struct watch *)front, arena, class_index, flags, frame);
+    if (unlikely(cache_is_counting(front)))
+        block = take_due((struct counting_front *)front, arena, class_index, flags, frame);
     if (unlikely(block != NULL)) {
-        watch_count_take((struct watch *)front, class_bytes[class_index]);
+        counting_add_taken((struct counting_front *)front, class_bytes[class_index]);
         return (flags & FLAG_ZERO) != 0 ? __builtin_memset(block, 0, class_bytes[class_index])
                                         : block;
     }
     block = take_small(arena, class_index, flags);
     if (unlikely(block == NULL)) {
-        tidy_before_refusal();
+        decay_before_refusal();
         block = take_small(arena, class_index, flags);
         if (block == NULL) return NULL;
     }
@@ -183,33 +184,33 @@ void *placed_take(size_t size, unsigned class_index, unsigned flags, const void 
 
 /* ---- giving ---- */
 
-void owned_put(uint32_t page)
+void manual_put(uint32_t page)
 {
     sampled_go_on(page_address(page), sampled_pause(page), true);
-    owned_return(page);
-    if (unlikely(tidy_after_return())) thread_flush();
+    manual_return(page);
+    if (unlikely(decay_after_return())) thread_flush();
 }
 
 void home_put(uint32_t page, void *block)
 {
-    struct arena *home = owning_arena_of(page_record(page));
-    unsigned class_index = class_of_place(page_record(page)->class_at);
+    struct arena *home = manual_arena_of_page(page_record(page));
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
 
     if (AUDITED) heap_audit();
     fill_given(block, class_bytes[class_index]);
     arenas_drain(class_index, &block, 1);
     if (home != NULL) arena_settle(home);
-    if (unlikely(tidy_after_return())) thread_flush();
+    if (unlikely(decay_after_return())) thread_flush();
 }
 
-void free_explicit(uint32_t page, void *block)
+void free_manual(uint32_t page, void *block)
 {
     if (page_record(page)->class_at != 0) {
         home_put(page, block);
         return;
     }
     if (page_address(page) != block) misuse_abort("free", POINTER_INTERIOR, block);
-    owned_put(page);
+    manual_put(page);
 }
 
 void placed_free(void *block, unsigned flags)
@@ -224,10 +225,10 @@ void placed_free(void *block, unsigned flags)
     }
     if (CHECKED) misuse_note_free(block);
     if (AUDITED) heap_audit();
-    class_index = class_of_place(page_record(page)->class_at);
+    class_index = class_of_offset(page_record(page)->class_at);
     count_given(class_bytes[class_index]);
     fill_given(block, class_bytes[class_index]);
-    if (!named_put(cache, class_index, block)) home_put(page, block);
+    if (!explicit_cache_put(cache, class_index, block)) home_put(page, block);
 }
 
 /* ---- all at once ---- */
@@ -257,6 +258,6 @@ struct arena *arena_of_address(const void *address)
 
     if (page == 0) return NULL;
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
-    if (record->state == PAGE_OWNED) return owning_arena_of(record);
+    if (record->state == PAGE_MANUAL) return manual_arena_of_page(record);
     return is_large_state(record->state) || record->state == PAGE_VAST ? arena_at(0) : NULL;
 }

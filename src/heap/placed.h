@@ -9,7 +9,7 @@
 /* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory, or no such arena
  * or cache. The frame is the door's, for the stack of a sample. */
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame);
-/* Through the named cache. */
+/* Through the explicit cache. */
 void placed_free(void *block, unsigned flags);
 
 /* As arena_reset and arena_destroy: what was sampled of it is forgotten, too, and what the calling thread's

@@ -57,9 +57,9 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
 }
 
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. */
-static NOINLINE void *resize_watched(void *block, size_t size)
+static NOINLINE void *resize_counted(void *block, size_t size)
 {
-    void *resized = large_resize_watched(block, size, FRAME_HERE());
+    void *resized = large_resize_counted(block, size, FRAME_HERE());
 
     FRAME_LASTS();
     return likely(resized != NULL) ? resized : refuse_memory();
@@ -72,14 +72,14 @@ static NOINLINE void *resize_other(void *block, size_t size)
     void *resized;
 
     if (kind == POINTER_SMALL)
-        return resize_small(block, class_of_place(page_record(page)->class_at), size);
+        return resize_small(block, class_of_offset(page_record(page)->class_at), size);
     if (kind == POINTER_SAMPLED && sampled_bytes(page) <= SMALL_BYTES_MAX)
         return resize_small(block, class_of_size(sampled_bytes(page)), size);
     if (unlikely(kind != POINTER_LARGE && kind != POINTER_SAMPLED))
         misuse_abort("realloc", kind, block);
     if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
     if (unlikely(kind == POINTER_SAMPLED || !cache_is_plain(thread_cache())))
-        return resize_watched(block, size);
+        return resize_counted(block, size);
     resized = large_resize(block, page, size);
     return likely(resized != NULL) ? resized : refuse_memory();
 }
@@ -120,7 +120,7 @@ PUBLIC void *prairie_reallocarray(void *block, size_t count, size_t size)
 
 PUBLIC size_t prairie_usable_size(const void *block)
 {
-    size_t bytes = bytes_of_place(class_map_at(block));
+    size_t bytes = bytes_of_offset(class_map_at(block));
     enum pointer_kind kind;
     uint32_t page;
 
@@ -128,7 +128,7 @@ PUBLIC size_t prairie_usable_size(const void *block)
     if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
-    if (kind == POINTER_SMALL) return class_bytes[class_of_place(page_record(page)->class_at)];
+    if (kind == POINTER_SMALL) return class_bytes[class_of_offset(page_record(page)->class_at)];
     if (kind == POINTER_SAMPLED) return sampled_bytes(page);
     if (unlikely(kind != POINTER_LARGE)) misuse_abort("malloc_usable_size", kind, block);
     return large_bytes(page);

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../base/options.h"
-#include "../pages/ceiling.h"
+#include "../pages/limits.h"
 #include "../pages/reserve.h"
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 #include "heap.h"
 #include "notify.h"
 
@@ -98,8 +98,8 @@ PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 {
     if (heap_attach() == NULL || !notify_add(cb, ctx)) return true;
     if (!shortage_reserve_is_chosen()) (void)shortage_reserve(RESERVE_BYTES_DEFAULT);
-    RELAXED_STORE(ceiling.watches_stalls, true);
-    tidy_keep_watching();
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    decay_keep_looking();
     return false;
 }
 
@@ -107,11 +107,11 @@ PUBLIC bool reserve_cb_unregister(reserve_cb_t *cb, void *ctx) { return !notify_
 
 /* ---- the reserve and the limits ---- */
 
-PUBLIC size_t reserve_cur_get(void) { return RELAXED_LOAD(reserve.pages) << plain.page_shift; }
+PUBLIC size_t reserve_cur_get(void) { return RELAXED_LOAD(reserve.pages) << space.page_shift; }
 
 PUBLIC size_t reserve_min_get(void)
 {
-    return RELAXED_LOAD(reserve.wanted_pages) << plain.page_shift;
+    return RELAXED_LOAD(reserve.wanted_pages) << space.page_shift;
 }
 
 PUBLIC size_t reserve_max_get(void) { return reserve_min_get(); }
@@ -120,17 +120,17 @@ PUBLIC bool reserve_min_set(size_t min) { return heap_attach() == NULL || !short
 
 static size_t zero_if_none(size_t bytes) { return bytes == SIZE_MAX ? 0 : bytes; }
 
-PUBLIC size_t limit_soft_get(void) { return zero_if_none(ceiling_soft()); }
-PUBLIC size_t limit_hard_get(void) { return zero_if_none(ceiling_hard()); }
+PUBLIC size_t limit_soft_get(void) { return zero_if_none(limits_soft()); }
+PUBLIC size_t limit_hard_get(void) { return zero_if_none(limits_hard()); }
 
 PUBLIC void limit_soft_set(size_t bytes)
 {
-    ceiling_set_soft(bytes);
-    if (heap_attach() != NULL) shortage_watch();
+    limits_set_soft(bytes);
+    if (heap_attach() != NULL) shortage_set_look();
 }
 
 PUBLIC void limit_hard_set(size_t bytes)
 {
     if (heap_attach() != NULL) shortage_gather();
-    ceiling_set_hard(bytes);
+    limits_set_hard(bytes);
 }

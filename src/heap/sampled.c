@@ -3,7 +3,7 @@
  */
 #include "heap.h"
 
-#include "../arenas/explicit.h"
+#include "../arenas/manual.h"
 #include "../guard/sample.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
 bool sampling_start(unsigned depth)
 {
     if (depth < UNWIND_DEPTH_MAX) depth_most = depth;
-    return heap_attach() != NULL && threads_meter();
+    return heap_attach() != NULL && threads_sample();
 }
 
 /* ---- functions of the program ---- */
@@ -25,7 +25,7 @@ struct sampling_hooks sampling_hooks;
 
 /* Where a thread was before a hook was called. */
 struct interlude {
-    struct meter *meter;
+    struct sampler *sampler;
     bool in_hook;
     int errno_kept;
 };
@@ -33,30 +33,32 @@ struct interlude {
 static struct interlude hook_begins(void)
 {
     struct cache *front = thread_cache();
-    struct meter *meter = cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
-    struct interlude before = { meter, meter != NULL && meter->in_hook, errno };
+    struct sampler *sampler =
+        cache_is_counting(front) ? ((struct counting_front *)front)->sampler : NULL;
+    struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno };
 
-    if (meter != NULL) meter->in_hook = true;
+    if (sampler != NULL) sampler->in_hook = true;
     return before;
 }
 
 static void hook_ends(struct interlude before)
 {
-    if (before.meter != NULL) before.meter->in_hook = before.in_hook;
+    if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
     errno = before.errno_kept;
 }
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)
 {
     struct cache *front = thread_cache();
-    const struct meter *meter = cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
-    const void *frame = meter != NULL && meter->frame != NULL ? meter->frame : FRAME_HERE();
+    const struct sampler *sampler =
+        cache_is_counting(front) ? ((struct counting_front *)front)->sampler : NULL;
+    const void *frame = sampler != NULL && sampler->frame != NULL ? sampler->frame : FRAME_HERE();
 
     *depth = unwind_from(frame, (uintptr_t *)return_address, most);
     FRAME_LASTS();
 }
 
-static unsigned walk(struct meter *meter, const void *frame, uintptr_t *return_address)
+static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *return_address)
 {
     void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks.walk);
     struct interlude before;
@@ -64,9 +66,9 @@ static unsigned walk(struct meter *meter, const void *frame, uintptr_t *return_a
 
     if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_most);
     before = hook_begins();
-    meter->frame = frame;
+    sampler->frame = frame;
     hook((void **)return_address, &depth, depth_most);
-    meter->frame = NULL;
+    sampler->frame = NULL;
     hook_ends(before);
     return depth < depth_most ? depth : depth_most;
 }
@@ -103,15 +105,15 @@ struct stack_trace {
 };
 
 /* The number of a new record; 0: there is none. */
-static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
+static uint32_t note(const struct counting_front *counting, size_t bytes, const void *frame,
                      struct stack_trace *trace)
 {
-    struct meter *meter = watch->meter;
+    struct sampler *sampler = counting->sampler;
     unsigned depth;
 
-    if (!RELAXED_LOAD(sampling_active) || meter->is_off || meter->in_hook) return 0;
-    depth = walk(meter, frame, trace->return_address);
-    trace->origin = (struct origin){ trace->return_address, depth, meter->name };
+    if (!RELAXED_LOAD(sampling_active) || sampler->is_off || sampler->in_hook) return 0;
+    depth = walk(sampler, frame, trace->return_address);
+    trace->origin = (struct origin){ trace->return_address, depth, sampler->name };
     return sample_note(&trace->origin, bytes);
 }
 
@@ -119,7 +121,7 @@ static uint32_t note(const struct watch *watch, size_t bytes, const void *frame,
  * state PAGE_SAMPLED if it has. */
 static uint32_t *number_beside_state(uint32_t page)
 {
-    if (page_is_owned(page)) return owned_sample(page);
+    if (page_is_manual(page)) return manual_sample(page);
     return page_record(page)->state == PAGE_VAST ? &page_record(page)->slab : NULL;
 }
 
@@ -140,10 +142,11 @@ static void mark(uint32_t page, uint32_t number)
     else run_mark_sampled(page, number);
 }
 
-void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const void *frame)
+void *sampled_take(struct counting_front *counting, struct arena *arena, size_t bytes,
+                   const void *frame)
 {
     struct stack_trace trace;
-    uint32_t number = note(watch, bytes, frame, &trace);
+    uint32_t number = note(counting, bytes, frame, &trace);
     void *block;
 
     if (number == 0) return NULL;
@@ -157,10 +160,10 @@ void *sampled_take(struct watch *watch, struct arena *arena, size_t bytes, const
     return block;
 }
 
-void sampled_begin(struct watch *watch, void *block, const void *frame)
+void sampled_begin(struct counting_front *counting, void *block, const void *frame)
 {
     struct stack_trace trace;
-    uint32_t page = page_at(block), number = note(watch, large_bytes(page), frame, &trace);
+    uint32_t page = page_at(block), number = note(counting, large_bytes(page), frame, &trace);
 
     if (number == 0) return;
     mark(page, number);
@@ -212,6 +215,6 @@ static void forget(uint32_t page, void *unused)
 void sampled_forget_all(struct arena *arena)
 {
     lock_take(&arena->lock);
-    owned_visit(arena, forget, NULL);
+    manual_visit(arena, forget, NULL);
     lock_give(&arena->lock);
 }

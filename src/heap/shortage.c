@@ -10,10 +10,10 @@
  */
 #include "heap.h"
 
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../guard/fill.h"
-#include "../pages/ceiling.h"
+#include "../pages/limits.h"
 #include "../pages/purge.h"
 #include "../pages/reserve.h"
 #include "notify.h"
@@ -41,7 +41,7 @@ static struct arena *only_arena(void)
 {
     const struct cache *cache = thread_cache()->behind;
 
-    return cache != NULL ? cache_owner(cache) : NULL;
+    return cache != NULL ? cache_large_arena(cache) : NULL;
 }
 
 /* From the slabs of any automatic arena. */
@@ -58,7 +58,7 @@ static void *serve_once(struct need need)
     void *block;
 
     if (need.owner != NULL)
-        return owned_take_once(need.owner, need.pages, need.align_pages, need.zero);
+        return manual_take_once(need.owner, need.pages, need.align_pages, need.zero);
     if (need.class_index == 0) return large_take_once(need.pages, need.align_pages, need.zero);
     block = class_take_once(need.class_index);
     return block != NULL ? block : take_anywhere(need.class_index);
@@ -73,17 +73,17 @@ void shortage_gather(void)
     arenas_clear();
 }
 
-static void watch(size_t coming)
+static void counting(size_t coming)
 {
-    tidy_watch(reserve_is_short() ? 0 : ceiling_watch_from(coming));
+    decay_look_from(reserve_is_short() ? 0 : limits_look_from(coming));
 }
 
-void shortage_watch(void) { watch(0); }
+void shortage_set_look(void) { counting(0); }
 
 static bool has_recovered(void)
 {
     shortage_gather();
-    return reserve_refill() && ceiling_is_clear();
+    return reserve_refill() && limits_are_clear();
 }
 
 /* ---- refused ---- */
@@ -127,7 +127,7 @@ static void *tell_low(struct need need, void *block)
             }
             if (recovered) break;
         }
-    watch(0);
+    counting(0);
     return block;
 }
 
@@ -138,7 +138,7 @@ static void tell_low_of(size_t size)
 
     if (!has_recovered() && event_begin(&event, RESERVE_CND_LOW, size))
         while (event_next(&event) && !has_recovered()) {}
-    watch(0);
+    counting(0);
 }
 
 /* One callback, then another try, until it is served or all have been told. */
@@ -152,7 +152,7 @@ static void *serve_after_telling(struct need need)
         shortage_gather();
         block = serve_once(need);
     }
-    shortage_watch();
+    shortage_set_look();
     return block;
 }
 
@@ -171,7 +171,7 @@ static void *serve_in_shortage(struct need need)
         bool fits = pages_wanted(need) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(need);
-        if (reserve_is_short() || runs_are_barred()) block = tell_low(need, block);
+        if (reserve_is_short() || page_heap_is_barred()) block = tell_low(need, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
             block = tell_low(need, NULL);
     }
@@ -187,15 +187,15 @@ void *shortage_small(unsigned class_index)
 
 void *shortage_large(size_t pages, size_t align_pages, bool zero)
 {
-    return serve_in_shortage((struct need){ .size = pages << plain.page_shift,
+    return serve_in_shortage((struct need){ .size = pages << space.page_shift,
                                             .pages = pages,
                                             .align_pages = align_pages,
                                             .zero = zero });
 }
 
-void *shortage_owned(struct arena *arena, size_t pages, size_t align_pages, bool zero)
+void *shortage_manual(struct arena *arena, size_t pages, size_t align_pages, bool zero)
 {
-    return serve_in_shortage((struct need){ .size = pages << plain.page_shift,
+    return serve_in_shortage((struct need){ .size = pages << space.page_shift,
                                             .pages = pages,
                                             .align_pages = align_pages,
                                             .zero = zero,
@@ -215,7 +215,7 @@ static void tell_all_low(size_t size)
 
 static READS_UNLOCKED size_t free_pages_now(void)
 {
-    return keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN];
+    return page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
 }
 
 /* Now, when so many pages are free; else only now and then, for the kernel may have changed its mind. */
@@ -235,31 +235,31 @@ static bool refill_is_due(void)
 void shortage_look(size_t size)
 {
     if (notify_runs_here()) return;
-    switch (ceiling_look()) {
-    case CEILING_STALLED: tell_all_low(size); break;
-    case CEILING_NEAR: tell_low_of(size); break;
+    switch (limits_look()) {
+    case LIMITS_STALLED: tell_all_low(size); break;
+    case LIMITS_NEAR: tell_low_of(size); break;
     default:
         if (refill_is_due()) (void)reserve_refill();
     }
-    watch(size);
+    counting(size);
 }
 
 /* ---- the life of the process ---- */
 
 void shortage_start(void)
 {
-    runs_limit_clean(ceiling_hard() != SIZE_MAX);
-    RELAXED_STORE(ceiling.follows_group, option_limit_group());
-    shortage_watch();
+    page_heap_limit_clean(limits_hard() != SIZE_MAX);
+    RELAXED_STORE(limits.follows_group, option_limit_group());
+    shortage_set_look();
 }
 
 void shortage_apply_options(void)
 {
-    RELAXED_STORE(ceiling.follows_group, option_limit_group());
-    ceiling_set_soft(option_limit_soft());
-    ceiling_set_hard(option_limit_hard());
+    RELAXED_STORE(limits.follows_group, option_limit_group());
+    limits_set_soft(option_limit_soft());
+    limits_set_hard(option_limit_hard());
     if (option_reserve_min() != 0) (void)shortage_reserve(option_reserve_min());
-    shortage_watch();
+    shortage_set_look();
 }
 
 bool shortage_reserve_is_chosen(void) { return RELAXED_LOAD(shortage.chosen); }
@@ -269,9 +269,9 @@ bool shortage_reserve(size_t bytes)
     bool full;
 
     RELAXED_STORE(shortage.chosen, true);
-    RELAXED_STORE(ceiling.bars_clean, bytes != 0);
+    RELAXED_STORE(limits.bars_clean, bytes != 0);
     full = reserve_resize(bytes);
     if (!full) tell_low_of(bytes);
-    shortage_watch();
+    shortage_set_look();
     return full;
 }

@@ -3,11 +3,11 @@
  */
 #include "heap.h"
 
-#include "../arenas/tidy.h"
+#include "../arenas/decay.h"
 #include "../base/options.h"
-#include "../cache/named.h"
+#include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
-#include "../pages/ceiling.h"
+#include "../pages/limits.h"
 #include "../pages/huge.h"
 #include "../guard/sample.h"
 #include "../view/profile.h"
@@ -38,14 +38,14 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     case LOCK_CONTROL: visit(&control_lock); break;
     case LOCK_START: visit(&life.lock); break;
     case LOCK_THREADS: threads_each_lock(visit); break;
-    case LOCK_NAMED: named_each_lock(visit); break;
-    case LOCK_TIDY: tidy_each_lock(visit); break;
+    case LOCK_EXPLICIT_CACHES: explicit_cache_each_lock(visit); break;
+    case LOCK_DECAY: decay_each_lock(visit); break;
     case LOCK_NOTIFY: notify_each_lock(visit); break;
     case LOCK_MAKING: arenas_making_lock(visit); break;
     case LOCK_ARENA: arenas_each_lock(visit, walk); break;
     case LOCK_RESERVE: visit(&reserve.lock); break;
-    case LOCK_CEILING: visit(&ceiling.lock); break;
-    case LOCK_RUNS: visit(&keeper.lock); break;
+    case LOCK_LIMITS: visit(&limits.lock); break;
+    case LOCK_PAGE_HEAP: visit(&page_heap.lock); break;
     case LOCK_SAMPLES: samples_each_lock(visit); break;
     case LOCK_META: visit(&meta.lock); break;
     case LOCK_RANK_COUNT: break;
@@ -71,12 +71,12 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(is_interrupted, true);
 }
 
-/* What a helper would have given back later goes now, and is not copied for the child either; but not when one of
+/* What a background thread would have given back later goes now, and is not copied for the child either; but not when one of
  * the locks that this takes is ours already. */
 static void purge_before_fork(void)
 {
     RELAXED_STORE(is_interrupted, false);
-    for (unsigned rank = LOCK_RUNS; rank < LOCK_RANK_COUNT; rank++)
+    for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
         visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
     if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
 }
@@ -88,7 +88,7 @@ static void purge_before_fork(void)
  * waits for them. */
 static void before_fork(void)
 {
-    bool is_alone = tidy_before_fork();
+    bool is_alone = decay_before_fork();
 
     if (is_alone) purge_before_fork();
     if (is_alone && os_has_one_thread()) return;
@@ -115,11 +115,11 @@ static void forget_others(void)
     life.forks = 0; /* those around this one are the parent's */
     threads_forget_others();
     arenas_forget_calls();
-    named_forget_busy();
-    tidy_forget_thread();
+    explicit_cache_forget_busy();
+    decay_forget_thread();
     profile_forget_dump();
     notify_forget_others();
-    runs_put_back_in_flight();
+    page_heap_put_back_in_flight();
     vast_forget_others();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
@@ -128,9 +128,9 @@ static void forget_others(void)
 static void after_fork_in_child(void)
 {
     if (lock_fork_is_mine()) forget_others();
-    else tidy_forget_thread();
+    else decay_forget_thread();
     reserve_forget_pages();
-    shortage_watch();
+    shortage_set_look();
 }
 
 static bool start_once(void)
@@ -140,12 +140,12 @@ static bool start_once(void)
     if (life.started) return true;
     cores = os_core_count();
     if (cores == 1) lock_set_spin(0);
-    runs_start();
-    if (!plain_start()) return false;
+    page_heap_start();
+    if (!space_start()) return false;
     slabs_start();
     arenas_start(cores);
     threads_start();
-    tidy_start();
+    decay_start();
     reserve_start();
     shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
@@ -188,10 +188,10 @@ void heap_obey_options(void)
     fill_start();
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
-    tidy_obey_options();
+    decay_obey_options();
     huge_obey_option((enum huge_policy)option_value(OPTION_THP));
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
-        plain_want_huge_records();
+        space_want_huge_records();
 }
 
 struct cache *heap_attach(void)
@@ -204,7 +204,7 @@ struct cache *heap_attach(void)
     if (!heap_start()) return NULL;
     cache = thread_attach(!threads_may_hold_blocks());
     if (cache != NULL) hook_process();
-    tidy_resume_watching();
+    decay_resume_looking();
     errno = saved_errno;
     return cache;
 }
@@ -218,8 +218,8 @@ void heap_check_all(void)
     notify_check();
     arenas_check();
     reserve_check();
-    run_check_all();
-    adopted_check();
+    page_heap_check();
+    foreign_check();
     each_lock(give_lock, WALK_GIVES);
 }
 
@@ -241,6 +241,6 @@ PUBLIC size_t prairie_purge(void)
     arenas_clear();
     arenas_settle();
     bytes = purge_all();
-    tidy_close_tail();
+    decay_close_tail();
     return bytes;
 }

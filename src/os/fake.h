@@ -2,7 +2,7 @@
  *
  * fake.c implements os.h, the port and the thread slot on real anonymous memory, but nothing
  * happens behind a test's back: calls are counted, any of them can be told to fail, the clock
- * stands still until it is moved, the helper thread runs when the test runs it, and every page has
+ * stands still until it is moved, the background thread runs when the test runs it, and every page has
  * a state:
  *
  *      reserved  --commit-->  committed  --purge-->  purged        (committed still, with zeros)
@@ -100,7 +100,7 @@ uint64_t fake_moved_bytes(void);
 uint64_t fake_touched_bytes(void);
 bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 
-/* ---- time and the helper thread ---- */
+/* ---- time and the background thread ---- */
 
 void fake_clock_ms(uint64_t forward_ms);
 /* May threads be started (the default), to wait until fake_thread_run? */

@@ -10,7 +10,7 @@
 #include "thread_slot.h"
 
 #include "../base/fatal.h"
-#include "../base/limits.h"
+#include "../base/constants.h"
 #include "../base/port.h"
 
 #include <dlfcn.h>

@@ -1,14 +1,14 @@
 /* linux_thread.c - the one thread that prairie starts itself.
  *
- * The helper is a bare kernel thread, unknown to the C library: free() may be called while the C library
+ * The background thread is a bare kernel thread, unknown to the C library: free() may be called while the C library
  * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
  * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it.
- * Whether there are others is what the C library knows of its threads, and this file of the helper.
+ * Whether there are others is what the C library knows of its threads, and this file of the background thread.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
 
-#include "../base/limits.h"
+#include "../base/constants.h"
 #include "os.h"
 
 #include <linux/futex.h>
@@ -19,8 +19,8 @@
 
 enum { HELPER_STACK_BYTES = 64 * 1024, HELPER_TLS_BYTES = 64 * 1024 };
 
-static char *helper_memory;
-static uint32_t helper_alive; /* the kernel writes 0 when the thread is gone */
+static char *background_memory;
+static uint32_t background_alive; /* the kernel writes 0 when the thread is gone */
 
 #if defined(__x86_64__)
 static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls,
@@ -75,12 +75,12 @@ static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char
 }
 #endif
 
-static bool helper_memory_ready(void)
+static bool background_memory_ready(void)
 {
     size_t bytes = HELPER_STACK_BYTES + HELPER_TLS_BYTES;
     struct os_range range;
 
-    if (helper_memory != NULL) return true;
+    if (background_memory != NULL) return true;
     range = os_reserve(bytes + os_page_bytes(), os_page_bytes());
     if (range.base == NULL) return false;
     /* The lowest page stays closed: a guard below the stack. */
@@ -88,7 +88,7 @@ static bool helper_memory_ready(void)
         os_release(range);
         return false;
     }
-    helper_memory = range.base + os_page_bytes();
+    background_memory = range.base + os_page_bytes();
     return true;
 }
 
@@ -110,14 +110,14 @@ bool os_thread_start(void *(*body)(void *))
     char *stack, *tls;
     long result;
 
-    if (THREADS_ARE_WATCHED) return start_known_thread(body);
-    if (__atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE) != 0) return false;
-    if (!helper_memory_ready()) return false;
-    stack = helper_memory + HELPER_STACK_BYTES;
+    if (THREADS_ARE_COUNTED) return start_known_thread(body);
+    if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
+    if (!background_memory_ready()) return false;
+    stack = background_memory + HELPER_STACK_BYTES;
     tls = stack + HELPER_TLS_BYTES / 2;
     *(char **)tls = tls; /* x86-64 finds the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    result = clone_thread(FLAGS, stack, &helper_alive, tls, body);
+    result = clone_thread(FLAGS, stack, &background_alive, tls, body);
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
     return !failed(result);
 }
@@ -128,16 +128,16 @@ void os_thread_wait(uint64_t most_ms)
     uint64_t end = os_now_ms() + most_ms, now = os_now_ms();
     uint32_t alive;
 
-    while ((alive = __atomic_load_n(&helper_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
+    while ((alive = __atomic_load_n(&background_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
         struct timespec span = { .tv_sec = (time_t)((end - now) / 1000),
                                  .tv_nsec = (long)((end - now) % 1000) * 1000000 };
 
-        (void)kernel(SYS_futex, (long)&helper_alive, FUTEX_WAIT, alive, (long)&span, 0, 0);
+        (void)kernel(SYS_futex, (long)&background_alive, FUTEX_WAIT, alive, (long)&span, 0, 0);
         now = os_now_ms();
     }
 }
 
-void os_threads_forget(void) { helper_alive = 0; }
+void os_threads_forget(void) { background_alive = 0; }
 
 /* By it the C library's fork decides whether locks matter; since 2.32. */
 extern char __libc_single_threaded;

@@ -9,14 +9,14 @@ struct huge huge = { .again_at = UINT64_MAX };
 
 static struct os_range first_region(void)
 {
-    return (struct os_range){ plain.region[0].base, plain.region[0].bytes };
+    return (struct os_range){ space.region[0].base, space.region[0].bytes };
 }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
 bool huge_is_possible(void)
 {
     return huge.policy != HUGE_NEVER && !huge.barred
-        && plain.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
+        && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
 static void want(void)
@@ -36,16 +36,16 @@ void huge_before_growth(size_t open_bytes)
 /* What is open already was refused huge pages, and is wished them now when they are always wanted. */
 void huge_obey_option(enum huge_policy policy)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     huge.policy = policy;
-    if (plain.open_bytes != 0) huge_before_growth(plain.open_bytes);
-    lock_give(&keeper.lock);
+    if (space.open_bytes != 0) huge_before_growth(space.open_bytes);
+    lock_give(&page_heap.lock);
 }
 
 static void want_no_longer(void)
 {
     RELAXED_STORE(huge.wanted, false);
-    huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
+    huge.again_at = page_heap.clean_leased + (HUGE_FROM_BYTES >> space.page_shift);
     os_refuse_huge_pages(first_region());
 }
 
@@ -58,16 +58,16 @@ void huge_bar(bool barred)
 void huge_want_again(void)
 {
     huge.again_at = UINT64_MAX;
-    if (huge.barred) huge.again_at = keeper.clean_leased + (HUGE_FROM_BYTES >> plain.page_shift);
-    else if (run_used_pages() >= HUGE_FROM_BYTES >> plain.page_shift) want();
+    if (huge.barred) huge.again_at = page_heap.clean_leased + (HUGE_FROM_BYTES >> space.page_shift);
+    else if (page_heap_used_pages() >= HUGE_FROM_BYTES >> space.page_shift) want();
 }
 
 void huge_before_purge(size_t pages)
 {
     if (!huge.wanted || huge.policy == HUGE_ALWAYS || pages >= huge_pages_each()) return;
     huge.short_pages += pages;
-    if (huge.short_pages < HUGE_FROM_BYTES >> plain.page_shift
-        || huge.short_pages < run_used_pages() / HUGE_SHORT_SHARE)
+    if (huge.short_pages < HUGE_FROM_BYTES >> space.page_shift
+        || huge.short_pages < page_heap_used_pages() / HUGE_SHORT_SHARE)
         return;
     want_no_longer();
 }

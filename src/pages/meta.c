@@ -3,8 +3,8 @@
  */
 #include "meta.h"
 
-#include "../base/limits.h"
-#include "ceiling.h"
+#include "../base/constants.h"
+#include "limits.h"
 
 struct meta meta;
 
@@ -24,8 +24,8 @@ static bool open_down_to(char *wanted)
     size_t bytes = round_up(max_size(missing, step), os_page_bytes());
     size_t room = (size_t)(meta.open_base - meta.zone_base);
 
-    if (missing > room || !ceiling_allows(round_up(missing, os_page_bytes()))) return false;
-    bytes = ceiling_allows(bytes) ? min_size(bytes, room) : round_up(missing, os_page_bytes());
+    if (missing > room || !limits_allow(round_up(missing, os_page_bytes()))) return false;
+    bytes = limits_allow(bytes) ? min_size(bytes, room) : round_up(missing, os_page_bytes());
     if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) {
         bytes = round_up(missing, os_page_bytes());
         if (!os_commit((struct os_range){ meta.open_base - bytes, bytes })) return false;
@@ -53,7 +53,7 @@ static void *cut_record(size_t bytes)
 
     if (is_aligned(bytes, os_page_bytes()))
         record = (char *)round_down((uintptr_t)record, os_page_bytes());
-    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !ceiling_allows(bytes))
+    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !limits_allow(bytes))
         return NULL;
     if (record - meta.held_back_bytes < meta.open_base
         && !open_down_to(record - meta.held_back_bytes))

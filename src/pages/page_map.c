@@ -18,15 +18,16 @@ struct class_map class_map = { not_a_slab, 0 };
 struct page *page_map;
 uint8_t class_map_offset;
 
-static struct os_range map_reserved;   /* constant after start */
-static uintptr_t open_first, open_end; /* under the run lock: the written part, as map offsets */
+static struct os_range map_reserved; /* constant after start */
+static uintptr_t open_first,
+    open_end; /* under the page heap's lock: the written part, as map offsets */
 
 static unsigned bits_of(uintptr_t address) { return highest_bit(address) + 1; }
 
 /* As many as the kernel gives without being asked, and as the first region has. */
 static unsigned address_bits(void)
 {
-    const struct region *first = &plain.region[0];
+    const struct region *first = &space.region[0];
     uintptr_t region_last = (uintptr_t)first->base + first->bytes - (first->bytes != 0);
     unsigned bits = bits_of(os_highest_address() | region_last);
 
@@ -65,10 +66,10 @@ bool class_map_shares(struct os_range one, struct os_range other)
 
 size_t class_map_reserved_bytes(void) { return map_reserved.bytes; }
 
-size_t maps_bytes_for(size_t plain_bytes)
+size_t maps_bytes_for(size_t space_bytes)
 {
-    return (plain_bytes >> plain.page_shift) * sizeof(struct page)
-         + (class_map.mask != 0 ? plain_bytes >> CLASS_MAP_SHIFT : 0);
+    return (space_bytes >> space.page_shift) * sizeof(struct page)
+         + (class_map.mask != 0 ? space_bytes >> CLASS_MAP_SHIFT : 0);
 }
 
 /* The open part is one stretch when regions lie together; a far region opens its own. */

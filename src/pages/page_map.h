@@ -7,7 +7,7 @@
  * byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond what the
  * kernel gives without being asked share the bytes of those below: no two pieces of memory of ours do.
  *
- * The page map has one record a page of the plain:
+ * The page map has one record a page of the address space:
  *
  *      run of 4 pages     | FIRST  | inside | inside |  LAST  |
  *        state              x        INSIDE   INSIDE   x
@@ -25,7 +25,7 @@
 #ifndef PRAIRIE_PAGES_PAGE_MAP_H
 #define PRAIRIE_PAGES_PAGE_MAP_H
 
-#include "region.h"
+#include "space.h"
 
 #define CLASS_MAP_SHIFT 12u
 
@@ -33,50 +33,53 @@ enum page_state {
     PAGE_INSIDE, /* not a boundary; also: never opened */
     PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
     PAGE_LARGE,   /* the first page of a large block */
-    PAGE_OWNED,   /* the same of an explicit arena, sampled or not */
+    PAGE_MANUAL,  /* the same of a manual arena, sampled or not */
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_DIRTY,   /* free, with stale contents */
     PAGE_CLEAN,   /* free, reads as zero */
     PAGE_VAST, /* a large block that is a mapping of its own (vast.h); `slab` is as in PAGE_SAMPLED, or 0 */
 };
 
-/* The first page of a large block that the keeper counts; that of any large block. */
+/* The first page of a large block that the page heap counts; that of any large block. */
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
 INLINE bool is_block_state(uint8_t state)
 {
-    return is_large_state(state) || state == PAGE_OWNED || state == PAGE_VAST;
+    return is_large_state(state) || state == PAGE_MANUAL || state == PAGE_VAST;
 }
 
 struct page {
     uint32_t run_pages; /* R1 */
     uint8_t state;      /* R1: enum page_state */
     uint8_t class_at;   /* R3 */
-    /* In the first page of a free run: the bin it is in; of a large block: PAGE_KEPT or not. */
+    /* In the first page of a free run: the bin it is in; of a large block: PAGE_CACHED or not. */
     uint16_t bin_index;
     union {
         struct {
             uint32_t next, previous;
         } bin;         /* in the first page of a free run */
-        uint32_t slab; /* R3: number of the slab's record; in state PAGE_OWNED of the owner's */
+        uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of the owner's */
         struct {
-            uint32_t beside_slab, place;
-        } adopted; /* `place` in the first number of each ADOPT_UNIT of adopted memory (adopt.c) */
+            uint32_t beside_slab, extent;
+        } foreign; /* `place` in the first number of each FOREIGN_UNIT of foreign extents (foreign.c) */
     };
 };
 
-/* A large run that the program gave back and that a thread keeps (cache/kept.h), who alone writes the mark. */
-#define PAGE_KEPT ((uint16_t)UINT16_MAX)
+/* A large run that the program gave back and that a thread keeps (cache/large_cache.h), who alone writes the mark. */
+#define PAGE_CACHED ((uint16_t)UINT16_MAX)
 
-INLINE void page_mark_kept(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_KEPT); }
-INLINE void page_unmark_kept(struct page *record) { RELAXED_STORE(record->bin_index, (uint16_t)0); }
-INLINE bool page_is_kept(const struct page *record)
+INLINE void page_mark_cached(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_CACHED); }
+INLINE void page_unmark_cached(struct page *record)
 {
-    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) == PAGE_KEPT;
+    RELAXED_STORE(record->bin_index, (uint16_t)0);
+}
+INLINE bool page_is_cached(const struct page *record)
+{
+    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) == PAGE_CACHED;
 }
 /* The first page of a large block that the program holds. */
 INLINE bool page_is_held_large(const struct page *record)
 {
-    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) != PAGE_KEPT);
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) != PAGE_CACHED);
 }
 
 struct class_map {
@@ -86,7 +89,7 @@ struct class_map {
 
 extern PRIVATE struct class_map class_map;
 extern PRIVATE struct page *page_map; /* constant after start */
-/* What is added to each place in the class map: 0, unless frees have magazines of their own (cache/watch.h).
+/* What is added to each place in the class map: 0, unless frees have magazines of their own (cache/counting.h).
  * Constant once a second thread has a cache. */
 extern PRIVATE uint8_t class_map_offset;
 
@@ -101,13 +104,13 @@ INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
 void class_map_start(bool narrow);
 /* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with all. */
 bool class_map_shares(struct os_range one, struct os_range other);
-/* Makes the class map writable for an open part of the plain. False: no memory. */
+/* Makes the class map writable for an open part of the address space. False: no memory. */
 bool class_map_open(const char *base, size_t bytes);
 /* Writes the byte for every 4 KiB of a run. */
 void class_map_set(const char *base, size_t bytes, uint8_t class_at);
 /* Bytes of address space that the class map takes. */
 size_t class_map_reserved_bytes(void);
-/* Bytes of both maps for so much of the plain. */
-size_t maps_bytes_for(size_t plain_bytes);
+/* Bytes of both maps for so much of the address space. */
+size_t maps_bytes_for(size_t space_bytes);
 
 #endif

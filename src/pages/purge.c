@@ -4,7 +4,7 @@
 #include "purge.h"
 
 #include "../base/options.h"
-#include "ceiling.h"
+#include "limits.h"
 #include "huge.h"
 
 enum { REGRET_MS = 2000 };
@@ -18,21 +18,21 @@ size_t purge_alarm_pages;
 bool purge_hard;
 
 static struct {
-    size_t peak_pages;          /* under the run lock: the most pages in use, of late */
-    size_t bonus_pages;         /* under the run lock: what regrets added to the budget */
-    bool background;            /* atomic: somebody gives back later what is not needed */
-    bool refused;               /* under the run lock: the kernel took nothing at the last try */
-    size_t last_pages;          /* under the run lock: given back lately, beyond the budget */
-    uint64_t last_ms;           /* under the run lock: when */
-    uint64_t last_clean_leased; /* under the run lock: keeper.clean_leased then */
+    size_t peak_pages;  /* under the page heap's lock: the most pages in use, of late */
+    size_t bonus_pages; /* under the page heap's lock: what regrets added to the budget */
+    bool background;    /* atomic: somebody gives back later what is not needed */
+    bool refused;       /* under the page heap's lock: the kernel took nothing at the last try */
+    size_t last_pages;  /* under the page heap's lock: given back lately, beyond the budget */
+    uint64_t last_ms;   /* under the page heap's lock: when */
+    uint64_t last_clean_leased; /* under the page heap's lock: page_heap.clean_leased then */
 } purge;
 
-static size_t pages_in(size_t bytes) { return bytes >> plain.page_shift; }
+static size_t pages_in(size_t bytes) { return bytes >> space.page_shift; }
 
 /* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
 static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
 
-bool purge_is_urgent(void) { return RELAXED_LOAD(purge_hard) || ceiling_is_passed(); }
+bool purge_is_urgent(void) { return RELAXED_LOAD(purge_hard) || limits_are_passed(); }
 
 /* Near a limit, and with dirty_decay_ms:0. */
 static bool nothing_may_stay(void)
@@ -46,15 +46,15 @@ struct budget {
     size_t bonus; /* because of regrets */
 };
 
-/* Under the run lock. */
+/* Under the page heap's lock. */
 static struct budget budget_now(void)
 {
     struct budget budget = { 0, 0 };
 
-    check(lock_is_mine(&keeper.lock));
+    check(lock_is_mine(&page_heap.lock));
     if (nothing_may_stay()) return budget;
     budget.share = max_size(pages_in(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE)
-                 + run_used_pages() / PURGE_USED_SHARE;
+                 + page_heap_used_pages() / PURGE_USED_SHARE;
     budget.bonus = purge.bonus_pages;
     if (!RELAXED_LOAD(purge.background))
         budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
@@ -67,10 +67,10 @@ static size_t most_of(struct budget budget)
     return budget.share + budget.share / 2 + budget.bonus;
 }
 
-/* The pages in use, and those that were a moment ago. Under the run lock. */
+/* The pages in use, and those that were a moment ago. Under the page heap's lock. */
 static void note_peak(void)
 {
-    size_t pages = run_used_pages() + keeper.free_pages[FREE_DIRTY];
+    size_t pages = page_heap_used_pages() + page_heap.free_pages[FREE_DIRTY];
 
     if (pages > purge.peak_pages) purge.peak_pages = pages;
 }
@@ -85,7 +85,7 @@ struct pass {
 
 static bool pass_is_over(const struct pass *pass) { return pass->refusal_count == REFUSALS_MAX; }
 
-/* Gives one piece back. Takes the run lock and gives it while the kernel works. Returns pages; 0: there is
+/* Gives one piece back. Takes the page heap's lock and gives it while the kernel works. Returns pages; 0: there is
  * no piece of that length, or the pass is over. */
 static size_t purge_piece(struct pass *pass, size_t pages_min, size_t pages_max)
 {
@@ -94,22 +94,22 @@ static size_t purge_piece(struct pass *pass, size_t pages_min, size_t pages_max)
     while (pages == 0 && !pass_is_over(pass)) {
         uint32_t page;
 
-        lock_take(&keeper.lock);
+        lock_take(&page_heap.lock);
         page = run_take_dirty(pages_min, pages_max);
         if (page != 0) huge_before_purge(page_record(page)->run_pages);
-        lock_give(&keeper.lock);
+        lock_give(&page_heap.lock);
         if (page == 0) return 0;
         pages = page_record(page)->run_pages; /* nobody else's meanwhile */
 
-        if (!os_purge((struct os_range){ page_address(page), pages << plain.page_shift })) {
+        if (!os_purge((struct os_range){ page_address(page), pages << space.page_shift })) {
             pass->refused[pass->refusal_count++] = page;
             pages = 0;
         }
-        lock_take(&keeper.lock);
+        lock_take(&page_heap.lock);
         if (pages != 0) run_put_free(page, PAGE_CLEAN);
         purge_stats.purged_pages += pages;
         purge_stats.calls++;
-        lock_give(&keeper.lock);
+        lock_give(&page_heap.lock);
     }
     pass->purged += pages;
     return pages;
@@ -143,23 +143,23 @@ static bool alarm_is_fixed(void)
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
 }
 
-/* Under the run lock: so many more dirty pages are worth the next look. */
+/* Under the page heap's lock: so many more dirty pages are worth the next look. */
 static void set_alarm_beyond(size_t more_pages)
 {
     if (alarm_is_fixed() && !purge.refused) return;
-    RELAXED_STORE(purge_alarm_pages, keeper.free_pages[FREE_DIRTY] + more_pages);
+    RELAXED_STORE(purge_alarm_pages, page_heap.free_pages[FREE_DIRTY] + more_pages);
 }
 
 /* Puts back what was refused. A kernel that took nothing is not asked again at the next free. */
 static void end_pass(struct pass *pass)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
     if (pass->purged != 0 || pass->refusal_count != 0) purge.refused = pass->purged == 0;
     if (purge.refused)
         set_alarm_beyond(
-            max_size(keeper.free_pages[FREE_DIRTY] / REFUSED_SHARE, pages_in(PURGE_KEEP_BYTES)));
-    lock_give(&keeper.lock);
+            max_size(page_heap.free_pages[FREE_DIRTY] / REFUSED_SHARE, pages_in(PURGE_KEEP_BYTES)));
+    lock_give(&page_heap.lock);
 }
 
 size_t purge_all(void)
@@ -169,14 +169,14 @@ size_t purge_all(void)
     purge_longest(&pass, SIZE_MAX);
     purge_shorter(&pass, SIZE_MAX);
     end_pass(&pass);
-    return pass.purged << plain.page_shift;
+    return pass.purged << space.page_shift;
 }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in again
- * soon? Where nothing may stay it always is, which is no reason for a budget. Under the run lock. */
+ * soon? Where nothing may stay it always is, which is no reason for a budget. Under the page heap's lock. */
 static void learn(uint64_t now)
 {
-    uint64_t wanted_back = keeper.clean_leased - purge.last_clean_leased;
+    uint64_t wanted_back = page_heap.clean_leased - purge.last_clean_leased;
 
     if (purge.last_pages == 0) return;
     if (now >= purge.last_ms + REGRET_MS) {
@@ -193,7 +193,7 @@ static void learn(uint64_t now)
 
 static size_t excess_of(struct budget budget)
 {
-    size_t dirty = keeper.free_pages[FREE_DIRTY], most = budget.share + budget.bonus;
+    size_t dirty = page_heap.free_pages[FREE_DIRTY], most = budget.share + budget.bonus;
 
     return dirty > most ? dirty - most : 0;
 }
@@ -205,11 +205,11 @@ void purge_beyond_budget(void)
     struct budget budget;
     size_t excess;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     learn(now);
     budget = budget_now();
     excess = excess_of(budget);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     if (excess == 0) return;
 
     /* Huge pages are not broken for little. */
@@ -217,14 +217,14 @@ void purge_beyond_budget(void)
     if (excess - pass.purged > (RELAXED_LOAD(huge.wanted) ? budget.share : 0))
         purge_shorter(&pass, excess);
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     if (excess - pass.purged
         <= budget.share) /* left on purpose: not to be looked at again at once */
         set_alarm_beyond(budget.share / 4);
-    if (purge.last_pages == 0) purge.last_clean_leased = keeper.clean_leased;
+    if (purge.last_pages == 0) purge.last_clean_leased = page_heap.clean_leased;
     purge.last_pages += pass.purged;
     purge.last_ms = now;
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     end_pass(&pass);
 }
 
@@ -241,10 +241,10 @@ bool purge_wants_background(void)
     uint64_t now = os_now_ms();
     bool wants;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     learn(now);
     wants = !nothing_may_stay() && purge.bonus_pages > pages_in(PURGE_UNATTENDED_BYTES);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return wants;
 }
 
@@ -253,20 +253,20 @@ bool purge_rests_on_background(void)
     struct budget budget;
     bool rests;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     budget = budget_now();
     budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
-    rests =
-        option_decay_ms() >= 0 && !purge.refused && keeper.free_pages[FREE_DIRTY] > most_of(budget);
-    lock_give(&keeper.lock);
+    rests = option_decay_ms() >= 0 && !purge.refused
+         && page_heap.free_pages[FREE_DIRTY] > most_of(budget);
+    lock_give(&page_heap.lock);
     return rests;
 }
 
-void purge_watch_unneeded(void)
+void purge_begin_unneeded(void)
 {
-    lock_take(&keeper.lock);
-    keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    page_heap.dirty_low = page_heap.free_pages[FREE_DIRTY];
+    lock_give(&page_heap.lock);
 }
 
 size_t purge_unneeded(void)
@@ -274,23 +274,23 @@ size_t purge_unneeded(void)
     struct pass pass = { 0 };
     size_t unneeded, wanted;
 
-    lock_take(&keeper.lock);
-    unneeded = keeper.dirty_low;
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    unneeded = page_heap.dirty_low;
+    lock_give(&page_heap.lock);
     wanted = unneeded >= long_piece_pages() && option_decay_ms() >= 0 ? (unneeded + 1) / 2 : 0;
     purge_longest(&pass, wanted);
     purge_shorter(&pass, wanted);
     end_pass(&pass);
-    purge_watch_unneeded();
+    purge_begin_unneeded();
     return pass.purged;
 }
 
 /* ---- is it time? ---- */
 
-/* As purge_is_within_live_budget, under the run lock. */
+/* As purge_is_within_live_budget, under the page heap's lock. */
 static bool is_within_budget(void)
 {
-    size_t dirty = keeper.free_pages[FREE_DIRTY], most;
+    size_t dirty = page_heap.free_pages[FREE_DIRTY], most;
 
     note_peak();
     if (purge_is_urgent()) return dirty < long_piece_pages();
@@ -301,7 +301,7 @@ static bool is_within_budget(void)
     }
     most = most_of(budget_now());
     /* The least that it will be: memory in use only adds to it. */
-    RELAXED_STORE(purge_alarm_pages, most - run_used_pages() / PURGE_USED_SHARE * 3 / 2);
+    RELAXED_STORE(purge_alarm_pages, most - page_heap_used_pages() / PURGE_USED_SHARE * 3 / 2);
     return dirty <= most;
 }
 
@@ -309,9 +309,9 @@ bool purge_is_within_live_budget(void)
 {
     bool within;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     within = is_within_budget();
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return within;
 }
 
@@ -325,24 +325,24 @@ bool purge_oversize(void)
     if (bytes == 0) return false;
     while (purge_piece(&pass, pages, SIZE_MAX) != 0) {}
     end_pass(&pass);
-    lock_take(&keeper.lock);
-    within = keeper.free_pages[FREE_DIRTY] <= most_of(budget_now());
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    within = page_heap.free_pages[FREE_DIRTY] <= most_of(budget_now());
+    lock_give(&page_heap.lock);
     return option_decay_ms() < 0 || within;
 }
 
 void purge_obey_options(void)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     RELAXED_STORE(purge_alarm_pages, (size_t)0);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 void purge_set_hard(bool hard)
 {
     if (hard == RELAXED_LOAD(purge_hard)) return;
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     RELAXED_STORE(purge_hard, hard);
     RELAXED_STORE(purge_alarm_pages, (size_t)0);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }

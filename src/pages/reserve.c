@@ -3,7 +3,7 @@
  */
 #include "reserve.h"
 
-#include "ceiling.h"
+#include "limits.h"
 #include "meta.h"
 
 struct reserve reserve;
@@ -16,12 +16,12 @@ enum { PIECE_PAGES_MIN = 16 };
 void reserve_start(void)
 {
     lock_init(&reserve.lock, LOCK_RESERVE);
-    lock_init(&ceiling.lock, LOCK_CEILING);
+    lock_init(&limits.lock, LOCK_LIMITS);
 }
 
 static struct os_range range_of(uint32_t page, size_t pages)
 {
-    return (struct os_range){ page_address(page), pages << plain.page_shift };
+    return (struct os_range){ page_address(page), pages << space.page_shift };
 }
 
 static void set_pages(size_t now) { RELAXED_STORE(reserve.pages, now); }
@@ -30,7 +30,7 @@ static void set_pages(size_t now) { RELAXED_STORE(reserve.pages, now); }
 
 static void forget_run(uint32_t index) { reserve.run[index] = reserve.run[--reserve.run_count]; }
 
-/* Gives the last `pages` of a run to the keeper. False: the kernel would not treat them as ordinary pages
+/* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as ordinary pages
  * again; they stay, because a child would find them empty. */
 static bool give_tail(uint32_t index, size_t pages)
 {
@@ -162,7 +162,7 @@ static void add_pieces(bool dirty_only)
 /* Filling must not be what takes the last of a group's memory; dirty pages are paid for. */
 static bool has_room_for(size_t pages)
 {
-    return ceiling_room_bytes() / 2 >= pages << plain.page_shift;
+    return limits_room_bytes() / 2 >= pages << space.page_shift;
 }
 
 /* One long run for several short ones, when so much is free: requests are served in one piece. */
@@ -187,7 +187,7 @@ static void touch_again(void)
 static size_t records_bytes(void)
 {
     if (reserve.wanted_pages == 0) return 0;
-    return max_size((reserve.wanted_pages << plain.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
+    return max_size((reserve.wanted_pages << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
 }
 
 static bool fill_up(void)
@@ -217,7 +217,7 @@ bool reserve_resize(size_t bytes)
 
     lock_take(&reserve.lock);
     RELAXED_STORE(reserve.wanted_pages,
-                  pages_for(min_size(bytes, (size_t)plain.page_count_max << plain.page_shift)));
+                  pages_for(min_size(bytes, (size_t)space.page_count_max << space.page_shift)));
     reserve.records_short = true;
     shrink();
     full = fill_up();

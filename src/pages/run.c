@@ -6,14 +6,14 @@
 #include "huge.h"
 #include "run_bins.h"
 
-struct run_keeper keeper;
+struct page_heap page_heap;
 
-void runs_start(void) { lock_init(&keeper.lock, LOCK_RUNS); }
+void page_heap_start(void) { lock_init(&page_heap.lock, LOCK_PAGE_HEAP); }
 
 INLINE void count_clean(size_t pages)
 {
-    keeper.clean_leased += pages;
-    huge_after_clean_lease(keeper.clean_leased);
+    page_heap.clean_leased += pages;
+    huge_after_clean_lease(page_heap.clean_leased);
 }
 
 /* ---- holes and growth ---- */
@@ -42,10 +42,10 @@ static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state st
 /* Opens at least `missing` more pages: a clean run, or the end of one. */
 static struct page_span grow(size_t missing)
 {
-    struct page_span span = plain_grow(missing);
+    struct page_span span = space_grow(missing);
 
     if (span.count != 0) {
-        keeper.grows++;
+        page_heap.grows++;
         make_free(span.first, span.count, PAGE_CLEAN);
     }
     return span;
@@ -68,7 +68,7 @@ static size_t clean_pages_of(struct hole hole, size_t pages)
 /* Long enough, and what is clean in it may be taken. */
 static bool hole_serves(struct hole hole, size_t pages)
 {
-    return hole.pages >= pages && runs_may_take_clean(clean_pages_of(hole, pages));
+    return hole.pages >= pages && page_heap_may_take_clean(clean_pages_of(hole, pages));
 }
 
 /* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
@@ -78,15 +78,15 @@ static struct hole grow_tail(size_t pages)
     struct hole tail = none;
     struct page_span span;
 
-    if (plain_newest_is_open()) tail = hole_before(plain_open_end());
+    if (space_newest_is_open()) tail = hole_before(space_open_end());
     if (tail.pages >= pages) return hole_serves(tail, pages) ? tail : none;
-    if (!runs_may_take_clean(pages - tail.pages + clean_pages_of(tail, pages))) return none;
+    if (!page_heap_may_take_clean(pages - tail.pages + clean_pages_of(tail, pages))) return none;
     span = grow(pages - tail.pages);
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
     /* That was in another region, where the tail is of no help. */
-    if (!runs_may_take_clean(pages)) return none;
+    if (!page_heap_may_take_clean(pages)) return none;
     if (span.count < pages) span = grow(pages);
     return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
@@ -99,7 +99,7 @@ static struct run take_aligned_run(size_t pages, size_t align_pages, enum page_s
 
     if (page == 0) return run;
     run.zero = page_record(page)->state == PAGE_CLEAN;
-    if (run.zero && !runs_may_take_clean(pages)) return run;
+    if (run.zero && !page_heap_may_take_clean(pages)) return run;
     skip = pages_to_alignment(page, align_pages);
     if (skip != 0) page = split_free(page, skip);
     run.page = page;
@@ -112,7 +112,8 @@ static COLD struct run take_aligned_or_grow(size_t pages, size_t align_pages, en
 {
     struct run run = take_aligned_run(pages, align_pages, state);
 
-    if (run.page == 0 && runs_may_take_clean(pages) && grow(pages + align_pages - 1).count != 0)
+    if (run.page == 0 && page_heap_may_take_clean(pages)
+        && grow(pages + align_pages - 1).count != 0)
         run = take_aligned_run(pages, align_pages, state);
     return run;
 }
@@ -138,24 +139,24 @@ static COLD struct run take_hole_or_grow(size_t pages, enum page_state state)
 
 INLINE void note_dirty_low(void)
 {
-    if (keeper.free_pages[FREE_DIRTY] < keeper.dirty_low)
-        keeper.dirty_low = keeper.free_pages[FREE_DIRTY];
+    if (page_heap.free_pages[FREE_DIRTY] < page_heap.dirty_low)
+        page_heap.dirty_low = page_heap.free_pages[FREE_DIRTY];
 }
 
 INLINE void count_lease(size_t pages, enum page_state state)
 {
-    keeper.leases++;
+    page_heap.leases++;
     note_dirty_low();
     if (state == PAGE_LARGE) {
-        keeper.large_pages += pages;
-        keeper.large_count++;
+        page_heap.large_pages += pages;
+        page_heap.large_count++;
     }
 }
 
 /* The usual lease: a dirty run of just this length, which was returned a moment ago. 0: there is none. */
 INLINE uint32_t take_exact(size_t pages, enum page_state state)
 {
-    struct run_bins *bins = &keeper.bins; /* the dirty ones come first */
+    struct run_bins *bins = &page_heap.bins; /* the dirty ones come first */
     uint32_t page = bins->head[pages - 1];
     struct page *record = page_record(page);
     uint32_t next;
@@ -165,7 +166,7 @@ INLINE uint32_t take_exact(size_t pages, enum page_state state)
     bins->head[pages - 1] = next;
     page_record(next)->bin.previous = 0;
     if (next == 0) bins->bitmap[0] &= ~((uint64_t)1 << (pages - 1));
-    keeper.free_pages[FREE_DIRTY] -= pages;
+    page_heap.free_pages[FREE_DIRTY] -= pages;
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
     record->slab = 0; /* R3: the links shared this place */
@@ -177,7 +178,7 @@ INLINE uint32_t take_exact(size_t pages, enum page_state state)
 
 static NOINLINE struct run give_contended_after(struct run run)
 {
-    lock_give_contended(&keeper.lock);
+    lock_give_contended(&page_heap.lock);
     return run;
 }
 
@@ -185,33 +186,33 @@ uint32_t run_lease_dirty(size_t pages)
 {
     uint32_t page;
 
-    lock_take(&keeper.lock);
-    page = pages <= plain.page_count_max ? run_find_dirty(pages) : 0;
+    lock_take(&page_heap.lock);
+    page = pages <= space.page_count_max ? run_find_dirty(pages) : 0;
     if (page != 0) {
         take_front(page, pages, PAGE_USED);
         count_lease(pages, PAGE_USED);
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return page;
 }
 
 /* A free run of that length that may be taken; 0: there is none. */
 static uint32_t find_allowed(size_t pages)
 {
-    return runs_may_take_clean(pages) ? run_find(pages) : run_find_dirty(pages);
+    return page_heap_may_take_clean(pages) ? run_find(pages) : run_find_dirty(pages);
 }
 
 static COLD struct run lease_searching(size_t pages, size_t align_pages, enum page_state state)
 {
     struct run run = { 0, false };
 
-    if (pages <= plain.page_count_max && align_pages <= plain.page_count_max) {
+    if (pages <= space.page_count_max && align_pages <= space.page_count_max) {
         if (align_pages > 1) run = take_aligned_or_grow(pages, align_pages, state);
         else if ((run.page = find_allowed(pages)) != 0) take_part(&run, pages, state);
         else run = take_hole_or_grow(pages, state);
     }
     if (run.page != 0) count_lease(pages, state);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return run;
 }
 
@@ -219,12 +220,12 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enu
 {
     struct run run = { 0, false };
 
-    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(plain.lease_pages_max)))
+    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(space.lease_pages_max)))
         run.page = run_find(pages);
     if (unlikely(run.page == 0)) return lease_searching(pages, align_pages, state);
     take_part(&run, pages, state);
     count_lease(pages, state);
-    return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
+    return likely(lock_give_unless_contended(&page_heap.lock)) ? run : give_contended_after(run);
 }
 
 INLINE struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
@@ -234,26 +235,27 @@ INLINE struct run lease_locked(size_t pages, size_t align_pages, enum page_state
     if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1)) run.page = take_exact(pages, state);
     if (unlikely(run.page == 0)) return lease_splitting(pages, align_pages, state);
     count_lease(pages, state);
-    return likely(lock_give_unless_contended(&keeper.lock)) ? run : give_contended_after(run);
+    return likely(lock_give_unless_contended(&page_heap.lock)) ? run : give_contended_after(run);
 }
 
 static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, enum page_state state)
 {
-    lock_take_contended(&keeper.lock);
+    lock_take_contended(&page_heap.lock);
     return lease_locked(pages, align_pages, state);
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {
     check(pages > 0 && is_power_of_two(align_pages));
-    if (unlikely(!lock_try(&keeper.lock))) return lease_contended(pages, align_pages, state);
+    if (unlikely(!lock_try(&page_heap.lock))) return lease_contended(pages, align_pages, state);
     return lease_locked(pages, align_pages, state);
 }
 
 static NOINLINE void return_merging(uint32_t page, size_t pages)
 {
     make_free(page, pages, PAGE_DIRTY);
-    if (unlikely(!lock_give_unless_contended(&keeper.lock))) lock_give_contended(&keeper.lock);
+    if (unlikely(!lock_give_unless_contended(&page_heap.lock)))
+        lock_give_contended(&page_heap.lock);
 }
 
 INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
@@ -261,10 +263,10 @@ INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state ==
 INLINE void count_return(const struct page *record, size_t pages)
 {
     check(is_used_state(record->state));
-    keeper.returns++;
+    page_heap.returns++;
     if (record->state == PAGE_LARGE) {
-        keeper.large_count--;
-        keeper.large_pages -= pages;
+        page_heap.large_count--;
+        page_heap.large_pages -= pages;
     }
 }
 
@@ -281,20 +283,21 @@ INLINE void return_locked(uint32_t page)
     }
     record->state = PAGE_DIRTY;
     (record + pages - 1)->state = PAGE_DIRTY;
-    keeper.free_pages[FREE_DIRTY] += pages;
+    page_heap.free_pages[FREE_DIRTY] += pages;
     bin_add((unsigned)pages - 1, page, record);
-    if (unlikely(!lock_give_unless_contended(&keeper.lock))) lock_give_contended(&keeper.lock);
+    if (unlikely(!lock_give_unless_contended(&page_heap.lock)))
+        lock_give_contended(&page_heap.lock);
 }
 
 static NOINLINE void return_contended(uint32_t page)
 {
-    lock_take_contended(&keeper.lock);
+    lock_take_contended(&page_heap.lock);
     return_locked(page);
 }
 
 void run_return(uint32_t page)
 {
-    if (unlikely(!lock_try(&keeper.lock))) return_contended(page);
+    if (unlikely(!lock_try(&page_heap.lock))) return_contended(page);
     else return_locked(page);
 }
 
@@ -302,7 +305,7 @@ void run_return_emptied(uint32_t page)
 {
     const struct page *record = page_record(page);
 
-    check(lock_is_mine(&keeper.lock));
+    check(lock_is_mine(&page_heap.lock));
     count_return(record, record->run_pages);
     make_free(page, record->run_pages, PAGE_CLEAN);
 }
@@ -312,7 +315,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
     unsigned count = 0;
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     while (count < wanted) {
         uint32_t page = take_exact(pages, PAGE_USED);
 
@@ -326,27 +329,27 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
         count_lease(pages, PAGE_USED);
         leased[count++] = page;
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return count;
 }
 
 void run_return_batch(const uint32_t *pages, unsigned count)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     for (unsigned i = 0; i < count; i++) {
         const struct page *record = page_record(pages[i]);
 
         count_return(record, record->run_pages);
         make_free(pages[i], record->run_pages, PAGE_DIRTY);
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Of a run whose length may be changed, under the lock. */
 INLINE enum page_state resizable_state(const struct page *record)
 {
-    check(lock_is_mine(&keeper.lock));
-    check(is_used_state(record->state) || record->state == PAGE_OWNED);
+    check(lock_is_mine(&page_heap.lock));
+    check(is_used_state(record->state) || record->state == PAGE_MANUAL);
     return (enum page_state)record->state;
 }
 
@@ -357,7 +360,7 @@ bool run_extend(uint32_t page, size_t pages)
     size_t old_pages, missing;
     bool fits;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     state = resizable_state(record);
     old_pages = record->run_pages;
     missing = pages - old_pages;
@@ -367,9 +370,9 @@ bool run_extend(uint32_t page, size_t pages)
         (record + old_pages - 1)->state = PAGE_INSIDE;
         (void)take_hole(page, old_pages, pages, state);
         note_dirty_low();
-        if (state == PAGE_LARGE) keeper.large_pages += missing;
+        if (state == PAGE_LARGE) page_heap.large_pages += missing;
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return fits;
 }
 
@@ -379,14 +382,14 @@ void run_trim(uint32_t page, size_t pages)
     enum page_state state;
     size_t old_pages;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     state = resizable_state(record);
     old_pages = record->run_pages;
     check(pages > 0 && pages < old_pages);
     tag_run(record, pages, state, PAGE_USED);
-    if (state == PAGE_LARGE) keeper.large_pages -= old_pages - pages;
+    if (state == PAGE_LARGE) page_heap.large_pages -= old_pages - pages;
     make_free(page + (uint32_t)pages, old_pages - pages, PAGE_DIRTY);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 static void mark_large(uint32_t page, enum page_state before, enum page_state after,
@@ -394,12 +397,12 @@ static void mark_large(uint32_t page, enum page_state before, enum page_state af
 {
     struct page *record = page_record(page);
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     check(record->state == before);
     (void)before;
     record->state = (uint8_t)after;
     record->slab = number;
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 void run_mark_sampled(uint32_t page, uint32_t number)

@@ -1,4 +1,4 @@
-/* run.h - the keeper of page runs: lease, split, merge and return, each in constant time.
+/* run.h - the page heap: lease, split, merge and return, each in constant time.
  *
  * A run is a length of pages in one state. Used runs belong to whoever leased them; free runs hang in
  * bins, dirty ones (stale contents) apart from clean ones (zeros):
@@ -35,7 +35,7 @@ struct run_bins {
     uint32_t head[FREE_KINDS * BIN_COUNT];   /* page number; 0: empty */
 };
 
-struct run_keeper {
+struct page_heap {
     struct lock lock;
     size_t free_pages[FREE_KINDS];   /* under lock */
     size_t large_pages;              /* under lock: those of large blocks */
@@ -54,26 +54,26 @@ struct run {
     bool zero;
 }; /* page == 0: no memory */
 
-extern PRIVATE struct run_keeper keeper;
+extern PRIVATE struct page_heap page_heap;
 
 /* Pages that somebody holds. Exact under the lock. */
-INLINE size_t run_used_pages(void)
+INLINE size_t page_heap_used_pages(void)
 {
-    return (plain.open_bytes >> plain.page_shift) - keeper.free_pages[FREE_DIRTY]
-         - keeper.free_pages[FREE_CLEAN];
+    return (space.open_bytes >> space.page_shift) - page_heap.free_pages[FREE_DIRTY]
+         - page_heap.free_pages[FREE_CLEAN];
 }
 
 /* The same, for those who do not hold the lock. */
-size_t run_used_pages_now(void);
+size_t page_heap_used_pages_now(void);
 
-void runs_start(void);
-/* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/ceiling.c). */
-void runs_bar_clean(bool barred);
-INLINE bool runs_are_barred(void) { return RELAXED_LOAD(keeper.clean_is_barred); }
-/* From now on, or no longer, each lease of clean pages asks ceiling_allows first. */
-void runs_limit_clean(bool limited);
+void page_heap_start(void);
+/* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/limits.c). */
+void page_heap_bar_clean(bool barred);
+INLINE bool page_heap_is_barred(void) { return RELAXED_LOAD(page_heap.clean_is_barred); }
+/* From now on, or no longer, each lease of clean pages asks limits_allow first. */
+void page_heap_limit_clean(bool limited);
 /* May so many clean pages be leased? Under the lock. */
-bool runs_may_take_clean(size_t pages);
+bool page_heap_may_take_clean(size_t pages);
 
 /* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
  * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */
@@ -108,12 +108,12 @@ uint32_t run_take_dirty(size_t min_pages, size_t max_pages);
 void run_put_free(uint32_t page, enum page_state state);
 /* In the child of a fork, under the lock: puts back all that were on their way, for those who took them are
  * not there. */
-void runs_put_back_in_flight(void);
+void page_heap_put_back_in_flight(void);
 
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
  * elsewhere. True: there were some. */
-bool runs_close_tail(void);
+bool page_heap_close_tail(void);
 /* Under the lock: walks every page of every region; aborts on a broken invariant. */
-void run_check_all(void);
+void page_heap_check(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* run_bins.h - how free runs are kept: lists of page numbers in bins, and tags at both ends of a run.
  *
- * Only for the files of the keeper, under its lock. make_free and take_front hold R1, R2, K1, K2 and K3;
+ * Only for the files of the page heap, under its lock. make_free and take_front hold R1, R2, K1, K2 and K3;
  * split_free leaves two free neighbours, one of which its caller takes next. The shortest ways in run.c, and
  * the closing of the region's end, do the same by hand.
  * SPDX-License-Identifier: MIT
@@ -22,7 +22,7 @@ INLINE unsigned bin_for(size_t pages, enum page_state state)
 
 INLINE void bin_add(unsigned bin, uint32_t page, struct page *record)
 {
-    struct run_bins *bins = &keeper.bins;
+    struct run_bins *bins = &page_heap.bins;
     uint32_t head = bins->head[bin];
 
     record->bin_index = (uint16_t)bin;
@@ -35,7 +35,7 @@ INLINE void bin_add(unsigned bin, uint32_t page, struct page *record)
 
 INLINE void bin_remove(struct page *record)
 {
-    struct run_bins *bins = &keeper.bins;
+    struct run_bins *bins = &page_heap.bins;
     uint32_t next = record->bin.next, previous = record->bin.previous;
 
     page_record(next)->bin.previous = previous;
@@ -60,7 +60,7 @@ INLINE void bin_replace(struct page *record, uint32_t page, struct page *by)
     by->bin.previous = previous;
     page_record(next)->bin.previous = page;
     if (previous != 0) page_record(previous)->bin.next = page;
-    else keeper.bins.head[bin] = page;
+    else page_heap.bins.head[bin] = page;
     record->slab = 0;
 }
 
@@ -88,7 +88,7 @@ INLINE void make_free(uint32_t page, size_t pages, enum page_state state)
     bool merges_left = left->state == state, merges_right = right->state == state;
     unsigned bin;
 
-    keeper.free_pages[kind_of((uint8_t)state)] += pages;
+    page_heap.free_pages[kind_of((uint8_t)state)] += pages;
     if (merges_left) {
         size_t left_pages = left->run_pages;
         left->state = PAGE_INSIDE;
@@ -125,7 +125,7 @@ INLINE void take_front(uint32_t page, size_t pages, enum page_state state)
     enum page_state old_state = (enum page_state)record->state;
     size_t rest = record->run_pages - pages;
 
-    keeper.free_pages[kind_of((uint8_t)old_state)] -= pages;
+    page_heap.free_pages[kind_of((uint8_t)old_state)] -= pages;
     if (rest == 0) {
         bin_remove(record);
     } else {

@@ -1,48 +1,48 @@
 /* run_bounds.c - how many pages are in use, and whether clean ones may be leased.
  *
- * The same for every keeper of runs (lab/runs has others).
+ * The same for every page heap (lab/runs has others).
  * SPDX-License-Identifier: MIT
  */
 #include "run.h"
 
-#include "ceiling.h"
+#include "limits.h"
 
-size_t run_used_pages_now(void)
+size_t page_heap_used_pages_now(void)
 {
     size_t pages;
 
-    lock_take(&keeper.lock);
-    pages = run_used_pages();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    pages = page_heap_used_pages();
+    lock_give(&page_heap.lock);
     return pages;
 }
 
 static void ask_before_lease(void)
 {
-    bool asks = RELAXED_LOAD(keeper.clean_is_barred) || RELAXED_LOAD(keeper.clean_is_limited);
+    bool asks = RELAXED_LOAD(page_heap.clean_is_barred) || RELAXED_LOAD(page_heap.clean_is_limited);
 
-    RELAXED_STORE(plain.lease_pages_max, asks ? 0 : plain.page_count_max);
+    RELAXED_STORE(space.lease_pages_max, asks ? 0 : space.page_count_max);
 }
 
-void runs_bar_clean(bool barred)
+void page_heap_bar_clean(bool barred)
 {
-    lock_take(&keeper.lock);
-    RELAXED_STORE(keeper.clean_is_barred, barred);
+    lock_take(&page_heap.lock);
+    RELAXED_STORE(page_heap.clean_is_barred, barred);
     ask_before_lease();
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
-void runs_limit_clean(bool limited)
+void page_heap_limit_clean(bool limited)
 {
-    lock_take(&keeper.lock);
-    RELAXED_STORE(keeper.clean_is_limited, limited);
+    lock_take(&page_heap.lock);
+    RELAXED_STORE(page_heap.clean_is_limited, limited);
     ask_before_lease();
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Their records count as well. */
-bool runs_may_take_clean(size_t pages)
+bool page_heap_may_take_clean(size_t pages)
 {
-    if (pages == 0 || likely(RELAXED_LOAD(plain.lease_pages_max) != 0)) return true;
-    return !runs_are_barred() && ceiling_allows(pages * (page_bytes() + sizeof(struct page)));
+    if (pages == 0 || likely(RELAXED_LOAD(space.lease_pages_max) != 0)) return true;
+    return !page_heap_is_barred() && limits_allow(pages * (page_bytes() + sizeof(struct page)));
 }

@@ -11,7 +11,7 @@ struct totals {
  * run share the place of its first page's slab. */
 static void check_pages(const struct page *record)
 {
-    bool is_slab = !is_free_state(record->state) && record->state != PAGE_OWNED
+    bool is_slab = !is_free_state(record->state) && record->state != PAGE_MANUAL
                 && record->state != PAGE_SAMPLED;
     uint32_t slab = is_slab ? record->slab : 0;
 
@@ -51,7 +51,7 @@ static void check_run(const struct page *record, struct totals *totals)
 
 static size_t check_bin(unsigned bin)
 {
-    const struct run_bins *bins = &keeper.bins;
+    const struct run_bins *bins = &page_heap.bins;
     bool marked = (bins->bitmap[bin / 64] >> (bin % 64)) & 1;
     size_t members = 0;
     uint32_t previous = 0;
@@ -68,14 +68,14 @@ static size_t check_bin(unsigned bin)
     return members;
 }
 
-void run_check_all(void)
+void page_heap_check(void)
 {
     struct totals totals = { 0 };
     size_t members = 0, open = 0;
 
-    check(lock_is_mine(&keeper.lock));
-    for (uint32_t i = 0; i < plain.region_count; i++) {
-        const struct region *region = &plain.region[i];
+    check(lock_is_mine(&page_heap.lock));
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        const struct region *region = &space.region[i];
         uint32_t end = region->first_page + region->open_pages;
 
         for (uint32_t page = region->first_page; page < end; page += page_record(page)->run_pages)
@@ -83,10 +83,11 @@ void run_check_all(void)
         open += region->open_pages;
     }
     for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(bin);
-    require(members == totals.free_runs);                                                 /* K2 */
-    require(totals.free[FREE_DIRTY] == keeper.free_pages[FREE_DIRTY]);                    /* K3 */
-    require(totals.free[FREE_CLEAN] == keeper.free_pages[FREE_CLEAN]);                    /* K3 */
-    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);     /* R1 */
-    require(totals.large + (plain.vast_bytes >> plain.page_shift) == keeper.large_pages); /* V1 */
-    require(totals.large_count + plain.vast_count == keeper.large_count);                 /* V1 */
+    require(members == totals.free_runs);                                             /* K2 */
+    require(totals.free[FREE_DIRTY] == page_heap.free_pages[FREE_DIRTY]);             /* K3 */
+    require(totals.free[FREE_CLEAN] == page_heap.free_pages[FREE_CLEAN]);             /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open); /* R1 */
+    require(totals.large + (space.vast_bytes >> space.page_shift)
+            == page_heap.large_pages);                                       /* V1 */
+    require(totals.large_count + space.vast_count == page_heap.large_count); /* V1 */
 }

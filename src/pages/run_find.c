@@ -10,7 +10,7 @@ enum { ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
 
 size_t pages_to_alignment(uint32_t page, size_t align_pages)
 {
-    size_t at = (uintptr_t)page_address(page) >> plain.page_shift;
+    size_t at = (uintptr_t)page_address(page) >> space.page_shift;
 
     return (0 - at) & (align_pages - 1);
 }
@@ -89,7 +89,7 @@ static struct hole hole_around(uint32_t page, size_t enough)
 
 struct hole run_find_hole(size_t pages)
 {
-    const struct run_bins *bins = &keeper.bins; /* the dirty ones come first */
+    const struct run_bins *bins = &page_heap.bins; /* the dirty ones come first */
     unsigned probes = 0;
 
     for (unsigned word = BIN_WORDS; word-- > 0;) {

@@ -1,6 +1,6 @@
 /* run_find.h - the search for free pages: in the bins, and across neighbouring free runs.
  *
- * Changes nothing. All of it is called under the keeper's lock.
+ * Changes nothing. All of it is called under the page heap's lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_RUN_FIND_H
@@ -73,18 +73,18 @@ INLINE unsigned first_bin_from(const uint64_t *bitmap, unsigned bin)
 
 INLINE const uint64_t *bitmap_of(unsigned kind)
 {
-    return &keeper.bins.bitmap[(size_t)kind * BIN_WORDS];
+    return &page_heap.bins.bitmap[(size_t)kind * BIN_WORDS];
 }
 INLINE const uint32_t *heads_of(unsigned kind)
 {
-    return &keeper.bins.head[(size_t)kind * BIN_COUNT];
+    return &page_heap.bins.head[(size_t)kind * BIN_COUNT];
 }
 
 INLINE uint32_t find_in(unsigned kind, size_t pages, unsigned below, unsigned fitting)
 {
     unsigned bin;
 
-    if (keeper.free_pages[kind] < pages) return 0;
+    if (page_heap.free_pages[kind] < pages) return 0;
     if (pages > BIN_EXACT_COUNT) {
         uint32_t page = heads_of(kind)[below];
         if (page != 0 && (page = fitting_member(page, pages)) != 0) return page;

@@ -3,7 +3,7 @@
  */
 #include "run_walk.h"
 
-#include "adopt.h"
+#include "foreign.h"
 
 /* Runs for one holding of the lock: some tens of microseconds. */
 enum { RUNS_PER_HOLD = 1024 };
@@ -17,38 +17,38 @@ static uint32_t next_start(uint32_t page, uint32_t end)
     return page < end ? page + 1 : end;
 }
 
-static READS_UNLOCKED bool has_vast_blocks(void) { return plain.vast_count != 0; }
+static READS_UNLOCKED bool has_vast_blocks(void) { return space.vast_count != 0; }
 
 static void visit_vast(void (*visit)(enum page_state state, size_t pages, void *context),
                        void *context)
 {
-    lock_take(&keeper.lock);
-    adopted_visit_whole(visit, context);
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    foreign_visit_whole(visit, context);
+    lock_give(&page_heap.lock);
 }
 
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {
-    uint32_t regions = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+    uint32_t regions = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 0; i < regions; i++) {
-        const struct region *region = &plain.region[i];
+        const struct region *region = &space.region[i];
         uint32_t page = region->first_page, end;
 
         do {
-            lock_take(&keeper.lock);
+            lock_take(&page_heap.lock);
             end = region->first_page + region->open_pages;
             page = next_start(page, end);
             for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
                 const struct page *record = page_record(page);
                 if (record->run_pages == 0) page = end; /* not a run: nothing to go on from */
                 else {
-                    visit(page_is_kept(record) ? PAGE_USED : (enum page_state)record->state,
+                    visit(page_is_cached(record) ? PAGE_USED : (enum page_state)record->state,
                           record->run_pages, context);
                     page += record->run_pages;
                 }
             }
-            lock_give(&keeper.lock);
+            lock_give(&page_heap.lock);
         } while (page < end);
     }
     if (has_vast_blocks()) visit_vast(visit, context);

@@ -1,4 +1,4 @@
-/* run_walk.h - every run of the plain, one after the other, for those who count.
+/* run_walk.h - every run of the address space, one after the other, for those who count.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_RUN_WALK_H
@@ -6,7 +6,7 @@
 
 #include "run.h"
 
-/* Calls `visit` for each run in open pages, under the keeper's lock, which is given and taken again every so
+/* Calls `visit` for each run in open pages, under the page heap's lock, which is given and taken again every so
  * many runs: what changes meanwhile may be missed or counted twice. A run that a thread keeps is a used one here,
  * and a vast block a large one. */
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context);

@@ -3,7 +3,7 @@
  */
 #include "vast.h"
 
-#include "ceiling.h"
+#include "limits.h"
 #include "huge.h"
 #include "purge.h"
 
@@ -11,53 +11,53 @@ enum { FREED_COUNT = 16 };
 
 /* A hint: what is read while it changes leads to another word in a message at worst. */
 static struct {
-    uintptr_t base[FREED_COUNT]; /* atomic, under the run lock */
-    size_t bytes[FREED_COUNT];   /* atomic, under the run lock */
-    unsigned next;               /* under the run lock */
+    uintptr_t base[FREED_COUNT]; /* atomic, under the page heap's lock */
+    size_t bytes[FREED_COUNT];   /* atomic, under the page heap's lock */
+    unsigned next;               /* under the page heap's lock */
 } freed SPARSE;
 
 bool vast_is_refuge(size_t bytes)
 {
-    return bytes >= VAST_REFUGE_BYTES && !plain_has_numbers(bytes);
+    return bytes >= VAST_REFUGE_BYTES && !space_has_numbers(bytes);
 }
 
-/* ---- counting, under the run lock ---- */
+/* ---- counting, under the page heap's lock ---- */
 
 static void count_gained(size_t bytes)
 {
-    RELAXED_STORE(plain.vast_bytes, plain.vast_bytes + bytes);
-    keeper.large_pages += bytes >> plain.page_shift;
+    RELAXED_STORE(space.vast_bytes, space.vast_bytes + bytes);
+    page_heap.large_pages += bytes >> space.page_shift;
 }
 
 static void count_lost(size_t bytes)
 {
-    RELAXED_STORE(plain.vast_bytes, plain.vast_bytes - bytes);
-    keeper.large_pages -= bytes >> plain.page_shift;
+    RELAXED_STORE(space.vast_bytes, space.vast_bytes - bytes);
+    page_heap.large_pages -= bytes >> space.page_shift;
 }
 
 static void count_block(size_t bytes)
 {
     count_gained(bytes);
-    plain.vast_count++;
-    keeper.large_count++;
+    space.vast_count++;
+    page_heap.large_count++;
 }
 
 static void uncount_block(size_t bytes)
 {
     count_lost(bytes);
-    plain.vast_count--;
-    keeper.large_count--;
+    space.vast_count--;
+    page_heap.large_count--;
 }
 
 static void count_coming(size_t bytes)
 {
-    RELAXED_STORE(plain.vast_coming, plain.vast_coming + bytes);
+    RELAXED_STORE(space.vast_coming, space.vast_coming + bytes);
 }
 
 /* A fork's child that was in the middle of this expects nothing. */
 static void uncount_coming(size_t bytes)
 {
-    RELAXED_STORE(plain.vast_coming, plain.vast_coming - min_size(bytes, plain.vast_coming));
+    RELAXED_STORE(space.vast_coming, space.vast_coming - min_size(bytes, space.vast_coming));
 }
 
 /* ---- the hard limit ---- */
@@ -66,10 +66,10 @@ static bool may_come(size_t bytes)
 {
     bool allowed;
 
-    lock_take(&keeper.lock);
-    allowed = ceiling_allows(bytes) && !runs_are_barred();
+    lock_take(&page_heap.lock);
+    allowed = limits_allow(bytes) && !page_heap_is_barred();
     if (allowed) count_coming(bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return allowed;
 }
 
@@ -78,20 +78,20 @@ static bool may_come(size_t bytes)
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
-    return !runs_are_barred() && purge_all() != 0 && may_come(bytes);
+    return !page_heap_is_barred() && purge_all() != 0 && may_come(bytes);
 }
 
 static void give_up(size_t bytes)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     uncount_coming(bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 void vast_forget_others(void)
 {
-    check(lock_is_mine(&keeper.lock));
-    RELAXED_STORE(plain.vast_coming, (size_t)0);
+    check(lock_is_mine(&page_heap.lock));
+    RELAXED_STORE(space.vast_coming, (size_t)0);
 }
 
 /* ---- taking ---- */
@@ -102,16 +102,16 @@ static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
 {
     uint32_t page;
 
-    lock_take(&keeper.lock);
-    page = plain_adopt_whole(range.base, range.bytes >> plain.page_shift);
+    lock_take(&page_heap.lock);
+    page = foreign_add_whole(range.base, range.bytes >> space.page_shift);
     if (page != 0) {
         page_record(page)->state = PAGE_VAST;
         uncount_coming(gained);
         count_block(range.bytes);
-        keeper.leases++;
+        page_heap.leases++;
         if (emptied != 0) run_return_emptied(emptied);
     }
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return page != 0;
 }
 
@@ -119,9 +119,9 @@ static void wish_for_pages(struct os_range range)
 {
     bool wanted;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     wanted = huge_is_possible();
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     if (wanted) os_want_huge_pages(range);
     else os_refuse_huge_pages(range);
 }
@@ -145,7 +145,7 @@ char *vast_take(size_t bytes, size_t align)
 char *vast_take_from(uint32_t page, size_t bytes)
 {
     struct os_range run = { page_address(page),
-                            (size_t)page_record(page)->run_pages << plain.page_shift };
+                            (size_t)page_record(page)->run_pages << space.page_shift };
     size_t gained = bytes - min_size(run.bytes, bytes);
     struct os_range range;
 
@@ -179,19 +179,19 @@ bool vast_was_there(const void *address)
     return false;
 }
 
-size_t vast_bytes(uint32_t page) { return adopted_bytes(page); }
+size_t vast_bytes(uint32_t page) { return foreign_bytes(page); }
 
-/* The numbers go before the memory does: whoever maps some there next may have it adopted. */
+/* The numbers go before the memory does: whoever maps some there next may have it added. */
 void vast_put(uint32_t page)
 {
     struct os_range range = { page_address(page), vast_bytes(page) };
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     uncount_block(range.bytes);
-    keeper.returns++;
+    page_heap.returns++;
     remember_freed(range);
-    plain_disown(page);
-    lock_give(&keeper.lock);
+    foreign_remove(page);
+    lock_give(&page_heap.lock);
     os_release(range);
 }
 
@@ -199,10 +199,10 @@ void vast_put(uint32_t page)
 
 static void shrink_vast(uint32_t page, struct os_range old, size_t bytes)
 {
-    lock_take(&keeper.lock);
-    adopted_resize(page, bytes >> plain.page_shift);
+    lock_take(&page_heap.lock);
+    foreign_resize(page, bytes >> space.page_shift);
     count_lost(old.bytes - bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     os_release((struct os_range){ old.base + bytes, old.bytes - bytes });
 }
 
@@ -210,31 +210,31 @@ static void shrink_vast(uint32_t page, struct os_range old, size_t bytes)
 static bool grow_in_place(uint32_t page, struct os_range old, size_t bytes)
 {
     if (os_resize(old, bytes, false).base == NULL) return false;
-    lock_take(&keeper.lock);
-    adopted_resize(page, bytes >> plain.page_shift);
+    lock_take(&page_heap.lock);
+    foreign_resize(page, bytes >> space.page_shift);
     uncount_coming(bytes - old.bytes);
     count_gained(bytes - old.bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     return true;
 }
 
 /* Its bytes are such as come, as long as it is nowhere. */
 static void hide_block(uint32_t page, size_t bytes)
 {
-    lock_take(&keeper.lock);
-    adopted_hide(page);
+    lock_take(&page_heap.lock);
+    foreign_hide(page);
     uncount_block(bytes);
     count_coming(bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 static void show_block(uint32_t page, struct os_range range, size_t came)
 {
-    lock_take(&keeper.lock);
-    adopted_show(page, range.base, range.bytes >> plain.page_shift);
+    lock_take(&page_heap.lock);
+    foreign_show(page, range.base, range.bytes >> space.page_shift);
     uncount_coming(came);
     count_block(range.bytes);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Meanwhile it is nowhere: its old place may be somebody else's before the call is over. */

@@ -1,7 +1,7 @@
 /* vast.h - blocks that are mappings of their own, because they are too large for the page map, or it is full.
  *
  * A record a page would cost a vast block gigabytes of address space, and page numbers of 32 bits name 16 TiB in
- * all. A vast block is adopted (adopt.h) as one whole instead:
+ * all. A vast block is foreign (foreign.h) as one whole instead:
  *
  *      address    | first page | ............ all other pages ............ |
  *      number     | first      | first + 1                                 |
@@ -11,21 +11,21 @@
  * goes back when it is freed; nothing of it is kept. The last few that were freed are remembered, to tell a
  * double free from a foreign pointer.
  *
- * V1  plain.vast_bytes and plain.vast_count are those of the adopted pieces whose first record says VAST; the
- *     keeper counts them among its large blocks
- * V2  plain.vast_coming are the bytes that threads are at the kernel for; the hard limit counts them already
- * Functions here take the run lock themselves.
+ * V1  space.vast_bytes and space.vast_count are those of the foreign extents whose first record says VAST; the
+ *     page heap counts them among its large blocks
+ * V2  space.vast_coming are the bytes that threads are at the kernel for; the hard limit counts them already
+ * Functions here take the page heap's lock themselves.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_VAST_H
 #define PRAIRIE_PAGES_VAST_H
 
-#include "adopt.h"
+#include "foreign.h"
 #include "run.h"
 
 /* Is a block of this size and alignment better a mapping of its own? */
 INLINE bool vast_is_better(size_t bytes, size_t align) { return (bytes | align) >= VAST_BYTES_MIN; }
-/* Is it worth one when the plain has no numbers left for it? */
+/* Is it worth one when the address space has no numbers left for it? */
 bool vast_is_refuge(size_t bytes);
 
 /* A block of `bytes`, whole pages, that reads as zero, at a multiple of `align`. NULL: no memory. */

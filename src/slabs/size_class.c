@@ -1,28 +1,28 @@
-/* size_class.c - the two tables of the ladder.
+/* size_class.c - the two tables of the size classes.
  * SPDX-License-Identifier: MIT
  */
 #include "size_class.h"
 
-const uint16_t class_bytes[CLASS_COUNT] = { LADDER_BYTES };
-const uint16_t bytes_of_half_place[PLACES_FOR_FREES] = {
-    LADDER_BYTES,
-    [PLACES_FOR_FREES / 2] = LADDER_BYTES,
+const uint16_t class_bytes[CLASS_COUNT] = { CLASS_BYTES_LIST };
+const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
+    CLASS_BYTES_LIST,
+    [OFFSET_FOR_FREES / 2] = CLASS_BYTES_LIST,
 };
 
-/* In a ladder: the sizes from `least` to `most` have this class. */
-#define SIZES(least, most, class_index) [(least)...(most)] = place_of_class(class_index)
+/* In a list of size classes: the sizes from `least` to `most` have this class. */
+#define SIZES(least, most, class_index) [(least)...(most)] = offset_of_class(class_index)
 
-const uint8_t place_of_size[TABLE_BYTES_MAX + 1] = { LADDER_PLACES };
-uint8_t place_of_sized_free[TABLE_BYTES_MAX + 1] = { LADDER_PLACES };
+const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
+uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
 
 /* Sizes of one class are neighbours. */
-void sized_free_goes_to(unsigned class_index, uint8_t place)
+void sized_free_goes_to(unsigned class_index, uint8_t offset)
 {
     size_t first = class_index == 1 ? 0 : (size_t)class_bytes[class_index - 1] + 1;
 
     if (class_index > CLASS_OF_1024) return;
     for (size_t size = first; size <= class_bytes[class_index]; size++)
-        RELAXED_STORE(place_of_sized_free[size], place);
+        RELAXED_STORE(offset_of_sized_free[size], offset);
 }
 
 unsigned class_of_aligned(size_t size, size_t align)

@@ -1,54 +1,54 @@
-/* size_class.h - the ladder of block sizes, and which rung a size stands on.
+/* size_class.h - the block sizes, and which class a size belongs to.
  *
- * The ladder is one of two: ladder_16.h, or ladder_8.h for PRAIRIE_QUANTUM=8. Every block of a power-of-two
+ * The size classes is one of two: size_classes_16.h, or size_classes_8.h for PRAIRIE_QUANTUM=8. Every block of a power-of-two
  * class is aligned to its size, up to the page. Class 0 is "no class".
  *
- * A class is named in the hot path by its place: the offset of its magazine in a cache, in words.
+ * A class is named in the hot path by its offset: the offset of its magazine in a cache, in words.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SLABS_SIZE_CLASS_H
 #define PRAIRIE_SLABS_SIZE_CLASS_H
 
 #include "../base/bits.h"
-#include "../base/limits.h"
+#include "../base/constants.h"
 
-enum { PLACE_PER_CLASS = 2 }; /* words in a struct magazine */
+enum { OFFSET_PER_CLASS = 2 }; /* words in a struct magazine */
 enum {
-    PLACES_FOR_FREES = 128
-}; /* added to a place: the magazine that frees go to while it is another one */
+    OFFSET_FOR_FREES = 128
+}; /* added to a offset: the magazine that frees go to while it is another one */
 
-#define place_of_class(class_index) ((uint8_t)((class_index)*PLACE_PER_CLASS))
-#define class_of_place(place) ((unsigned)(place) / PLACE_PER_CLASS)
+#define offset_of_class(class_index) ((uint8_t)((class_index)*OFFSET_PER_CLASS))
+#define class_of_offset(offset) ((unsigned)(offset) / OFFSET_PER_CLASS)
 
 #if defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM == 8
-#include "ladder_8.h"
+#include "size_classes_8.h"
 #elif defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM != 16
 #error "PRAIRIE_QUANTUM is 8 or 16"
 #else
-#include "ladder_16.h"
+#include "size_classes_16.h"
 #endif
 
 extern PRIVATE const uint16_t class_bytes[CLASS_COUNT];
 /* The same for what stands in the class map; 0 for 0. */
-extern PRIVATE const uint16_t bytes_of_half_place[PLACES_FOR_FREES];
-INLINE size_t bytes_of_place(uint8_t place)
+extern PRIVATE const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES];
+INLINE size_t bytes_of_offset(uint8_t offset)
 {
-    uint16_t bytes; /* two for each class, as places have: no shift */
+    uint16_t bytes; /* two for each class, as offsets have: no shift */
 
-    __builtin_memcpy(&bytes, (const char *)bytes_of_half_place + place, sizeof bytes);
+    __builtin_memcpy(&bytes, (const char *)bytes_of_half_offset + offset, sizeof bytes);
     return bytes;
 }
-/* The place for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
-extern PRIVATE const uint8_t place_of_size[TABLE_BYTES_MAX + 1];
+/* The offset for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
+extern PRIVATE const uint8_t offset_of_size[TABLE_BYTES_MAX + 1];
 /* Where a sized free puts a block of that size. The same, unless blocks are sampled (guard/sample.h): then
- * frees have magazines of their own, and a class of which a sampled block lives has place 0. */
-extern PRIVATE uint8_t place_of_sized_free[TABLE_BYTES_MAX + 1];
-void sized_free_goes_to(unsigned class_index, uint8_t place);
+ * frees have magazines of their own, and a class of which a sampled block lives has offset 0. */
+extern PRIVATE uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1];
+void sized_free_goes_to(unsigned class_index, uint8_t offset);
 
 /* For sizes up to SMALL_BYTES_MAX. */
 INLINE unsigned class_of_size(size_t size)
 {
-    if (size <= TABLE_BYTES_MAX) return class_of_place(place_of_size[size]);
+    if (size <= TABLE_BYTES_MAX) return class_of_offset(offset_of_size[size]);
     return class_beyond_table(size);
 }
 

@@ -48,7 +48,7 @@ static void mark_pages(const struct slab *slab, uint32_t number, uint8_t class_a
 {
     struct page *record = page_record(slab->page);
 
-    for (size_t i = 0; i < bytes >> plain.page_shift; i++) {
+    for (size_t i = 0; i < bytes >> space.page_shift; i++) {
         record[i].slab = number;
         record[i].class_at = class_at;
     }
@@ -71,7 +71,7 @@ struct slab *slab_record_take(unsigned class_index)
     struct slab *slab = meta_take(bytes);
 
     /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && runs_close_tail()) slab = meta_take(bytes);
+    if (unlikely(slab == NULL) && page_heap_close_tail()) slab = meta_take(bytes);
     return slab;
 }
 
@@ -90,7 +90,7 @@ void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t
     slab->arena = arena;
     slab->class_index = (uint8_t)class_index;
     free_all_blocks(slab, shape);
-    mark_pages(slab, slab_number(slab), place_of_class(class_index), shape->bytes);
+    mark_pages(slab, slab_number(slab), offset_of_class(class_index), shape->bytes);
 }
 
 void slab_reset(struct slab *slab)
@@ -232,29 +232,29 @@ static unsigned put_each(struct slab *slab, const struct slab_shape *shape, void
     const uintptr_t base = (uintptr_t)slab->base;
     uint64_t *const words = slab->free;
     void *const *at = blocks;
-    uint64_t place = slab_place(shape, (uintptr_t)*at - base);
-    unsigned word = slab_place_word(place), lowest = slab->hint;
+    uint64_t quotient = slab_quotient(shape, (uintptr_t)*at - base);
+    unsigned word = slab_quotient_word(quotient), lowest = slab->hint;
     uint64_t bits = words[word];
 
     if (word < lowest) lowest = word;
     for (;;) {
         uintptr_t offset;
 
-        if (unlikely(!slab_place_is_block(shape, place))) {
+        if (unlikely(!slab_quotient_is_block(shape, quotient))) {
             *result = SLAB_FAULT_INTERIOR;
             break;
         }
-        if (unlikely(bit_was_set(&bits, slab_place_index(place)))) {
+        if (unlikely(bit_was_set(&bits, slab_quotient_index(quotient)))) {
             *result = SLAB_FAULT_TWICE;
             break;
         }
         if (++at == end) break;
         offset = (uintptr_t)*at - base;
         if (offset >= shape->span_bytes) break;
-        place = slab_place(shape, offset);
-        if (slab_place_word(place) == word) continue;
+        quotient = slab_quotient(shape, offset);
+        if (slab_quotient_word(quotient) == word) continue;
         words[word] = bits;
-        word = slab_place_word(place);
+        word = slab_quotient_word(quotient);
         bits = words[word];
         if (word < lowest) lowest = word;
     }
@@ -267,13 +267,14 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
 {
     const struct slab_shape shape = slab_shape[slab->class_index];
     uintptr_t offset = (uintptr_t)blocks[0] - (uintptr_t)slab->base;
-    uint64_t place = slab_place(&shape, offset);
+    uint64_t quotient = slab_quotient(&shape, offset);
     unsigned put = 0;
 
     *result = unlikely(offset >= shape.span_bytes) ? SLAB_FAULT_INTERIOR : SLAB_FAULT_NONE;
     if (*result != SLAB_FAULT_NONE) return 0;
-    if (may_be_neighbours(shape.block_bytes, blocks, count) && slab_place_is_block(&shape, place))
-        put = put_neighbours(slab, shape.block_bytes, slab_place_index(place), blocks, count);
+    if (may_be_neighbours(shape.block_bytes, blocks, count)
+        && slab_quotient_is_block(&shape, quotient))
+        put = put_neighbours(slab, shape.block_bytes, slab_quotient_index(quotient), blocks, count);
     if (put == 0) put = put_each(slab, &shape, blocks, blocks + count, result);
     slab->free_count = (uint16_t)(slab->free_count + put);
     return put;

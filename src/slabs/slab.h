@@ -57,7 +57,7 @@ void slabs_start(void);
 /* The pages of the run that a slab of the class is made of. */
 INLINE size_t slab_pages(unsigned class_index)
 {
-    return slab_shape[class_index].bytes >> plain.page_shift;
+    return slab_shape[class_index].bytes >> space.page_shift;
 }
 
 /* The record of a slab that is not open yet. NULL: no memory. */
@@ -93,7 +93,7 @@ INLINE struct slab *slab_of(const void *block, unsigned class_index)
     uint32_t page = page_at(block);
 
     if (unlikely(page == 0)) return NULL;
-    if (unlikely(page_record(page)->class_at != place_of_class(class_index))) return NULL;
+    if (unlikely(page_record(page)->class_at != offset_of_class(class_index))) return NULL;
     return slab_record(page_record(page)->slab);
 }
 
@@ -102,28 +102,29 @@ enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE, SLAB_F
 /* Where a block lies in its slab. One multiplication tells, and whether one begins there at all: the low half of
  * offset times reciprocal is below the reciprocal exactly for multiples of the block size, for all
  * offsets in a slab. */
-INLINE uint64_t slab_place(const struct slab_shape *shape, uintptr_t offset)
+INLINE uint64_t slab_quotient(const struct slab_shape *shape, uintptr_t offset)
 {
     return offset * shape->reciprocal;
 }
-INLINE bool slab_place_is_block(const struct slab_shape *shape, uint64_t place)
+INLINE bool slab_quotient_is_block(const struct slab_shape *shape, uint64_t quotient)
 {
-    return likely((uint32_t)place < shape->reciprocal);
+    return likely((uint32_t)quotient < shape->reciprocal);
 }
-INLINE unsigned slab_place_word(uint64_t place) { return (unsigned)(place >> 38); }
-INLINE unsigned slab_place_index(uint64_t place) { return (unsigned)(place >> 32); }
+INLINE unsigned slab_quotient_word(uint64_t quotient) { return (unsigned)(quotient >> 38); }
+INLINE unsigned slab_quotient_index(uint64_t quotient) { return (unsigned)(quotient >> 32); }
 
 /* Marks a block free. */
 INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *shape,
                                     const void *block)
 {
     uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
-    uint64_t place = slab_place(shape, offset);
-    unsigned word = slab_place_word(place);
+    uint64_t quotient = slab_quotient(shape, offset);
+    unsigned word = slab_quotient_word(quotient);
 
-    if (unlikely(offset >= shape->span_bytes) || unlikely(!slab_place_is_block(shape, place)))
+    if (unlikely(offset >= shape->span_bytes) || unlikely(!slab_quotient_is_block(shape, quotient)))
         return SLAB_FAULT_INTERIOR;
-    if (unlikely(bit_was_set(&slab->free[word], slab_place_index(place)))) return SLAB_FAULT_TWICE;
+    if (unlikely(bit_was_set(&slab->free[word], slab_quotient_index(quotient))))
+        return SLAB_FAULT_TWICE;
     if (word < slab->hint) slab->hint = (uint16_t)word;
     slab->free_count++;
     return SLAB_FAULT_NONE;

@@ -111,18 +111,19 @@ static void dump_done(void) { __atomic_store_n(&profile.dumping, (uintptr_t)0, _
 void profile_forget_dump(void) { dump_done(); }
 
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. */
-static void report_leaks(const struct shot *shot)
+static void report_leaks(const struct profile_snapshot *snapshot)
 {
     double bytes = 0, blocks = 0;
     uint64_t contexts = 0;
     struct file_name line = { .used = 0 };
 
-    for (size_t i = 0; i < shot->site_count; i++) {
-        double count = shot_weight(shot->site[i].bytes) * (double)shot->site[i].live;
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        double count =
+            profile_snapshot_weight(snapshot->site[i].bytes) * (double)snapshot->site[i].live;
 
         blocks += count;
-        bytes += count * (double)shot->site[i].bytes;
-        contexts += shot->site[i].live > 0;
+        bytes += count * (double)snapshot->site[i].bytes;
+        contexts += snapshot->site[i].live > 0;
     }
     if (contexts == 0) return;
     name_add(&line, "prairie: Leak approximation summary: ");
@@ -137,14 +138,14 @@ static void report_leaks(const struct shot *shot)
     if (profile.leak_error) os_exit(1);
 }
 
-static bool write_file(const struct shot *shot, const char *path)
+static bool write_file(const struct profile_snapshot *snapshot, const char *path)
 {
     bool pprof = name_ends(path, ".pb.gz") || name_ends(path, ".pprof"), written = true;
 
-    if (!out_open(shot->out, path, pprof)) return false;
-    if (pprof) written = profile_write_pprof(shot);
-    else profile_write_jeprof(shot, profile.accum);
-    return out_close(shot->out) && written;
+    if (!out_open(snapshot->out, path, pprof)) return false;
+    if (pprof) written = profile_write_pprof(snapshot);
+    else profile_write_jeprof(snapshot, profile.accum);
+    return out_close(snapshot->out) && written;
 }
 
 profile_dump_hook *profile_hook_of_dumps(void) { return RELAXED_LOAD(profile.dump_hook); }
@@ -154,7 +155,7 @@ static bool dump(const char *path, char reason)
 {
     profile_dump_hook *hook = profile_hook_of_dumps();
     struct file_name name;
-    struct shot shot;
+    struct profile_snapshot snapshot;
     bool written;
 
     if (!profile.on || !dump_turn()) return false;
@@ -162,13 +163,13 @@ static bool dump(const char *path, char reason)
         make_name(&name, reason);
         path = name.text;
     }
-    if (!shot_take(&shot)) {
+    if (!profile_snapshot_take(&snapshot)) {
         dump_done();
         return false;
     }
-    written = write_file(&shot, path);
-    if (reason == 'f' && profile.leak) report_leaks(&shot);
-    shot_give(&shot);
+    written = write_file(&snapshot, path);
+    if (reason == 'f' && profile.leak) report_leaks(&snapshot);
+    profile_snapshot_give(&snapshot);
     dump_done();
     if (written && hook != NULL) hook(path);
     return written;
@@ -185,7 +186,7 @@ static void dump_at_end(void) { (void)dump(NULL, 'f'); }
 /* Threads come here now and then, holding no lock. */
 static void poll_interval(void)
 {
-    uint64_t next = RELAXED_LOAD(profile.interval_next), taken = meter_taken_bytes();
+    uint64_t next = RELAXED_LOAD(profile.interval_next), taken = sampler_taken_bytes();
 
     if (taken < next) return;
     if (!__atomic_compare_exchange_n(&profile.interval_next, &next, taken + profile.interval_bytes,
@@ -200,10 +201,10 @@ static size_t mapped_bytes_now(void)
 {
     size_t bytes;
 
-    lock_take(&keeper.lock);
-    bytes = plain.open_bytes - (keeper.free_pages[FREE_CLEAN] << plain.page_shift);
-    lock_give(&keeper.lock);
-    return bytes + RELAXED_LOAD(plain.vast_bytes);
+    lock_take(&page_heap.lock);
+    bytes = space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift);
+    lock_give(&page_heap.lock);
+    return bytes + RELAXED_LOAD(space.vast_bytes);
 }
 
 static void poll_peak(void)
@@ -236,19 +237,20 @@ void profile_set_gdump(bool gdump)
 
 /* ---- start and settings ---- */
 
-/* The calling thread's meter; every thread has one while the profile is on, before its end. */
-static struct meter *my_meter(void)
+/* The calling thread's sampler; every thread has one while the profile is on, before its end. */
+static struct sampler *my_sampler(void)
 {
     struct cache *front = profile.on ? heap_attach() : NULL;
 
-    return front != NULL && cache_is_watch(front) ? ((struct watch *)front)->meter : NULL;
+    return front != NULL && cache_is_counting(front) ? ((struct counting_front *)front)->sampler
+                                                     : NULL;
 }
 
 void profile_reset(unsigned lg_sample)
 {
     RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
-    meter_set_period((uint64_t)1 << lg_sample);
-    if (my_meter() != NULL) watch_pass_back((struct watch *)thread_cache());
+    sampler_set_period((uint64_t)1 << lg_sample);
+    if (my_sampler() != NULL) counting_pass_back((struct counting_front *)thread_cache());
     samples_reset();
 }
 
@@ -259,8 +261,8 @@ bool profile_start(const struct profile_options *options)
     profile.leak = options->leak;
     profile.leak_error = options->leak_error;
     profile.lg_sample = (uint8_t)options->lg_sample;
-    meter_set_period((uint64_t)1 << options->lg_sample);
-    meter_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
+    sampler_set_period((uint64_t)1 << options->lg_sample);
+    sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
     profile_set_prefix(options->prefix);
     threads_sampling_init(options->thread_active_init);
     if (!sampling_start(options->depth)) return false;
@@ -278,32 +280,32 @@ bool profile_start(const struct profile_options *options)
 
 bool profile_thread_active(void)
 {
-    const struct meter *meter = my_meter();
+    const struct sampler *sampler = my_sampler();
 
-    return meter != NULL && !meter->is_off;
+    return sampler != NULL && !sampler->is_off;
 }
 
 bool profile_set_thread_active(bool active)
 {
-    struct meter *meter = my_meter();
+    struct sampler *sampler = my_sampler();
 
-    if (meter != NULL) meter->is_off = !active;
-    return meter != NULL;
+    if (sampler != NULL) sampler->is_off = !active;
+    return sampler != NULL;
 }
 
 const char *profile_thread_name(void)
 {
-    const struct meter *meter = my_meter();
+    const struct sampler *sampler = my_sampler();
 
-    return meter != NULL ? sample_name_text(meter->name) : "";
+    return sampler != NULL ? sample_name_text(sampler->name) : "";
 }
 
 bool profile_set_thread_name(const char *name)
 {
-    struct meter *meter = my_meter();
+    struct sampler *sampler = my_sampler();
 
-    if (meter != NULL) meter->name = sample_name(name);
-    return meter != NULL;
+    if (sampler != NULL) sampler->name = sample_name(name);
+    return sampler != NULL;
 }
 
 bool profile_thread_active_init(void) { return threads_sampling_at_birth(); }

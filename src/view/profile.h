@@ -10,7 +10,7 @@
 #define PRAIRIE_VIEW_PROFILE_H
 
 #include "../heap/heap.h"
-#include "profile_shot.h"
+#include "profile_snapshot.h"
 
 /* As jemalloc's options of the same names have it. */
 struct profile_options {
@@ -56,7 +56,7 @@ void profile_set_hook_of_dumps(profile_dump_hook *hook);
 void profile_forget_dump(void);
 
 /* The two formats. False: no memory. */
-bool profile_write_pprof(const struct shot *shot);
-void profile_write_jeprof(const struct shot *shot, bool with_freed);
+bool profile_write_pprof(const struct profile_snapshot *snapshot);
+void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_freed);
 
 #endif

@@ -4,7 +4,8 @@
 #include "profile.h"
 
 /* jeprof scales what it reads by itself, from the period in the first line; a line is of one size. */
-static void write_counts(struct profile_out *out, const struct shot_site *site, bool with_freed)
+static void write_counts(struct profile_out *out, const struct profile_snapshot_site *site,
+                         bool with_freed)
 {
     uint64_t taken = with_freed ? site->taken : 0;
 
@@ -19,12 +20,13 @@ static void write_counts(struct profile_out *out, const struct shot_site *site, 
     out_text(out, "]\n");
 }
 
-static void write_totals(struct profile_out *out, const struct shot *shot, bool with_freed)
+static void write_totals(struct profile_out *out, const struct profile_snapshot *snapshot,
+                         bool with_freed)
 {
     uint64_t live = 0, live_bytes = 0, taken = 0, taken_bytes = 0;
 
-    for (size_t i = 0; i < shot->site_count; i++) {
-        const struct shot_site *site = &shot->site[i];
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        const struct profile_snapshot_site *site = &snapshot->site[i];
 
         live += site->live;
         live_bytes += site->live * site->bytes;
@@ -54,16 +56,16 @@ static void write_maps(struct profile_out *out)
     os_file_close(file);
 }
 
-void profile_write_jeprof(const struct shot *shot, bool with_freed)
+void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_freed)
 {
-    struct profile_out *out = shot->out;
+    struct profile_out *out = snapshot->out;
 
     out_text(out, "heap_v2/");
-    out_number(out, shot->period);
+    out_number(out, snapshot->period);
     out_text(out, "\n");
-    write_totals(out, shot, with_freed);
-    for (size_t i = 0; i < shot->site_count; i++) {
-        const struct shot_site *site = &shot->site[i];
+    write_totals(out, snapshot, with_freed);
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        const struct profile_snapshot_site *site = &snapshot->site[i];
 
         if (site->live == 0 && !with_freed) continue;
         out_text(out, "@");

@@ -151,9 +151,9 @@ struct locations {
     size_t count;
 };
 
-static bool locations_find(struct locations *locations, const struct shot *shot)
+static bool locations_find(struct locations *locations, const struct profile_snapshot *snapshot)
 {
-    size_t bytes = max_size(shot->address_count, 1) * sizeof(uintptr_t), unique = 0;
+    size_t bytes = max_size(snapshot->address_count, 1) * sizeof(uintptr_t), unique = 0;
 
     locations->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
     if (locations->memory.base == NULL) return false;
@@ -163,9 +163,9 @@ static bool locations_find(struct locations *locations, const struct shot *shot)
     }
     locations->address = (uintptr_t *)locations->memory.base;
     locations->count = 0;
-    for (size_t i = 0; i < shot->site_count; i++)
-        for (uint32_t at = 0; at < shot->site[i].depth; at++)
-            locations->address[locations->count++] = shot->site[i].return_address[at];
+    for (size_t i = 0; i < snapshot->site_count; i++)
+        for (uint32_t at = 0; at < snapshot->site[i].depth; at++)
+            locations->address[locations->count++] = snapshot->site[i].return_address[at];
     sort_addresses(locations->address, locations->count);
     for (size_t i = 0; i < locations->count; i++)
         if (i == 0 || locations->address[i] != locations->address[unique - 1])
@@ -187,17 +187,18 @@ static uint64_t location_number(const struct locations *locations, uintptr_t add
     return low + 1;
 }
 
-static void write_locations(const struct shot *shot, const struct locations *locations)
+static void write_locations(const struct profile_snapshot *snapshot,
+                            const struct locations *locations)
 {
     for (size_t i = 0; i < locations->count; i++) {
         uintptr_t address = locations->address[i] - 1; /* within the call, not behind it */
-        size_t mapping = shot_mapping_of(shot, address);
+        size_t mapping = profile_snapshot_mapping_of(snapshot, address);
         struct message message = { .used = 0 };
 
         put_number(&message, LOCATION_ID, i + 1);
-        if (mapping < shot->mapping_count) put_number(&message, LOCATION_MAPPING, mapping + 1);
+        if (mapping < snapshot->mapping_count) put_number(&message, LOCATION_MAPPING, mapping + 1);
         put_number(&message, LOCATION_ADDRESS, address);
-        out_message(shot->out, PROFILE_LOCATION, &message);
+        out_message(snapshot->out, PROFILE_LOCATION, &message);
     }
 }
 
@@ -212,41 +213,42 @@ static void put_type(struct profile_out *out, unsigned field, unsigned type, uns
     out_message(out, field, &message);
 }
 
-static unsigned name_count(const struct shot *shot)
+static unsigned name_count(const struct profile_snapshot *snapshot)
 {
     unsigned count = 0;
 
-    for (size_t i = 0; i < shot->site_count; i++)
-        if (shot->site[i].name > count) count = shot->site[i].name;
+    for (size_t i = 0; i < snapshot->site_count; i++)
+        if (snapshot->site[i].name > count) count = snapshot->site[i].name;
     return count;
 }
 
-static void write_strings(const struct shot *shot, unsigned names)
+static void write_strings(const struct profile_snapshot *snapshot, unsigned names)
 {
     for (unsigned i = 0; i < STRING_FIRST_NAME; i++)
-        out_field(shot->out, PROFILE_STRING, fixed_strings[i], __builtin_strlen(fixed_strings[i]));
+        out_field(snapshot->out, PROFILE_STRING, fixed_strings[i],
+                  __builtin_strlen(fixed_strings[i]));
     for (unsigned i = 1; i <= names; i++) {
         const char *name = sample_name_text(i);
 
-        out_field(shot->out, PROFILE_STRING, name, __builtin_strlen(name));
+        out_field(snapshot->out, PROFILE_STRING, name, __builtin_strlen(name));
     }
-    for (size_t i = 0; i < shot->mapping_count; i++) {
-        const struct os_code *mapping = &shot->mapping[i];
+    for (size_t i = 0; i < snapshot->mapping_count; i++) {
+        const struct os_code *mapping = &snapshot->mapping[i];
         char hex[2 * OS_BUILD_ID_MAX];
 
         for (size_t at = 0; at < mapping->build_id_bytes; at++) {
             hex[2 * at] = "0123456789abcdef"[mapping->build_id[at] >> 4];
             hex[2 * at + 1] = "0123456789abcdef"[mapping->build_id[at] & 15];
         }
-        out_field(shot->out, PROFILE_STRING, mapping->path, __builtin_strlen(mapping->path));
-        out_field(shot->out, PROFILE_STRING, hex, (size_t)2 * mapping->build_id_bytes);
+        out_field(snapshot->out, PROFILE_STRING, mapping->path, __builtin_strlen(mapping->path));
+        out_field(snapshot->out, PROFILE_STRING, hex, (size_t)2 * mapping->build_id_bytes);
     }
 }
 
-static void write_mappings(const struct shot *shot, unsigned first_string)
+static void write_mappings(const struct profile_snapshot *snapshot, unsigned first_string)
 {
-    for (size_t i = 0; i < shot->mapping_count; i++) {
-        const struct os_code *mapping = &shot->mapping[i];
+    for (size_t i = 0; i < snapshot->mapping_count; i++) {
+        const struct os_code *mapping = &snapshot->mapping[i];
         struct message message = { .used = 0 };
 
         put_number(&message, MAPPING_ID, i + 1);
@@ -255,17 +257,17 @@ static void write_mappings(const struct shot *shot, unsigned first_string)
         put_number(&message, MAPPING_OFFSET, mapping->offset);
         put_number(&message, MAPPING_PATH, first_string + 2 * i);
         put_number(&message, MAPPING_BUILD_ID, first_string + 2 * i + 1);
-        out_message(shot->out, PROFILE_MAPPING, &message);
+        out_message(snapshot->out, PROFILE_MAPPING, &message);
     }
 }
 
 static uint64_t rounded(double value) { return (uint64_t)(value + 0.5); }
 
-static void write_sample(const struct shot *shot, const struct locations *locations,
-                         const struct shot_site *site)
+static void write_sample(const struct profile_snapshot *snapshot, const struct locations *locations,
+                         const struct profile_snapshot_site *site)
 {
     struct message message = { .used = 0 }, part = { .used = 0 };
-    double weight = shot_weight(site->bytes);
+    double weight = profile_snapshot_weight(site->bytes);
     double taken = weight * (double)site->taken, live = weight * (double)site->live;
 
     for (uint32_t at = 0; at < site->depth; at++)
@@ -288,28 +290,29 @@ static void write_sample(const struct shot *shot, const struct locations *locati
         put_number(&part, LABEL_TEXT, STRING_FIRST_NAME + site->name - 1);
         put_bytes(&message, SAMPLE_LABEL, part.bytes, part.used);
     }
-    out_message(shot->out, PROFILE_SAMPLE, &message);
+    out_message(snapshot->out, PROFILE_SAMPLE, &message);
 }
 
-bool profile_write_pprof(const struct shot *shot)
+bool profile_write_pprof(const struct profile_snapshot *snapshot)
 {
-    struct profile_out *out = shot->out;
+    struct profile_out *out = snapshot->out;
     struct locations locations;
-    unsigned names = name_count(shot);
+    unsigned names = name_count(snapshot);
 
-    if (!locations_find(&locations, shot)) return false;
+    if (!locations_find(&locations, snapshot)) return false;
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_OBJECTS, STRING_COUNT);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_SPACE, STRING_BYTES);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_OBJECTS, STRING_COUNT);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_SPACE, STRING_BYTES);
-    for (size_t i = 0; i < shot->site_count; i++) write_sample(shot, &locations, &shot->site[i]);
-    write_mappings(shot, STRING_FIRST_NAME + names);
-    write_locations(shot, &locations);
-    write_strings(shot, names);
+    for (size_t i = 0; i < snapshot->site_count; i++)
+        write_sample(snapshot, &locations, &snapshot->site[i]);
+    write_mappings(snapshot, STRING_FIRST_NAME + names);
+    write_locations(snapshot, &locations);
+    write_strings(snapshot, names);
     out_field_number(out, PROFILE_DROP_FRAMES, STRING_DROP);
     out_field_number(out, PROFILE_TIME_NS, os_wall_ns());
     put_type(out, PROFILE_PERIOD_TYPE, STRING_SPACE, STRING_BYTES);
-    out_field_number(out, PROFILE_PERIOD, shot->period);
+    out_field_number(out, PROFILE_PERIOD, snapshot->period);
     out_field_number(out, PROFILE_DEFAULT_TYPE, STRING_INUSE_SPACE);
     os_release(locations.memory);
     return true;

@@ -4,9 +4,9 @@
 #include "snapshot.h"
 
 #include "../arenas/choose.h"
-#include "../arenas/tidy.h"
-#include "../cache/kept.h"
-#include "../cache/named.h"
+#include "../arenas/decay.h"
+#include "../cache/large_cache.h"
+#include "../cache/explicit_cache.h"
 #include "../pages/purge.h"
 
 static struct {
@@ -14,8 +14,9 @@ static struct {
     struct snapshot_arena *arenas[ARENA_INDEX_END];
     struct snapshot_arena *past;
     uint64_t epoch;
-    uint64_t other_leases;    /* runs for stocks and explicit arenas; all others are large blocks */
-    struct kept_numbers kept; /* of all threads: large blocks that no program holds */
+    uint64_t other_leases; /* runs for stocks and manual arenas; all others are large blocks */
+    struct large_cache_numbers
+        cached_large; /* of all threads: large blocks that no program holds */
     struct lock_numbers visited_lock;
 } room SPARSE;
 
@@ -65,36 +66,35 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
 {
     lock_take(&arena->lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct shelf *shelf = &arena->shelf[class_index];
+        const struct class_bin *bin = &arena->bin[class_index];
         into->of_class[class_index] = (struct snapshot_class){
-            .slabs = shelf->slab_count,
-            .slabs_not_full = shelf->partial_count,
-            .slabs_opened = shelf->slabs_opened,
-            .blocks =
-                shelf->slab_count * slab_shape[class_index].block_count - shelf->slab_free_blocks,
-            .cached = (uint64_t)shelf->depot.full_count * magazine_capacity(class_index)
-                    + shelf->depot.opened_count,
-            .fills = shelf->fills,
-            .drains = shelf->drains,
-            .blocks_taken = shelf->blocks_taken,
+            .slabs = bin->slab_count,
+            .slabs_not_full = bin->partial_count,
+            .slabs_opened = bin->slabs_opened,
+            .blocks = bin->slab_count * slab_shape[class_index].block_count - bin->slab_free_blocks,
+            .cached = (uint64_t)bin->depot.full_count * magazine_capacity(class_index)
+                    + bin->depot.opened_count,
+            .fills = bin->fills,
+            .drains = bin->drains,
+            .blocks_taken = bin->blocks_taken,
         };
-        into->active += shelf->slab_count * slab_shape[class_index].bytes;
+        into->active += bin->slab_count * slab_shape[class_index].bytes;
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
-        into->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
+        into->dirty += (size_t)arena->stock[pages].count * pages << space.page_shift;
         room.other_leases += arena->stock[pages].leased;
     }
-    if (arena->owned != NULL || arena->owned_taken != 0) {
-        struct owned_sum sum = owned_sum(arena);
+    if (arena->manual_large != NULL || arena->manual_taken != 0) {
+        struct manual_sum sum = manual_sum(arena);
         into->large_allocated = sum.bytes;
         into->large_count = sum.count;
-        into->large_taken = arena->owned_taken;
+        into->large_taken = arena->manual_taken;
         into->active += sum.bytes;
     }
     if (arena->extents != NULL) {
         struct span_sum sum = extents_free(arena->extents);
-        into->dirty += sum.dirty << plain.page_shift;
-        into->clean += sum.clean << plain.page_shift;
+        into->dirty += sum.dirty << space.page_shift;
+        into->clean += sum.clean << space.page_shift;
     }
     room.numbers->depot_trades += arena->trades;
     into->lock = lock_numbers(&arena->lock);
@@ -109,7 +109,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
 
     if (into == NULL) into = room.arenas[0];
     if (is_named == NULL) into->threads++;
-    kept_add_numbers(cache, &room.kept);
+    large_cache_add_numbers(cache, &room.cached_large);
     room.numbers->refills += RELAXED_LOAD(cache->refills);
     room.numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -118,8 +118,8 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *is_named
 
         BETWEEN_READS(count_cache);
         limit = RELAXED_LOAD(cache->magazine[class_index].limit);
-        capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
-        into->of_class[class_index].cached += RELAXED_LOAD(cache->rack[class_index].spare_count);
+        capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
+        into->of_class[class_index].cached += RELAXED_LOAD(cache->spare[class_index].count);
         if (top <= limit && (size_t)(limit - top) <= capacity)
             into->of_class[class_index].cached += capacity - (size_t)(limit - top);
     }
@@ -153,24 +153,25 @@ static void take_cached_off(unsigned class_index)
 
 static void count_pages(struct snapshot_arena *into)
 {
-    unsigned shift = plain.page_shift;
+    unsigned shift = space.page_shift;
     size_t open_bytes, large_bytes_of_all;
 
-    lock_take(&keeper.lock);
-    into->dirty += (keeper.free_pages[FREE_DIRTY] + room.kept.pages) << shift;
-    into->clean += keeper.free_pages[FREE_CLEAN] << shift;
-    large_bytes_of_all = (keeper.large_pages - min_size(room.kept.pages, keeper.large_pages))
-                      << shift;
+    lock_take(&page_heap.lock);
+    into->dirty += (page_heap.free_pages[FREE_DIRTY] + room.cached_large.pages) << shift;
+    into->clean += page_heap.free_pages[FREE_CLEAN] << shift;
+    large_bytes_of_all =
+        (page_heap.large_pages - min_size(room.cached_large.pages, page_heap.large_pages)) << shift;
     into->large_allocated += large_bytes_of_all;
-    into->large_count += keeper.large_count - min_size(room.kept.count, keeper.large_count);
-    into->large_taken += keeper.leases - room.other_leases + room.kept.takes;
+    into->large_count +=
+        page_heap.large_count - min_size(room.cached_large.count, page_heap.large_count);
+    into->large_taken += page_heap.leases - room.other_leases + room.cached_large.takes;
     into->purges = purge_stats.calls;
     into->purged_pages = purge_stats.purged_pages;
-    open_bytes = plain.open_bytes;
-    room.numbers->leases = keeper.leases;
-    room.numbers->returns = keeper.returns;
-    room.numbers->runs_lock = lock_numbers(&keeper.lock);
-    lock_give(&keeper.lock);
+    open_bytes = space.open_bytes;
+    room.numbers->leases = page_heap.leases;
+    room.numbers->returns = page_heap.returns;
+    room.numbers->runs_lock = lock_numbers(&page_heap.lock);
+    lock_give(&page_heap.lock);
 
     into->active += large_bytes_of_all;
     into->metadata_map = maps_bytes_for(open_bytes);
@@ -244,13 +245,13 @@ static void finish_arena(struct snapshot_arena *arena)
 
 static void count_all(void)
 {
-    room.other_leases = __atomic_load_n(&explicit_leases, __ATOMIC_RELAXED);
-    room.kept = (struct kept_numbers){ .takes = kept_takes_drained() };
+    room.other_leases = __atomic_load_n(&manual_leases, __ATOMIC_RELAXED);
+    room.cached_large = (struct large_cache_numbers){ .takes = large_cache_takes_drained() };
     for (unsigned index = 0; index < room_end(); index++)
         if (room.arenas[index] != NULL && made_arena(index) != NULL)
             count_arena(made_arena(index), room.arenas[index]);
     threads_visit(count_cache, NULL);
-    named_visit(count_cache, room.numbers);
+    explicit_cache_visit(count_cache, room.numbers);
     count_pages(room.arenas[0]);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         take_cached_off(class_index);
@@ -263,7 +264,7 @@ static void count_all(void)
 
 const struct snapshot *snapshot_take(void)
 {
-    struct tidy_numbers tidy_now = tidy_numbers();
+    struct decay_numbers decay_now = decay_numbers();
     struct snapshot *numbers;
 
     check(lock_is_mine(&control_lock));
@@ -278,12 +279,12 @@ const struct snapshot *snapshot_take(void)
         if (room.arenas[index] != NULL) numbers->arena_count = index + 1;
     numbers->control_lock = lock_numbers(&control_lock);
     numbers->threads_lock = numbers_of(threads_each_lock);
-    numbers->tidy_lock = numbers_of(tidy_each_lock);
+    numbers->decay_lock = numbers_of(decay_each_lock);
     numbers->samples_lock = numbers_of(samples_each_lock);
     numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
-    numbers->helper_runs = tidy_now.helper_runs;
-    numbers->helper_looks = tidy_now.looks;
-    numbers->helper_look_ms = tidy_now.look_ms;
+    numbers->background_runs = decay_now.background_runs;
+    numbers->background_looks = decay_now.looks;
+    numbers->background_look_ms = decay_now.look_ms;
     numbers->realloc_zero_calls = realloc_zero_calls();
     numbers->uptime_ms = os_now_ms() - begin_ms;
     return numbers;
@@ -301,10 +302,10 @@ void snapshot_forget_locks(void)
     check(lock_is_mine(&control_lock));
     lock_forget_numbers(&control_lock);
     threads_each_lock(forget_lock);
-    tidy_each_lock(forget_lock);
+    decay_each_lock(forget_lock);
     for (unsigned index = 0; index < arenas_end(); index++)
         if (made_arena(index) != NULL) forget_lock(&made_arena(index)->lock);
-    forget_lock(&keeper.lock);
+    forget_lock(&page_heap.lock);
     samples_each_lock(forget_lock);
     forget_lock(&meta.lock);
 }
@@ -332,7 +333,7 @@ const struct snapshot_arena *snapshot_past(void)
             .blocks_taken = RELAXED_LOAD(past->of_class[class_index].blocks_taken),
             .slabs_opened = RELAXED_LOAD(past->of_class[class_index].slabs_opened),
         };
-    into->large_taken = RELAXED_LOAD(past->owned_taken);
+    into->large_taken = RELAXED_LOAD(past->manual_taken);
     into->lock = (struct lock_numbers){ .taken = RELAXED_LOAD(past->lock_taken),
                                         .contended = RELAXED_LOAD(past->lock_contended),
                                         .waits = RELAXED_LOAD(past->lock_waits),

@@ -38,9 +38,9 @@ struct snapshot_arena {
 struct snapshot {
     uint64_t epoch;
     unsigned arena_count; /* arenas with numbers below this may have been made */
-    struct lock_numbers runs_lock, meta_lock, control_lock, threads_lock, tidy_lock, samples_lock;
+    struct lock_numbers runs_lock, meta_lock, control_lock, threads_lock, decay_lock, samples_lock;
     uint64_t arena_hops, refills, overflows, depot_trades, leases, returns;
-    uint64_t helper_runs, helper_looks, helper_look_ms;
+    uint64_t background_runs, background_looks, background_look_ms;
     uint64_t realloc_zero_calls;
     uint64_t uptime_ms;        /* since the library was loaded */
     struct snapshot_arena all; /* V2 */

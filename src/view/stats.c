@@ -4,9 +4,9 @@
 #include "stats.h"
 
 #include "../arenas/choose.h"
-#include "../arenas/explicit.h"
-#include "../cache/kept.h"
-#include "../cache/named.h"
+#include "../arenas/manual.h"
+#include "../cache/large_cache.h"
+#include "../cache/explicit_cache.h"
 #include "../heap/notify.h"
 #include "../pages/purge.h"
 #include "../pages/reserve.h"
@@ -22,7 +22,7 @@ static void add_lock(struct prairie_stats *stats, const struct lock *lock)
 
 struct sums {
     struct prairie_stats *stats;
-    struct kept_numbers kept;
+    struct large_cache_numbers cached_large;
 };
 
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
@@ -31,15 +31,15 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
     struct sums *sums = context;
     struct prairie_stats *stats = sums->stats;
 
-    kept_add_numbers(cache, &sums->kept);
+    large_cache_add_numbers(cache, &sums->cached_large);
     stats->threads++;
     stats->refills += RELAXED_LOAD(cache->refills);
     stats->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         void **top = RELAXED_LOAD(cache->magazine[class_index].top);
         void **limit = RELAXED_LOAD(cache->magazine[class_index].limit);
-        size_t capacity = RELAXED_LOAD(cache->rack[class_index].capacity);
-        size_t blocks = RELAXED_LOAD(cache->rack[class_index].spare_count);
+        size_t capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
+        size_t blocks = RELAXED_LOAD(cache->spare[class_index].count);
 
         if (top <= limit && (size_t)(limit - top) <= capacity)
             blocks += capacity - (size_t)(limit - top);
@@ -47,29 +47,30 @@ static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
     }
 }
 
-static void add_shelf(struct prairie_stats *stats, const struct shelf *shelf, unsigned class_index)
+static void add_class_bin(struct prairie_stats *stats, const struct class_bin *bin,
+                          unsigned class_index)
 {
-    size_t slab_blocks = shelf->slab_count * slab_shape[class_index].block_count;
+    size_t slab_blocks = bin->slab_count * slab_shape[class_index].block_count;
     size_t block_bytes = class_bytes[class_index];
 
-    stats->allocated += (slab_blocks - shelf->slab_free_blocks) * block_bytes;
-    stats->active += shelf->slab_count * slab_shape[class_index].bytes;
-    stats->cached += ((size_t)shelf->depot.full_count * magazine_capacity(class_index)
-                      + shelf->depot.opened_count)
-                   * block_bytes;
-    stats->slab_fills += shelf->fills;
-    stats->slab_drains += shelf->drains;
+    stats->allocated += (slab_blocks - bin->slab_free_blocks) * block_bytes;
+    stats->active += bin->slab_count * slab_shape[class_index].bytes;
+    stats->cached +=
+        ((size_t)bin->depot.full_count * magazine_capacity(class_index) + bin->depot.opened_count)
+        * block_bytes;
+    stats->slab_fills += bin->fills;
+    stats->slab_drains += bin->drains;
 }
 
 static void add_arena(struct prairie_stats *stats, struct arena *arena)
 {
     lock_take(&arena->lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        add_shelf(stats, &arena->shelf[class_index], class_index);
+        add_class_bin(stats, &arena->bin[class_index], class_index);
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
-        stats->dirty += (size_t)arena->stock[pages].count * pages << plain.page_shift;
-    if (arena->owned != NULL) {
-        struct owned_sum sum = owned_sum(arena);
+        stats->dirty += (size_t)arena->stock[pages].count * pages << space.page_shift;
+    if (arena->manual_large != NULL) {
+        struct manual_sum sum = manual_sum(arena);
         stats->large_allocated += sum.bytes;
         stats->large_count += sum.count;
     }
@@ -90,25 +91,26 @@ static void add_past_arenas(struct prairie_stats *stats)
     stats->lock_waits += RELAXED_LOAD(past_arenas.lock_waits);
 }
 
-static void add_pages(struct prairie_stats *stats, const struct kept_numbers *kept)
+static void add_pages(struct prairie_stats *stats, const struct large_cache_numbers *cached_large)
 {
-    unsigned shift = plain.page_shift;
+    unsigned shift = space.page_shift;
     size_t open_bytes;
 
-    lock_take(&keeper.lock);
-    stats->dirty += (keeper.free_pages[FREE_DIRTY] + kept->pages) << shift;
-    stats->clean = keeper.free_pages[FREE_CLEAN] << shift;
-    stats->large_allocated += (keeper.large_pages - min_size(kept->pages, keeper.large_pages))
-                           << shift;
-    stats->large_count += keeper.large_count - min_size(kept->count, keeper.large_count);
-    stats->mapped = plain.open_bytes + plain.vast_bytes;
-    open_bytes = plain.open_bytes;
+    lock_take(&page_heap.lock);
+    stats->dirty += (page_heap.free_pages[FREE_DIRTY] + cached_large->pages) << shift;
+    stats->clean = page_heap.free_pages[FREE_CLEAN] << shift;
+    stats->large_allocated +=
+        (page_heap.large_pages - min_size(cached_large->pages, page_heap.large_pages)) << shift;
+    stats->large_count +=
+        page_heap.large_count - min_size(cached_large->count, page_heap.large_count);
+    stats->mapped = space.open_bytes + space.vast_bytes;
+    open_bytes = space.open_bytes;
     stats->purged = purge_stats.purged_pages << shift;
     stats->purges = purge_stats.calls;
-    stats->run_leases = keeper.leases;
-    stats->run_returns = keeper.returns;
-    add_lock(stats, &keeper.lock);
-    lock_give(&keeper.lock);
+    stats->run_leases = page_heap.leases;
+    stats->run_returns = page_heap.returns;
+    add_lock(stats, &page_heap.lock);
+    lock_give(&page_heap.lock);
 
     lock_take(&meta.lock);
     stats->metadata = meta.used_bytes + maps_bytes_for(open_bytes);
@@ -118,8 +120,8 @@ static void add_pages(struct prairie_stats *stats, const struct kept_numbers *ke
 
 static READS_UNLOCKED void add_reserve(struct prairie_stats *stats)
 {
-    stats->reserve_cur = reserve.pages << plain.page_shift;
-    stats->reserve_min = reserve.wanted_pages << plain.page_shift;
+    stats->reserve_cur = reserve.pages << space.page_shift;
+    stats->reserve_min = reserve.wanted_pages << space.page_shift;
     stats->reserve_uses = reserve.releases;
     stats->reserve_refills = reserve.refills;
     stats->events_low = notify_stats.events[RESERVE_CND_LOW];
@@ -144,9 +146,9 @@ PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
     add_past_arenas(stats);
     threads_visit(add_cache, &sums);
     threads = stats->threads;
-    named_visit(add_cache, &sums);
+    explicit_cache_visit(add_cache, &sums);
     stats->threads = threads;
-    add_pages(stats, &sums.kept);
+    add_pages(stats, &sums.cached_large);
     add_reserve(stats);
     stats->allocated -= min_size(stats->cached, stats->allocated);
     stats->allocated += stats->large_allocated;

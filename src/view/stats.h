@@ -18,6 +18,6 @@ struct print_sink {
 void stats_print_to(const struct prairie_stats *stats, const struct print_sink *sink);
 
 /* Sees every call of the calling thread from now on. NULL: it holds no blocks, or there is no memory. */
-struct watch *totals_watch(void);
+struct counting_front *totals_count_calls(void);
 
 #endif

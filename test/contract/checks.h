@@ -84,7 +84,7 @@ struct sizes {
 };
 
 void sizes_add(struct sizes *sizes, size_t bytes);
-/* The ladder of small classes: 8, 16, 32, 48 .. 128, then four per doubling up to 14 KiB. */
+/* The size classes of small classes: 8, 16, 32, 48 .. 128, then four per doubling up to 14 KiB. */
 struct sizes sizes_of_classes(void);
 /* Every limit at which an ordinary request could go wrong, from 0 to 64 MiB: all must be served. */
 struct sizes sizes_at_limits(void);

@@ -171,7 +171,7 @@ static void large_sizes_are_four_to_a_doubling(const struct check *check)
     assert_true(sizes[count - 1] > (size_t)1 << 62);
 }
 
-/* ---- the helper ---- */
+/* ---- the background thread ---- */
 
 static void limits_of_threads_are_numbers(const struct check *check)
 {

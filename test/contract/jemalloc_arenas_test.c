@@ -1,4 +1,4 @@
-/* jemalloc_arenas_test.c - explicit arenas and caches through the control names, with jemalloc's answers. */
+/* jemalloc_arenas_test.c - manual arenas and caches through the control names, with jemalloc's answers. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 

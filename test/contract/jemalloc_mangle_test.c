@@ -39,7 +39,7 @@ int main(void)
          && usable == je_malloc_usable_size);
     *(void **)&theirs = dlsym(RTLD_DEFAULT, "malloc");
     must(theirs != NULL && theirs != malloc);
-    must(malloc_usable_size(block) == 24); /* the ladder of a quantum of 8 */
+    must(malloc_usable_size(block) == 24); /* the size classes of a quantum of 8 */
     block = realloc(block, 40);
     must(malloc_usable_size(block) == 40);
     sdallocx(block, 40, 0);

@@ -1,5 +1,5 @@
 /* jemalloc_prefix_test.c - the library that stands beside the C library's malloc: every name with its prefix, the
- * ladder of a quantum of 8, variable and file of its own. */
+ * list of size classes of a quantum of 8, variable and file of its own. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/blackbox.h"
 
@@ -22,8 +22,8 @@ static unsigned read_unsigned(const char *name)
     return value;
 }
 
-/* The ladder that servers compute with: steps of 8 up to 64, then four to a doubling. */
-static void the_ladder_is_the_known_one(void)
+/* The size classes that servers compute with: steps of 8 up to 64, then four to a doubling. */
+static void the_size_classes_are_the_known_ones(void)
 {
     size_t wanted = 8;
     char name[64];
@@ -94,7 +94,7 @@ static void its_own_variable_is_read(void)
 
 int main(void)
 {
-    the_ladder_is_the_known_one();
+    the_size_classes_are_the_known_ones();
     slabs_tell_how_full_they_are();
     both_allocators_serve();
     its_own_variable_is_read();

@@ -247,7 +247,7 @@ static void check_nothing_left(void)
     check_everything();
     if (!prairie_stats_read(&stats)) complain("no statistics", 0);
     if (stats.allocated != 0) complain("blocks were lost", stats.allocated);
-    if (run_used_pages() != 0) complain("pages were lost", run_used_pages());
+    if (page_heap_used_pages() != 0) complain("pages were lost", page_heap_used_pages());
     if (stats.dirty != 0) complain("pages stayed dirty", stats.dirty);
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT
  *
  * A life is the random steps of the stress test with its oracle: two lanes, the second in a thread
- * of its own; time that passes, the helper thread, a fork, a purge. The walkers run after every
+ * of its own; time that passes, the background thread, a fork, a purge. The walkers run after every
  * refused call and every few steps besides. Each life is a process of its own, because prairie has
  * no way back.
  *

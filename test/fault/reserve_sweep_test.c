@@ -85,7 +85,7 @@ static void live_on(void)
     (void)reserve_cb_unregister(drop, NULL);
     (void)prairie_purge();
     prairie_check_all();
-    if (run_used_pages() != 0) complain("pages were lost", run_used_pages());
+    if (page_heap_used_pages() != 0) complain("pages were lost", page_heap_used_pages());
 }
 
 static unsigned sweep_row(uint64_t row)

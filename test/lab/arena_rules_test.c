@@ -13,8 +13,8 @@ enum { CORES = 4 };
 
 static void start(const char *name)
 {
-    runs_start();
-    assert_true(plain_start());
+    page_heap_start();
+    assert_true(space_start());
     slabs_start();
     arenas_start(CORES);
     assert_non_null(rule_named(name));

@@ -1,4 +1,4 @@
-/* runs_test.c - the keeper of trees: what it finds first, and that its walker sees every damage. */
+/* runs_test.c - the page heap of trees: what it finds first, and that its walker sees every damage. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -77,14 +77,14 @@ static void not_by_size(void)
     make_runs();
     run = some_free_run();
     remove_size(run);
-    keeper.free_pages[run->kind] += run->pages;
+    page_heap.free_pages[run->kind] += run->pages;
     check_runs();
 }
 
 static void wrong_count(void)
 {
     make_runs();
-    keeper.free_pages[FREE_DIRTY]++;
+    page_heap.free_pages[FREE_DIRTY]++;
     check_runs();
 }
 

@@ -16,7 +16,7 @@ const char *of_arena(const char *start, unsigned index, const char *leaf);
 bool has_reason_to_refuse(uint64_t refused_before);
 
 /* ---- controls.c ---- */
-/* The named caches, or those that fill from the arena. */
+/* The explicit caches, or those that fill from the arena. */
 void flush_tcaches(bool all, int arena);
 
 /* ---- limits.c ---- */

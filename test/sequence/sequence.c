@@ -1,7 +1,7 @@
 /* sequence.c - random sequences over the special cases of the allocator and their seams, against a model.
  * SPDX-License-Identifier: MIT
  *
- * Manual arenas, hooks that supply memory and refuse it, named caches, no caches, limits, the reserve, samples, forks:
+ * Manual arenas, hooks that supply memory and refuse it, explicit caches, no caches, limits, the reserve, samples, forks:
  * each is tested by itself elsewhere. Here a random sequence goes through all of them, so that any two meet.
  * After each step the model must agree (blocks.c, controls.c, hosts.c say in what).
  *
@@ -317,7 +317,7 @@ static void begin_anew(char **argv)
             now.rlim_cur = (rlim_t)space_mb << 20;
             setrlimit(RLIMIT_AS, &now);
         }
-        world.space_bytes = (size_t)space_mb << 20;
+        world.address_bytes = (size_t)space_mb << 20;
     }
     if (again) execv("/proc/self/exe", argv);
 }

@@ -25,7 +25,7 @@ static void handler(int signal)
     handled++;
 }
 
-/* Bursts of memory give a helper of the heap something to do. */
+/* Bursts of memory give a background thread of the heap something to do. */
 static void *live(void *argument)
 {
     own_task[(size_t)argument] = task();

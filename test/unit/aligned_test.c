@@ -156,9 +156,9 @@ static void aligned_blocks_are_reused(void **state)
         for (unsigned i = 0; i < 20; i++)
             blocks[i] = prairie_aligned_alloc((size_t)1 << (4 + i % 16), 70000);
         for (unsigned i = 0; i < 20; i++) prairie_free(blocks[(i * 7) % 20]);
-        if (round == 20) open = plain.open_bytes;
+        if (round == 20) open = space.open_bytes;
     }
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
     prairie_check_all();
 }
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "shelves.h"
+#include "bins.h"
 
 enum { MANY = 6000 };
 
@@ -67,22 +67,22 @@ static void a_fill_hands_out_ascending_addresses(void **state)
 static void partial_slabs_are_used_up_first(void **state)
 {
     static void *slots[MANY];
-    const struct shelf *shelf;
+    const struct class_bin *bin;
     unsigned in_slab;
 
     (void)state;
     start_arenas(1);
-    shelf = &arenas[0]->shelf[small_class()];
+    bin = &arenas[0]->bin[small_class()];
     in_slab = slab_shape[small_class()].block_count;
     assert_int_equal(fill(0, small_class(), slots, in_slab - 3), in_slab - 3);
-    assert_int_equal(shelf->slab_count, 1);
-    assert_int_equal(shelf->slab_free_blocks, 3);
+    assert_int_equal(bin->slab_count, 1);
+    assert_int_equal(bin->slab_free_blocks, 3);
     assert_int_equal(fill(0, small_class(), slots, 10), 3);
-    assert_int_equal(shelf->slab_count, 1);
-    assert_int_equal(shelf->partial, 0);
+    assert_int_equal(bin->slab_count, 1);
+    assert_int_equal(bin->partial, 0);
     assert_int_equal(fill(0, small_class(), slots, 10), 10);
-    assert_int_equal(shelf->slab_count, 2);
-    assert_int_equal(shelf->fills, 3);
+    assert_int_equal(bin->slab_count, 2);
+    assert_int_equal(bin->fills, 3);
 }
 
 static void refused_memory_fills_nothing(void **state)
@@ -111,7 +111,7 @@ static void refused_runs_cost_no_records(void **state)
     (void)state;
     start_arenas(1);
     assert_int_equal(fill(0, small_class(), slots, 1), 1);
-    while (run_lease(1, 1, PAGE_USED).page != 0 && plain.open_bytes < 4 * MiB) {}
+    while (run_lease(1, 1, PAGE_USED).page != 0 && space.open_bytes < 4 * MiB) {}
     (void)meta_open_ahead(256 * KiB);
     fake_fail_all(true);
     for (unsigned i = 0; i < 100; i++) {
@@ -119,7 +119,7 @@ static void refused_runs_cost_no_records(void **state)
         if (i == 1) used = meta.used_bytes;
     }
     assert_int_equal(meta.used_bytes, used);
-    assert_int_equal(arenas[0]->shelf[small_class() + 1].closed_count, 1);
+    assert_int_equal(arenas[0]->bin[small_class() + 1].closed_count, 1);
 }
 
 static void drained_blocks_can_be_filled_again(void **state)
@@ -130,31 +130,31 @@ static void drained_blocks_can_be_filled_again(void **state)
     (void)state;
     start_arenas(1);
     fill_all(0, small_class(), slots, MANY);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     assert_int_equal(drain(0, small_class(), slots + 1, MANY), 0);
-    assert_int_equal(arenas[0]->shelf[small_class()].drains, 1);
+    assert_int_equal(arenas[0]->bin[small_class()].drains, 1);
     fill_all(0, small_class(), slots, MANY);
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
 }
 
 /* Slabs without used blocks go back, but for one: the next fill would have to open it again. */
 static void empty_slabs_are_closed_but_for_the_last(void **state)
 {
     static void *slots[MANY + 1];
-    const struct shelf *shelf;
+    const struct class_bin *bin;
 
     (void)state;
     start_arenas(1);
-    shelf = &arenas[0]->shelf[small_class()];
+    bin = &arenas[0]->bin[small_class()];
     fill_all(0, small_class(), slots, MANY);
-    assert_true(shelf->slab_count > 5);
+    assert_true(bin->slab_count > 5);
     assert_int_equal(drain(0, small_class(), slots + 1, MANY), 0);
-    assert_int_equal(shelf->slab_count, 1);
-    assert_int_equal(shelf->slab_free_blocks, slab_shape[small_class()].block_count);
+    assert_int_equal(bin->slab_count, 1);
+    assert_int_equal(bin->slab_free_blocks, slab_shape[small_class()].block_count);
     arenas_close_empty();
     check_arenas();
-    assert_int_equal(shelf->slab_count, 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(bin->slab_count, 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 static void each_arena_takes_its_own(void **state)
@@ -177,7 +177,7 @@ static void each_arena_takes_its_own(void **state)
     assert_int_equal(drain(2, small_class(), mixed, 8), 4);
     assert_int_equal(drain(0, small_class(), mixed, 4), 0);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(arenas[i]->shelf[small_class()].slab_free_blocks,
+        assert_int_equal(arenas[i]->bin[small_class()].slab_free_blocks,
                          slab_shape[small_class()].block_count);
 }
 
@@ -195,7 +195,7 @@ static void all_arenas_drain_at_once(void **state)
     arenas_drain(small_class(), mixed, count);
     check_arenas();
     arenas_close_empty();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     arenas_drain(small_class(), mixed, 0);
 }
 
@@ -302,36 +302,36 @@ static void a_fill_may_be_kept_from_growing_the_region(void **state)
 
     (void)state;
     start_arenas(1);
-    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(space.open_bytes, 0);
     assert_int_equal(fill_without_growth(slots, 5), 0);
-    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(space.open_bytes, 0);
     assert_int_equal(fill(0, small_class(), slots, 5), 5);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     while (fill_without_growth(slots, 100) != 0) {} /* what is open is used */
-    assert_int_equal(plain.open_bytes, open);
-    assert_true(run_lease_would_grow(slab_shape[small_class()].bytes >> plain.page_shift));
+    assert_int_equal(space.open_bytes, open);
+    assert_true(run_lease_would_grow(slab_shape[small_class()].bytes >> space.page_shift));
 }
 
 /* Records of closed slabs wait for the next ones, a limited number of them. */
 static void records_of_closed_slabs_are_kept(void **state)
 {
     static void *slots[64 * MANY + 1];
-    const struct shelf *shelf;
+    const struct class_bin *bin;
     unsigned class_index = CLASS_COUNT - 1, count;
 
     (void)state;
     start_arenas(1);
-    shelf = &arenas[0]->shelf[class_index];
+    bin = &arenas[0]->bin[class_index];
     for (unsigned slabs = 1; slabs <= 100; slabs += 33) {
         count = slabs * slab_shape[class_index].block_count;
         fill_all(0, class_index, slots, count);
         assert_int_equal(drain(0, class_index, slots + 1, count), 0);
-        assert_in_range(shelf->closed_count, min_size(slabs, CLOSED_MAX) - 1, CLOSED_MAX);
+        assert_in_range(bin->closed_count, min_size(slabs, CLOSED_MAX) - 1, CLOSED_MAX);
     }
-    assert_int_equal(shelf->closed_count, CLOSED_MAX);
+    assert_int_equal(bin->closed_count, CLOSED_MAX);
     count = 10 * slab_shape[class_index].block_count;
     fill_all(0, class_index, slots, count);
-    assert_in_range(shelf->closed_count, CLOSED_MAX - 10, CLOSED_MAX - 9);
+    assert_in_range(bin->closed_count, CLOSED_MAX - 10, CLOSED_MAX - 9);
 }
 
 /* ---- random fills and drains ---- */
@@ -376,7 +376,7 @@ static void random_blocks_of_several_arenas(void **state)
     while (count-- > 0) arenas_drain(held[count].class_index, &held[count].block, 1);
     arenas_close_empty();
     check_arenas();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),

@@ -54,7 +54,7 @@ static void expect_all_from(const struct arena *arena, size_t large_from)
 static void a_bound_thread_takes_all_from_its_arena(void **state)
 {
     struct arena *arena = new_arena(), *before = thread_arena();
-    size_t used = run_used_pages();
+    size_t used = page_heap_used_pages();
     void *block;
 
     (void)state;
@@ -75,11 +75,11 @@ static void a_bound_thread_takes_all_from_its_arena(void **state)
     assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     thread_flush();
-    assert_true(run_used_pages() <= used);
+    assert_true(page_heap_used_pages() <= used);
     prairie_check_all();
 }
 
-/* From the keeper's pages into the arena's, and back. */
+/* From the page heap's pages into the arena's, and back. */
 static void realloc_moves_blocks_into_the_arena(void **state)
 {
     struct arena *arena = new_arena(), *before = thread_arena();
@@ -171,7 +171,7 @@ static void expect_bound_under(const char *words)
     assert_int_equal(arena->threads, 0);
     assert_int_equal(allocated_bytes(), 0);
     (void)prairie_purge();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 static void bound_with_the_option_tcache(void) { expect_bound_under("tcache:false"); }
@@ -276,14 +276,14 @@ static void expect_hooks_after_binding(void)
 
 static void plain_hooks_after_binding(void) { expect_hooks_after_binding(); }
 
-static void watched_hooks_after_binding(void)
+static void counted_hooks_after_binding(void)
 {
     prairie_free(prairie_malloc(1));
     assert_non_null(prairie_thread_totals());
     expect_hooks_after_binding();
 }
 
-static void metered_hooks_after_binding(void)
+static void sampled_hooks_after_binding(void)
 {
     sample_from_now(GiB);
     expect_hooks_after_binding();
@@ -293,8 +293,8 @@ static void hooks_come_after_the_binding(void **state)
 {
     (void)state;
     expect_survival(plain_hooks_after_binding);
-    expect_survival(watched_hooks_after_binding);
-    expect_survival(metered_hooks_after_binding);
+    expect_survival(counted_hooks_after_binding);
+    expect_survival(sampled_hooks_after_binding);
 }
 
 static struct arena *bound_by_hook;
@@ -336,20 +336,20 @@ static void a_bound_thread_keeps_no_runs(void **state)
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = prairie_malloc(30000);
-    assert_non_null(thread_cache()->kept);
+    assert_non_null(thread_cache()->large_cache);
     thread_bind(arena);
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
         uint32_t page = page_at(blocks[i]);
 
         prairie_free(blocks[i]);
-        assert_false(page_is_kept(page_record(page)) && is_large_state(page_record(page)->state));
+        assert_false(page_is_cached(page_record(page)) && is_large_state(page_record(page)->state));
         prairie_check_all();
     }
     expect_large_from(arena);
-    assert_null(thread_cache()->kept);
+    assert_null(thread_cache()->large_cache);
     thread_bind(arena_at(0));
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
-    assert_non_null(thread_cache()->kept);
+    assert_non_null(thread_cache()->large_cache);
 }
 
 /* ---- a fork ---- */
@@ -436,13 +436,13 @@ static void totals_outlive_the_cache(void **state)
         thread_cache_on();
         assert_ptr_equal(prairie_thread_totals(), totals);
         expect_counted(totals);
-        assert_true(thread_cache()->behind->rack[class_of_size(7)].capacity != 0);
+        assert_true(thread_cache()->behind->spare[class_of_size(7)].capacity != 0);
     }
     prairie_check_all();
 }
 
 /* Nobody asks: nothing is counted once the cache is back, and records are as before. */
-static void without_a_question_the_watch_goes(void **state)
+static void without_a_question_the_front_goes(void **state)
 {
     size_t used;
 
@@ -471,7 +471,7 @@ static void the_first_question_without_a_cache(void **state)
     expect_counted(prairie_thread_totals());
     thread_cache_on();
     expect_counted(prairie_thread_totals());
-    assert_true(thread_cache()->behind->rack[class_of_size(7)].capacity != 0);
+    assert_true(thread_cache()->behind->spare[class_of_size(7)].capacity != 0);
 }
 
 static void *take_and_end(void *unused)
@@ -525,7 +525,7 @@ static void without_memory_the_cache_stays(void **state)
     block = prairie_malloc(100);
     prairie_free(block);
     fake_fail_all(true);
-    while (meta_take(sizeof(struct exact_watch)) != NULL) {}
+    while (meta_take(sizeof(struct exact_front)) != NULL) {}
     assert_false(thread_cache_off());
     assert_false(thread_cache_is_off());
     assert_ptr_equal(prairie_malloc(100), block);
@@ -575,21 +575,21 @@ static void a_thread_without_a_cache_is_sampled(void **state)
 static void sampling_goes_on_through_it_all(void **state)
 {
     uint64_t bytes = 0;
-    const struct meter *meter;
+    const struct sampler *sampler;
 
     (void)state;
     prairie_free(prairie_malloc(1));
     sample_from_now(PERIOD);
-    meter = ((struct watch *)thread_cache())->meter;
+    sampler = ((struct counting_front *)thread_cache())->sampler;
     for (unsigned i = 0; i < 20000; i++) {
         size_t size = 1 + random_below(500);
         prairie_free(prairie_malloc(size));
         bytes += class_bytes[class_of_size(size)];
         if (i % 100 == 50) assert_true(thread_cache_off());
         if (i % 100 == 99) thread_cache_on();
-        assert_ptr_equal(((struct watch *)thread_cache())->meter, meter);
+        assert_ptr_equal(((struct counting_front *)thread_cache())->sampler, sampler);
     }
-    assert_true(cache_is_metered(thread_cache()));
+    assert_true(cache_is_sampled(thread_cache()));
     expect_close((double)bytes);
     prairie_check_all();
 }
@@ -603,7 +603,7 @@ UNIT_MAIN(UNIT_TEST(a_bound_thread_takes_all_from_its_arena),
           UNIT_TEST(hooks_come_after_the_binding), UNIT_TEST(a_hook_binds_for_large_blocks),
           UNIT_TEST(a_bound_thread_keeps_no_runs),
           UNIT_TEST(a_child_has_no_threads_bound_but_its_own), UNIT_TEST(totals_outlive_the_cache),
-          UNIT_TEST(without_a_question_the_watch_goes),
+          UNIT_TEST(without_a_question_the_front_goes),
           UNIT_TEST(the_first_question_without_a_cache),
           UNIT_TEST(records_are_as_new_for_the_next_thread),
           UNIT_TEST(without_memory_the_cache_stays), UNIT_TEST(without_memory_no_thread_begins),

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "shelves.h"
+#include "bins.h"
 
 static struct cache *make_test_cache(void)
 {
@@ -47,7 +47,7 @@ static void press(struct cache *cache, unsigned class_index)
         for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
     }
     assert_true(is_full_size(cache, class_index));
-    assert_non_null(cache->rack[class_index].spare);
+    assert_non_null(cache->spare[class_index].slots);
     free(blocks);
 }
 
@@ -75,8 +75,8 @@ static void the_constant_caches_never_change(void **state)
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(constant); i++) {
         for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
-            assert_null(cache_take(constant[i], place_of_class(class_index)));
-            assert_false(cache_put(constant[i], place_of_class(class_index), &constant));
+            assert_null(cache_take(constant[i], offset_of_class(class_index)));
+            assert_false(cache_put(constant[i], offset_of_class(class_index), &constant));
         }
     }
     assert_true(cache_is_constant(constant[0]) && !cache_is_gone(constant[0]));
@@ -92,8 +92,8 @@ static void class_0_takes_and_gives_nothing(void **state)
     start_arenas(1);
     cache = make_test_cache();
     press(cache, 3);
-    assert_null(cache_take(cache, place_of_class(0)));
-    assert_false(cache_put(cache, place_of_class(0), cache));
+    assert_null(cache_take(cache, offset_of_class(0)));
+    assert_false(cache_put(cache, offset_of_class(0), cache));
 }
 
 /* ---- growth ---- */
@@ -106,22 +106,22 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
     start_arenas(1);
     cache = make_test_cache();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct rack *rack = &cache->rack[class_index];
+        const struct spare *spare = &cache->spare[class_index];
         unsigned full = magazine_capacity(class_index), before = 0;
         void *blocks[600];
 
         for (unsigned round = 0; round < 80; round++) {
             unsigned burst = 2 * full + 2;
             blocks[0] = take(cache, class_index);
-            if (round == 0) assert_in_range(rack->capacity, 1, first_capacity(class_index));
+            if (round == 0) assert_in_range(spare->capacity, 1, first_capacity(class_index));
             for (unsigned i = 1; i < burst; i++) blocks[i] = take(cache, class_index);
             for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
-            assert_true(rack->capacity >= before && rack->capacity <= full);
-            before = rack->capacity;
+            assert_true(spare->capacity >= before && spare->capacity <= full);
+            before = spare->capacity;
             cache_check(cache);
         }
-        assert_int_equal(rack->capacity, full);
-        assert_non_null(rack->spare);
+        assert_int_equal(spare->capacity, full);
+        assert_non_null(spare->slots);
     }
     check_all(cache);
 }
@@ -180,11 +180,11 @@ static void the_first_strangers_go_home(void **state)
     maker = make_test_cache();
     user = make_test_cache();
     for (unsigned i = 0; i <= STRANGERS_BEFORE_FIRST; i++) blocks[i] = take(maker, 2);
-    free_blocks = arenas[0]->shelf[2].slab_free_blocks;
+    free_blocks = arenas[0]->bin[2].slab_free_blocks;
     for (unsigned i = 0; i < STRANGERS_BEFORE_FIRST; i++) {
         put(user, 2, blocks[i]);
-        assert_int_equal(arenas[0]->shelf[2].slab_free_blocks, free_blocks + i + 1);
-        assert_int_equal(user->rack[2].capacity, 0);
+        assert_int_equal(arenas[0]->bin[2].slab_free_blocks, free_blocks + i + 1);
+        assert_int_equal(user->spare[2].capacity, 0);
     }
     put(user, 2, blocks[STRANGERS_BEFORE_FIRST]);
     assert_ptr_equal(take(user, 2), blocks[STRANGERS_BEFORE_FIRST]);
@@ -274,12 +274,12 @@ static void a_stream_between_caches_trades_magazines(void **state)
     press(maker, class_index);
     press(eater, class_index);
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
-    drains = arenas[0]->shelf[class_index].drains;
+    drains = arenas[0]->bin[class_index].drains;
     for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
     assert_true(taken <= BLOCKS / capacity * 3 + 10);
     assert_true(arenas[0]->trades >= BLOCKS / capacity);
-    assert_true(arenas[0]->shelf[class_index].drains - drains
+    assert_true(arenas[0]->bin[class_index].drains - drains
                 <= 10); /* home, to where they are taken */
     check_all(maker);
     check_all(eater);
@@ -301,11 +301,11 @@ static void who_only_frees_has_one_magazine(void **state)
     for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
     assert_true(is_full_size(eater, class_index));
     taken = arenas[0]->lock.taken;
-    drains = arenas[0]->shelf[class_index].drains;
+    drains = arenas[0]->bin[class_index].drains;
     for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
-    assert_null(eater->rack[class_index].spare);
+    assert_null(eater->spare[class_index].slots);
     assert_true(arenas[0]->lock.taken - taken <= BLOCKS / capacity * 2 + 10);
-    assert_true(arenas[0]->shelf[class_index].drains - drains <= 10);
+    assert_true(arenas[0]->bin[class_index].drains - drains <= 10);
     check_all(maker);
     check_all(eater);
 }
@@ -338,7 +338,7 @@ static void nothings_are_dropped_wherever_they_lie(void **state)
     cache_drain_all(cache);
     arenas_clear();
     check_all(cache);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 /* Whole magazines of nothing, in the cache and in the depot. */
@@ -380,7 +380,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         lock_give(&arenas[0]->lock);
         assert_false(drain);
         if (!small) { /* a full-size magazine that is empty, and no spare */
-            cache->rack[class_index].capacity = (uint16_t)capacity;
+            cache->spare[class_index].capacity = (uint16_t)capacity;
             load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
         }
         assert_non_null(take(cache, class_index));
@@ -443,11 +443,11 @@ static void draining_gives_everything_back(void **state)
     cache_drain_all(cache);
     check_all(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        assert_int_equal(cache->rack[class_index].capacity, 0);
+        assert_int_equal(cache->spare[class_index].capacity, 0);
     arenas_clear();
     check_all(cache);
     assert_int_equal(meta_bytes_without_spares(), used);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 /* ---- the walk ---- */
@@ -461,9 +461,9 @@ static void c1_an_unused_class_with_room(void) { victim->magazine[9].limit++; }
 static void c1_an_unused_class_with_blocks(void) { victim->magazine[9].top++; }
 static void c2_a_spare_beside_a_small_one(void)
 {
-    victim->rack[7].spare = victim->rack[VICTIM_CLASS].spare;
+    victim->spare[7].slots = victim->spare[VICTIM_CLASS].slots;
 }
-static void a_count_without_a_spare(void) { victim->rack[7].spare_count = 1; }
+static void a_count_without_a_spare(void) { victim->spare[7].count = 1; }
 static void m1_something_in_slot_0(void) { loaded_of(victim, VICTIM_CLASS)[0] = victim; }
 static void m2_top_above_the_limit(void)
 {

@@ -10,8 +10,8 @@ enum { ARENAS = 4 };
 
 static void start(void)
 {
-    runs_start();
-    assert_true(plain_start());
+    page_heap_start();
+    assert_true(space_start());
     slabs_start();
     arenas_start(ARENAS);
 }

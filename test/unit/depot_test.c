@@ -2,11 +2,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "shelves.h"
+#include "bins.h"
 
 static unsigned test_class(void) { return class_of_size(32); }
 static unsigned capacity(void) { return magazine_capacity(test_class()); }
-static struct depot *depot_of(unsigned arena) { return &arenas[arena]->shelf[test_class()].depot; }
+static struct depot *depot_of(unsigned arena) { return &arenas[arena]->bin[test_class()].depot; }
 
 static void **empty_magazine(void)
 {
@@ -325,9 +325,9 @@ static void clearing_gives_everything_back(void **state)
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(depot_of(i)->full_count + depot_of(i)->empty_count, 0);
         assert_null(depot_of(i)->opened);
-        assert_int_equal(arenas[i]->shelf[test_class()].slab_count, 0);
+        assert_int_equal(arenas[i]->bin[test_class()].slab_count, 0);
     }
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     /* All records are back but those of the three empty ones that we hold. */
     assert_int_equal(meta_bytes_without_spares() - used,
                      3 * round_up(magazine_bytes(capacity()), META_UNIT_BYTES));
@@ -360,7 +360,7 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
         before = depot_of(0)->full_count;
     }
     assert_int_equal(depot_of(0)->full_count, 0);
-    assert_int_equal(arenas[0]->shelf[test_class()].slab_count, 0);
+    assert_int_equal(arenas[0]->bin[test_class()].slab_count, 0);
 }
 
 /* ---- the walk ---- */

@@ -62,7 +62,7 @@ static void refusals_change_nothing(void **state)
 }
 
 /* Without a cache nothing is held back: the last block closes its slab but for one. */
-static void single_blocks_are_not_cached(void **state)
+static void uncached_blocks_are_not_cached(void **state)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
     void *blocks[300];
@@ -114,6 +114,6 @@ static void wrong_sizes_are_found(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what_the_header_says),
-          UNIT_TEST(refusals_change_nothing), UNIT_TEST(single_blocks_are_not_cached),
+          UNIT_TEST(refusals_change_nothing), UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
           UNIT_TEST(wrong_sizes_are_found))

@@ -13,7 +13,7 @@ static void use_arena(struct arena *arena, unsigned rounds)
         unsigned char *block;
         size_t size;
     } live[COUNT] = { { NULL, 0 } };
-    unsigned cache = named_create();
+    unsigned cache = explicit_cache_create();
 
     for (unsigned round = 0; round < rounds; round++) {
         unsigned at = (unsigned)random_below(COUNT);
@@ -48,7 +48,7 @@ static void use_arena(struct arena *arena, unsigned rounds)
     }
     for (unsigned i = 0; i < COUNT; i++)
         if (live[i].block != NULL) prairie_free(live[i].block);
-    named_destroy(cache);
+    explicit_cache_destroy(cache);
     prairie_check_all();
 }
 
@@ -332,7 +332,7 @@ static void free_pages_are_clean_or_dirty(void **state)
 {
     struct arena *arena = hooked_arena();
     struct extent_hooks hooks = test_hooks;
-    size_t all = 2 * MiB >> plain.page_shift, pages = 10;
+    size_t all = 2 * MiB >> space.page_shift, pages = 10;
     int flags = MALLOCX_ARENA(arena->index);
     char *first, *second, *aligned;
 
@@ -340,14 +340,14 @@ static void free_pages_are_clean_or_dirty(void **state)
     hooks.alloc = zero_alloc;
     hooks.purge_forced = test_purge;
     (void)arena_set_hooks(arena, &hooks);
-    first = prairie_mallocx(pages << plain.page_shift, flags);
-    second = prairie_mallocx(pages << plain.page_shift, flags);
+    first = prairie_mallocx(pages << space.page_shift, flags);
+    second = prairie_mallocx(pages << space.page_shift, flags);
     expect_free(arena, 0, all - 2 * pages);
     prairie_free(first);
     expect_free(arena, pages, all - 2 * pages);
     aligned = prairie_mallocx(64 * KiB, flags | MALLOCX_ALIGN(256 * KiB));
     prairie_free(second); /* what touches becomes one, and the sum stays */
-    expect_free(arena, 2 * pages, all - 2 * pages - (64 * KiB >> plain.page_shift));
+    expect_free(arena, 2 * pages, all - 2 * pages - (64 * KiB >> space.page_shift));
     first = prairie_mallocx(2 * MiB / 16, flags);
     assert_int_equal(prairie_xallocx(first, 2 * MiB / 32, 0, flags), 2 * MiB / 32);
     prairie_free(first);
@@ -369,9 +369,9 @@ static void pages_that_are_purged_lazily_stay_dirty(void **state)
     hooks.purge_lazy = test_purge;
     (void)arena_set_hooks(arena, &hooks);
     prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
-    expect_free(arena, 2 * MiB >> plain.page_shift, 0);
+    expect_free(arena, 2 * MiB >> space.page_shift, 0);
     arena_purge(arena);
-    expect_free(arena, 2 * MiB >> plain.page_shift, 0);
+    expect_free(arena, 2 * MiB >> space.page_shift, 0);
 }
 
 static void growth_is_limited(void **state)
@@ -387,7 +387,7 @@ static void growth_is_limited(void **state)
     prairie_check_all();
 }
 
-/* Numbers of adopted memory are used again. */
+/* Numbers of foreign extents are used again. */
 static void places_are_used_again(void **state)
 {
     struct arena *arena = hooked_arena();
@@ -400,8 +400,8 @@ static void places_are_used_again(void **state)
         prairie_free(block);
         arena_reset(arena);
         if (seen.next + 20 * MiB > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
-        if (i == 100) places = plain.adopted_from;
-        if (i > 100) assert_int_equal(plain.adopted_from, places);
+        if (i == 100) places = space.foreign_from;
+        if (i > 100) assert_int_equal(space.foreign_from, places);
         if (i % 500 == 0) prairie_check_all();
     }
 }

@@ -148,7 +148,7 @@ static void blocks_that_go_past_the_cache_are_filled_too(void **state)
     arena = arena_create();
     flags[0] = (int)(CACHE_NONE << 8);
     flags[1] = (int)((arena->index + 1) << 20 | CACHE_NONE << 8);
-    flags[2] = (int)((named_create() + CACHE_FIRST_EXPLICIT) << 8);
+    flags[2] = (int)((explicit_cache_create() + CACHE_FIRST_EXPLICIT) << 8);
     obey("junk:true");
     for (unsigned way = 0; way < ARRAY_COUNT(flags); way++) {
         for (unsigned i = 0; i < ARRAY_COUNT(sizes_placed); i++) {

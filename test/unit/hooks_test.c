@@ -75,7 +75,7 @@ static void a_cut_without_records_changes_nothing(void **state)
 {
     struct arena *arena = hooked_arena();
     struct extents *extents = arena->extents;
-    size_t all = 2 * MiB >> plain.page_shift, align = 64 * KiB >> plain.page_shift;
+    size_t all = 2 * MiB >> space.page_shift, align = 64 * KiB >> space.page_shift;
 
     (void)state;
     seen.next += page_bytes(); /* no extent is aligned to more than a page */
@@ -120,8 +120,8 @@ static void steps_without_records_change_nothing(void **state)
         if (other != NULL) prairie_free(other);
         bring_records_back();
         assert_int_equal(check_spans(arena->extents)
-                             + (prairie_usable_size(block) >> plain.page_shift),
-                         seen.bytes_out >> plain.page_shift);
+                             + (prairie_usable_size(block) >> space.page_shift),
+                         seen.bytes_out >> space.page_shift);
         if (records < 3) assert_int_equal(seen.bytes_out, bytes_out);
         if (records < 3) assert_int_equal(meta.used_bytes, used);
         prairie_check_all();
@@ -175,7 +175,7 @@ static void *fickle_alloc(struct extent_hooks *hooks, void *new_address, size_t 
     if (refuse_sometimes(4)) return NULL;
     seen.uncommitted = refuse_sometimes(4);
     if (seen.next + bytes + align > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
-    if (plain_overlaps(seen.next, bytes + align)) return NULL;
+    if (space_overlaps(seen.next, bytes + align)) return NULL;
     return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
 }
 
@@ -202,14 +202,14 @@ static bool fickle_purge(struct extent_hooks *hooks, void *base, size_t bytes, s
     return false;
 }
 
-/* But for those of places of adopted memory, which stay for the next memory of their length (pages/adopt.h). */
+/* But for those of places of foreign extents, which stay for the next memory of their length (pages/foreign.h). */
 static size_t returning_records(void)
 {
-    size_t places = adopted.count;
+    size_t places = foreign.count;
 
     for (unsigned length = 0; length < LENGTH_COUNT; length++)
-        for (uint32_t at = adopted.unused[length]; at != 0; at = place_record(at)->next) places++;
-    return meta.used_bytes - places * round_up(sizeof(struct place), META_UNIT_BYTES);
+        for (uint32_t at = foreign.unused[length]; at != 0; at = extent_record(at)->next) places++;
+    return meta.used_bytes - places * round_up(sizeof(struct foreign_extent), META_UNIT_BYTES);
 }
 
 /* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all records. */
@@ -406,7 +406,7 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    used = run_used_pages();
+    used = page_heap_used_pages();
     arena = arena_create();
     flags = MALLOCX_ARENA(arena->index);
     block = prairie_mallocx(MiB, flags);
@@ -418,9 +418,9 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
     assert_ptr_equal(prairie_realloc(block, MiB / 4), block);
     assert_true(all_bytes_are(block, 7, MiB / 4));
     prairie_check_all();
-    assert_int_equal(run_used_pages(), used + (MiB / 4 >> plain.page_shift));
+    assert_int_equal(page_heap_used_pages(), used + (MiB / 4 >> space.page_shift));
     assert_true(arena_destroy(arena));
-    assert_int_equal(run_used_pages(), used);
+    assert_int_equal(page_heap_used_pages(), used);
     prairie_check_all();
 }
 
@@ -704,7 +704,7 @@ static void blocks_older_than_automatic_hooks(void **state)
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
     (void)prairie_purge();
     (void)prairie_purge();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     prairie_check_all();
 }
 

@@ -1,19 +1,19 @@
-/* huge_test.c - when the plain wants huge pages, when it does not, and where it opens and is cut then. */
+/* huge_test.c - when the address space wants huge pages, when it does not, and where it opens and is cut then. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
 #include "pages.h"
 
-static size_t huge_each(void) { return HUGE_PAGE_BYTES >> plain.page_shift; }
-static size_t from_pages(void) { return HUGE_FROM_BYTES >> plain.page_shift; }
+static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
+static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 static bool ends_at_a_huge_page(void)
 {
-    return (uintptr_t)page_address(plain_open_end() - 1) % HUGE_PAGE_BYTES
+    return (uintptr_t)page_address(space_open_end() - 1) % HUGE_PAGE_BYTES
         == HUGE_PAGE_BYTES - page_bytes();
 }
 
-static void a_small_plain_is_refused_them(void **state)
+static void a_small_space_is_refused_them(void **state)
 {
     (void)state;
     start_pages();
@@ -23,7 +23,7 @@ static void a_small_plain_is_refused_them(void **state)
     assert_int_equal(huge_pages_each(), 1);
 }
 
-static void a_plain_that_has_grown_wants_them_once(void **state)
+static void a_space_that_has_grown_wants_them_once(void **state)
 {
     (void)state;
     start_pages();
@@ -83,7 +83,7 @@ static void short_pieces_end_it_and_growth_begins_it(void **state)
     (void)state;
     start_pages();
     (void)lease(2 * from_pages());
-    used = run_used_pages();
+    used = page_heap_used_pages();
     huge_before_purge(8 * used);
     assert_true(huge.wanted);
     for (; huge.wanted; gone += 2) huge_before_purge(2);
@@ -98,7 +98,7 @@ static void short_pieces_end_it_and_growth_begins_it(void **state)
 }
 
 /* A plain that is nearly empty and leases clean pages again and again stays small. */
-static void an_empty_plain_does_not_want_them_again(void **state)
+static void an_empty_space_does_not_want_them_again(void **state)
 {
     uint32_t page;
 
@@ -124,7 +124,7 @@ static void long_pieces_are_cut_between_huge_pages(void **state)
     page = fenced(16 * huge_each() + 3);
     assert_true(huge.wanted);
     run_return(page);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page = run_take_dirty(huge_each(), 4 * huge_each() + 1);
     at = (uintptr_t)page_address(page);
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
@@ -134,13 +134,13 @@ static void long_pieces_are_cut_between_huge_pages(void **state)
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
     run_put_free(page, PAGE_CLEAN);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     check_runs();
 }
 
-UNIT_MAIN(UNIT_TEST(a_small_plain_is_refused_them),
-          UNIT_TEST(a_plain_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
+UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
+          UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_pieces_end_it_and_growth_begins_it),
-          UNIT_TEST(an_empty_plain_does_not_want_them_again),
+          UNIT_TEST(an_empty_space_does_not_want_them_again),
           UNIT_TEST(long_pieces_are_cut_between_huge_pages))

@@ -44,13 +44,13 @@ static void a_run_that_is_used_meanwhile_is_not_seen(void **state)
     huge.policy = HUGE_NEVER;
     start_pages();
     page = only_clean_run();
-    open_bytes = plain.open_bytes;
+    open_bytes = space.open_bytes;
     let_happen("run_lease_would_grow", 0, another_uses_the_clean_run);
     assert_true(run_lease_would_grow(RUN_PAGES));
     assert_true(it_happened());
     assert_false(run_lease_would_grow(RUN_PAGES));
     assert_int_equal(lease(RUN_PAGES), page);
-    assert_int_equal(plain.open_bytes, open_bytes);
+    assert_int_equal(space.open_bytes, open_bytes);
 }
 
 /* ---- what a thread holds ready ---- */

@@ -143,7 +143,7 @@ static void numbers_fit_each_other_at_any_moment(void **state)
     struct lock lock;
 
     (void)state;
-    lock_init(&lock, LOCK_RUNS);
+    lock_init(&lock, LOCK_PAGE_HEAP);
     for (unsigned i = 0; i < 64; i++) {
         struct lock_numbers numbers;
 
@@ -178,7 +178,7 @@ static void the_forking_thread_passes_through_its_locks(void **state)
 {
     (void)state;
     lock_init(&lock, LOCK_META);
-    lock_init(&other, LOCK_RUNS);
+    lock_init(&other, LOCK_PAGE_HEAP);
     lock_take_for_fork(&other);
     lock_take_for_fork(&lock);
     assert_false(lock_fork_is_mine());
@@ -339,7 +339,7 @@ static void each_thread_has_its_own_order(void **state)
 
 static void give_what_is_not_held(void)
 {
-    lock_init(&lock, LOCK_RUNS);
+    lock_init(&lock, LOCK_PAGE_HEAP);
     lock_give(&lock);
 }
 

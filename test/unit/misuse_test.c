@@ -64,7 +64,7 @@ static void before_the_first_call_all_is_foreign(void **state)
 
 static void strangers_are_foreign(void **state)
 {
-    const struct region *region = &plain.region[0];
+    const struct region *region = &space.region[0];
 
     (void)prairie_malloc(1);
     (void)prairie_malloc(100000);
@@ -76,7 +76,7 @@ static void strangers_are_foreign(void **state)
     expect_foreign(thread_cache());
     expect_foreign(meta.zone_base);
     expect_foreign(region->base - 8);
-    expect_foreign(region->base + ((size_t)region->open_pages << plain.page_shift));
+    expect_foreign(region->base + ((size_t)region->open_pages << space.page_shift));
     expect_foreign(region->base + region->bytes);
     expect_foreign(malloc(10));
 }

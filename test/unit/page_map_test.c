@@ -6,7 +6,7 @@
 
 static void start_map(void)
 {
-    plain.page_shift = log2_of(os_page_bytes());
+    space.page_shift = log2_of(os_page_bytes());
     class_map_start(false);
     assert_true(class_map.mask != 0);
 }
@@ -195,10 +195,10 @@ static void the_map_covers_the_first_region(void **state)
 {
     (void)state;
     fake_highest_address(0x7f123000);
-    plain.region[0] = (struct region){ place(0x1fffffff00000), 2 * MiB, 1, 0 };
+    space.region[0] = (struct region){ place(0x1fffffff00000), 2 * MiB, 1, 0 };
     start_map();
     assert_int_equal(class_map.mask + 1, (uintptr_t)1 << (50 - CLASS_MAP_SHIFT));
-    assert_true(class_map_open(plain.region[0].base, 2 * MiB));
+    assert_true(class_map_open(space.region[0].base, 2 * MiB));
 }
 
 static void check_map_is_off(void)

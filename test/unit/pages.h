@@ -7,15 +7,15 @@
 
 static void start_pages(void)
 {
-    runs_start();
-    assert_true(plain_start());
+    page_heap_start();
+    assert_true(space_start());
 }
 
 static void check_runs(void)
 {
-    lock_take(&keeper.lock);
-    run_check_all();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    page_heap_check();
+    lock_give(&page_heap.lock);
 }
 
 static uint32_t lease(size_t pages)
@@ -34,7 +34,7 @@ static void give_back(uint32_t page)
     check_runs();
 }
 
-static size_t bytes_of(size_t pages) { return pages << plain.page_shift; }
+static size_t bytes_of(size_t pages) { return pages << space.page_shift; }
 
 static void stain(uint32_t page, size_t pages, unsigned char value)
 {
@@ -63,12 +63,12 @@ static uint32_t fenced(size_t pages)
 {
     uint32_t page = lease(pages + 2);
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     tag_as(page, 1, PAGE_USED);
     tag_as(page + 1, pages, PAGE_LARGE);
     tag_as(page + 1 + (uint32_t)pages, 1, PAGE_USED);
-    keeper.large_pages -= 2;
-    lock_give(&keeper.lock);
+    page_heap.large_pages -= 2;
+    lock_give(&page_heap.lock);
     check_runs();
     return page + 1;
 }

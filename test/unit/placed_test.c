@@ -1,4 +1,4 @@
-/* placed_test.c - explicit arenas and named caches: blocks come from where they were asked for, go home whoever
+/* placed_test.c - manual arenas and explicit caches: blocks come from where they were asked for, go home whoever
  * frees them, and are all gone after a reset. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
@@ -74,7 +74,7 @@ static void automatic_arenas_can_be_named(void **state)
     prairie_check_all();
 }
 
-/* realloc and its siblings know blocks of explicit arenas. */
+/* realloc and its siblings know blocks of manual arenas. */
 static void blocks_are_resized(void **state)
 {
     struct arena *arena = new_arena();
@@ -144,7 +144,7 @@ static void destroyed_numbers_are_given_again(void **state)
     assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
     assert_true(arena_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
-    assert_null(explicit_arena_at(index));
+    assert_null(manual_arena_at(index));
     assert_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
     assert_int_equal(arena_create()->index, index);
     assert_int_equal(arena_create()->index, other->index + 1);
@@ -164,12 +164,12 @@ static void destroyed_arenas_are_counted_apart(void **state)
         for (unsigned i = 0; i < 10; i++) assert_non_null(prairie_mallocx(100, flags));
         for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_mallocx(100000, flags));
         assert_int_equal(arena->active_pages, slab_pages(class_index) + 3 * pages_for(100000));
-        assert_int_equal(arena->shelf[class_index].blocks_taken, 10);
+        assert_int_equal(arena->bin[class_index].blocks_taken, 10);
         assert_true(arena_destroy(arena));
         assert_int_equal(past_arenas.count, round);
         assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
         assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
-        assert_int_equal(past_arenas.owned_taken, 3 * round);
+        assert_int_equal(past_arenas.manual_taken, 3 * round);
         assert_true(past_arenas.lock_taken > 13);
         assert_ptr_equal(arena_create(), arena);
         assert_int_equal(arena->active_pages, 0);
@@ -187,7 +187,7 @@ static void numbers_stay_when_options_come(void **state)
     options_parse("narenas:8", "test");
     heap_obey_options();
     assert_int_equal(arena_limit, index);
-    assert_ptr_equal(explicit_arena_at(index), arena);
+    assert_ptr_equal(manual_arena_at(index), arena);
     assert_int_equal(arena_create()->index, index + 1);
     options_parse("narenas:1", "test");
     heap_obey_options();
@@ -234,12 +234,12 @@ static void a_bound_thread_fills_from_its_arena(void **state)
     prairie_check_all();
 }
 
-static void named_caches_hold_what_belongs(void **state)
+static void explicit_caches_hold_what_belongs(void **state)
 {
     struct arena *arena = new_arena(), *other = new_arena();
-    unsigned number = named_create();
+    unsigned number = explicit_cache_create();
     int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number);
-    struct cache *cache = named_cache(number);
+    struct cache *cache = explicit_cache_at(number);
     void *blocks[400], *stranger;
 
     (void)state;
@@ -262,20 +262,20 @@ static void named_caches_hold_what_belongs(void **state)
     assert_ptr_equal(arena_of_address(prairie_mallocx(64, flags)), arena);
 
     cache_check(cache);
-    named_flush(cache);
+    explicit_cache_flush(cache);
     cache_check(cache);
     arena_reset(arena);
-    named_destroy(number);
-    assert_null(named_cache(number));
-    assert_int_equal(named_create(), number);
+    explicit_cache_destroy(number);
+    assert_null(explicit_cache_at(number));
+    assert_int_equal(explicit_cache_create(), number);
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
 }
 
-static void named_caches_without_an_arena(void **state)
+static void explicit_caches_without_an_arena(void **state)
 {
     struct arena *arena = new_arena();
-    unsigned number = named_create(), second = named_create();
+    unsigned number = explicit_cache_create(), second = explicit_cache_create();
     void *block = prairie_mallocx(64, MALLOCX_TCACHE(number)), *large;
 
     (void)state;
@@ -287,8 +287,8 @@ static void named_caches_without_an_arena(void **state)
     prairie_free(block);
     large = prairie_mallocx(100000, MALLOCX_TCACHE(number) | MALLOCX_ALIGN(8192));
     prairie_sdallocx(large, 100000, MALLOCX_TCACHE(number) | MALLOCX_ALIGN(8192));
-    named_destroy(number);
-    named_destroy(second);
+    explicit_cache_destroy(number);
+    explicit_cache_destroy(second);
     prairie_check_all();
 }
 
@@ -298,10 +298,11 @@ static void caches_run_out(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    while (named_create() < NAMED_COUNT_MAX) made++;
-    assert_int_equal(made, NAMED_COUNT_MAX);
-    assert_non_null(prairie_mallocx(100, MALLOCX_TCACHE(NAMED_COUNT_MAX - 1)));
-    for (unsigned number = 0; number < NAMED_COUNT_MAX; number++) named_destroy(number);
+    while (explicit_cache_create() < EXPLICIT_CACHE_COUNT_MAX) made++;
+    assert_int_equal(made, EXPLICIT_CACHE_COUNT_MAX);
+    assert_non_null(prairie_mallocx(100, MALLOCX_TCACHE(EXPLICIT_CACHE_COUNT_MAX - 1)));
+    for (unsigned number = 0; number < EXPLICIT_CACHE_COUNT_MAX; number++)
+        explicit_cache_destroy(number);
     prairie_check_all();
 }
 
@@ -309,12 +310,12 @@ static void caches_run_out(void **state)
 static void a_cache_outlives_its_arena(void **state)
 {
     struct arena *arena = new_arena();
-    unsigned number = named_create();
+    unsigned number = explicit_cache_create();
     void *block = prairie_mallocx(64, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number));
 
     (void)state;
     prairie_dallocx(block, MALLOCX_TCACHE(number));
-    named_flush(named_cache(number));
+    explicit_cache_flush(explicit_cache_at(number));
     assert_true(arena_destroy(arena));
     block = prairie_mallocx(64, MALLOCX_TCACHE(number));
     assert_ptr_not_equal(arena_of_address(block), arena);
@@ -330,14 +331,14 @@ static void a_cache_outlives_its_arena(void **state)
 static void a_cache_does_not_know_the_next_arena_of_a_number(void **state)
 {
     struct arena *arena = new_arena();
-    unsigned number = named_create();
+    unsigned number = explicit_cache_create();
     int flags = MALLOCX_ARENA(arena->index), cache = MALLOCX_TCACHE(number);
     void *block = prairie_mallocx(64, flags | cache);
 
     (void)state;
     for (unsigned round = 0; round < 2; round++) {
         prairie_dallocx(block, cache);
-        named_flush(named_cache(number));
+        explicit_cache_flush(explicit_cache_at(number));
         assert_true(arena_destroy(arena));
         assert_ptr_equal(arena_create(), arena);
         block = prairie_mallocx(64, round == 0 ? flags | MALLOCX_TCACHE_NONE : cache);
@@ -345,7 +346,7 @@ static void a_cache_does_not_know_the_next_arena_of_a_number(void **state)
                          round == 0 ? arena : NULL);
         prairie_dallocx(block, cache);
         block = prairie_mallocx(64, cache);
-        assert_false(arena_of_address(block)->is_explicit);
+        assert_false(arena_of_address(block)->is_manual);
         prairie_dallocx(block, cache);
         block = prairie_mallocx(64, flags | cache);
         assert_ptr_equal(arena_of_address(block), arena);
@@ -365,15 +366,15 @@ static void a_bound_thread_names_an_automatic_arena(void **state)
         size_t size = some_sizes[i];
         void *block = prairie_mallocx(size, MALLOCX_ARENA(0));
 
-        assert_false(arena_of_address(block)->is_explicit);
+        assert_false(arena_of_address(block)->is_manual);
         prairie_free(block);
         block = prairie_malloc(size);
         assert_ptr_equal(arena_of_address(block), arena);
         block = prairie_rallocx(block, 3 * size + 16, MALLOCX_ARENA(0) | MALLOCX_TCACHE_NONE);
-        assert_false(arena_of_address(block)->is_explicit);
+        assert_false(arena_of_address(block)->is_manual);
         prairie_free(block);
         block = prairie_mallocx(size, MALLOCX_ARENA(0) | MALLOCX_ALIGN(64 * KiB) | MALLOCX_ZERO);
-        assert_false(arena_of_address(block)->is_explicit);
+        assert_false(arena_of_address(block)->is_manual);
         assert_true(all_bytes_are(block, 0, size));
         prairie_free(block);
     }
@@ -400,7 +401,7 @@ static void blocks_of_others_stay_out_of_an_arena(void **state)
     enum { COUNT = 4000 };
     static void *mine[COUNT], *others[COUNT];
     struct arena *arena = new_arena(), *before = thread_arena();
-    unsigned number = named_create();
+    unsigned number = explicit_cache_create();
     int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number);
 
     (void)state;
@@ -463,7 +464,7 @@ static void shortage_takes_nothing_for_an_arena(void **state)
 static void refusals_leave_arenas_whole(void **state)
 {
     struct arena *arena = new_arena();
-    unsigned number = named_create();
+    unsigned number = explicit_cache_create();
     void *blocks[60] = { NULL };
 
     (void)state;
@@ -478,7 +479,7 @@ static void refusals_leave_arenas_whole(void **state)
         prairie_check_all();
         for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
             if (i % 3) prairie_free(blocks[i]);
-        named_flush(named_cache(number));
+        explicit_cache_flush(explicit_cache_at(number));
         arena_reset(arena);
     }
     assert_int_equal(allocated_bytes(), 0);
@@ -525,7 +526,7 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(destroyed_numbers_are_given_again),
           UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(numbers_run_out),
           UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
-          UNIT_TEST(named_caches_hold_what_belongs), UNIT_TEST(named_caches_without_an_arena),
+          UNIT_TEST(explicit_caches_hold_what_belongs), UNIT_TEST(explicit_caches_without_an_arena),
           UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
           UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),
           UNIT_TEST(a_bound_thread_names_an_automatic_arena),

@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-static size_t dirty_pages(void) { return keeper.free_pages[FREE_DIRTY]; }
-static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
+static size_t dirty_pages(void) { return page_heap.free_pages[FREE_DIRTY]; }
+static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
 
 /* As many pages as make purging worth while, many times over. */
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
@@ -119,7 +119,7 @@ static void huge_pages_are_not_broken_for_little(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
-        budget = kept_of(SHORT_RUNS * (piece + 2)) + run_used_pages() / PURGE_USED_SHARE;
+        budget = kept_of(SHORT_RUNS * (piece + 2)) + page_heap_used_pages() / PURGE_USED_SHARE;
         most = max_size(most, dirty_pages() * 100 / budget);
     }
     check_runs();
@@ -384,7 +384,7 @@ static void the_alarm_is_within_the_budget_while_others_lease(void **state)
     (void)state;
     start_small();
     run_return(lease(2 * pages_of_bytes(RACE_LARGE_MIN)));
-    most = 2 * (kept_of(keeper.free_pages[FREE_DIRTY]) + plain.open_bytes / page_bytes() / 8);
+    most = 2 * (kept_of(page_heap.free_pages[FREE_DIRTY]) + space.open_bytes / page_bytes() / 8);
     assert_int_equal(pthread_create(&thread, NULL, swing_large, NULL), 0);
     for (unsigned i = 0; i < RACE_ROUNDS; i++) {
         run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
@@ -411,7 +411,8 @@ static void short_pieces_go_last(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
     kept = SHORT_RUNS * piece;
     return_and_look(fenced(burst_pages()));
-    budget = kept_of(run_used_pages() + kept + burst_pages()) + run_used_pages() / PURGE_USED_SHARE;
+    budget = kept_of(page_heap_used_pages() + kept + burst_pages())
+           + page_heap_used_pages() / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
         expect_run(page[i], piece, PAGE_DIRTY);
@@ -436,7 +437,7 @@ static void short_pieces_go_when_there_are_no_others(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
-        budget = kept_of(SHORT_RUNS * (piece + 2)) + run_used_pages() / PURGE_USED_SHARE;
+        budget = kept_of(SHORT_RUNS * (piece + 2)) + page_heap_used_pages() / PURGE_USED_SHARE;
         budget += budget / 2;
         assert_true(dirty_pages() <= budget);
     }
@@ -446,7 +447,7 @@ static void short_pieces_go_when_there_are_no_others(void **state)
 
 static void look_for_locks(enum fake_call kind)
 {
-    if (kind == FAKE_PURGE) require(!lock_is_mine(&keeper.lock));
+    if (kind == FAKE_PURGE) require(!lock_is_mine(&page_heap.lock));
 }
 
 static void large_purges_go_in_parts_without_the_lock(void **state)
@@ -469,7 +470,7 @@ static void half_of_what_nobody_needed_goes(void **state)
     start_small();
     run_return(lease(burst_pages()));
     dirty = dirty_pages();
-    purge_watch_unneeded();
+    purge_begin_unneeded();
     for (unsigned look = 0; look < 20; look++) {
         size_t gone = purge_unneeded(), half = (dirty + 1) / 2;
         if (dirty < pages_of_bytes(64 * KiB)) assert_int_equal(gone, 0);
@@ -490,7 +491,7 @@ static void what_was_needed_meanwhile_stays(void **state)
     start_small();
     run_return(lease(burst_pages()));
     part = burst_pages() / 4;
-    purge_watch_unneeded();
+    purge_begin_unneeded();
     run_return(lease(burst_pages()));
     assert_int_equal(purge_unneeded(), 0);
     run_return(lease(3 * part));
@@ -505,7 +506,7 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     (void)state;
     start_small();
     run_return(lease(burst_pages()));
-    purge_watch_unneeded();
+    purge_begin_unneeded();
     fake_fail_kind(FAKE_PURGE, true);
     assert_int_equal(purge_unneeded(), 0);
     assert_int_equal(dirty_pages(), burst_pages());

@@ -15,10 +15,10 @@ static void start(void)
 static void check_reserve(void)
 {
     lock_take(&reserve.lock);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     reserve_check();
-    run_check_all();
-    lock_give(&keeper.lock);
+    page_heap_check();
+    lock_give(&page_heap.lock);
     lock_give(&reserve.lock);
 }
 
@@ -125,11 +125,11 @@ static void shrinking_gives_pages_back(void **state)
     (void)state;
     start();
     assert_true(reserve_resize(40 * page_bytes()));
-    used = run_used_pages();
+    used = page_heap_used_pages();
     assert_true(reserve_resize(10 * page_bytes()));
-    assert_int_equal(run_used_pages(), used - 30);
+    assert_int_equal(page_heap_used_pages(), used - 30);
     assert_true(reserve_resize(0));
-    assert_int_equal(run_used_pages(), used - 40);
+    assert_int_equal(page_heap_used_pages(), used - 40);
     assert_int_equal(meta.held_back_bytes, 0);
     check_reserve();
 }
@@ -141,7 +141,7 @@ static void what_cannot_be_touched_is_not_counted(void **state)
     fake_fail_kind(FAKE_TOUCH, true);
     assert_false(reserve_resize(16 * page_bytes()));
     assert_int_equal(reserve.pages, 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     fake_fail_kind(FAKE_TOUCH, false);
     assert_true(reserve_refill());
     check_reserve();
@@ -221,14 +221,14 @@ static void a_crowded_group_is_not_filled_up(void **state)
 {
     (void)state;
     start();
-    RELAXED_STORE(ceiling.follows_group, true);
+    RELAXED_STORE(limits.follows_group, true);
     fake_group(64 * MiB, 64 * MiB - 10 * page_bytes());
-    (void)ceiling_look();
+    (void)limits_look();
     assert_false(reserve_resize(16 * page_bytes()));
     assert_int_equal(reserve.pages, 0);
     fake_group(64 * MiB, 32 * MiB);
     fake_clock_ms(100);
-    (void)ceiling_look();
+    (void)limits_look();
     assert_true(reserve_refill());
 }
 
@@ -271,7 +271,7 @@ static void every_refused_call_leaves_it_whole(void **state)
     }
     assert_true(reserve_refill());
     assert_true(reserve_resize(0));
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in_ordinary_life),

@@ -133,7 +133,7 @@ static void resize_at_random(int value)
 {
     prairie_free(prairie_malloc(1));
     places[1] = MALLOCX_TCACHE_NONE;
-    places[2] = MALLOCX_TCACHE((int)named_create());
+    places[2] = MALLOCX_TCACHE((int)explicit_cache_create());
     places[3] = MALLOCX_ARENA((int)arena_create()->index) | MALLOCX_TCACHE_NONE;
     places[4] = MALLOCX_ARENA(0);
     fresh_value = value;

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The model has one entry a page: who holds it, and whether it was written since it was last known
- * to be zero. After every step the walker runs, and what the keeper says is compared with the
+ * to be zero. After every step the walker runs, and what the page heap says is compared with the
  * model: no page is held twice, contents stay, `zero` is true exactly when no page was written, and
  * memory is refused only when no free run is sure to fit. The regions are small, and calls fail now
  * and then.
@@ -54,8 +54,8 @@ static void let_go(uint32_t page, uint32_t pages)
 
 static bool is_free(uint32_t page)
 {
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        if (page - plain.region[i].first_page < plain.region[i].open_pages)
+    for (uint32_t i = 0; i < space.region_count; i++)
+        if (page - space.region[i].first_page < space.region[i].open_pages)
             return model_page[page].holder == 0;
     return false;
 }
@@ -68,14 +68,14 @@ static bool all_zero(uint32_t page, uint32_t pages)
     return zero;
 }
 
-/* The longest stretch of free pages of one kind: what the keeper may call a run. */
+/* The longest stretch of free pages of one kind: what the page heap may call a run. */
 static uint32_t longest_free(void)
 {
     uint32_t longest = 0;
 
-    for (uint32_t i = 0; i < plain.region_count; i++) {
-        uint32_t first = plain.region[i].first_page, length = 0;
-        for (uint32_t at = first; at < first + plain.region[i].open_pages; at++) {
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        uint32_t first = space.region[i].first_page, length = 0;
+        for (uint32_t at = first; at < first + space.region[i].open_pages; at++) {
             bool free = model_page[at].holder == 0;
             bool goes_on = length > 0 && model_page[at].written == model_page[at - 1].written;
             length = !free ? 0 : goes_on ? length + 1 : 1;
@@ -125,19 +125,19 @@ static size_t random_length(void)
 static void lease_one(unsigned index)
 {
     size_t pages = random_length(), align = random_below(6) == 0 ? (size_t)1 << random_below(7) : 1;
-    size_t open = plain.open_bytes;
+    size_t open = space.open_bytes;
     uint32_t longest = longest_free();
     bool fits = longest > 0 && bin_of(longest) >= bin_fitting(pages + align - 1);
     bool large = random_below(2) == 0;
     struct run run = run_lease(pages, align, large ? PAGE_LARGE : PAGE_USED);
 
-    if (fits) assert_int_equal(plain.open_bytes, open);
+    if (fits) assert_int_equal(space.open_bytes, open);
     if (run.page == 0) {
         refusals++;
         assert_false(fits);
         return;
     }
-    if (longest < pages && plain.open_bytes == open) hole_leases++;
+    if (longest < pages && space.open_bytes == open) hole_leases++;
     assert_int_equal(page_record(run.page)->run_pages, pages);
     assert_true(is_aligned((uintptr_t)page_address(run.page), bytes_of(align)));
     check_zero(run.page, (uint32_t)pages, run.zero);
@@ -188,9 +188,9 @@ static void take_dirty_one(unsigned index)
 {
     uint32_t page, pages;
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page = run_take_dirty(1 + random_below(20), 20 + random_below(100));
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     if (page == 0) return;
     pages = page_record(page)->run_pages;
     for (uint32_t at = page; at < page + pages; at++) assert_true(model_page[at].written);
@@ -206,9 +206,9 @@ static void put_back_one(struct held_run *run)
     for (uint32_t at = run->page; gone && at < run->page + run->pages; at++)
         model_page[at].written = false;
     let_go(run->page, run->pages);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     run_put_free(run->page, gone ? PAGE_CLEAN : PAGE_DIRTY);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     run->pages = 0;
 }
 
@@ -239,9 +239,9 @@ static void check_counts(void)
         large_pages += held_runs[i].large ? held_runs[i].pages : 0;
         large_count += held_runs[i].large && held_runs[i].pages != 0;
     }
-    assert_int_equal(run_used_pages(), used);
-    assert_int_equal(keeper.large_pages, large_pages);
-    assert_int_equal(keeper.large_count, large_count);
+    assert_int_equal(page_heap_used_pages(), used);
+    assert_int_equal(page_heap.large_pages, large_pages);
+    assert_int_equal(page_heap.large_count, large_count);
 }
 
 static void live(unsigned held_max)
@@ -261,7 +261,7 @@ static void live(unsigned held_max)
     }
     check_counts();
     print_message("%u regions, %u refusals, %u extensions, %u leases of holes\n",
-                  plain.region_count, refusals, extensions, hole_leases);
+                  space.region_count, refusals, extensions, hole_leases);
     assert_true(extensions > 0);
 }
 
@@ -271,7 +271,7 @@ static void small_regions_that_fill_up(void **state)
     fake_address_space(24 * MiB, 0);
     start_pages();
     live(HELD_RUNS_MAX);
-    assert_true(plain.region_count > 1);
+    assert_true(space.region_count > 1);
     assert_true(refusals > 0);
 }
 

@@ -36,13 +36,13 @@ static void aligned_runs_are_reused(void **state)
     start_pages();
     for (unsigned i = 0; i < 20; i++) page[i] = run_lease(16, 16, PAGE_LARGE).page;
     for (unsigned i = 0; i < 20; i += 2) run_return(page[i]);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     for (unsigned i = 0; i < 20; i += 2) {
         page[i] = run_lease(16, 16, PAGE_LARGE).page;
         assert_true(is_page_aligned_to(page[i], 16));
         check_runs();
     }
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
 }
 
 /* ---- extend and trim ---- */
@@ -86,11 +86,11 @@ static void extending_crosses_dirty_and_clean(void **state)
     assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
     assert_true(run_extend(first, 12));
     check_runs();
-    assert_int_equal(keeper.large_pages, 12);
-    assert_int_equal(run_used_pages(), 12);
+    assert_int_equal(page_heap.large_pages, 12);
+    assert_int_equal(page_heap_used_pages(), 12);
 }
 
-static void extending_stops_at_the_end_of_the_plain(void **state)
+static void extending_stops_at_the_end_of_the_space(void **state)
 {
     uint32_t last;
     size_t pages;
@@ -98,7 +98,7 @@ static void extending_stops_at_the_end_of_the_plain(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    pages = keeper.free_pages[FREE_CLEAN];
+    pages = page_heap.free_pages[FREE_CLEAN];
     last = lease(pages);
     assert_false(run_extend(last, pages + 1));
     check_runs();
@@ -120,7 +120,7 @@ static void trimming_gives_the_tail_back(void **state)
     run_trim(first, 1);
     check_runs();
     expect_run(first + 1, 39, PAGE_DIRTY);
-    assert_int_equal(keeper.large_pages, 1);
+    assert_int_equal(page_heap.large_pages, 1);
     give_back(first);
     expect_run(first, 40, PAGE_DIRTY);
 }
@@ -170,22 +170,22 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
     longest = fenced(90);
     give_back(other);
     give_back(longest);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page = run_take_dirty(1, 30);
     assert_int_equal(page_record(page)->run_pages, 30);
     assert_int_equal(page, longest + 60);
-    run_check_all();
+    page_heap_check();
     run_put_free(page, PAGE_CLEAN);
-    run_check_all();
+    page_heap_check();
     expect_run(longest, 60, PAGE_DIRTY);
     expect_run(longest + 60, 30, PAGE_CLEAN);
     assert_int_equal(run_take_dirty(61, 100), 0);
     page = run_take_dirty(60, 100);
     assert_int_equal(page, longest);
     run_put_free(page, PAGE_DIRTY);
-    run_check_all();
+    page_heap_check();
     expect_run(longest, 60, PAGE_DIRTY);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Who forks in the middle of a purge has a child in which nobody comes back from the kernel. */
@@ -199,15 +199,15 @@ static void runs_in_flight_can_be_put_back(void **state)
     second = fenced(70);
     give_back(first);
     give_back(second);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     assert_int_equal(run_take_dirty(1, 1000), first);
     assert_int_equal(run_take_dirty(1, 1000), second);
-    runs_put_back_in_flight();
-    run_check_all();
-    lock_give(&keeper.lock);
+    page_heap_put_back_in_flight();
+    page_heap_check();
+    lock_give(&page_heap.lock);
     expect_run(first, 80, PAGE_DIRTY);
     expect_run(second, 70, PAGE_DIRTY);
-    assert_int_equal(keeper.free_pages[FREE_DIRTY], 150);
+    assert_int_equal(page_heap.free_pages[FREE_DIRTY], 150);
 }
 
 static void no_more_in_flight_than_are_remembered(void **state)
@@ -217,15 +217,15 @@ static void no_more_in_flight_than_are_remembered(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = fenced(5));
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
         assert_int_not_equal(last = run_take_dirty(1, 5), 0);
     assert_int_equal(run_take_dirty(1, 5), 0);
     run_put_free(last, PAGE_CLEAN);
     assert_int_not_equal(run_take_dirty(1, 5), 0);
-    runs_put_back_in_flight();
-    run_check_all();
-    lock_give(&keeper.lock);
+    page_heap_put_back_in_flight();
+    page_heap_check();
+    lock_give(&page_heap.lock);
 }
 
 /* ---- the end of the region ---- */
@@ -242,24 +242,24 @@ static void the_free_end_can_be_closed(void **state)
     last = lease(60);
     stain(last, 60, 7);
     give_back(last);
-    tail = keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN];
+    tail = page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
     assert_true(tail >= 60);
     committed = fake_committed_bytes();
-    open = plain.open_bytes;
-    assert_true(runs_close_tail());
+    open = space.open_bytes;
+    assert_true(page_heap_close_tail());
     check_runs();
     assert_int_equal(fake_committed_bytes(), committed - bytes_of(tail));
-    assert_int_equal(plain.open_bytes, open - bytes_of(tail));
-    assert_int_equal(keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN], 0);
-    assert_int_equal(run_used_pages(), 50);
-    assert_false(runs_close_tail()); /* nothing is free at the end now */
+    assert_int_equal(space.open_bytes, open - bytes_of(tail));
+    assert_int_equal(page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN], 0);
+    assert_int_equal(page_heap_used_pages(), 50);
+    assert_false(page_heap_close_tail()); /* nothing is free at the end now */
 
     last = lease(60);
     assert_int_equal(last, kept + 50);
     assert_true(all_bytes_are(page_address(last), 0, bytes_of(60)));
     give_back(kept);
-    if (keeper.free_pages[FREE_CLEAN] > 0) (void)lease(keeper.free_pages[FREE_CLEAN]);
-    assert_false(runs_close_tail()); /* what is free lies before what is used */
+    if (page_heap.free_pages[FREE_CLEAN] > 0) (void)lease(page_heap.free_pages[FREE_CLEAN]);
+    assert_false(page_heap_close_tail()); /* what is free lies before what is used */
     check_runs();
 }
 
@@ -270,28 +270,28 @@ static void a_refused_close_leaves_the_end_as_it_was(void **state)
 
     (void)state;
     start_pages();
-    assert_false(runs_close_tail()); /* nothing is open at all */
+    assert_false(page_heap_close_tail()); /* nothing is open at all */
     page = lease(50);
     stain(page, 50, 7);
     give_back(page);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     fake_fail_kind(FAKE_CLOSE, true);
-    assert_false(runs_close_tail());
+    assert_false(page_heap_close_tail());
     check_runs();
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
     expect_run(page, 50, PAGE_DIRTY);
     assert_true(all_bytes_are(page_address(page), 7, bytes_of(50)));
     fake_fail_kind(FAKE_CLOSE, false);
-    assert_true(runs_close_tail());
+    assert_true(page_heap_close_tail());
     check_runs();
-    assert_int_equal(plain.open_bytes, 0);
+    assert_int_equal(space.open_bytes, 0);
     assert_int_equal(lease(50), page);
 }
 
 UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused),
           UNIT_TEST(extending_takes_from_a_free_right_neighbour),
           UNIT_TEST(extending_crosses_dirty_and_clean),
-          UNIT_TEST(extending_stops_at_the_end_of_the_plain),
+          UNIT_TEST(extending_stops_at_the_end_of_the_space),
           UNIT_TEST(trimming_gives_the_tail_back), UNIT_TEST(only_runs_in_use_change_their_length),
           UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
           UNIT_TEST(runs_in_flight_can_be_put_back),

@@ -34,8 +34,8 @@ static void every_possible_length_has_a_bin(void **state)
 {
     (void)state;
     start_pages();
-    assert_true(bin_of(plain.page_count_max) < BIN_COUNT);
-    assert_true(bin_fitting(plain.page_count_max) < BIN_COUNT);
+    assert_true(bin_of(space.page_count_max) < BIN_COUNT);
+    assert_true(bin_fitting(space.page_count_max) < BIN_COUNT);
     for (size_t pages = 1; pages <= BIN_EXACT_COUNT; pages++)
         assert_int_equal(bin_of(pages), pages - 1);
 }
@@ -71,9 +71,9 @@ static void a_returned_run_is_leased_again(void **state)
         page = fenced(pages);
         give_back(page);
         expect_run(page, pages, PAGE_DIRTY);
-        assert_int_equal(keeper.free_pages[FREE_DIRTY], pages);
+        assert_int_equal(page_heap.free_pages[FREE_DIRTY], pages);
         assert_int_equal(lease(pages), page);
-        assert_int_equal(keeper.free_pages[FREE_DIRTY], 0);
+        assert_int_equal(page_heap.free_pages[FREE_DIRTY], 0);
     }
 }
 
@@ -122,7 +122,7 @@ static void dirty_runs_go_before_clean_ones(void **state)
     (void)state;
     start_pages();
     dirty = fenced(50);
-    while (keeper.free_pages[FREE_CLEAN] < 10) (void)lease(3);
+    while (page_heap.free_pages[FREE_CLEAN] < 10) (void)lease(3);
     give_back(dirty);
     assert_int_equal(lease(10), dirty);
 }
@@ -163,22 +163,22 @@ static void a_bin_of_mixed_lengths_is_searched_for_the_best(void **state)
 
 static void large_runs_are_counted(void **state)
 {
-    uint32_t large, plain_used;
+    uint32_t large, space_used;
 
     (void)state;
     start_pages();
     large = run_lease(7, 1, PAGE_LARGE).page;
-    plain_used = run_lease(3, 1, PAGE_USED).page;
-    assert_int_equal(keeper.large_pages, 7);
-    assert_int_equal(keeper.large_count, 1);
-    assert_int_equal(run_used_pages(), 10);
-    give_back(plain_used);
-    assert_int_equal(keeper.large_count, 1);
+    space_used = run_lease(3, 1, PAGE_USED).page;
+    assert_int_equal(page_heap.large_pages, 7);
+    assert_int_equal(page_heap.large_count, 1);
+    assert_int_equal(page_heap_used_pages(), 10);
+    give_back(space_used);
+    assert_int_equal(page_heap.large_count, 1);
     give_back(large);
-    assert_int_equal(keeper.large_pages + keeper.large_count + run_used_pages(), 0);
-    assert_int_equal(keeper.leases, 2);
-    assert_int_equal(keeper.returns, 2);
-    assert_int_equal(keeper.clean_leased, 10);
+    assert_int_equal(page_heap.large_pages + page_heap.large_count + page_heap_used_pages(), 0);
+    assert_int_equal(page_heap.leases, 2);
+    assert_int_equal(page_heap.returns, 2);
+    assert_int_equal(page_heap.clean_leased, 10);
 }
 
 /* ---- holes ---- */
@@ -195,22 +195,22 @@ static void a_lease_reaches_across_dirty_and_clean(void **state)
     first = fenced(40);
     stain(first, 40, 7);
     give_back(first);
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     assert_int_equal(run_take_dirty(1, 20), first + 20);
     assert_true(os_purge((struct os_range){ page_address(first + 20), bytes_of(20) }));
     run_put_free(first + 20, PAGE_CLEAN);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
     expect_run(first, 20, PAGE_DIRTY);
     expect_run(first + 20, 20, PAGE_CLEAN);
     while (run_find(35) != 0) (void)lease(35);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     run = run_lease(35, 1, PAGE_LARGE);
     check_runs();
     assert_int_equal(run.page, first);
     assert_false(run.zero);
     expect_run(first, 35, PAGE_LARGE);
     expect_run(first + 35, 5, PAGE_CLEAN);
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
 }
 
 /* The free pages at the open end count: only what they lack is opened. */
@@ -222,14 +222,14 @@ static void growing_continues_the_open_end(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    tail = keeper.free_pages[FREE_CLEAN];
-    open = plain.open_bytes;
+    tail = page_heap.free_pages[FREE_CLEAN];
+    open = space.open_bytes;
     fake_commit_bytes_max(fake_committed_bytes() + bytes_of(3));
     run = run_lease(tail + 3, 1, PAGE_LARGE);
     assert_int_equal(run.page, 2);
     assert_true(run.zero);
     check_runs();
-    assert_int_equal(plain.open_bytes, open + bytes_of(3));
+    assert_int_equal(space.open_bytes, open + bytes_of(3));
 }
 
 /* ---- refusals ---- */
@@ -245,30 +245,30 @@ static void absurd_wishes_are_refused(void **state)
         assert_int_equal(run_lease(1, (size_t)1 << (63 - i), PAGE_LARGE).page, 0);
     }
     assert_true(run_lease_would_grow((size_t)1 << 30)); /* as many have no bin */
-    assert_true(run_lease_would_grow(SIZE_MAX >> plain.page_shift));
-    assert_int_equal(run_lease(plain.number_max, 1, PAGE_LARGE).page, 0);
-    assert_int_equal(run_lease((size_t)plain.page_count_max + 1, 1, PAGE_LARGE).page, 0);
+    assert_true(run_lease_would_grow(SIZE_MAX >> space.page_shift));
+    assert_int_equal(run_lease(space.number_max, 1, PAGE_LARGE).page, 0);
+    assert_int_equal(run_lease((size_t)space.page_count_max + 1, 1, PAGE_LARGE).page, 0);
     assert_int_equal(fake_committed_bytes(), 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     check_runs();
 }
 
-/* Nothing free and no memory: the keeper is as it was, apart from its lock's count. */
+/* Nothing free and no memory: the page heap is as it was, apart from its lock's count. */
 static void refused_memory_changes_nothing(void **state)
 {
-    struct run_keeper before;
+    struct page_heap before;
     struct run run;
 
     (void)state;
     start_pages();
     (void)lease(10);
-    (void)lease(keeper.free_pages[FREE_CLEAN]);
+    (void)lease(page_heap.free_pages[FREE_CLEAN]);
     fake_fail_all(true);
-    before = keeper;
+    before = page_heap;
     run = run_lease(1, 1, PAGE_USED);
     assert_int_equal(run.page, 0);
-    before.lock = keeper.lock;
-    assert_memory_equal(&before, &keeper, sizeof keeper);
+    before.lock = page_heap.lock;
+    assert_memory_equal(&before, &page_heap, sizeof page_heap);
     fake_fail_all(false);
     check_runs();
     (void)lease(1);
@@ -286,8 +286,8 @@ static void runs_never_reach_into_the_next_region(void **state)
         stain(run.page, 3, 1);
     }
     check_runs();
-    assert_true(plain.region_count > 1);
-    assert_true(keeper.free_pages[FREE_CLEAN] <= 2 * plain.region_count);
+    assert_true(space.region_count > 1);
+    assert_true(page_heap.free_pages[FREE_CLEAN] <= 2 * space.region_count);
 }
 
 UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),

@@ -19,7 +19,7 @@ static struct {
 static void note_run(enum page_state state, size_t pages, void *context)
 {
     assert_ptr_equal(context, &tour);
-    assert_true(lock_is_mine(&keeper.lock));
+    assert_true(lock_is_mine(&page_heap.lock));
     assert_true(tour.count < ARRAY_COUNT(tour.run));
     tour.run[tour.count++] = (struct met_run){ state, pages };
     if (tour.change != NULL && tour.count == tour.change_at) tour.change();
@@ -29,7 +29,7 @@ static void walk_all(void)
 {
     tour.count = 0;
     runs_visit(note_run, &tour);
-    assert_false(lock_is_mine(&keeper.lock));
+    assert_false(lock_is_mine(&page_heap.lock));
 }
 
 static void expect_met(unsigned at, enum page_state state, size_t pages)
@@ -47,15 +47,15 @@ static size_t pages_met(void)
     return pages;
 }
 
-static size_t pages_open(void) { return plain.open_bytes >> plain.page_shift; }
+static size_t pages_open(void) { return space.open_bytes >> space.page_shift; }
 
 static void before_the_first_run_there_is_none(void **state)
 {
     (void)state;
-    runs_start();
+    page_heap_start();
     walk_all();
     assert_int_equal(tour.count, 0);
-    assert_true(plain_start());
+    assert_true(space_start());
     walk_all();
     assert_int_equal(tour.count, 0);
 }
@@ -77,8 +77,8 @@ static void each_run_is_met_once_in_order(void **state)
     expect_met(at++, PAGE_USED, 3);
     expect_met(at++, PAGE_DIRTY, 5);
     expect_met(at++, PAGE_LARGE, 2);
-    if (keeper.free_pages[FREE_CLEAN] > 0)
-        expect_met(at++, PAGE_CLEAN, keeper.free_pages[FREE_CLEAN]);
+    if (page_heap.free_pages[FREE_CLEAN] > 0)
+        expect_met(at++, PAGE_CLEAN, page_heap.free_pages[FREE_CLEAN]);
     assert_int_equal(tour.count, at);
     assert_int_equal(pages_met(), pages_open());
 }
@@ -91,11 +91,11 @@ static void every_region_is_walked(void **state)
     (void)state;
     fake_address_space(31 * MiB, 0);
     start_pages();
-    while (plain.region_count < 4 && run_lease(8, 1, PAGE_LARGE).page != 0) {
+    while (space.region_count < 4 && run_lease(8, 1, PAGE_LARGE).page != 0) {
         large++;
-        if (plain.region_count > 0) fake_reserve_bytes_max(64 * KiB);
+        if (space.region_count > 0) fake_reserve_bytes_max(64 * KiB);
     }
-    assert_true(plain.region_count > 1);
+    assert_true(space.region_count > 1);
     walk_all();
     assert_int_equal(pages_met(), pages_open());
     for (unsigned i = 0; i < tour.count; i++) large -= tour.run[i].state == PAGE_LARGE;
@@ -111,9 +111,9 @@ static void many_runs_take_many_holdings(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i < RUNS; i++) assert_int_not_equal(run_lease(1, 1, PAGE_USED).page, 0);
-    before = keeper.lock.taken;
+    before = page_heap.lock.taken;
     walk_all();
-    assert_int_equal(keeper.lock.taken - before, 3);
+    assert_int_equal(page_heap.lock.taken - before, 3);
     assert_int_equal(pages_met(), pages_open());
     for (unsigned i = 0; i < RUNS; i++) expect_met(i, PAGE_USED, 1);
 }
@@ -161,7 +161,7 @@ static void expect_end_at_the_edge(void (*change)(void))
 
 static void close_from_the_edge(void)
 {
-    plain.region[0].open_pages = edge - plain.region[0].first_page;
+    space.region[0].open_pages = edge - space.region[0].first_page;
 }
 
 static void the_end_may_come_nearer(void **state)
@@ -173,7 +173,7 @@ static void the_end_may_come_nearer(void **state)
 /* Every page to the end lies inside of something whose end was not written yet. */
 static void merge_without_an_end(void)
 {
-    uint32_t end = plain.region[0].first_page + plain.region[0].open_pages;
+    uint32_t end = space.region[0].first_page + space.region[0].open_pages;
 
     for (uint32_t page = edge; page < end; page++) page_record(page)->state = PAGE_INSIDE;
 }

@@ -55,7 +55,7 @@ static void they_stay_in_their_arena_and_every_free_finds_them(void **state)
         prairie_dallocx(block[4], flags);
         assert_null(prairie_realloc(block[5], 0));
         assert_int_equal(estimate_now().live, 0);
-        assert_null(arena_named(flags)->owned);
+        assert_null(arena_named(flags)->manual_large);
         prairie_check_all();
     }
 }
@@ -67,7 +67,7 @@ static void caches_and_automatic_arenas_are_seen_too(void **state)
 
     (void)state;
     sample_from_now(1);
-    number = named_create();
+    number = explicit_cache_create();
     flags[0] = MALLOCX_TCACHE(number);
     flags[1] = MALLOCX_TCACHE_NONE;
     flags[2] = MALLOCX_ARENA(0);
@@ -76,13 +76,13 @@ static void caches_and_automatic_arenas_are_seen_too(void **state)
         for (unsigned i = 0; i < ARRAY_COUNT(sampled_sizes); i++) {
             void *block = placed_sample(sampled_sizes[i], flags[way]);
 
-            assert_false(arena_of_address(block)->is_explicit);
+            assert_false(arena_of_address(block)->is_manual);
             prairie_dallocx(block, flags[way]);
             assert_int_equal(estimate_now().live, 0);
         }
     assert_null(
         prairie_mallocx(100, MALLOCX_TCACHE(number + 1))); /* there is none, sampled or not */
-    named_destroy(number);
+    explicit_cache_destroy(number);
     prairie_check_all();
 }
 
@@ -96,7 +96,7 @@ static void a_cache_keeps_to_its_arena(void **state)
     (void)state;
     sample_from_now(1);
     flags = flags_of_new_arena();
-    number = named_create();
+    number = explicit_cache_create();
     sampling_active = false;
     block = prairie_mallocx(100, (flags & ~0xfff00) | MALLOCX_TCACHE(number));
     prairie_dallocx(block, MALLOCX_TCACHE(number));
@@ -104,12 +104,12 @@ static void a_cache_keeps_to_its_arena(void **state)
     block = placed_sample(100, MALLOCX_TCACHE(number));
     assert_ptr_equal(arena_of_address(block), arena_named(flags));
     prairie_dallocx(block, MALLOCX_TCACHE(number));
-    named_flush(named_cache(number));
+    explicit_cache_flush(explicit_cache_at(number));
     assert_true(placed_destroy(arena_named(flags)));
     block = placed_sample(100, MALLOCX_TCACHE(number));
-    assert_false(arena_of_address(block)->is_explicit);
+    assert_false(arena_of_address(block)->is_manual);
     prairie_dallocx(block, MALLOCX_TCACHE(number));
-    named_destroy(number);
+    explicit_cache_destroy(number);
     assert_int_equal(estimate_now().live, 0);
 }
 
@@ -129,12 +129,12 @@ static void a_bound_thread_has_them_from_its_arena(void **state)
     assert_int_equal(estimate_now().live, 0);
     for (unsigned i = 0; i < ARRAY_COUNT(sampled_sizes); i++) {
         block = placed_sample(sampled_sizes[i], MALLOCX_ARENA(0));
-        assert_false(arena_of_address(block)->is_explicit);
+        assert_false(arena_of_address(block)->is_manual);
         prairie_free(block);
     }
     thread_bind(arena_at(0));
     block = placed_sample(100, 0);
-    assert_false(arena_of_address(block)->is_explicit);
+    assert_false(arena_of_address(block)->is_manual);
     prairie_free(block);
     prairie_check_all();
 }
@@ -227,7 +227,7 @@ static void a_reset_forgets_them(void **state)
     prairie_check_all();
     prairie_free(other);
     assert_int_equal(estimate_now().live, 0);
-    assert_int_not_equal(place_of_sized_free[100], 0);
+    assert_int_not_equal(offset_of_sized_free[100], 0);
 }
 
 static void *ending_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
@@ -303,7 +303,7 @@ static void placed_blocks_are_estimated(void **state)
 
     (void)state;
     sample_from_now(PERIOD);
-    number = named_create();
+    number = explicit_cache_create();
     flags[0] = flags_of_new_arena();
     flags[1] = (flags[0] & ~0xfff00) | MALLOCX_TCACHE(number);
     flags[2] = MALLOCX_TCACHE_NONE;
@@ -322,7 +322,7 @@ static void placed_blocks_are_estimated(void **state)
     prairie_check_all();
     for (unsigned i = 0; i < SLOTS; i++) prairie_free(block[i]);
     assert_int_equal(estimate_now().live, 0);
-    named_destroy(number);
+    explicit_cache_destroy(number);
     prairie_check_all();
 }
 

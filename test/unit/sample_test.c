@@ -9,13 +9,13 @@
 static void the_probability_is_that_of_the_process(void **state)
 {
     (void)state;
-    meter_set_period(1000);
-    assert_true(meter_probability(1) > 0.0009994 && meter_probability(1) < 0.0009996);
-    assert_true(meter_probability(1000) > 0.632120 && meter_probability(1000) < 0.632121);
-    assert_true(meter_probability(5000) > 0.993262 && meter_probability(5000) < 0.993263);
-    assert_true(meter_probability(100000) == 1);
-    meter_set_period(1);
-    assert_true(meter_probability(1) == 1);
+    sampler_set_period(1000);
+    assert_true(sampler_probability(1) > 0.0009994 && sampler_probability(1) < 0.0009996);
+    assert_true(sampler_probability(1000) > 0.632120 && sampler_probability(1000) < 0.632121);
+    assert_true(sampler_probability(5000) > 0.993262 && sampler_probability(5000) < 0.993263);
+    assert_true(sampler_probability(100000) == 1);
+    sampler_set_period(1);
+    assert_true(sampler_probability(1) == 1);
 }
 
 static void gaps_are_exponential(void **state)
@@ -150,17 +150,17 @@ static void every_free_finds_it(void **state)
 static void a_sized_free_looks_only_where_one_lives(void **state)
 {
     unsigned class_index = class_of_size(100);
-    uint8_t apart = (uint8_t)(place_of_class(class_index) + PLACES_FOR_FREES);
+    uint8_t apart = (uint8_t)(offset_of_class(class_index) + OFFSET_FOR_FREES);
     void *block;
 
     (void)state;
     sample_from_now(PERIOD);
-    assert_int_equal(place_of_sized_free[100], apart);
+    assert_int_equal(offset_of_sized_free[100], apart);
     block = sampled_block(100);
-    assert_int_equal(place_of_sized_free[100], 0);
-    assert_int_equal(place_of_sized_free[300], place_of_size[300] + PLACES_FOR_FREES);
+    assert_int_equal(offset_of_sized_free[100], 0);
+    assert_int_equal(offset_of_sized_free[300], offset_of_size[300] + OFFSET_FOR_FREES);
     prairie_free_sized(block, 100);
-    assert_int_equal(place_of_sized_free[100], apart);
+    assert_int_equal(offset_of_sized_free[100], apart);
 }
 
 static void resizing_keeps_contents_and_counts(void **state)
@@ -308,10 +308,10 @@ static void nothing_is_sampled_while_it_is_off(void **state)
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
     sampling_active = true;
-    ((struct watch *)thread_cache())->meter->is_off = true;
+    ((struct counting_front *)thread_cache())->sampler->is_off = true;
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
-    ((struct watch *)thread_cache())->meter->is_off = false;
+    ((struct counting_front *)thread_cache())->sampler->is_off = false;
     prairie_free(prairie_malloc(10));
     assert_true(estimate_now().taken > 0);
 }

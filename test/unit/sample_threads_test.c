@@ -51,20 +51,20 @@ static void it_must_begin_alone(void **state)
     prairie_check_all();
 }
 
-static void *use_a_cache(void *is_metered)
+static void *use_a_cache(void *is_sampled)
 {
     for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
-    *(bool *)is_metered = cache_is_metered(thread_cache());
+    *(bool *)is_sampled = cache_is_sampled(thread_cache());
     return NULL;
 }
 
 /* Is a new thread sampled? */
-static bool new_thread_is_metered(void)
+static bool new_thread_is_sampled(void)
 {
-    bool is_metered = false;
+    bool is_sampled = false;
 
-    run_thread(use_a_cache, &is_metered);
-    return is_metered;
+    run_thread(use_a_cache, &is_sampled);
+    return is_sampled;
 }
 
 /* What threads had before is of no use to those that come. */
@@ -74,12 +74,12 @@ static void it_may_begin_after_others_ended(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 100; i++) block[i] = prairie_malloc(i * 20);
-    assert_false(new_thread_is_metered());
+    assert_false(new_thread_is_sampled());
     first_cache_of_all = thread_cache();
     sample_from_now(1);
     assert_ptr_not_equal(thread_cache(), first_cache_of_all);
     prairie_check_all();
-    for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_metered());
+    for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_sampled());
     assert_true(estimate_now().taken > 1000);
     for (unsigned i = 0; i < 100; i++) prairie_free(block[i]);
     assert_int_equal(estimate_now().live, 0);
@@ -101,26 +101,26 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
 {
     enum { LONG_ENOUGH_US = 50000 };
     pthread_t holder, late;
-    struct metered_watch *fresh;
-    bool is_metered = false;
+    struct sampled_front *fresh;
+    bool is_sampled = false;
 
     (void)state;
     pthread_barrier_init(&meeting, NULL, 2);
     prairie_free(prairie_malloc(1));
-    fresh = watch_make_metered();
+    fresh = counting_make_sampled();
     pthread_create(&holder, NULL, hold_metadata, NULL);
     pthread_barrier_wait(&meeting);
-    pthread_create(&late, NULL, use_a_cache, &is_metered);
+    pthread_create(&late, NULL, use_a_cache, &is_sampled);
     usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
     lock_take(&list_lock);
-    RELAXED_STORE(metered, true);
+    RELAXED_STORE(sampled_fronts, true);
     separate_frees();
     replace_only(thread_cache(), &fresh->cache);
     lock_give(&list_lock);
     pthread_barrier_wait(&meeting);
     pthread_join(holder, NULL);
     pthread_join(late, NULL);
-    assert_true(is_metered);
+    assert_true(is_sampled);
     prairie_check_all();
 }
 
@@ -142,23 +142,23 @@ static void short_threads_are_estimated(void **state)
 
     (void)state;
     sample_from_now(PERIOD / 4);
-    before = meter_taken_bytes();
+    before = sampler_taken_bytes();
     for (unsigned i = 0; i < THREADS; i++)
         run_thread(ask_between_two_blocks, i % 2 == 0 ? &before : NULL);
-    assert_int_equal(meter_taken_bytes() - before, THREADS * BYTES_EACH);
+    assert_int_equal(sampler_taken_bytes() - before, THREADS * BYTES_EACH);
     expect_close(THREADS * BYTES_EACH);
 }
 
 /* What belonged to the thread before is not the next one's. */
 static void *take_a_name(void *was_new)
 {
-    struct meter *meter;
+    struct sampler *sampler;
 
     prairie_free(prairie_malloc(1));
-    meter = ((struct watch *)thread_cache())->meter;
-    *(bool *)was_new = meter->name == 0 && !meter->is_off;
-    meter->name = 1;
-    meter->is_off = true;
+    sampler = ((struct counting_front *)thread_cache())->sampler;
+    *(bool *)was_new = sampler->name == 0 && !sampler->is_off;
+    sampler->name = 1;
+    sampler->is_off = true;
     (void)prairie_thread_totals();
     return NULL;
 }
@@ -182,7 +182,7 @@ static void a_new_period_is_followed_at_the_next_look(void **state)
     sample_from_now((uint64_t)1 << 50);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         prairie_free(prairie_malloc(class_bytes[class_index]));
-    meter_set_period(1);
+    sampler_set_period(1);
     prairie_free(prairie_malloc(1 << 20)); /* large blocks always look */
     assert_int_equal(estimate_now().taken, 1);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)

@@ -9,8 +9,8 @@ enum { PERIOD = 4096 };
 
 static inline void sample_from_now(uint64_t period)
 {
-    meter_set_seed(random_word());
-    meter_set_period(period);
+    sampler_set_seed(random_word());
+    sampler_set_period(period);
     sampling_active = true;
     assert_true(sampling_start(UNWIND_DEPTH_MAX));
 }
@@ -23,7 +23,7 @@ struct estimate {
 static inline void add_site(const struct site *site, void *context)
 {
     struct estimate *estimate = context;
-    double probability = meter_probability(site->bytes);
+    double probability = sampler_probability(site->bytes);
     double block = (double)site->bytes / probability;
 
     estimate->blocks += (double)site->taken / probability;

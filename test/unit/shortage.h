@@ -64,7 +64,7 @@ static void exhaust(void)
 
     fake_fail_kind(FAKE_COMMIT, true);
     fake_fail_kind(FAKE_RESERVE, true);
-    tidy_before_refusal();
+    decay_before_refusal();
     thread_flush();
     arenas_clear();
     for (size_t pages = 256; pages > 0; pages /= 2)

@@ -9,10 +9,10 @@
 static void follow_group(size_t limit, size_t used)
 {
     prairie_free(prairie_malloc(1));
-    RELAXED_STORE(ceiling.follows_group, true);
+    RELAXED_STORE(limits.follows_group, true);
     fake_group(limit, used);
-    ceiling.group_known = false;
-    tidy_watch(0);
+    limits.group_known = false;
+    decay_look_from(0);
 }
 
 static void a_crowded_group_is_told(void **state)
@@ -23,9 +23,9 @@ static void a_crowded_group_is_told(void **state)
     spare_block(20000);
     assert_string_equal(told.conditions, "");
     fake_group(64 * MiB, 62 * MiB);
-    tidy_watch(0);
+    decay_look_from(0);
     fake_clock_ms(10);
-    ceiling.group_known = false;
+    limits.group_known = false;
     spare_block(20000);
     assert_string_equal(told.conditions, "L");
 }
@@ -44,12 +44,12 @@ static void the_last_of_a_group_is_not_taken(void **state)
     prairie_free(kept); /* dirty: paid for */
     assert_non_null(prairie_malloc(50000));
     assert_null(prairie_malloc(3 * MiB)); /* it would be clean pages */
-    assert_true(runs_are_barred());
+    assert_true(page_heap_is_barred());
     assert_non_null(prairie_malloc(100));
     fake_group(64 * MiB, 10 * MiB);
     fake_clock_ms(100);
     assert_non_null(prairie_malloc(3 * MiB));
-    assert_false(runs_are_barred());
+    assert_false(page_heap_is_barred());
     prairie_check_all();
 }
 
@@ -64,12 +64,12 @@ static void a_group_without_a_limit_is_asked_seldom(void **state)
 {
     (void)state;
     prairie_free(prairie_malloc(1));
-    RELAXED_STORE(ceiling.follows_group, true);
-    shortage_watch();
+    RELAXED_STORE(limits.follows_group, true);
+    shortage_set_look();
     for (unsigned i = 0; i < 64; i++) assert_non_null(prairie_malloc(GROUP_OPEN_BYTES_MIN / 16));
-    assert_true(ceiling.group_known);
-    assert_true(ceiling.group_open_bytes >= plain.open_bytes / 4);
-    assert_true(tidy_watch_at_bytes > plain.open_bytes / 2);
+    assert_true(limits.group_known);
+    assert_true(limits.group_open_bytes >= space.open_bytes / 4);
+    assert_true(decay_limits_at_bytes > space.open_bytes / 2);
 }
 
 /* ---- stalls ---- */
@@ -79,18 +79,18 @@ static void look_while_stalled(void)
     static unsigned looks;
 
     fake_stall(200000);
-    if (++looks == 3) RELAXED_STORE(tidy.kept, false);
+    if (++looks == 3) RELAXED_STORE(decay.kept, false);
 }
 
 static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
 {
     (void)state;
     add(hear, "a");
-    tidy_thread_count(2);
-    tidy_resume_watching();
+    decay_thread_count(2);
+    decay_resume_looking();
     fake_on_sleep(look_while_stalled);
     assert_true(fake_thread_run());
-    assert_string_equal(told.conditions, ""); /* not by the helper */
+    assert_string_equal(told.conditions, ""); /* not by the background thread */
     assert_non_null(prairie_malloc(20000));
     assert_string_equal(told.conditions, "L");
     assert_non_null(prairie_malloc(20000));
@@ -105,15 +105,15 @@ static void quiet_is_not_told(void **state)
     for (unsigned i = 0; i < 10; i++) {
         fake_stall(1000);
         fake_clock_ms(600);
-        assert_false(ceiling_watch_stalls());
+        assert_false(limits_look_for_stalls());
     }
 }
 
-static unsigned helper_looks;
+static unsigned background_looks;
 
 static void look_often(void)
 {
-    if (++helper_looks == 100) RELAXED_STORE(tidy.kept, false);
+    if (++background_looks == 100) RELAXED_STORE(decay.kept, false);
 }
 
 static void the_helper_stays_for_listeners(void **state)
@@ -121,12 +121,12 @@ static void the_helper_stays_for_listeners(void **state)
     (void)state;
     add(hear, "a");
     assert_false(fake_thread_waits()); /* one thread */
-    tidy_thread_count(2);
+    decay_thread_count(2);
     add(hear, "b");
     assert_true(fake_thread_waits());
     fake_on_sleep(look_often);
     assert_true(fake_thread_run());
-    assert_true(helper_looks >= 100);
+    assert_true(background_looks >= 100);
 }
 
 UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(the_last_of_a_group_is_not_taken),

@@ -7,7 +7,8 @@
 /* All that the hard limit bounds. */
 static size_t taken_bytes(void)
 {
-    return plain.open_bytes - (keeper.free_pages[FREE_CLEAN] << plain.page_shift) + meta.used_bytes;
+    return space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift)
+         + meta.used_bytes;
 }
 
 static void the_hard_limit_is_a_wall(void **state)
@@ -38,13 +39,13 @@ static size_t take_all(void)
     for (size_t size = 40000; (grown = prairie_realloc(block, size)) != NULL; size += 20000) {
         block = grown;
         bytes = size;
-        assert_true(taken_bytes() <= ceiling_hard());
+        assert_true(taken_bytes() <= limits_hard());
     }
     for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
         while (prairie_malloc(sizes[i]) != NULL) bytes += sizes[i];
-        assert_true(taken_bytes() <= ceiling_hard());
+        assert_true(taken_bytes() <= limits_hard());
         while (prairie_aligned_alloc(8192, sizes[i]) != NULL) bytes += sizes[i];
-        assert_true(taken_bytes() <= ceiling_hard());
+        assert_true(taken_bytes() <= limits_hard());
     }
     return bytes;
 }
@@ -56,7 +57,7 @@ static void the_hard_limit_counts_what_is_taken_not_what_is_open(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(bytes));
-    assert_true(plain.open_bytes >= bytes);
+    assert_true(space.open_bytes >= bytes);
     limit_hard_set(4 * MiB);
     assert_true(taken_bytes() <= 4 * MiB);
     assert_true(take_all() > 3 * MiB);
@@ -106,7 +107,7 @@ static void dirty_pages_do_not_keep_a_block_from_growing(void **state)
     prairie_free(after);
     (void)prairie_purge();
     for (unsigned i = 0; i < 48; i += 2) prairie_free(block[i]);
-    assert_true(keeper.free_pages[FREE_DIRTY] << plain.page_shift >= 512 * KiB);
+    assert_true(page_heap.free_pages[FREE_DIRTY] << space.page_shift >= 512 * KiB);
     limit_hard_set(taken_bytes() + 64 * KiB);
     prairie_free(prairie_malloc(64 * KiB));
     assert_ptr_equal(prairie_realloc(last, 2 * MiB + 256 * KiB), last);
@@ -135,16 +136,16 @@ static void the_soft_limit_is_told_and_told_again(void **state)
     limit_soft_set(soft);
     assert_int_equal(limit_soft_get(), soft);
     while (told.count == 0) spare_block(16 * KiB);
-    first = ceiling_used_bytes();
+    first = limits_used_bytes();
     assert_in_range(first, soft - soft / 8, soft + soft / 8);
     assert_string_equal(told.conditions, "L");
     while (told.count == 1) spare_block(16 * KiB);
-    assert_in_range(ceiling_used_bytes() - first, soft / 64, soft / 8);
+    assert_in_range(limits_used_bytes() - first, soft / 64, soft / 8);
     while (spare.count > 0) prairie_free(spare.block[--spare.count]);
     spare_block(16 * KiB); /* it hears that there is less */
     forget_told();
     while (told.count == 0) spare_block(16 * KiB);
-    assert_in_range(ceiling_used_bytes(), soft - soft / 8, soft + soft / 8);
+    assert_in_range(limits_used_bytes(), soft - soft / 8, soft + soft / 8);
 }
 
 /* Blocks that are mappings of their own count too, though the region does not grow with them. */
@@ -182,7 +183,7 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     limit_soft_set(1 * MiB);
     for (unsigned i = 0; i < 8; i++) assert_non_null(block[i] = prairie_malloc(256 * KiB));
     prairie_free(block[0]);
-    assert_true(keeper.free_pages[FREE_DIRTY] << plain.page_shift < 64 * KiB);
+    assert_true(page_heap.free_pages[FREE_DIRTY] << space.page_shift < 64 * KiB);
     assert_true(RELAXED_LOAD(purge_hard));
     for (unsigned i = 1; i < 8; i++) prairie_free(block[i]);
     prairie_free(prairie_malloc(20000)); /* looks, and sees that all is well */

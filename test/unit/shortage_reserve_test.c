@@ -121,7 +121,7 @@ static void it_is_full_again_when_memory_returns(void **state)
     fake_clock_ms(1000);
     assert_non_null(prairie_malloc(20000));
     assert_int_equal(reserve_cur_get(), reserve_min_get());
-    assert_int_not_equal(tidy_watch_at_bytes, 0); /* nobody looks always any more */
+    assert_int_not_equal(decay_limits_at_bytes, 0); /* nobody looks always any more */
 }
 
 static void take_in_callback(void *name, reserve_cnd_t condition, size_t size)

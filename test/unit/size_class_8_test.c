@@ -1,4 +1,4 @@
-/* size_class_8_test.c - the same with the ladder of a quantum of 8. */
+/* size_class_8_test.c - the same with the size classes of a quantum of 8. */
 /* SPDX-License-Identifier: MIT */
 #define PRAIRIE_QUANTUM 8
 #include "size_class_test.c"

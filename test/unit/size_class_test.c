@@ -1,10 +1,10 @@
-/* size_class_test.c - the ladder: every size up to the limit fits its class and no smaller one. */
+/* size_class_test.c - the size classes: every size up to the limit fits its class and no smaller one. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
 #include "unit.h"
 
-static void the_ladder_rises(void **state)
+static void the_size_classes_rise(void **state)
 {
     (void)state;
     assert_int_equal(class_bytes[0], 0);
@@ -40,15 +40,15 @@ static void the_table_and_the_formula_agree_on_their_border(void **state)
     assert_int_equal(class_of_size(TABLE_BYTES_MAX), CLASS_OF_1024);
     assert_int_equal(class_beyond_table(TABLE_BYTES_MAX + 1), CLASS_OF_1024 + 1);
     for (size_t size = 0; size <= TABLE_BYTES_MAX; size++)
-        assert_int_equal(place_of_size[size], place_of_class(class_of_size(size)));
+        assert_int_equal(offset_of_size[size], offset_of_class(class_of_size(size)));
 }
 
-static void places_name_classes(void **state)
+static void offsets_name_classes(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        assert_int_equal(class_of_place(place_of_class(i)), i);
-        assert_int_equal(place_of_class(i) * sizeof(void *), i * sizeof(struct magazine));
+        assert_int_equal(class_of_offset(offset_of_class(i)), i);
+        assert_int_equal(offset_of_class(i) * sizeof(void *), i * sizeof(struct magazine));
     }
 }
 
@@ -90,8 +90,8 @@ static void what_no_class_can_align_has_none(void **state)
     assert_int_not_equal(class_of_aligned(SMALL_BYTES_MAX, 2048), 0);
 }
 
-UNIT_MAIN(UNIT_TEST(the_ladder_rises), UNIT_TEST(every_size_has_the_smallest_class_that_fits),
+UNIT_MAIN(UNIT_TEST(the_size_classes_rise), UNIT_TEST(every_size_has_the_smallest_class_that_fits),
           UNIT_TEST(the_table_and_the_formula_agree_on_their_border),
-          UNIT_TEST(places_name_classes), UNIT_TEST(powers_of_two_are_classes),
+          UNIT_TEST(offsets_name_classes), UNIT_TEST(powers_of_two_are_classes),
           UNIT_TEST(aligned_classes_are_aligned_and_the_smallest),
           UNIT_TEST(what_no_class_can_align_has_none))

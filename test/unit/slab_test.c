@@ -315,7 +315,7 @@ static void blocks_know_their_slab(void **state)
     for (char *at = slab->base; at < end; at += 8) {
         assert_ptr_equal(slab_of(at, class_index), slab);
         assert_null(slab_of(at, class_index + 1));
-        assert_int_equal(class_map_at(at), place_of_class(class_index));
+        assert_int_equal(class_map_at(at), offset_of_class(class_index));
     }
     assert_null(slab_of(NULL, class_index));
     assert_null(slab_of(&slab, class_index));
@@ -347,7 +347,7 @@ static void closing_gives_everything_back(void **state)
         slab_record_give(slab, class_index);
         check_runs();
         assert_int_equal(meta.used_bytes, used);
-        assert_int_equal(run_used_pages(), 0);
+        assert_int_equal(page_heap_used_pages(), 0);
         assert_int_equal(class_map_at(base), 0);
         assert_int_equal(page_record(page_at(base))->class_at, 0);
     }
@@ -399,7 +399,7 @@ static void refused_memory_opens_nothing(void **state)
     (void)state;
     start_slabs();
     for (unsigned budget = 0; budget < 64; budget++) {
-        size_t used = meta.used_bytes, pages = run_used_pages();
+        size_t used = meta.used_bytes, pages = page_heap_used_pages();
         struct slab *slab;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget * page_bytes());
@@ -408,10 +408,10 @@ static void refused_memory_opens_nothing(void **state)
         if (slab == NULL) {
             refused++;
             assert_int_equal(meta.used_bytes, used);
-            assert_int_equal(run_used_pages(), pages);
+            assert_int_equal(page_heap_used_pages(), pages);
         }
         fake_commit_bytes_max(SIZE_MAX);
-        while (slab == NULL || run_find(slab_shape[20].bytes >> plain.page_shift) != 0) {
+        while (slab == NULL || run_find(slab_shape[20].bytes >> space.page_shift) != 0) {
             slab = open_test_slab(20, 0); /* until the next one needs memory again */
             assert_non_null(slab);
         }

@@ -211,7 +211,7 @@ static void the_sums_are_those_of_the_heap(void **state)
     assert_int_equal(json_number(json, "jemalloc/stats/retained"), stats.clean);
     assert_int_equal(json_number(json, "jemalloc/stats/zero_reallocs"), 1);
     assert_int_equal(json_number(json, "jemalloc/stats.arenas/0/pdirty"),
-                     stats.dirty >> plain.page_shift);
+                     stats.dirty >> space.page_shift);
     assert_int_equal(json_number(json, "jemalloc/stats.arenas/0/large/allocated"),
                      LARGE_COUNT * LARGE_SIZE);
     assert_int_equal(json_number(json, "jemalloc/stats.arenas/0/large/nmalloc"), LARGE_COUNT + 1);
@@ -286,8 +286,9 @@ static void the_lists_count_what_is_there(void **state)
         (void)snprintf(path, sizeof path, "jemalloc/stats.arenas/0/extents/%u/retained_bytes", i);
         free_bytes += json_number(json, path);
     }
-    assert_int_equal(free_bytes, (keeper.free_pages[FREE_DIRTY] + keeper.free_pages[FREE_CLEAN])
-                                     << plain.page_shift);
+    assert_int_equal(free_bytes,
+                     (page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN])
+                         << space.page_shift);
 }
 
 /* A list of the text has a line for each kind that there is, and one for each gap between. */

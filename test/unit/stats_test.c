@@ -19,8 +19,8 @@ static void check_sums(const struct prairie_stats *stats)
 {
     assert_true(stats->allocated <= stats->active);
     assert_true(stats->large_allocated <= stats->allocated);
-    assert_int_equal(stats->active + stats->dirty + stats->clean, plain.open_bytes);
-    assert_int_equal(stats->mapped, plain.open_bytes + stats->metadata);
+    assert_int_equal(stats->active + stats->dirty + stats->clean, space.open_bytes);
+    assert_int_equal(stats->mapped, space.open_bytes + stats->metadata);
     assert_true(stats->allocated + stats->cached <= stats->active);
     assert_true(stats->lock_waits <= stats->lock_contended);
     assert_true(stats->lock_contended <= stats->lock_acquired);
@@ -141,7 +141,7 @@ static void metadata_is_records_and_maps(void **state)
     (void)state;
     expect_one_metadata();
     assert_int_equal(read_stats().metadata,
-                     meta.used_bytes + (plain.open_bytes >> 12) * page_bytes_each);
+                     meta.used_bytes + (space.open_bytes >> 12) * page_bytes_each);
 }
 
 static void a_class_map_that_is_not_there_counts_nothing(void **state)
@@ -151,7 +151,7 @@ static void a_class_map_that_is_not_there_counts_nothing(void **state)
     expect_one_metadata();
     assert_int_equal(class_map.mask, 0);
     assert_int_equal(read_stats().metadata,
-                     meta.used_bytes + (plain.open_bytes >> 12) * sizeof(struct page));
+                     meta.used_bytes + (space.open_bytes >> 12) * sizeof(struct page));
 }
 
 static void events_are_counted(void **state)
@@ -169,8 +169,8 @@ static void events_are_counted(void **state)
     stats = read_stats();
     assert_true(stats.refills > 0 && stats.overflows > 0);
     assert_true(stats.slab_fills > 0 && stats.slab_drains > 0 && stats.depot_trades > 0);
-    assert_int_equal(stats.run_leases, keeper.leases);
-    assert_int_equal(stats.run_returns, keeper.returns);
+    assert_int_equal(stats.run_leases, page_heap.leases);
+    assert_int_equal(stats.run_returns, page_heap.returns);
     assert_true(stats.run_returns > 0);
     /* Far fewer locks than calls. */
     assert_true(stats.lock_acquired < 2 * 5 * BLOCKS);

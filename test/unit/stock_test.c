@@ -1,4 +1,4 @@
-/* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the keeper. */
+/* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the page heap. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -37,7 +37,7 @@ static void one_at_a_time_unless_told_otherwise(void **state)
     start();
     assert_int_not_equal(take(false), 0);
     assert_int_equal(stock.count, 0);
-    assert_int_equal(run_used_pages(), PAGES);
+    assert_int_equal(page_heap_used_pages(), PAGES);
 }
 
 static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void **state)
@@ -47,16 +47,16 @@ static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void 
 
     (void)state;
     start();
-    locks = keeper.lock.taken;
+    locks = page_heap.lock.taken;
     last = stock_take(&stock, PAGES, true);
-    assert_int_equal(keeper.lock.taken, locks + 1);
+    assert_int_equal(page_heap.lock.taken, locks + 1);
     assert_int_equal(stock.count, STOCK_RUNS_MAX - 1);
     for (unsigned i = 1; i < STOCK_RUNS_MAX; i++) {
         uint32_t page = stock_take(&stock, PAGES, true);
         assert_int_equal(page, last + PAGES);
         last = page;
     }
-    assert_int_equal(keeper.lock.taken, locks + 1);
+    assert_int_equal(page_heap.lock.taken, locks + 1);
     assert_int_equal(stock.count, 0);
 }
 
@@ -83,13 +83,13 @@ static void a_full_stock_returns_its_older_half(void **state)
     start();
     for (unsigned i = 0; i <= STOCK_RUNS_MAX; i++) pages[i] = take(false);
     for (unsigned i = 0; i < STOCK_RUNS_MAX; i++) put(pages[i]);
-    assert_int_equal(run_used_pages(), PAGES * (STOCK_RUNS_MAX + 1));
-    locks = keeper.lock.taken;
+    assert_int_equal(page_heap_used_pages(), PAGES * (STOCK_RUNS_MAX + 1));
+    locks = page_heap.lock.taken;
     stock_put(&stock, pages[STOCK_RUNS_MAX]);
-    assert_int_equal(keeper.lock.taken, locks + 1);
+    assert_int_equal(page_heap.lock.taken, locks + 1);
     check_runs();
     assert_int_equal(stock.count, STOCK_RUNS_MAX / 2 + 1);
-    assert_int_equal(run_used_pages(), PAGES * (STOCK_RUNS_MAX / 2 + 1));
+    assert_int_equal(page_heap_used_pages(), PAGES * (STOCK_RUNS_MAX / 2 + 1));
     assert_int_equal(page_record(pages[0])->state, PAGE_DIRTY);
     for (unsigned i = STOCK_RUNS_MAX; i >= STOCK_RUNS_MAX / 2; i--)
         assert_int_equal(take(true), pages[i]);
@@ -104,7 +104,7 @@ static void clearing_returns_all(void **state)
     stock_clear(&stock);
     check_runs();
     assert_int_equal(stock.count, 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
     stock_clear(&stock);
     assert_int_equal(stock.count, 0);
 }
@@ -117,15 +117,15 @@ static void growth_is_for_the_wanted_run_only(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    free = keeper.free_pages[FREE_CLEAN];
+    free = page_heap.free_pages[FREE_CLEAN];
     (void)lease(free - 2 * PAGES);
-    open = plain.open_bytes;
+    open = space.open_bytes;
     assert_int_not_equal(take(true), 0);
     assert_int_equal(stock.count, 1);
     assert_int_not_equal(take(true), 0);
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
     assert_int_not_equal(take(true), 0);
-    assert_true(plain.open_bytes > open);
+    assert_true(space.open_bytes > open);
     assert_int_equal(stock.count, 0);
 }
 
@@ -151,7 +151,7 @@ static void what_nobody_took_goes_back_by_halves(void **state)
         assert_int_equal(stock_return_unneeded(&stock), (left + 1) / 2);
         check_runs();
         assert_int_equal(stock.count, left - (left + 1) / 2);
-        assert_int_equal(run_used_pages(), stock.count * PAGES);
+        assert_int_equal(page_heap_used_pages(), stock.count * PAGES);
     }
     put(take(true));
     (void)stock_return_unneeded(&stock);

@@ -153,11 +153,11 @@ static void many_threads_leave_nothing_behind(void **state)
         run_thread(allocate_and_end, &cache);
         if (i == 500) { /* by now magazines, depots and stocks are as full as they get */
             meta_bytes = meta.used_bytes;
-            open = plain.open_bytes;
+            open = space.open_bytes;
         }
     }
     assert_true(meta.used_bytes <= meta_bytes + 1 * KiB); /* a slab more or less */
-    assert_int_equal(plain.open_bytes, open);
+    assert_int_equal(space.open_bytes, open);
     prairie_check_all();
 }
 
@@ -181,7 +181,7 @@ static void blocks_outlive_their_thread(void **state)
     prairie_check_all();
     (void)prairie_purge();
     prairie_check_all();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 /* Destructors that run after ours still allocate and free: slowly, and nothing is kept for them. */
@@ -210,7 +210,7 @@ static void a_thread_past_its_end_can_allocate(void **state)
     prairie_check_all();
     fake_thread_end(); /* a second end of the same thread is nothing */
     (void)prairie_purge();
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 /* A thread that cannot arrange to hear of its end works; only its cache is lost. */
@@ -237,7 +237,7 @@ static void flushing_empties_the_magazines(void **state)
     use_every_class();
     thread_flush();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        assert_int_equal(thread_cache()->rack[class_index].capacity, 0);
+        assert_int_equal(thread_cache()->spare[class_index].capacity, 0);
     prairie_check_all();
     use_every_class();
     prairie_check_all();
@@ -249,8 +249,8 @@ static void *hold_small_ones(void *unused)
     thread_hold_up_to(1);
     use_every_class();
     for (unsigned class_index = 2; class_index < CLASS_COUNT; class_index++)
-        assert_int_equal(thread_cache()->rack[class_index].capacity, 0);
-    assert_true(thread_cache()->rack[1].capacity > 0);
+        assert_int_equal(thread_cache()->spare[class_index].capacity, 0);
+    assert_true(thread_cache()->spare[1].capacity > 0);
     return unused;
 }
 

@@ -24,8 +24,8 @@ static void expect_vast(const void *block, size_t bytes)
 
 static void expect_none(void)
 {
-    assert_int_equal(plain.vast_bytes, 0);
-    assert_int_equal(plain.vast_count, 0);
+    assert_int_equal(space.vast_bytes, 0);
+    assert_int_equal(space.vast_count, 0);
     prairie_check_all();
 }
 
@@ -52,7 +52,7 @@ static void a_vast_block_is_a_reservation_of_its_own(void **state)
     assert_true(is_aligned((uintptr_t)block, VAST));
     prairie_free_sized(block, VAST);
     expect_none();
-    assert_true(fake_reserved_bytes() <= reserved + ADOPTED_COUNT_MAX * sizeof(uint32_t));
+    assert_true(fake_reserved_bytes() <= reserved + FOREIGN_COUNT_MAX * sizeof(uint32_t));
 }
 
 static void a_smaller_one_is_a_run(void **state)
@@ -113,7 +113,7 @@ static void they_change_their_size(void **state)
     assert_int_equal(block[0], 1);
     assert_int_equal(block[VAST - 1], 2);
     assert_int_equal(block[2 * VAST - 1], 0);
-    assert_int_equal(plain.vast_bytes, 2 * VAST);
+    assert_int_equal(space.vast_bytes, 2 * VAST);
     same = prairie_realloc(block, VAST + 5 * page_bytes());
     assert_ptr_equal(same, block);
     expect_vast(block, VAST + 5 * page_bytes());
@@ -252,8 +252,8 @@ static void a_run_becomes_vast_with_its_pages(void **state)
     expect_none();
 }
 
-/* A kernel that refuses a reservation may have room in the plain's own. */
-static void the_plain_serves_what_the_kernel_will_not_map(void **state)
+/* A kernel that refuses a reservation may have room in the address space's own. */
+static void the_space_serves_what_the_kernel_will_not_map(void **state)
 {
     char *block;
 
@@ -268,7 +268,7 @@ static void the_plain_serves_what_the_kernel_will_not_map(void **state)
     prairie_free(block);
 }
 
-/* And one of no vast size has a refuge there when the plain has no numbers. */
+/* And one of no vast size has a refuge there when the address space has no numbers. */
 static void the_kernel_serves_what_has_no_numbers(void **state)
 {
     uint32_t next;
@@ -276,14 +276,14 @@ static void the_kernel_serves_what_has_no_numbers(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    next = plain.next_number;
-    plain.next_number = plain.adopted_from - 200;
-    plain.region[0].bytes = (size_t)plain.region[0].open_pages << plain.page_shift;
+    next = space.next_number;
+    space.next_number = space.foreign_from - 200;
+    space.region[0].bytes = (size_t)space.region[0].open_pages << space.page_shift;
     block = prairie_malloc(VAST_REFUGE_BYTES);
     expect_vast(block, VAST_REFUGE_BYTES);
     prairie_free(block);
     assert_null(prairie_malloc(VAST_REFUGE_BYTES - 2 * page_bytes()));
-    plain.next_number = next;
+    space.next_number = next;
 }
 
 static void refused_calls_change_nothing(void **state)
@@ -319,7 +319,7 @@ static void the_hard_limit_holds(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     block = prairie_malloc(VAST);
-    ceiling_set_hard(3 * VAST);
+    limits_set_hard(3 * VAST);
     assert_null(prairie_malloc(2 * VAST));
     assert_null(prairie_realloc(block, 3 * VAST));
     expect_vast(block, VAST);
@@ -328,7 +328,7 @@ static void the_hard_limit_holds(void **state)
     prairie_free(block);
     block = prairie_malloc(2 * VAST);
     expect_vast(block, 2 * VAST);
-    assert_true(ceiling_used_bytes() >= 2 * VAST);
+    assert_true(limits_used_bytes() >= 2 * VAST);
     prairie_free(block);
 }
 
@@ -340,7 +340,7 @@ static void look_for_room(enum fake_call kind)
 {
     if (kind != FAKE_RESERVE && kind != FAKE_RESIZE && kind != FAKE_MOVE) return;
     looks++;
-    seen_allowed |= ceiling_allows(VAST);
+    seen_allowed |= limits_allow(VAST);
 }
 
 /* What a thread is at the kernel for is no other's. */
@@ -351,12 +351,12 @@ static void the_hard_limit_counts_what_is_coming(void **state)
     (void)state;
     prairie_free(prairie_malloc(VAST)); /* the order of places is reserved */
     fake_on_call(look_for_room);
-    ceiling_set_hard(2 * VAST);
+    limits_set_hard(2 * VAST);
     block = prairie_malloc(VAST + VAST / 2);
-    ceiling_set_hard(3 * VAST);
+    limits_set_hard(3 * VAST);
     block = prairie_realloc(block, 2 * VAST + VAST / 2);
     expect_vast(block, 2 * VAST + VAST / 2);
-    ceiling_set_hard(5 * VAST);
+    limits_set_hard(5 * VAST);
     run = prairie_realloc(run, VAST + VAST / 2 + VAST / 4);
     expect_vast(run, VAST + VAST / 2 + VAST / 4);
     assert_int_equal(looks, 3);
@@ -365,7 +365,7 @@ static void the_hard_limit_counts_what_is_coming(void **state)
     assert_null(prairie_realloc(block, 3 * VAST));
     fake_fail_kind(FAKE_RESIZE, false);
     fake_on_call(NULL);
-    assert_int_equal(plain.vast_coming, 0);
+    assert_int_equal(space.vast_coming, 0);
     prairie_free(block);
     prairie_free(run);
     expect_none();
@@ -374,7 +374,7 @@ static void the_hard_limit_counts_what_is_coming(void **state)
 static void leave_dirty(void)
 {
     prairie_free(prairie_malloc(64 * MiB));
-    if (keeper.free_pages[FREE_DIRTY] == 0) skip();
+    if (page_heap.free_pages[FREE_DIRTY] == 0) skip();
 }
 
 /* Dirty pages make room for growth as they do for new blocks, and a move takes its own along. */
@@ -384,18 +384,18 @@ static void the_hard_limit_is_kept_by_purging(void **state)
 
     (void)state;
     leave_dirty();
-    ceiling_set_hard(ceiling_used_bytes() + VAST - page_bytes());
+    limits_set_hard(limits_used_bytes() + VAST - page_bytes());
     block = prairie_realloc(block, 2 * VAST);
     expect_vast(block, 2 * VAST);
-    ceiling_set_hard(0);
+    limits_set_hard(0);
     leave_dirty();
-    ceiling_set_hard(ceiling_used_bytes() + VAST - page_bytes());
+    limits_set_hard(limits_used_bytes() + VAST - page_bytes());
     run = prairie_malloc(VAST);
     expect_vast(run, VAST);
     prairie_free(run);
-    ceiling_set_hard(0);
+    limits_set_hard(0);
     run = prairie_malloc(REMAP_BYTES_MIN);
-    ceiling_set_hard(ceiling_used_bytes() + VAST - REMAP_BYTES_MIN);
+    limits_set_hard(limits_used_bytes() + VAST - REMAP_BYTES_MIN);
     run = prairie_realloc(run, VAST);
     expect_vast(run, VAST);
     prairie_free(run);
@@ -407,14 +407,14 @@ static void the_hard_limit_is_kept_by_purging(void **state)
 static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
 {
     char *block = prairie_malloc(REMAP_BYTES_MIN);
-    size_t dirty = keeper.free_pages[FREE_DIRTY];
+    size_t dirty = page_heap.free_pages[FREE_DIRTY];
     char *again;
 
     (void)state;
     memset(block, 1, REMAP_BYTES_MIN);
     block = prairie_realloc(block, VAST);
     expect_vast(block, VAST);
-    assert_int_equal(keeper.free_pages[FREE_DIRTY], dirty);
+    assert_int_equal(page_heap.free_pages[FREE_DIRTY], dirty);
     again = prairie_calloc(1, REMAP_BYTES_MIN);
     assert_int_equal(again[0] | again[REMAP_BYTES_MIN - 1], 0);
     prairie_free(again);
@@ -429,19 +429,19 @@ static void a_child_does_not_wait_for_what_comes(void **state)
     int child, status;
 
     (void)state;
-    ceiling_set_hard(ceiling_used_bytes() + 2 * VAST);
+    limits_set_hard(limits_used_bytes() + 2 * VAST);
     assert_true(expect_bytes(VAST));
     hide_block(hidden, 2 * VAST);
     prairie_check_all();
     child = fake_fork();
     if (child == 0) {
         char *block = prairie_malloc(2 * VAST);
-        bool good = block != NULL && plain.vast_coming == 0 && plain.vast_bytes == 3 * VAST;
+        bool good = block != NULL && space.vast_coming == 0 && space.vast_bytes == 3 * VAST;
 
         prairie_check_all();
         prairie_free(block);
         prairie_free(stays);
-        _exit(good && plain.vast_bytes == 0 && plain.vast_count == 0 ? 0 : 1);
+        _exit(good && space.vast_bytes == 0 && space.vast_count == 0 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -487,7 +487,7 @@ UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_small
           UNIT_TEST(a_small_block_becomes_vast_without_touching_it),
           UNIT_TEST(the_option_zero_touches_no_vast_block), UNIT_TEST(junk_fills_what_is_gained),
           UNIT_TEST(a_run_becomes_vast_with_its_pages),
-          UNIT_TEST(the_plain_serves_what_the_kernel_will_not_map),
+          UNIT_TEST(the_space_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
           UNIT_TEST(the_hard_limit_holds), UNIT_TEST(the_hard_limit_counts_what_is_coming),
           UNIT_TEST(the_hard_limit_is_kept_by_purging),

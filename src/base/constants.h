@@ -4,8 +4,8 @@
  * test of seconds walks the paths that a server walks once a day.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_BASE_LIMITS_H
-#define PRAIRIE_BASE_LIMITS_H
+#ifndef PRAIRIE_BASE_CONSTANTS_H
+#define PRAIRIE_BASE_CONSTANTS_H
 
 #include "units.h"
 
@@ -13,12 +13,12 @@
 #define TABLE_BYTES_MAX ((size_t)1024)  /* sizes whose class one table load tells */
 #define ARENA_COUNT_MAX 256u            /* automatic ones */
 #define ARENA_INDEX_END \
-    4095u /* explicit ones have the numbers between; what MALLOCX_ARENA can name */
+    4095u /* manual ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
 #define META_BYTES_MAX (256 * GiB)             /* what numbers of records can name */
-#define ADOPTED_COUNT_MAX ((size_t)1 << 20)    /* pieces of memory from elsewhere, at once */
+#define FOREIGN_COUNT_MAX ((size_t)1 << 20)    /* pieces of memory from elsewhere, at once */
 #define HUGE_PAGE_BYTES (2 * MiB)
 #define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
 #define PURGE_USED_SHARE 8u  /* and of what is in use */
@@ -39,7 +39,7 @@
 #define SLAB_BYTES_WANTED_MAX (4 * KiB)
 #define REGION_BYTES_FIRST (8 * MiB)
 #define REGION_BYTES_LAST (8 * MiB)
-#define PLAIN_BYTES_PER_REGION ((size_t)8192)
+#define SPACE_BYTES_PER_REGION ((size_t)8192)
 #define VAST_BYTES_MIN (64 * MiB)
 #define VAST_REFUGE_BYTES (1 * MiB)
 #define OPEN_BYTES_MIN (64 * KiB)
@@ -55,8 +55,8 @@
 #define HUGE_REGION_BYTES_MIN (8 * MiB)
 #define GROUP_OPEN_BYTES_MIN (1 * MiB)
 #define RESERVE_BYTES_DEFAULT (64 * KiB)
-#define KEPT_LENGTH_MAX 8u
-#define KEPT_BYTES_MAX (64 * KiB)
+#define LARGE_CACHE_PAGES_MAX 8u
+#define LARGE_CACHE_BYTES_MAX (64 * KiB)
 #define AUDIT_PERIOD 64u
 #else
 #define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
@@ -75,7 +75,7 @@
 #define SLAB_BYTES_WANTED_MAX (32 * KiB)
 #define REGION_BYTES_FIRST (1 * TiB)        /* the largest reservation to try */
 #define REGION_BYTES_LAST (16 * MiB)        /* the smallest */
-#define PLAIN_BYTES_PER_REGION ((size_t)16) /* room in the page map, in first regions */
+#define SPACE_BYTES_PER_REGION ((size_t)16) /* room in the page map, in first regions */
 #define VAST_BYTES_MIN (64 * GiB)           /* blocks from here on are mappings of their own, */
 #define VAST_REFUGE_BYTES (1 * GiB)         /* and when the page map is full, from here on */
 #define OPEN_BYTES_MIN (1 * MiB)
@@ -92,8 +92,8 @@
 #define HUGE_REGION_BYTES_MIN (1 * GiB) /* the least region for which they are */
 #define GROUP_OPEN_BYTES_MIN (16 * MiB) /* smaller heaps do not ask for their group's limit */
 #define RESERVE_BYTES_DEFAULT (2 * MiB) /* for who listens and says nothing about the size */
-#define KEPT_LENGTH_MAX 32u        /* a thread keeps runs of large blocks up to so many pages, */
-#define KEPT_BYTES_MAX (256 * KiB) /* and so many bytes of all lengths */
+#define LARGE_CACHE_PAGES_MAX 32u /* a thread keeps runs of large blocks up to so many pages, */
+#define LARGE_CACHE_BYTES_MAX (256 * KiB) /* and so many bytes of all lengths */
 #define AUDIT_PERIOD 4096u
 #endif
 

@@ -1,4 +1,4 @@
-/* adopt_test.c - numbers of adopted memory: nobody else's, found from any address, by readers without a lock. */
+/* foreign_test.c - numbers of foreign extents: nobody else's, found from any address, by readers without a lock. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -6,32 +6,32 @@
 
 #include <pthread.h>
 
-static void start_plain(void)
+static void start_space(void)
 {
-    runs_start();
-    assert_true(plain_start());
+    page_heap_start();
+    assert_true(space_start());
 }
 
 /* Nothing need be there. */
 static char *place_in_space(uintptr_t address) { return (char *)address; }
 
-static uint32_t adopt_locked(char *base, size_t pages)
+static uint32_t foreign_add_locked(char *base, size_t pages)
 {
     uint32_t first;
 
-    lock_take(&keeper.lock);
-    first = plain_adopt(base, pages);
-    adopted_check();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    first = foreign_add(base, pages);
+    foreign_check();
+    lock_give(&page_heap.lock);
     return first;
 }
 
-static void disown_locked(uint32_t first)
+static void foreign_remove_locked(uint32_t first)
 {
-    lock_take(&keeper.lock);
-    plain_disown(first);
-    adopted_check();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    foreign_remove(first);
+    foreign_check();
+    lock_give(&page_heap.lock);
 }
 
 static void expect_numbers(char *base, size_t pages, uint32_t first)
@@ -51,10 +51,10 @@ static void each_page_has_a_number(void **state)
     uint32_t first[ARRAY_COUNT(lengths)];
 
     (void)state;
-    start_plain();
+    start_space();
     assert_int_equal(page_at(base), 0);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
-        first[i] = adopt_locked(base + i * 64 * MiB, lengths[i]);
+        first[i] = foreign_add_locked(base + i * 64 * MiB, lengths[i]);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) {
         char *at = base + i * 64 * MiB;
 
@@ -62,34 +62,34 @@ static void each_page_has_a_number(void **state)
         expect_numbers(at, lengths[i], first[i]);
         assert_int_equal(page_at(at - 1), 0);
         assert_int_equal(page_at(at + lengths[i] * page_bytes()), 0);
-        assert_true(plain_overlaps(at, 1));
-        assert_true(plain_overlaps(at - MiB, 2 * MiB));
-        assert_false(plain_overlaps(at - MiB, MiB));
-        assert_false(plain_overlaps(at + lengths[i] * page_bytes(), MiB));
+        assert_true(space_overlaps(at, 1));
+        assert_true(space_overlaps(at - MiB, 2 * MiB));
+        assert_false(space_overlaps(at - MiB, MiB));
+        assert_false(space_overlaps(at + lengths[i] * page_bytes(), MiB));
     }
-    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) disown_locked(first[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) foreign_remove_locked(first[i]);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
         assert_int_equal(page_at(base + i * 64 * MiB), 0);
 }
 
 /* Regions take their numbers from the other end, and must not come as far as those that were given once. */
-static void regions_and_adopted_memory_share_no_number(void **state)
+static void regions_and_foreign_extents_share_no_number(void **state)
 {
     char *base = place_in_space(0x10000000000);
     uint32_t first;
 
     (void)state;
     fake_address_space(31 * MiB, 0);
-    start_plain();
-    first = adopt_locked(base, 3000);
+    start_space();
+    first = foreign_add_locked(base, 3000);
     assert_int_not_equal(first, 0);
-    disown_locked(first);
-    while (plain_grow(40).count != 0) {}
-    while (plain_grow(1).count != 0) {}
-    assert_int_equal(adopt_locked(base, 3000), first);
-    for (uint32_t i = 0; i < plain.region_count; i++) {
-        const struct region *region = &plain.region[i];
-        uint32_t end = region->first_page + (uint32_t)(region->bytes >> plain.page_shift);
+    foreign_remove_locked(first);
+    while (space_grow(40).count != 0) {}
+    while (space_grow(1).count != 0) {}
+    assert_int_equal(foreign_add_locked(base, 3000), first);
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        const struct region *region = &space.region[i];
+        uint32_t end = region->first_page + (uint32_t)(region->bytes >> space.page_shift);
 
         assert_true(end < first - 1);
         for (uint32_t page = region->first_page; page < end; page++)
@@ -104,15 +104,15 @@ static void numbers_end_at_the_regions(void **state)
 
     (void)state;
     fake_address_space(31 * MiB, 0);
-    start_plain();
-    while ((first = adopt_locked(place_in_space(0x10000000000 + count * MiB), 100)) != 0) {
+    start_space();
+    while ((first = foreign_add_locked(place_in_space(0x10000000000 + count * MiB), 100)) != 0) {
         if (first < least) least = first;
         count++;
     }
     assert_true(count > 10);
-    assert_true(least > plain.next_number);
-    while (plain_grow(1).count != 0) {}
-    assert_true(plain.next_number < least);
+    assert_true(least > space.next_number);
+    while (space_grow(1).count != 0) {}
+    assert_true(space.next_number < least);
 }
 
 static void numbers_are_used_again(void **state)
@@ -120,18 +120,18 @@ static void numbers_are_used_again(void **state)
     uint32_t from = 0;
 
     (void)state;
-    start_plain();
+    start_space();
     for (unsigned round = 0; round < 200; round++) {
         uint32_t first[40];
 
         for (unsigned i = 0; i < ARRAY_COUNT(first); i++) {
-            first[i] =
-                adopt_locked(place_in_space(0x10000000000 + (round + i) * 16 * MiB), 1 + i * 50);
+            first[i] = foreign_add_locked(place_in_space(0x10000000000 + (round + i) * 16 * MiB),
+                                          1 + i * 50);
             assert_int_not_equal(first[i], 0);
         }
-        if (round == 0) from = plain.adopted_from;
-        assert_int_equal(plain.adopted_from, from);
-        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) disown_locked(first[i]);
+        if (round == 0) from = space.foreign_from;
+        assert_int_equal(space.foreign_from, from);
+        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) foreign_remove_locked(first[i]);
     }
 }
 
@@ -145,28 +145,28 @@ static void many_are_found(void **state)
     unsigned looks = 0;
 
     (void)state;
-    start_plain();
-    lock_take(&keeper.lock);
+    start_space();
+    lock_take(&page_heap.lock);
     for (size_t i = 0; i < MANY; i++) {
         size_t at = i * 7919 % MANY; /* a prime that does not divide it */
 
         base[i] = place_in_space(0x10000000000 + at * 4 * page_bytes());
-        first[i] = plain_adopt(base[i], 1 + at % 4);
+        first[i] = foreign_add(base[i], 1 + at % 4);
         assert_int_not_equal(first[i], 0);
     }
-    adopted_check();
-    lock_give(&keeper.lock);
+    foreign_check();
+    lock_give(&page_heap.lock);
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(page_at(base[i]), first[i]);
         assert_ptr_equal(page_address(first[i]), base[i]);
     }
     /* A search halves what is left. */
-    for (uint32_t left = adopted.count; left != 0; left /= 2) looks++;
+    for (uint32_t left = foreign.count; left != 0; left /= 2) looks++;
     assert_true(looks <= 13);
-    lock_take(&keeper.lock);
-    for (size_t i = 0; i < MANY; i += 2) plain_disown(first[i]);
-    adopted_check();
-    lock_give(&keeper.lock);
+    lock_take(&page_heap.lock);
+    for (size_t i = 0; i < MANY; i += 2) foreign_remove(first[i]);
+    foreign_check();
+    lock_give(&page_heap.lock);
     for (size_t i = 0; i < MANY; i++) assert_int_equal(page_at(base[i]), i % 2 != 0 ? first[i] : 0);
 }
 
@@ -179,14 +179,14 @@ static void memory_beyond_the_class_map(void **state)
     uintptr_t span;
 
     (void)state;
-    start_plain();
-    assert_true(plain_grow(1).count > 0);
+    start_space();
+    assert_true(space_grow(1).count > 0);
     span = (class_map.mask + 1) << CLASS_MAP_SHIFT;
-    over_region = place_in_space(span + (uintptr_t)plain.region[0].base);
-    beside = place_in_space(span + (uintptr_t)plain.region[0].base - 2 * MiB);
+    over_region = place_in_space(span + (uintptr_t)space.region[0].base);
+    beside = place_in_space(span + (uintptr_t)space.region[0].base - 2 * MiB);
     /* There its blocks would be taken for blocks of slabs. */
-    assert_int_equal(adopt_locked(over_region, 16), 0);
-    first = adopt_locked(beside, 16);
+    assert_int_equal(foreign_add_locked(over_region, 16), 0);
+    first = foreign_add_locked(beside, 16);
     assert_int_not_equal(first, 0);
     expect_numbers(beside, 16, first);
     assert_int_equal(class_map_at(beside), 0);
@@ -209,12 +209,12 @@ static void *take_turns(void *unused)
         bool is_long = turn % 2 != 0;
         uint32_t first;
 
-        lock_take(&keeper.lock);
-        first = plain_adopt(is_long ? long_piece : short_piece, is_long ? 200 : 3);
-        lock_give(&keeper.lock);
-        lock_take(&keeper.lock);
-        plain_disown(first);
-        lock_give(&keeper.lock);
+        lock_take(&page_heap.lock);
+        first = foreign_add(is_long ? long_piece : short_piece, is_long ? 200 : 3);
+        lock_give(&page_heap.lock);
+        lock_take(&page_heap.lock);
+        foreign_remove(first);
+        lock_give(&page_heap.lock);
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     return unused;
@@ -227,8 +227,8 @@ static void readers_see_old_or_new(void **state)
     uint32_t first;
 
     (void)state;
-    start_plain();
-    first = adopt_locked(stays, 5);
+    start_space();
+    first = foreign_add_locked(stays, 5);
     assert_int_equal(pthread_create(&writer, NULL, take_turns, NULL), 0);
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         assert_int_equal(page_at(short_piece + 100 * page_bytes()), 0);
@@ -246,8 +246,8 @@ static void a_long_change_is_waited_for(void **state)
     uint32_t first;
 
     (void)state;
-    start_plain();
-    first = adopt_locked(base, 5);
+    start_space();
+    first = foreign_add_locked(base, 5);
     change_begins();
     assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
     change_ends();
@@ -260,39 +260,39 @@ static void the_version_starts_over(void **state)
     uint32_t first;
 
     (void)state;
-    start_plain();
-    first = adopt_locked(base, 5);
-    adopted.version = UINT32_MAX - 1;
-    disown_locked(adopt_locked(base + MiB, 5));
+    start_space();
+    first = foreign_add_locked(base, 5);
+    foreign.version = UINT32_MAX - 1;
+    foreign_remove_locked(foreign_add_locked(base + MiB, 5));
     assert_int_equal(page_at(base), first);
 }
 
 /* ---- refusals ---- */
 
-static void a_refused_call_adopts_nothing(void **state)
+static void a_refused_call_adds_nothing(void **state)
 {
     char *base = place_in_space(0x10000000000);
 
     (void)state;
-    start_plain();
-    assert_int_equal(adopt_locked(base, SIZE_MAX >> plain.page_shift), 0);
+    start_space();
+    assert_int_equal(foreign_add_locked(base, SIZE_MAX >> space.page_shift), 0);
     for (unsigned round = 1; round <= 5; round++) {
         uint32_t first;
 
         fake_fail_nth(1);
-        first = adopt_locked(base, 3000);
+        first = foreign_add_locked(base, 3000);
         fake_fail_nth(0);
         if (first == 0) assert_int_equal(page_at(base), 0);
-        if (first == 0) first = adopt_locked(base, 3000);
+        if (first == 0) first = foreign_add_locked(base, 3000);
         expect_numbers(base, 3000, first);
-        disown_locked(first);
-        adopted.unused[length_index((uint32_t)numbers_for(3000))] = 0; /* as if they were in use */
+        foreign_remove_locked(first);
+        foreign.unused[length_index((uint32_t)numbers_for(3000))] = 0; /* as if they were in use */
     }
     assert_true(fake_failures() >= 2);
 }
 
-UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(regions_and_adopted_memory_share_no_number),
+UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(regions_and_foreign_extents_share_no_number),
           UNIT_TEST(numbers_end_at_the_regions), UNIT_TEST(numbers_are_used_again),
           UNIT_TEST(many_are_found), UNIT_TEST(memory_beyond_the_class_map),
           UNIT_TEST(readers_see_old_or_new), UNIT_TEST(a_long_change_is_waited_for),
-          UNIT_TEST(the_version_starts_over), UNIT_TEST(a_refused_call_adopts_nothing))
+          UNIT_TEST(the_version_starts_over), UNIT_TEST(a_refused_call_adds_nothing))

@@ -1,9 +1,9 @@
-/* ceiling.c - the three ceilings, and when to look at them.
+/* limits.c - the three limits, and when to look at them.
  * SPDX-License-Identifier: MIT
  */
-#include "ceiling.h"
+#include "limits.h"
 
-#include "../base/limits.h"
+#include "../base/constants.h"
 #include "huge.h"
 #include "meta.h"
 #include "purge.h"
@@ -24,64 +24,64 @@ enum { STALL_LOOK_MS = 500, STALL_SHARE = 10 };
 /* Reading the group costs some 30 microseconds. */
 enum { GROUP_READ_PAGES_MIN = 16, GROUP_READ_MS = 4 };
 
-struct ceiling ceiling = { .lock = { .state = LOCK_FREE, .rank = LOCK_CEILING },
-                           .soft_bytes = SIZE_MAX,
-                           .hard_bytes = SIZE_MAX };
+struct limits limits = { .lock = { .state = LOCK_FREE, .rank = LOCK_LIMITS },
+                         .soft_bytes = SIZE_MAX,
+                         .hard_bytes = SIZE_MAX };
 
-void ceiling_set_soft(size_t bytes)
+void limits_set_soft(size_t bytes)
 {
-    RELAXED_STORE(ceiling.soft_bytes, bytes == 0 ? SIZE_MAX : bytes);
+    RELAXED_STORE(limits.soft_bytes, bytes == 0 ? SIZE_MAX : bytes);
 }
-void ceiling_set_hard(size_t bytes)
+void limits_set_hard(size_t bytes)
 {
     size_t hard = bytes == 0 ? SIZE_MAX : bytes;
 
-    RELAXED_STORE(ceiling.hard_bytes, hard);
-    runs_limit_clean(hard != SIZE_MAX);
+    RELAXED_STORE(limits.hard_bytes, hard);
+    page_heap_limit_clean(hard != SIZE_MAX);
     purge_obey_options();
-    if (ceiling_is_passed()) (void)purge_all();
+    if (limits_are_passed()) (void)purge_all();
 }
 
 /* ---- measures ---- */
 
 static READS_UNLOCKED size_t clean_free_bytes(void)
 {
-    return keeper.free_pages[FREE_CLEAN] << plain.page_shift;
+    return page_heap.free_pages[FREE_CLEAN] << space.page_shift;
 }
 
-static READS_UNLOCKED size_t region_bytes(void) { return plain.open_bytes; }
-static READS_UNLOCKED uint64_t clean_leased_pages(void) { return keeper.clean_leased; }
+static READS_UNLOCKED size_t region_bytes(void) { return space.open_bytes; }
+static READS_UNLOCKED uint64_t clean_leased_pages(void) { return page_heap.clean_leased; }
 static READS_UNLOCKED size_t own_record_bytes(void) { return meta.used_bytes; }
 
 /* Of blocks that are mappings of their own, or will be in a moment. */
 static size_t vast_block_bytes(void)
 {
-    return RELAXED_LOAD(plain.vast_bytes) + RELAXED_LOAD(plain.vast_coming);
+    return RELAXED_LOAD(space.vast_bytes) + RELAXED_LOAD(space.vast_coming);
 }
 
 /* Pages that were opened and never leased are address space, and so are their records. */
-size_t ceiling_used_bytes(void)
+size_t limits_used_bytes(void)
 {
     size_t open_bytes = region_bytes(), taken_bytes;
 
     taken_bytes = open_bytes - min_size(clean_free_bytes(), open_bytes);
-    return taken_bytes + (taken_bytes >> plain.page_shift) * sizeof(struct page)
+    return taken_bytes + (taken_bytes >> space.page_shift) * sizeof(struct page)
          + vast_block_bytes() + own_record_bytes();
 }
 
-bool ceiling_is_passed(void)
+bool limits_are_passed(void)
 {
-    size_t hard = ceiling_hard();
+    size_t hard = limits_hard();
 
-    return unlikely(hard != SIZE_MAX) && ceiling_used_bytes() > hard;
+    return unlikely(hard != SIZE_MAX) && limits_used_bytes() > hard;
 }
 
-bool ceiling_allows(size_t bytes)
+bool limits_allow(size_t bytes)
 {
-    size_t hard = ceiling_hard(), used;
+    size_t hard = limits_hard(), used;
 
     if (likely(hard == SIZE_MAX)) return true;
-    used = ceiling_used_bytes();
+    used = limits_used_bytes();
     return used <= hard && bytes <= hard - used;
 }
 
@@ -89,51 +89,51 @@ bool ceiling_allows(size_t bytes)
 
 static READS_UNLOCKED bool group_is_limited(void)
 {
-    return ceiling.group_known && ceiling.group.limit_bytes != SIZE_MAX;
+    return limits.group_known && limits.group.limit_bytes != SIZE_MAX;
 }
 
 /* What is left of the room that was read, if nobody else took any. */
 static size_t room_now(void)
 {
-    uint64_t taken = (clean_leased_pages() - ceiling.group_clean) << plain.page_shift;
+    uint64_t taken = (clean_leased_pages() - limits.group_clean) << space.page_shift;
 
-    return ceiling.group.room_bytes - min_size(ceiling.group.room_bytes, (size_t)taken);
+    return limits.group.room_bytes - min_size(limits.group.room_bytes, (size_t)taken);
 }
 
 /* Every first touch of a huge page takes 2 MiB at once. */
 static void bar_huge_pages(void)
 {
-    size_t least = max_size(ceiling.group.limit_bytes / HUGE_ROOM_SHARE, HUGE_ROOM_MIN);
+    size_t least = max_size(limits.group.limit_bytes / HUGE_ROOM_SHARE, HUGE_ROOM_MIN);
     bool barred = group_is_limited() && room_now() < (huge.barred ? 2 * least : least);
 
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     if (barred != huge.barred) huge_bar(barred);
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 /* Pages that were leased and not touched yet are not in the group's account, and will be. */
 static size_t untouched_bytes(void)
 {
-    size_t used = ceiling_used_bytes();
+    size_t used = limits_used_bytes();
 
     return used - min_size(used, os_own_bytes());
 }
 
 static void read_group(void)
 {
-    ceiling.group_clean = clean_leased_pages();
-    ceiling.group = os_group_memory();
-    if (ceiling.group.limit_bytes != SIZE_MAX)
-        ceiling.group.room_bytes -= min_size(ceiling.group.room_bytes, untouched_bytes());
-    ceiling.group_known = true;
-    ceiling.group_open_bytes = region_bytes();
-    ceiling.group_ms = os_now_ms();
+    limits.group_clean = clean_leased_pages();
+    limits.group = os_group_memory();
+    if (limits.group.limit_bytes != SIZE_MAX)
+        limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched_bytes());
+    limits.group_known = true;
+    limits.group_open_bytes = region_bytes();
+    limits.group_ms = os_now_ms();
     bar_huge_pages();
 }
 
 static size_t last_of_group(void)
 {
-    size_t limit = ceiling.group.limit_bytes;
+    size_t limit = limits.group.limit_bytes;
     size_t last = min_size(max_size(limit / LAST_SHARE, LAST_BYTES_MIN), LAST_BYTES_MAX);
 
     return min_size(last, limit / LAST_SHARE_MAX);
@@ -142,7 +142,7 @@ static size_t last_of_group(void)
 /* A group with less room than this is crowded. */
 static size_t crowded_of_group(void)
 {
-    return min_size(CROWDED_LASTS * last_of_group(), ceiling.group.limit_bytes / CROWDED_SHARE_MAX);
+    return min_size(CROWDED_LASTS * last_of_group(), limits.group.limit_bytes / CROWDED_SHARE_MAX);
 }
 
 static bool group_is_crowded(void) { return group_is_limited() && room_now() < crowded_of_group(); }
@@ -151,31 +151,28 @@ static bool group_is_crowded(void) { return group_is_limited() && room_now() < c
 static READS_UNLOCKED bool group_is_taken_from(void)
 {
     size_t quarter =
-        max_size(ceiling.group.room_bytes / 4 >> plain.page_shift, GROUP_READ_PAGES_MIN);
+        max_size(limits.group.room_bytes / 4 >> space.page_shift, GROUP_READ_PAGES_MIN);
 
-    return !ceiling.group_known
-        || (group_is_limited() && clean_leased_pages() - ceiling.group_clean >= quarter);
+    return !limits.group_known
+        || (group_is_limited() && clean_leased_pages() - limits.group_clean >= quarter);
 }
 
 static bool group_is_stale(void)
 {
     if (group_is_taken_from()) return true;
-    if (!group_is_limited()) return region_bytes() / 2 >= ceiling.group_open_bytes;
-    return group_is_crowded() && os_now_ms() - ceiling.group_ms >= GROUP_READ_MS;
+    if (!group_is_limited()) return region_bytes() / 2 >= limits.group_open_bytes;
+    return group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
 }
 
 static void bar_clean_pages(void)
 {
-    size_t line = runs_are_barred() ? 2 * last_of_group() : last_of_group();
-    bool barred = RELAXED_LOAD(ceiling.bars_clean) && group_is_limited() && room_now() < line;
+    size_t line = page_heap_is_barred() ? 2 * last_of_group() : last_of_group();
+    bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited() && room_now() < line;
 
-    if (barred != runs_are_barred()) runs_bar_clean(barred);
+    if (barred != page_heap_is_barred()) page_heap_bar_clean(barred);
 }
 
-READS_UNLOCKED size_t ceiling_room_bytes(void)
-{
-    return group_is_limited() ? room_now() : SIZE_MAX;
-}
+READS_UNLOCKED size_t limits_room_bytes(void) { return group_is_limited() ? room_now() : SIZE_MAX; }
 
 /* ---- stalls ---- */
 
@@ -183,25 +180,25 @@ READS_UNLOCKED size_t ceiling_room_bytes(void)
 static bool has_stalled(void)
 {
     uint64_t now, stalled, passed, waited;
-    bool first = ceiling.stalled_ms == 0;
+    bool first = limits.stalled_ms == 0;
 
-    if (!RELAXED_LOAD(ceiling.watches_stalls)) return false;
+    if (!RELAXED_LOAD(limits.looks_for_stalls)) return false;
     now = os_now_ms();
-    passed = now - ceiling.stalled_ms;
+    passed = now - limits.stalled_ms;
     if (!first && passed < STALL_LOOK_MS) return false;
     stalled = os_stalled_us();
-    waited = stalled - ceiling.stalled_us;
-    ceiling.stalled_us = stalled;
-    ceiling.stalled_ms = now;
+    waited = stalled - limits.stalled_us;
+    limits.stalled_us = stalled;
+    limits.stalled_ms = now;
     return !first && waited >= passed * 1000 / STALL_SHARE;
 }
 
-bool ceiling_watch_stalls(void)
+bool limits_look_for_stalls(void)
 {
-    if (!RELAXED_LOAD(ceiling.watches_stalls) || !lock_try(&ceiling.lock)) return false;
-    if (has_stalled()) RELAXED_STORE(ceiling.stall_due, true);
-    lock_give(&ceiling.lock);
-    return RELAXED_LOAD(ceiling.stall_due);
+    if (!RELAXED_LOAD(limits.looks_for_stalls) || !lock_try(&limits.lock)) return false;
+    if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
+    lock_give(&limits.lock);
+    return RELAXED_LOAD(limits.stall_due);
 }
 
 /* ---- looking ---- */
@@ -219,28 +216,29 @@ static bool alarm_due(struct alarm *alarm, size_t measure, size_t line, unsigned
 
 static bool group_alarm_due(void)
 {
-    size_t limit = ceiling.group.limit_bytes;
+    size_t limit = limits.group.limit_bytes;
 
     if (!group_is_limited()) return false;
-    return alarm_due(&ceiling.crowded, limit - min_size(room_now(), limit),
+    return alarm_due(&limits.crowded, limit - min_size(room_now(), limit),
                      limit - crowded_of_group(), CROWDED_TOLD_SHARE);
 }
 
-static bool is_over_soft(void) { return ceiling_used_bytes() > ceiling_soft(); }
+static bool is_over_soft(void) { return limits_used_bytes() > limits_soft(); }
 
 static READS_UNLOCKED size_t dirty_free_bytes(void)
 {
-    return keeper.free_pages[FREE_DIRTY] << plain.page_shift;
+    return page_heap.free_pages[FREE_DIRTY] << space.page_shift;
 }
 
 /* Beyond a line the budget of dirty pages is nothing, and those there are go back now. Only when they are all
  * that may be leased they stay, unless they make enough room together. */
 static void purge_beyond_lines(void)
 {
-    bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(ceiling.stall_due);
+    bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);
 
     bar_clean_pages();
-    if (runs_are_barred() && room_now() + dirty_free_bytes() < 2 * last_of_group()) beyond = false;
+    if (page_heap_is_barred() && room_now() + dirty_free_bytes() < 2 * last_of_group())
+        beyond = false;
     purge_set_hard(beyond);
     if (beyond && purge_all() != 0 && group_is_limited()) {
         read_group();
@@ -248,36 +246,36 @@ static void purge_beyond_lines(void)
     }
 }
 
-enum ceiling_state ceiling_look(void)
+enum limits_state limits_look(void)
 {
-    enum ceiling_state state = CEILING_CALM;
+    enum limits_state state = LIMITS_CALM;
 
-    if (!lock_try(&ceiling.lock)) {
+    if (!lock_try(&limits.lock)) {
         /* While its holder reads or purges, the others could take all that is left. */
-        if (!RELAXED_LOAD(ceiling.follows_group) || !group_is_taken_from()) return state;
-        lock_take(&ceiling.lock);
+        if (!RELAXED_LOAD(limits.follows_group) || !group_is_taken_from()) return state;
+        lock_take(&limits.lock);
     }
-    if (RELAXED_LOAD(ceiling.follows_group) && group_is_stale()) read_group();
-    if (has_stalled()) RELAXED_STORE(ceiling.stall_due, true);
+    if (RELAXED_LOAD(limits.follows_group) && group_is_stale()) read_group();
+    if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
     purge_beyond_lines();
-    if (alarm_due(&ceiling.soft, ceiling_used_bytes(), ceiling_soft(), SOFT_TOLD_SHARE))
-        state = CEILING_NEAR;
-    if (group_alarm_due()) state = CEILING_NEAR;
-    if (RELAXED_LOAD(ceiling.stall_due)) state = CEILING_STALLED;
-    RELAXED_STORE(ceiling.stall_due, false);
-    lock_give(&ceiling.lock);
+    if (alarm_due(&limits.soft, limits_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
+        state = LIMITS_NEAR;
+    if (group_alarm_due()) state = LIMITS_NEAR;
+    if (RELAXED_LOAD(limits.stall_due)) state = LIMITS_STALLED;
+    RELAXED_STORE(limits.stall_due, false);
+    lock_give(&limits.lock);
     return state;
 }
 
-bool ceiling_is_clear(void)
+bool limits_are_clear(void)
 {
     bool clear;
 
-    lock_take(&ceiling.lock);
+    lock_take(&limits.lock);
     if (group_is_limited()) read_group();
     purge_beyond_lines();
     clear = !is_over_soft() && !group_is_crowded();
-    lock_give(&ceiling.lock);
+    lock_give(&limits.lock);
     return clear;
 }
 
@@ -290,23 +288,23 @@ static size_t before_growth(size_t line, size_t open_bytes, size_t coming)
     return line <= step || open_bytes >= line - step ? 0 : line - step;
 }
 
-static READS_UNLOCKED size_t watch_group_from(size_t open_bytes, size_t coming)
+static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming)
 {
-    size_t idle = clean_free_bytes(), half = ceiling.group.room_bytes / 2;
+    size_t idle = clean_free_bytes(), half = limits.group.room_bytes / 2;
 
-    if (!ceiling.group_known) return GROUP_OPEN_BYTES_MIN;
-    if (!group_is_limited()) return max_size(2 * ceiling.group_open_bytes, GROUP_OPEN_BYTES_MIN);
+    if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
+    if (!group_is_limited()) return max_size(2 * limits.group_open_bytes, GROUP_OPEN_BYTES_MIN);
     if (half <= idle || group_is_crowded()) return 0;
     return before_growth(open_bytes + (half - idle), open_bytes, coming);
 }
 
-READS_UNLOCKED size_t ceiling_watch_from(size_t coming)
+READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
-    size_t open_bytes = region_bytes(), soft = ceiling_soft(), from = SIZE_MAX;
+    size_t open_bytes = region_bytes(), soft = limits_soft(), from = SIZE_MAX;
 
-    if (RELAXED_LOAD(ceiling.stall_due) || RELAXED_LOAD(purge_hard)) return 0;
+    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_hard)) return 0;
     if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);
-    if (RELAXED_LOAD(ceiling.follows_group))
-        from = min_size(from, watch_group_from(open_bytes, coming));
+    if (RELAXED_LOAD(limits.follows_group))
+        from = min_size(from, look_at_group_from(open_bytes, coming));
     return from;
 }

@@ -1,45 +1,46 @@
-/* named.c - the table of named caches, and their two moves.
+/* explicit_cache.c - the table of explicit caches, and their two moves.
  * SPDX-License-Identifier: MIT
  */
-#include "named.h"
+#include "explicit_cache.h"
 
-#include "../arenas/explicit.h"
+#include "../arenas/manual.h"
 
-static struct lock named_lock = { .state = LOCK_FREE, .rank = LOCK_NAMED };
-/* Under named_lock; read by those who have the number. */
-static struct cache *named[NAMED_COUNT_MAX] SPARSE;
-static unsigned named_end; /* under named_lock: no number at or above was given */
+static struct lock explicit_cache_lock = { .state = LOCK_FREE, .rank = LOCK_EXPLICIT_CACHES };
+/* Under explicit_cache_lock; read by those who have the number. */
+static struct cache *named[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
+static unsigned explicit_cache_end; /* under explicit_cache_lock: no number at or above was given */
 
-unsigned named_create(void)
+unsigned explicit_cache_create(void)
 {
     struct cache *cache = cache_make();
     unsigned number = 0;
 
-    if (cache == NULL) return NAMED_COUNT_MAX;
-    lock_take(&named_lock);
-    while (number < NAMED_COUNT_MAX && named[number] != NULL) number++;
-    if (number < NAMED_COUNT_MAX) {
+    if (cache == NULL) return EXPLICIT_CACHE_COUNT_MAX;
+    lock_take(&explicit_cache_lock);
+    while (number < EXPLICIT_CACHE_COUNT_MAX && named[number] != NULL) number++;
+    if (number < EXPLICIT_CACHE_COUNT_MAX) {
         __atomic_store_n(&named[number], cache, __ATOMIC_RELEASE);
-        if (number >= named_end) named_end = number + 1;
+        if (number >= explicit_cache_end) explicit_cache_end = number + 1;
     }
-    lock_give(&named_lock);
-    if (number == NAMED_COUNT_MAX) cache_give(cache);
+    lock_give(&explicit_cache_lock);
+    if (number == EXPLICIT_CACHE_COUNT_MAX) cache_give(cache);
     return number;
 }
 
-struct cache *named_cache(unsigned number)
+struct cache *explicit_cache_at(unsigned number)
 {
-    return number < NAMED_COUNT_MAX ? __atomic_load_n(&named[number], __ATOMIC_ACQUIRE) : NULL;
+    return number < EXPLICIT_CACHE_COUNT_MAX ? __atomic_load_n(&named[number], __ATOMIC_ACQUIRE)
+                                             : NULL;
 }
 
-void named_destroy(unsigned number)
+void explicit_cache_destroy(unsigned number)
 {
     struct cache *cache;
 
-    lock_take(&named_lock);
+    lock_take(&explicit_cache_lock);
     cache = named[number];
     RELAXED_STORE(named[number], NULL);
-    lock_give(&named_lock);
+    lock_give(&explicit_cache_lock);
     if (cache == NULL) return;
     cache_drain_all(cache);
     cache_give(cache);
@@ -60,13 +61,13 @@ static void bind(struct cache *cache, struct arena *arena)
     cache->arena_ends = RELAXED_LOAD(arena->ends);
 }
 
-struct arena *named_arena(struct cache *cache)
+struct arena *explicit_cache_arena(struct cache *cache)
 {
     leave_destroyed(cache);
     return cache->fixed != 0 ? cache->arena : arena_at(0);
 }
 
-void *named_take(struct cache *cache, struct arena *arena, unsigned class_index)
+void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned class_index)
 {
     struct magazine *magazine = &cache->magazine[class_index];
     void *block;
@@ -87,12 +88,12 @@ static bool belongs(const struct cache *cache, unsigned class_index, const void 
     const struct arena *home = slab != NULL ? arenas[slab->arena] : NULL;
 
     if (home == NULL) return false;
-    if (home->is_explicit || (cache->arena != NULL && cache->arena->is_explicit))
+    if (home->is_manual || (cache->arena != NULL && cache->arena->is_manual))
         return home == cache->arena;
     return true;
 }
 
-bool named_put(struct cache *cache, unsigned class_index, void *block)
+bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
 {
     leave_destroyed(cache);
     if (!belongs(cache, class_index, block)) return false;
@@ -103,26 +104,26 @@ bool named_put(struct cache *cache, unsigned class_index, void *block)
     return true;
 }
 
-void named_flush(struct cache *cache)
+void explicit_cache_flush(struct cache *cache)
 {
     cache->is_busy = true;
     cache_drain_all(cache);
     cache->is_busy = false;
 }
 
-void named_each_lock(void (*visit)(struct lock *lock)) { visit(&named_lock); }
+void explicit_cache_each_lock(void (*visit)(struct lock *lock)) { visit(&explicit_cache_lock); }
 
-void named_visit(void (*visit)(const struct cache *cache, void *context), void *context)
+void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
-    lock_take(&named_lock);
-    for (unsigned number = 0; number < named_end; number++)
+    lock_take(&explicit_cache_lock);
+    for (unsigned number = 0; number < explicit_cache_end; number++)
         if (named[number] != NULL) visit(named[number], context);
-    lock_give(&named_lock);
+    lock_give(&explicit_cache_lock);
 }
 
-void named_forget_busy(void)
+void explicit_cache_forget_busy(void)
 {
-    for (unsigned number = 0; number < named_end; number++) {
+    for (unsigned number = 0; number < explicit_cache_end; number++) {
         if (named[number] == NULL || !named[number]->is_busy) continue;
         cache_init(named[number]);
         named[number]->is_busy = false;

@@ -1,18 +1,18 @@
-/* region_test.c - address space: what is reserved, how it opens, what a refusal leaves. */
+/* space_test.c - address space: what is reserved, how it opens, what a refusal leaves. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
 #include "unit.h"
 
-static void start_plain(void)
+static void start_space(void)
 {
-    runs_start();
-    assert_true(plain_start());
+    page_heap_start();
+    assert_true(space_start());
 }
 
 static size_t room_in_pages(const struct region *region)
 {
-    return region->bytes >> plain.page_shift;
+    return region->bytes >> space.page_shift;
 }
 
 /* Every number has an address, every address its number, and what lies around has none. */
@@ -21,25 +21,25 @@ static void check_numbers(void)
     uint32_t expected_first = 1;
     size_t open = 0;
 
-    for (uint32_t i = 0; i < plain.region_count; i++) {
-        const struct region *region = &plain.region[i];
-        size_t open_bytes = (size_t)region->open_pages << plain.page_shift;
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        const struct region *region = &space.region[i];
+        size_t open_bytes = (size_t)region->open_pages << space.page_shift;
 
         assert_int_equal(region->first_page, expected_first);
         assert_true(is_aligned((uintptr_t)region->base, page_bytes()));
         assert_true(region->open_pages <= room_in_pages(region));
         for (uint32_t at = 0; at < region->open_pages; at++) {
             char *address = page_address(region->first_page + at);
-            assert_ptr_equal(address, region->base + ((size_t)at << plain.page_shift));
+            assert_ptr_equal(address, region->base + ((size_t)at << space.page_shift));
             assert_int_equal(page_at(address), region->first_page + at);
             assert_int_equal(page_at(address + page_bytes() - 1), region->first_page + at);
         }
         if (open_bytes > 0) assert_true(fake_is_committed(region->base, open_bytes));
         open += open_bytes;
         expected_first += (uint32_t)room_in_pages(region) + 1;
-        assert_true(expected_first <= plain.page_count_max + 1);
+        assert_true(expected_first <= space.page_count_max + 1);
     }
-    assert_int_equal(open, plain.open_bytes);
+    assert_int_equal(open, space.open_bytes);
     assert_int_equal(page_at(NULL), 0);
     assert_int_equal(page_at(&expected_first), 0);
     assert_int_equal(page_at(page_map), 0);
@@ -57,37 +57,37 @@ static void check_map_is_open(struct page_span span)
 static void starting_reserves_and_commits_nothing(void **state)
 {
     (void)state;
-    start_plain();
-    assert_int_equal(plain.region_count, 1);
-    assert_int_equal(plain.region[0].open_pages, 0);
-    assert_int_equal(plain.region[0].bytes, REGION_BYTES_FIRST);
-    assert_int_equal(plain.reserved_bytes + class_map_reserved_bytes(), fake_reserved_bytes());
+    start_space();
+    assert_int_equal(space.region_count, 1);
+    assert_int_equal(space.region[0].open_pages, 0);
+    assert_int_equal(space.region[0].bytes, REGION_BYTES_FIRST);
+    assert_int_equal(space.reserved_bytes + class_map_reserved_bytes(), fake_reserved_bytes());
     assert_int_equal(fake_committed_bytes(), 0);
     assert_true(fake_calls(FAKE_RESERVE) + fake_calls(FAKE_RESERVE_READABLE) <= 2);
-    assert_int_equal(page_at(plain.region[0].base), 1);
-    assert_int_equal(page_at(plain.region[0].base - 1), 0);
-    assert_int_equal(page_at(plain.region[0].base + plain.region[0].bytes), 0);
+    assert_int_equal(page_at(space.region[0].base), 1);
+    assert_int_equal(page_at(space.region[0].base - 1), 0);
+    assert_int_equal(page_at(space.region[0].base + space.region[0].bytes), 0);
 }
 
-static void the_plain_opens_as_a_prefix(void **state)
+static void the_space_opens_as_a_prefix(void **state)
 {
     static const size_t wishes[] = { 1, 1, 7, 16, 100, 3, 300, 1 };
     uint32_t next = 1;
 
     (void)state;
-    start_plain();
+    start_space();
     for (unsigned i = 0; i < ARRAY_COUNT(wishes); i++) {
-        struct page_span span = plain_grow(wishes[i]);
+        struct page_span span = space_grow(wishes[i]);
         assert_true(span.count >= wishes[i]);
         assert_int_equal(span.first, next);
         assert_true(
-            all_bytes_are(page_address(span.first), 0, (size_t)span.count << plain.page_shift));
-        memset(page_address(span.first), 1, (size_t)span.count << plain.page_shift);
+            all_bytes_are(page_address(span.first), 0, (size_t)span.count << space.page_shift));
+        memset(page_address(span.first), 1, (size_t)span.count << space.page_shift);
         check_map_is_open(span);
         check_numbers();
         next += span.count;
     }
-    assert_true(plain.open_bytes >= OPEN_BYTES_MIN);
+    assert_true(space.open_bytes >= OPEN_BYTES_MIN);
 }
 
 static size_t page_size_to_try;
@@ -95,13 +95,13 @@ static size_t page_size_to_try;
 static void grow_on_larger_pages(void)
 {
     fake_page_bytes(page_size_to_try);
-    start_plain();
+    start_space();
     assert_int_equal(page_bytes(), page_size_to_try);
     for (unsigned i = 1; i < 20; i++) {
-        struct page_span span = plain_grow(i);
+        struct page_span span = space_grow(i);
         assert_true(span.count >= i);
         check_map_is_open(span);
-        class_map_set(page_address(span.first), (size_t)span.count << plain.page_shift, 7);
+        class_map_set(page_address(span.first), (size_t)span.count << space.page_shift, 7);
     }
     check_numbers();
 }
@@ -117,27 +117,27 @@ static void pages_may_be_larger(void **state)
 
 static void fill_the_address_space(void)
 {
-    struct plain before;
+    struct space before;
 
-    while (plain_grow(1 + random_below(40)).count != 0) {}
-    while (plain_grow(1).count != 0) {}
+    while (space_grow(1 + random_below(40)).count != 0) {}
+    while (space_grow(1).count != 0) {}
     check_numbers();
-    before = plain;
-    assert_int_equal(plain_grow(1).count, 0);
-    assert_memory_equal(&before, &plain, sizeof plain);
+    before = space;
+    assert_int_equal(space_grow(1).count, 0);
+    assert_memory_equal(&before, &space, sizeof space);
 }
 
 static void a_full_region_is_followed_by_another(void **state)
 {
     (void)state;
     fake_address_space(24 * MiB, 1 * MiB);
-    start_plain();
+    start_space();
     fill_the_address_space();
-    assert_true(plain.region_count > 1);
+    assert_true(space.region_count > 1);
     assert_true(os_address_space_used() <= 24 * MiB);
-    assert_true(plain.open_bytes >= 4 * MiB);
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        assert_int_equal(plain.region[i].open_pages, room_in_pages(&plain.region[i]));
+    assert_true(space.open_bytes >= 4 * MiB);
+    for (uint32_t i = 0; i < space.region_count; i++)
+        assert_int_equal(space.region[i].open_pages, room_in_pages(&space.region[i]));
 }
 
 /* A wish that the newest region cannot fill leaves its room to smaller wishes. */
@@ -148,17 +148,17 @@ static void small_wishes_use_what_large_ones_left(void **state)
 
     (void)state;
     fake_address_space(24 * MiB, 0);
-    start_plain();
-    assert_true(plain_grow(1).count > 0);
-    large = plain_grow(room_in_pages(&plain.region[0]) + 1);
-    assert_int_equal(plain.region_count, 2);
-    assert_int_equal(large.first, plain.region[1].first_page);
-    while (room_of(&plain.region[1]) > 0) (void)plain_grow(1);
-    next = plain.region[0].first_page + plain.region[0].open_pages;
-    assert_true(room_of(&plain.region[0]) > 0);
-    small = plain_grow(1);
+    start_space();
+    assert_true(space_grow(1).count > 0);
+    large = space_grow(room_in_pages(&space.region[0]) + 1);
+    assert_int_equal(space.region_count, 2);
+    assert_int_equal(large.first, space.region[1].first_page);
+    while (room_of(&space.region[1]) > 0) (void)space_grow(1);
+    next = space.region[0].first_page + space.region[0].open_pages;
+    assert_true(room_of(&space.region[0]) > 0);
+    small = space_grow(1);
     assert_int_equal(small.first, next);
-    assert_int_equal(plain.region_count, 2);
+    assert_int_equal(space.region_count, 2);
     check_numbers();
 }
 
@@ -169,11 +169,11 @@ static void a_wish_larger_than_regions_gets_its_own(void **state)
 
     (void)state;
     fake_address_space(24 * MiB, 0);
-    start_plain();
-    pages = room_in_pages(&plain.region[0]) + 5;
-    span = plain_grow(pages);
+    start_space();
+    pages = room_in_pages(&space.region[0]) + 5;
+    span = space_grow(pages);
     assert_true(span.count >= pages);
-    assert_int_equal(plain.region_count, 2);
+    assert_int_equal(space.region_count, 2);
     check_numbers();
 }
 
@@ -181,10 +181,10 @@ static void regions_run_out(void **state)
 {
     (void)state;
     fake_address_space(31 * MiB, 0);
-    start_plain();
+    start_space();
     fake_reserve_bytes_max(64 * KiB);
     fill_the_address_space();
-    assert_true(plain.region_count == REGION_COUNT_MAX || plain.region_count > 10);
+    assert_true(space.region_count == REGION_COUNT_MAX || space.region_count > 10);
 }
 
 /* Regions of odd sizes are still whole pages. */
@@ -193,37 +193,37 @@ static void scarce_address_space_gives_whole_pages(void **state)
     (void)state;
     fake_page_bytes(64 * KiB);
     fake_address_space(31 * MiB, 0);
-    start_plain();
-    plain.region_bytes_next = 3 * MiB;
+    start_space();
+    space.region_bytes_next = 3 * MiB;
     fake_reserve_bytes_max(100 * KiB);
     fill_the_address_space();
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        assert_true(is_aligned(plain.region[i].bytes, page_bytes()));
+    for (uint32_t i = 0; i < space.region_count; i++)
+        assert_true(is_aligned(space.region[i].bytes, page_bytes()));
 }
 
 /* ---- refusals ---- */
 
 static void absurd_wishes_are_refused(void **state)
 {
-    struct plain before;
+    struct space before;
 
     (void)state;
-    start_plain();
-    before = plain;
-    assert_int_equal(plain_grow((size_t)plain.page_count_max + 1).count, 0);
-    assert_int_equal(plain_grow(SIZE_MAX).count, 0);
-    assert_int_equal(plain_grow(SIZE_MAX >> plain.page_shift).count, 0);
-    assert_memory_equal(&before, &plain, sizeof plain);
+    start_space();
+    before = space;
+    assert_int_equal(space_grow((size_t)space.page_count_max + 1).count, 0);
+    assert_int_equal(space_grow(SIZE_MAX).count, 0);
+    assert_int_equal(space_grow(SIZE_MAX >> space.page_shift).count, 0);
+    assert_memory_equal(&before, &space, sizeof space);
     assert_int_equal(fake_committed_bytes(), 0);
 }
 
 /* Address space may have been added, which the next call uses; nothing was opened. */
-static void check_nothing_opened(const struct plain *before)
+static void check_nothing_opened(const struct space *before)
 {
-    assert_int_equal(plain.open_bytes, before->open_bytes);
-    assert_true(plain.region_count <= before->region_count + 1);
-    for (uint32_t i = 0; i < plain.region_count; i++)
-        assert_int_equal(plain.region[i].open_pages, before->region[i].open_pages);
+    assert_int_equal(space.open_bytes, before->open_bytes);
+    assert_true(space.region_count <= before->region_count + 1);
+    for (uint32_t i = 0; i < space.region_count; i++)
+        assert_int_equal(space.region[i].open_pages, before->region[i].open_pages);
 }
 
 static void a_failure_at_any_step_opens_nothing(void **state)
@@ -231,19 +231,19 @@ static void a_failure_at_any_step_opens_nothing(void **state)
     unsigned refused = 0;
 
     (void)state;
-    start_plain();
+    start_space();
     for (unsigned budget_pages = 0; budget_pages < 200; budget_pages++) {
-        struct plain before = plain;
+        struct space before = space;
         struct page_span span;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget_pages * page_bytes());
-        span = plain_grow(40);
+        span = space_grow(40);
         if (span.count == 0) {
             refused++;
             check_nothing_opened(&before);
         }
         fake_commit_bytes_max(SIZE_MAX);
-        assert_true(plain_grow(40).count >= 40);
+        assert_true(space_grow(40).count >= 40);
     }
     check_numbers();
     assert_true(refused > 10);
@@ -254,15 +254,15 @@ static void the_nth_failure_is_either_hidden_or_clean(void **state)
     uint64_t failures;
 
     (void)state;
-    start_plain();
+    start_space();
     for (uint64_t n = 1; n < 10; n++) {
-        struct plain before = plain;
+        struct space before = space;
         failures = fake_failures();
         fake_fail_nth(n);
-        if (plain_grow(300).count == 0) check_nothing_opened(&before);
+        if (space_grow(300).count == 0) check_nothing_opened(&before);
         if (n == 1) assert_int_equal(fake_failures(), failures + 1);
         fake_fail_nth(0);
-        assert_true(plain_grow(1).count > 0);
+        assert_true(space_grow(1).count > 0);
     }
     check_numbers();
 }
@@ -270,24 +270,24 @@ static void the_nth_failure_is_either_hidden_or_clean(void **state)
 static void a_large_step_that_fails_is_tried_smaller(void **state)
 {
     (void)state;
-    start_plain();
-    assert_true(plain_grow(1).count > 0);
+    start_space();
+    assert_true(space_grow(1).count > 0);
     fake_commit_bytes_max(fake_committed_bytes() + page_bytes());
-    assert_int_equal(plain_grow(1).count, 1);
-    assert_int_equal(plain_grow(1).count, 0);
+    assert_int_equal(space_grow(1).count, 1);
+    assert_int_equal(space_grow(1).count, 0);
 }
 
 static void starting_can_be_tried_again(void **state)
 {
     (void)state;
-    runs_start();
+    page_heap_start();
     fake_fail_all(true);
-    assert_false(plain_start());
-    assert_false(plain_start());
+    assert_false(space_start());
+    assert_false(space_start());
     assert_int_equal(fake_reserved_bytes(), 0);
     fake_fail_all(false);
-    assert_true(plain_start());
-    assert_true(plain_grow(5).count >= 5);
+    assert_true(space_start());
+    assert_true(space_grow(5).count >= 5);
     check_numbers();
 }
 
@@ -296,7 +296,7 @@ static size_t size_to_try;
 /* What the smallest layout that is tried takes. */
 static size_t least_reservation(void)
 {
-    struct layout least = layout_for(PLAIN_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
+    struct layout least = layout_for(SPACE_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
 
     return least.meta_bytes + least.map_bytes + least.region_bytes;
 }
@@ -304,10 +304,10 @@ static size_t least_reservation(void)
 static void start_with_small_reservations(void)
 {
     fake_reserve_bytes_max(size_to_try);
-    runs_start();
-    if (!plain_start()) _exit(size_to_try < least_reservation() ? 0 : 1);
-    assert_true(plain.region[0].bytes <= size_to_try);
-    assert_true(plain_grow(10).count >= 10);
+    page_heap_start();
+    if (!space_start()) _exit(size_to_try < least_reservation() ? 0 : 1);
+    assert_true(space.region[0].bytes <= size_to_try);
+    assert_true(space_grow(10).count >= 10);
     check_numbers();
 }
 
@@ -325,10 +325,10 @@ static void start_under_a_limit(void)
     bool must = size_to_try >= 8 * MiB;
 
     fake_address_space(size_to_try, 0);
-    runs_start();
-    if (!plain_start()) _exit(must ? 1 : 0);
+    page_heap_start();
+    if (!space_start()) _exit(must ? 1 : 0);
     assert_true(fake_reserved_bytes() <= size_to_try);
-    if (plain_grow(10).count < 10) _exit(must ? 1 : 0);
+    if (space_grow(10).count < 10) _exit(must ? 1 : 0);
     check_numbers();
 }
 
@@ -347,19 +347,19 @@ static void a_limit_that_comes_late_is_kept(void **state)
     size_t limit, other = 2 * MiB;
 
     (void)state;
-    start_plain();
-    assert_true(plain_grow(10).count >= 10);
-    limit = other + plain.open_bytes + 3 * MiB;
+    start_space();
+    assert_true(space_grow(10).count >= 10);
+    limit = other + space.open_bytes + 3 * MiB;
     fake_address_space(limit, other);
-    while (plain_grow(1).count != 0) {}
-    assert_true(plain.open_bytes <= limit - other);
-    assert_true(plain.open_bytes > limit - other - 2 * page_bytes());
+    while (space_grow(1).count != 0) {}
+    assert_true(space.open_bytes <= limit - other);
+    assert_true(space.open_bytes > limit - other - 2 * page_bytes());
     fake_address_space(SIZE_MAX, other);
-    assert_true(plain_grow(1).count > 0);
+    assert_true(space_grow(1).count > 0);
     check_numbers();
 }
 
-UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_plain_opens_as_a_prefix),
+UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_space_opens_as_a_prefix),
           UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),

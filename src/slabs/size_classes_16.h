@@ -1,4 +1,4 @@
-/* ladder_16.h - the ladder of block sizes: steps of 16, then four and eight to a doubling.
+/* size_classes_16.h - the size classes of block sizes: steps of 16, then four and eight to a doubling.
  *
  *   class   1   2   3 ...  9   10  11  12  13 ... 17  18  19 ... 25    26   27 ... 49    50    51    52
  *   bytes   8  16  32 ... 128 160 192 224 256 ... 512 576 640 .. 1024 1152 1280 .. 8192 10240 12288 14336
@@ -8,19 +8,19 @@
  * (docs/decisions).
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_SLABS_LADDER_16_H
-#define PRAIRIE_SLABS_LADDER_16_H
+#ifndef PRAIRIE_SLABS_SIZE_CLASSES_16_H
+#define PRAIRIE_SLABS_SIZE_CLASSES_16_H
 
-enum { LADDER_QUANTUM = 16 };
+enum { CLASS_QUANTUM = 16 };
 enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
 
-#define LADDER_BYTES                                                                               \
+#define CLASS_BYTES_LIST                                                                           \
     0, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640, 704, \
         768, 832, 896, 960, 1024, 1152, 1280, 1408, 1536, 1664, 1792, 1920, 2048, 2304, 2560,      \
         2816, 3072, 3328, 3584, 3840, 4096, 4608, 5120, 5632, 6144, 6656, 7168, 7680, 8192, 10240, \
         12288, 14336
 
-#define LADDER_PLACES                                                                       \
+#define CLASS_OFFSETS_LIST                                                                  \
     SIZES(0, 8, 1), SIZES(9, 16, 2), SIZES(17, 32, 3), SIZES(33, 48, 4), SIZES(49, 64, 5),  \
         SIZES(65, 80, 6), SIZES(81, 96, 7), SIZES(97, 112, 8), SIZES(113, 128, 9),          \
         SIZES(129, 160, 10), SIZES(161, 192, 11), SIZES(193, 224, 12), SIZES(225, 256, 13), \

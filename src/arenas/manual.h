@@ -1,60 +1,60 @@
-/* explicit.h - arenas that a program asks for by number, and what belongs to them alone.
+/* manual.h - arenas that a program asks for by number, and what belongs to them alone.
  *
- * An explicit arena serves those who name it, or threads that are bound to it; no thread comes to it by itself.
+ * A manual arena serves those who name it, or threads that are bound to it; no thread comes to it by itself.
  * Its slabs are not in the class map, so that a plain free of one of its blocks takes the rare way and puts
  * the block straight home: they never get among the blocks that other calls are served with. Its large blocks
  * have an owner record each, whose number is in the page map.
  *
- *      arena->owned -> large_owner -> large_owner ...      page: PAGE_OWNED, slab = number of the owner
+ *      arena->owned -> manual_large -> manual_large ...      page: PAGE_MANUAL, slab = number of the owner
  *
  * Because it knows all that it gave out, it can be reset: everything in it is free at once.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_ARENAS_EXPLICIT_H
-#define PRAIRIE_ARENAS_EXPLICIT_H
+#ifndef PRAIRIE_ARENAS_MANUAL_H
+#define PRAIRIE_ARENAS_MANUAL_H
 
 #include "arena.h"
 #include "extents.h"
 
 /* All of it under the arena's lock. */
-struct large_owner {
+struct manual_large {
     struct arena *arena; /* constant */
-    struct large_owner *next, *previous;
+    struct manual_large *next, *previous;
     uint32_t page; /* constant: the first of the block */
     /* Atomic, written by who holds the block: its record among samples; 0: it has none. */
     uint32_t sample;
 };
 
 /* NULL for an automatic one, and for NULL. */
-INLINE struct arena *arena_if_explicit(struct arena *arena)
+INLINE struct arena *arena_if_manual(struct arena *arena)
 {
-    return arena != NULL && arena->is_explicit ? arena : NULL;
+    return arena != NULL && arena->is_manual ? arena : NULL;
 }
 
-/* It knows its large blocks: an explicit one, or one with hooks. NULL for any other, and for NULL. */
-INLINE struct arena *arena_if_owner(struct arena *arena)
+/* It knows its large blocks: a manual one, or one with hooks. NULL for any other, and for NULL. */
+INLINE struct arena *arena_if_counts_large(struct arena *arena)
 {
-    if (arena == NULL || arena->is_explicit) return arena;
+    if (arena == NULL || arena->is_manual) return arena;
     return RELAXED_LOAD(arena->extents) != NULL ? arena : NULL;
 }
 
-/* The arena of a page in state PAGE_OWNED; of a slab's page, when that is an explicit one; else NULL. */
-INLINE struct arena *owning_arena_of(const struct page *record)
+/* The arena of a page in state PAGE_MANUAL; of a slab's page, when that is a manual one; else NULL. */
+INLINE struct arena *manual_arena_of_page(const struct page *record)
 {
     struct arena *arena = NULL;
 
-    if (record->state == PAGE_OWNED)
-        return ((struct large_owner *)meta_record(record->slab))->arena;
+    if (record->state == PAGE_MANUAL)
+        return ((struct manual_large *)meta_record(record->slab))->arena;
     if (record->class_at != 0) arena = arenas[slab_record(record->slab)->arena];
-    return arena_if_explicit(arena);
+    return arena_if_manual(arena);
 }
 
-INLINE bool page_is_owned(uint32_t page) { return page_record(page)->state == PAGE_OWNED; }
+INLINE bool page_is_manual(uint32_t page) { return page_record(page)->state == PAGE_MANUAL; }
 
-/* Where the number of the sample of a block in state PAGE_OWNED stands (guard/sample.h). */
-INLINE uint32_t *owned_sample(uint32_t page)
+/* Where the number of the sample of a block in state PAGE_MANUAL stands (guard/sample.h). */
+INLINE uint32_t *manual_sample(uint32_t page)
 {
-    return &((struct large_owner *)meta_record(page_record(page)->slab))->sample;
+    return &((struct manual_large *)meta_record(page_record(page)->slab))->sample;
 }
 
 /* The arena of this number, explicit or not; NULL: there is none. */
@@ -66,27 +66,27 @@ INLINE struct arena *made_arena_at(size_t index)
     return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
 }
 
-/* The explicit arena of this number; NULL: there is none. */
-INLINE struct arena *explicit_arena_at(unsigned index)
+/* The manual arena of this number; NULL: there is none. */
+INLINE struct arena *manual_arena_at(unsigned index)
 {
-    return arena_if_explicit(made_arena_at(index));
+    return arena_if_manual(made_arena_at(index));
 }
 
 /* Below, the caller holds no lock of arenas or later. */
 
 /* A run of pages for a large block of the arena; hooks are not asked for more. page == 0: no memory. */
-struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages);
-void owned_return(uint32_t page);
+struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages);
+void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
-bool owned_resize(uint32_t page, size_t pages);
+bool manual_resize(uint32_t page, size_t pages);
 /* Bytes and number of an arena's large blocks. */
-struct owned_sum {
+struct manual_sum {
     size_t bytes, count;
 };
-struct owned_sum owned_sum(struct arena *arena);
+struct manual_sum manual_sum(struct arena *arena);
 /* Calls `visit` with the first page of each of them. Under the arena's lock. */
-void owned_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
-                 void *context);
+void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
+                  void *context);
 
 /* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
@@ -107,7 +107,7 @@ struct past_arenas {
     struct {
         uint64_t fills, drains, blocks_taken, slabs_opened;
     } of_class[CLASS_COUNT];
-    uint64_t owned_taken;
+    uint64_t manual_taken;
     uint64_t lock_taken, lock_contended, lock_waits, lock_wait_ns;
     uint64_t lock_wait_ns_max, lock_sleepers_max;
 };

@@ -1,19 +1,19 @@
-/* tidy_test.c - who gives memory back: the only thread at once, the others later. */
+/* decay_test.c - who gives memory back: the only thread at once, the others later. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
-#include "shelves.h"
+#include "bins.h"
 
-static size_t dirty_pages(void) { return keeper.free_pages[FREE_DIRTY]; }
-static size_t pages_of_bytes(size_t bytes) { return bytes >> plain.page_shift; }
+static size_t dirty_pages(void) { return page_heap.free_pages[FREE_DIRTY]; }
+static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
-static size_t held_pages(void) { return run_used_pages() + dirty_pages(); }
+static size_t held_pages(void) { return page_heap_used_pages() + dirty_pages(); }
 
 static void start_threads(unsigned count)
 {
     huge.policy = HUGE_NEVER;
     start_arenas(2);
-    tidy_thread_count(count);
+    decay_thread_count(count);
 }
 
 static bool return_and_look(uint32_t page)
@@ -21,7 +21,7 @@ static bool return_and_look(uint32_t page)
     bool shrunk;
 
     run_return(page);
-    shrunk = tidy_after_return();
+    shrunk = decay_after_return();
     check_arenas();
     return shrunk;
 }
@@ -78,11 +78,11 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     for (unsigned i = 0; i < 2; i++) large[i] = lease(burst_pages());
     fill_depot(5);
     assert_false(return_and_look(large[0])); /* more than a half is left */
-    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
+    assert_int_equal(arenas[0]->bin[5].depot.full_count, 1);
     assert_true(return_and_look(large[1])); /* the caller's magazines are next */
-    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 0);
-    assert_int_equal(arenas[0]->shelf[5].slab_count, 0);
-    assert_int_equal(run_used_pages(), burst_pages() / 8);
+    assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
+    assert_int_equal(arenas[0]->bin[5].slab_count, 0);
+    assert_int_equal(page_heap_used_pages(), burst_pages() / 8);
 }
 
 static void a_program_that_did_not_shrink_keeps_them(void **state)
@@ -95,7 +95,7 @@ static void a_program_that_did_not_shrink_keeps_them(void **state)
     part = lease(burst_pages());
     fill_depot(5);
     assert_false(return_and_look(part));
-    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 1);
+    assert_int_equal(arenas[0]->bin[5].depot.full_count, 1);
 }
 
 /* ---- one thread that breathes ---- */
@@ -115,7 +115,7 @@ static size_t plain_budget(void)
     return share + share / 2 + pages_of_bytes(PURGE_UNATTENDED_BYTES);
 }
 
-/* The promise holds for it too, and the helper is there for no longer than that takes. */
+/* The promise holds for it too, and the background thread is there for no longer than that takes. */
 static void what_a_breathing_program_leaves_goes_later(void **state)
 {
     uint64_t start;
@@ -130,7 +130,7 @@ static void what_a_breathing_program_leaves_goes_later(void **state)
     check_arenas();
     assert_true(os_now_ms() - start <= 10000);
     assert_true(dirty_pages() <= plain_budget());
-    assert_false(tidy.helper_runs);
+    assert_false(decay.background_runs);
     breathe_often(2); /* and again */
     assert_true(fake_thread_waits());
 }
@@ -195,9 +195,9 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     start_threads(1);
     breathe_often(4);
     assert_true(fake_thread_waits());
-    assert_true(tidy_before_fork());
+    assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
-    assert_false(tidy.helper_runs);
+    assert_false(decay.background_runs);
     purge_beyond_budget();
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
@@ -210,9 +210,9 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
     (void)state;
     start_threads(2);
     breathe(burst_pages());
-    assert_false(tidy_before_fork());
+    assert_false(decay_before_fork());
     assert_true(fake_thread_waits());
-    assert_true(tidy.helper_runs);
+    assert_true(decay.background_runs);
 }
 
 /* ---- several threads ---- */
@@ -280,9 +280,9 @@ static void the_helper_empties_the_depots(void **state)
     /* What was brought after its last look counts as needed until the next one. */
     breathe(burst_pages());
     assert_true(fake_thread_run());
-    assert_int_equal(arenas[0]->shelf[5].depot.full_count, 0);
-    assert_int_equal(arenas[0]->shelf[9].depot.full_count, 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
+    assert_int_equal(arenas[0]->bin[9].depot.full_count, 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 /* An empty magazine into the depot, for a full one. */
@@ -296,7 +296,7 @@ static unsigned give_empty(unsigned class_index)
     lock_give(&arenas[0]->lock);
     arenas_drain(class_index, empty + 1, magazine_capacity(class_index));
     meta_give(empty, magazine_bytes(magazine_capacity(class_index)));
-    return arenas[0]->shelf[class_index].depot.empty_count;
+    return arenas[0]->bin[class_index].depot.empty_count;
 }
 
 /* The rest of a magazine that small ones were filled from, and the empty ones that were traded. */
@@ -308,7 +308,7 @@ static void the_helper_empties_what_was_opened(void **state)
 
     (void)state;
     start_threads(2);
-    depot = &arenas[0]->shelf[5].depot;
+    depot = &arenas[0]->bin[5].depot;
     fill_depot(5);
     held = meta.used_bytes - magazine_bytes(magazine_capacity(5));
     lock_take(&arenas[0]->lock);
@@ -323,7 +323,7 @@ static void the_helper_empties_what_was_opened(void **state)
     assert_null(depot->opened);
     assert_int_equal(depot->empty_count, 0);
     assert_in_range(meta.used_bytes, 0, held);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 static void ask_again(void)
@@ -350,16 +350,16 @@ static void the_helper_does_not_end_unheard(void **state)
 {
     (void)state;
     start_threads(2);
-    tidy.helper_runs = true;
-    tidy.asked = true;
-    assert_false(helper_may_end());
-    assert_true(tidy.helper_runs);
-    tidy.asked = false;
-    assert_true(helper_may_end());
-    assert_false(tidy.helper_runs);
+    decay.background_runs = true;
+    decay.asked = true;
+    assert_false(background_may_end());
+    assert_true(decay.background_runs);
+    decay.asked = false;
+    assert_true(background_may_end());
+    assert_false(decay.background_runs);
 }
 
-/* Runs that slabs left behind count as used until the helper returns them. */
+/* Runs that slabs left behind count as used until the background thread returns them. */
 static void the_helper_empties_the_stocks(void **state)
 {
     (void)state;
@@ -372,7 +372,7 @@ static void the_helper_empties_the_stocks(void **state)
     assert_true(fake_thread_run());
     check_arenas();
     assert_int_equal(arenas[0]->stock[4].count, 0);
-    assert_int_equal(run_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(), 0);
 }
 
 static void a_helper_that_ended_starts_again(void **state)
@@ -389,7 +389,7 @@ static void a_helper_that_ended_starts_again(void **state)
     }
 }
 
-/* Without a helper memory must go back too. */
+/* Without a background thread memory must go back too. */
 static void a_helper_that_is_refused_is_not_needed(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     assert_true(fake_thread_waits());
 }
 
-/* A program whose threads have ended but for one purges at once again, and the helper ends when nothing is
+/* A program whose threads have ended but for one purges at once again, and the background thread ends when nothing is
  * left to it. */
 static void the_last_thread_purges_at_once(void **state)
 {
@@ -413,7 +413,7 @@ static void the_last_thread_purges_at_once(void **state)
     breathe(burst_pages());
     assert_true(fake_thread_waits());
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
-    tidy_thread_count(1);
+    decay_thread_count(1);
     breathe(2 * burst_pages());
     assert_int_equal(dirty_pages(), 2 * burst_pages() / PURGE_PEAK_SHARE);
     fake_on_sleep(note_pages);
@@ -461,7 +461,7 @@ static void the_slow_calls_are_made_without_any_lock(void **state)
     fill_depot(5);
     breathe(burst_pages());
     assert_true(fake_thread_run());
-    tidy_thread_count(1);
+    decay_thread_count(1);
     breathe(burst_pages());
     assert_true(fake_calls(FAKE_PURGE) > 1 && fake_calls(FAKE_SLEEP) > 20);
 }
@@ -472,7 +472,7 @@ static void the_child_of_a_fork_starts_its_own_thread(void **state)
     start_threads(2);
     breathe(burst_pages());
     assert_true(fake_thread_waits());
-    tidy_forget_thread();
+    decay_forget_thread();
     assert_false(fake_thread_waits());
     breathe(burst_pages());
     assert_true(fake_thread_waits());
@@ -521,16 +521,16 @@ static void sparse_slabs_are_reclaimed_before_growth(void **state)
 
     (void)state;
     start_threads(1);
-    assert_false(tidy_reclaim());
+    assert_false(decay_reclaim());
     hold_slabs_open(class_index, 4 * RECLAIM_BYTES_MIN);
-    assert_true(arenas[0]->shelf[class_index].depot.full_count > 0);
-    if (!tidy_could_reclaim()) (void)lease(pages_of_bytes(2 * RECLAIM_BYTES_MIN));
-    assert_true(tidy_could_reclaim());
-    assert_true(tidy_reclaim());
+    assert_true(arenas[0]->bin[class_index].depot.full_count > 0);
+    if (!decay_could_reclaim()) (void)lease(pages_of_bytes(2 * RECLAIM_BYTES_MIN));
+    assert_true(decay_could_reclaim());
+    assert_true(decay_reclaim());
     check_arenas();
-    assert_int_equal(arenas[0]->shelf[class_index].depot.full_count, 0);
-    assert_false(tidy_could_reclaim()); /* not again until it has grown */
-    assert_false(tidy_reclaim());
+    assert_int_equal(arenas[0]->bin[class_index].depot.full_count, 0);
+    assert_false(decay_could_reclaim()); /* not again until it has grown */
+    assert_false(decay_reclaim());
 }
 
 static void dense_slabs_are_left_alone(void **state)
@@ -541,9 +541,9 @@ static void dense_slabs_are_left_alone(void **state)
     start_threads(1);
     fill_depot(class_index);
     (void)lease(pages_of_bytes(4 * RECLAIM_BYTES_MIN));
-    assert_true(tidy_could_reclaim());
-    assert_false(tidy_reclaim()); /* little is free */
-    assert_int_equal(arenas[0]->shelf[class_index].depot.full_count, 1);
+    assert_true(decay_could_reclaim());
+    assert_false(decay_reclaim()); /* little is free */
+    assert_int_equal(arenas[0]->bin[class_index].depot.full_count, 1);
 }
 
 /* ---- whole bursts, through the doors ---- */
@@ -591,7 +591,7 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     (void)state;
     (void)prairie_malloc(1);
     assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
-    while (RELAXED_LOAD(tidy.threads) < 2) usleep(100);
+    while (RELAXED_LOAD(decay.threads) < 2) usleep(100);
     peak = burst_of_small_blocks();
     assert_true(fake_thread_waits());
     fake_on_sleep(note_pages);

@@ -1,16 +1,16 @@
-/* profile_shot.h - all samples and all mappings, copied out at one moment.
+/* profile_snapshot.h - all samples and all mappings, copied out at one moment.
  *
  * A dump takes a while, and samples go on meanwhile; so it works on a copy, in memory of its own straight
  * from the kernel. Taking one waits for nothing that a signal may have interrupted (guard/sample.h).
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_VIEW_PROFILE_SHOT_H
-#define PRAIRIE_VIEW_PROFILE_SHOT_H
+#ifndef PRAIRIE_VIEW_PROFILE_SNAPSHOT_H
+#define PRAIRIE_VIEW_PROFILE_SNAPSHOT_H
 
 #include "../os/os.h"
 #include "profile_out.h"
 
-struct shot_site {
+struct profile_snapshot_site {
     uint64_t live, taken; /* samples */
     size_t bytes;         /* of each block */
     const uintptr_t *return_address;
@@ -20,9 +20,9 @@ struct shot_site {
 
 enum { SHOT_MAPPINGS_MAX = 2048, SHOT_PATHS_BYTES = 128 * 1024 };
 
-struct shot {
+struct profile_snapshot {
     struct os_range memory;
-    struct shot_site *site;
+    struct profile_snapshot_site *site;
     size_t site_count, site_room;
     uintptr_t *address; /* of all sites */
     size_t address_count, address_room;
@@ -34,11 +34,11 @@ struct shot {
 };
 
 /* False: no memory, or the samples are locked by whom a signal interrupted. */
-bool shot_take(struct shot *shot);
-void shot_give(struct shot *shot);
+bool profile_snapshot_take(struct profile_snapshot *snapshot);
+void profile_snapshot_give(struct profile_snapshot *snapshot);
 /* The mapping of an address, by number; mapping_count: none. */
-size_t shot_mapping_of(const struct shot *shot, uintptr_t address);
+size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uintptr_t address);
 /* What blocks of that size stand for: one sample of them for so many blocks. */
-double shot_weight(size_t bytes);
+double profile_snapshot_weight(size_t bytes);
 
 #endif

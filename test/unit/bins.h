@@ -1,4 +1,4 @@
-/* shelves.h - what the tests of arenas, depots and caches share. */
+/* bins.h - what the tests of arenas, depots and caches share. */
 /* SPDX-License-Identifier: MIT */
 #ifndef PRAIRIE_TEST_SHELVES_H
 #define PRAIRIE_TEST_SHELVES_H
@@ -11,7 +11,7 @@ static void start_arenas(unsigned count)
 {
     start_pages();
     slabs_start();
-    tidy_start();
+    decay_start();
     arenas_start(count);
     for (unsigned i = 0; i < count; i++) assert_non_null(arena_at(i));
 }
@@ -35,10 +35,10 @@ static void give_arenas(void)
 static void check_arenas(void)
 {
     take_arenas();
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     arenas_check();
-    run_check_all();
-    lock_give(&keeper.lock);
+    page_heap_check();
+    lock_give(&page_heap.lock);
     give_arenas();
 }
 
@@ -50,7 +50,7 @@ static size_t meta_bytes_without_spares(void)
     for (unsigned i = 0; i < ARENA_COUNT_MAX; i++)
         for (unsigned class_index = 1; arenas[i] != NULL && class_index < CLASS_COUNT;
              class_index++)
-            bytes -= (size_t)arenas[i]->shelf[class_index].closed_count
+            bytes -= (size_t)arenas[i]->bin[class_index].closed_count
                    * slab_shape[class_index].record_bytes;
     return bytes;
 }

@@ -1,37 +1,37 @@
-/* explicit.c - large blocks that know their arena, and the end of an arena.
+/* manual.c - large blocks that know their arena, and the end of an arena.
  * SPDX-License-Identifier: MIT
  */
-#include "explicit.h"
+#include "manual.h"
 
 #include "../base/port.h"
 
-static void add_owner(struct arena *arena, struct large_owner *owner)
+static void add_manual_large(struct arena *arena, struct manual_large *owner)
 {
     lock_take(&arena->lock);
-    owner->next = arena->owned;
+    owner->next = arena->manual_large;
     owner->previous = NULL;
-    if (arena->owned != NULL) arena->owned->previous = owner;
-    arena->owned = owner;
-    arena->owned_taken++;
+    if (arena->manual_large != NULL) arena->manual_large->previous = owner;
+    arena->manual_large = owner;
+    arena->manual_taken++;
     arena_count_active(arena, page_record(owner->page)->run_pages);
     lock_give(&arena->lock);
 }
 
-static void remove_owner(struct large_owner *owner)
+static void remove_manual_large(struct manual_large *owner)
 {
     arena_count_active(owner->arena, 0 - (size_t)page_record(owner->page)->run_pages);
     if (owner->next != NULL) owner->next->previous = owner->previous;
     if (owner->previous != NULL) owner->previous->next = owner->next;
-    else owner->arena->owned = owner->next;
+    else owner->arena->manual_large = owner->next;
 }
 
 /* Neighbours look at the state when they merge. */
 static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
 {
-    lock_take(&keeper.lock);
+    lock_take(&page_heap.lock);
     page_record(page)->state = (uint8_t)state;
     page_record(page)->slab = owner;
-    lock_give(&keeper.lock);
+    lock_give(&page_heap.lock);
 }
 
 static struct run lease_for(struct arena *arena, size_t pages, size_t align_pages)
@@ -45,13 +45,13 @@ static struct run lease_for(struct arena *arena, size_t pages, size_t align_page
     lock_give(&arena->lock);
     if (is_hooked) return run;
     run = run_lease(pages, align_pages, PAGE_USED);
-    if (run.page != 0) __atomic_fetch_add(&explicit_leases, 1, __ATOMIC_RELAXED);
+    if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
     return run;
 }
 
-struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages)
+struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 {
-    struct large_owner *owner = meta_take(sizeof *owner);
+    struct manual_large *owner = meta_take(sizeof *owner);
     struct run run = { 0, false };
 
     if (owner == NULL) return run;
@@ -62,37 +62,37 @@ struct run owned_lease(struct arena *arena, size_t pages, size_t align_pages)
     }
     owner->arena = arena;
     owner->page = run.page;
-    mark_page(run.page, PAGE_OWNED, meta_number(owner));
-    add_owner(arena, owner);
+    mark_page(run.page, PAGE_MANUAL, meta_number(owner));
+    add_manual_large(arena, owner);
     return run;
 }
 
 /* The run belongs to nobody's arena any more, and goes back. Under the arena's lock. */
-static void disown(struct large_owner *owner)
+static void forget_foreign(struct manual_large *owner)
 {
     struct arena *arena = owner->arena;
     uint32_t page = owner->page;
 
-    remove_owner(owner);
+    remove_manual_large(owner);
     mark_page(page, PAGE_USED, 0);
     meta_give(owner, sizeof *owner);
     if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
 }
 
-void owned_return(uint32_t page)
+void manual_return(uint32_t page)
 {
-    struct large_owner *owner = meta_record(page_record(page)->slab);
+    struct manual_large *owner = meta_record(page_record(page)->slab);
     struct arena *arena = owner->arena;
 
     lock_take(&arena->lock);
-    disown(owner);
+    forget_foreign(owner);
     lock_give(&arena->lock);
     arena_settle(arena);
 }
 
-bool owned_resize(uint32_t page, size_t pages)
+bool manual_resize(uint32_t page, size_t pages)
 {
-    struct arena *arena = ((struct large_owner *)meta_record(page_record(page)->slab))->arena;
+    struct arena *arena = ((struct manual_large *)meta_record(page_record(page)->slab))->arena;
     size_t old_pages = page_record(page)->run_pages;
     bool done = true;
 
@@ -106,23 +106,24 @@ bool owned_resize(uint32_t page, size_t pages)
     return done;
 }
 
-struct owned_sum owned_sum(struct arena *arena)
+struct manual_sum manual_sum(struct arena *arena)
 {
-    struct owned_sum sum = { 0, 0 };
+    struct manual_sum sum = { 0, 0 };
 
     check(lock_is_mine(&arena->lock));
-    for (const struct large_owner *owner = arena->owned; owner != NULL; owner = owner->next) {
-        sum.bytes += (size_t)page_record(owner->page)->run_pages << plain.page_shift;
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL;
+         owner = owner->next) {
+        sum.bytes += (size_t)page_record(owner->page)->run_pages << space.page_shift;
         sum.count++;
     }
     return sum;
 }
 
-void owned_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
-                 void *context)
+void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
+                  void *context)
 {
     check(lock_is_mine(&arena->lock));
-    for (const struct large_owner *owner = arena->owned; owner != NULL; owner = owner->next)
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL; owner = owner->next)
         visit(owner->page, context);
 }
 
@@ -262,12 +263,12 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct hook_call call;
     struct extents *extents = begin_calls(arena, &call);
-    size_t wanted = pages << plain.page_shift, bytes;
+    size_t wanted = pages << space.page_shift, bytes;
     struct extent *extent;
 
     if (extents == NULL) return false;
     bytes = extents->whole ? wanted : max_size(wanted, extents->next_bytes);
-    extent = ask_for(arena, wanted, align_pages << plain.page_shift, bytes);
+    extent = ask_for(arena, wanted, align_pages << space.page_shift, bytes);
     if (extent != NULL) {
         lock_take(&arena->lock);
         extents_add(extents, extent);
@@ -341,7 +342,7 @@ void arena_reset(struct arena *arena)
     arenas_clear();
     lock_take(&arena->lock);
     arena_reset_slabs(arena);
-    while (arena->owned != NULL) disown(arena->owned);
+    while (arena->manual_large != NULL) forget_foreign(arena->manual_large);
     lock_give(&arena->lock);
     arena_settle(arena);
 }
@@ -370,14 +371,14 @@ static void count_as_past(struct arena *arena)
     struct lock *lock = &arena->lock;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct shelf *shelf = &arena->shelf[class_index];
+        struct class_bin *bin = &arena->bin[class_index];
 
-        move_number(&past->of_class[class_index].fills, &shelf->fills);
-        move_number(&past->of_class[class_index].drains, &shelf->drains);
-        move_number(&past->of_class[class_index].blocks_taken, &shelf->blocks_taken);
-        move_number(&past->of_class[class_index].slabs_opened, &shelf->slabs_opened);
+        move_number(&past->of_class[class_index].fills, &bin->fills);
+        move_number(&past->of_class[class_index].drains, &bin->drains);
+        move_number(&past->of_class[class_index].blocks_taken, &bin->blocks_taken);
+        move_number(&past->of_class[class_index].slabs_opened, &bin->slabs_opened);
     }
-    move_number(&past->owned_taken, &arena->owned_taken);
+    move_number(&past->manual_taken, &arena->manual_taken);
     raise_number(&past->lock_wait_ns_max, lock->wait_ns_max);
     raise_number(&past->lock_sleepers_max, lock->sleepers_max);
     move_number(&past->lock_taken, &lock->taken);

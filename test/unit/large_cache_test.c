@@ -1,4 +1,4 @@
-/* kept_test.c - the runs a thread keeps for its next large blocks. */
+/* large_cache_test.c - the runs a thread keeps for its next large blocks. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -6,7 +6,7 @@
 
 enum { LENGTH = 8 };
 
-static size_t bytes_of(size_t pages) { return pages << plain.page_shift; }
+static size_t bytes_of(size_t pages) { return pages << space.page_shift; }
 
 static char *take_pages(size_t pages)
 {
@@ -19,21 +19,21 @@ static char *take_pages(size_t pages)
 
 static size_t pages_kept(void)
 {
-    struct kept_numbers sum = { 0, 0, 0 };
+    struct large_cache_numbers sum = { 0, 0, 0 };
 
-    kept_add_numbers(thread_cache(), &sum);
+    large_cache_add_numbers(thread_cache(), &sum);
     return sum.pages;
 }
 
 /* A thread that has asked often enough to keep runs; it keeps none yet. */
 static void begin_to_keep(void)
 {
-    char *blocks[KEPT_AFTER];
+    char *blocks[LARGE_CACHE_AFTER];
 
     prairie_free(prairie_malloc(1)); /* the page size is known from here on */
-    for (unsigned i = 0; i < KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH);
-    assert_non_null(thread_cache()->kept);
-    for (unsigned i = 0; i < KEPT_AFTER; i++) prairie_free(blocks[i]);
+    for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) blocks[i] = take_pages(LENGTH);
+    assert_non_null(thread_cache()->large_cache);
+    for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) prairie_free(blocks[i]);
     thread_flush();
     assert_int_equal(pages_kept(), 0);
 }
@@ -48,17 +48,17 @@ static void the_next_block_of_that_length_takes_no_lock(void **state)
     block = take_pages(LENGTH);
     prairie_free(block);
     assert_int_equal(pages_kept(), LENGTH);
-    taken = keeper.lock.taken;
-    leases = keeper.leases;
+    taken = page_heap.lock.taken;
+    leases = page_heap.leases;
     for (unsigned i = 0; i < 100; i++) {
         assert_ptr_equal(take_pages(LENGTH), block);
         assert_int_equal(pages_kept(), 0);
         block[0] = block[bytes_of(LENGTH) - 1] = 1;
         prairie_free(block);
     }
-    assert_int_equal(keeper.lock.taken, taken);
-    assert_int_equal(keeper.leases, leases);
-    assert_int_equal(thread_cache()->kept->takes, 100);
+    assert_int_equal(page_heap.lock.taken, taken);
+    assert_int_equal(page_heap.leases, leases);
+    assert_int_equal(thread_cache()->large_cache->takes, 100);
     assert_ptr_not_equal(take_pages(LENGTH + 1), block);
     prairie_check_all();
 }
@@ -66,10 +66,11 @@ static void the_next_block_of_that_length_takes_no_lock(void **state)
 static void who_asks_seldom_keeps_nothing(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i + 1 < KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->kept);
+    for (unsigned i = 0; i + 1 < LARGE_CACHE_AFTER; i++)
+        prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->large_cache);
     prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_non_null(thread_cache()->kept);
+    assert_non_null(thread_cache()->large_cache);
 }
 
 static void nor_does_who_wants_nothing_of_that_size_held(void **state)
@@ -77,8 +78,9 @@ static void nor_does_who_wants_nothing_of_that_size_held(void **state)
     (void)state;
     options_parse("tcache_max:1024", "test");
     heap_obey_options();
-    for (unsigned i = 0; i < 4 * KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->kept);
+    for (unsigned i = 0; i < 4 * LARGE_CACHE_AFTER; i++)
+        prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->large_cache);
 }
 
 /* A thread that holds less from now on lets go of what it kept, and keeps no more. */
@@ -89,12 +91,13 @@ static void nor_who_stops_holding_all_classes(void **state)
     prairie_free(take_pages(LENGTH));
     assert_int_equal(pages_kept(), LENGTH);
     thread_hold_up_to(CLASS_COUNT - 2);
-    assert_null(thread_cache()->kept);
-    for (unsigned i = 0; i < 4 * KEPT_AFTER; i++) prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->kept);
+    assert_null(thread_cache()->large_cache);
+    for (unsigned i = 0; i < 4 * LARGE_CACHE_AFTER; i++)
+        prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
+    assert_null(thread_cache()->large_cache);
     thread_hold_up_to(CLASS_COUNT - 1);
     begin_to_keep();
-    assert_non_null(thread_cache()->kept);
+    assert_non_null(thread_cache()->large_cache);
     prairie_check_all();
 }
 
@@ -115,8 +118,8 @@ static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
 
 static void what_is_kept_is_bounded(void **state)
 {
-    size_t most = KEPT_BYTES_MAX >> 12, longest = KEPT_LENGTH_MAX;
-    char *blocks[KEPT_LENGTH_MAX + 2];
+    size_t most = LARGE_CACHE_BYTES_MAX >> 12, longest = LARGE_CACHE_PAGES_MAX;
+    char *blocks[LARGE_CACHE_PAGES_MAX + 2];
 
     (void)state;
     begin_to_keep();
@@ -137,11 +140,11 @@ static void what_is_kept_is_bounded(void **state)
 /* Pages of 16 KiB: fewer than the lengths there are. */
 static void one_that_is_too_much_alone_is_not_kept(void **state)
 {
-    size_t most = KEPT_BYTES_MAX >> 14;
+    size_t most = LARGE_CACHE_BYTES_MAX >> 14;
     char *block;
 
     (void)state;
-    assert_true(most < KEPT_LENGTH_MAX);
+    assert_true(most < LARGE_CACHE_PAGES_MAX);
     fake_page_bytes(16 * KiB);
     begin_to_keep();
     prairie_free(take_pages(most));
@@ -171,11 +174,11 @@ static void flush_and_purge_give_all_back(void **state)
 
     (void)state;
     begin_to_keep();
-    used = run_used_pages();
+    used = page_heap_used_pages();
     prairie_free(take_pages(LENGTH));
-    assert_int_equal(run_used_pages(), used + LENGTH);
+    assert_int_equal(page_heap_used_pages(), used + LENGTH);
     thread_flush();
-    assert_int_equal(run_used_pages(), used);
+    assert_int_equal(page_heap_used_pages(), used);
     prairie_free(take_pages(LENGTH));
     (void)prairie_purge();
     assert_int_equal(pages_kept(), 0);
@@ -184,10 +187,10 @@ static void flush_and_purge_give_all_back(void **state)
 
 static void *keep_and_end(void *unused)
 {
-    char *blocks[2 * KEPT_AFTER];
+    char *blocks[2 * LARGE_CACHE_AFTER];
 
-    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) blocks[i] = take_pages(LENGTH / 2 + i % 4);
-    for (unsigned i = 0; i < 2 * KEPT_AFTER; i++) prairie_free(blocks[i]);
+    for (unsigned i = 0; i < 2 * LARGE_CACHE_AFTER; i++) blocks[i] = take_pages(LENGTH / 2 + i % 4);
+    for (unsigned i = 0; i < 2 * LARGE_CACHE_AFTER; i++) prairie_free(blocks[i]);
     assert_int_not_equal(pages_kept(), 0);
     return unused;
 }
@@ -199,16 +202,16 @@ static void a_thread_that_ends_leaves_nothing_kept(void **state)
 
     (void)state;
     begin_to_keep();
-    large = keeper.large_pages;
+    large = page_heap.large_pages;
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&thread, NULL, keep_and_end, NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_int_equal(keeper.large_pages, large);
+        assert_int_equal(page_heap.large_pages, large);
     }
     prairie_check_all();
 }
 
-/* Kept runs are free for the program, whatever the keeper of runs counts. */
+/* Kept runs are free for the program, whatever the page heap counts. */
 static void statistics_count_it_as_free(void **state)
 {
     struct prairie_stats before = { .struct_bytes = sizeof before }, after = before;

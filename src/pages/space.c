@@ -1,22 +1,22 @@
-/* region.c - reserves address space once, and opens it piece by piece.
+/* space.c - reserves address space once, and opens it piece by piece.
  *
  * One reservation holds, in this order, the metadata zone, the page map and the first region; each has
  * an open part that grows. Under an address-space limit the sizes follow the limit, and further regions
  * are reserved as they are needed.
  * SPDX-License-Identifier: MIT
  */
-#include "region.h"
+#include "space.h"
 
 #include "../base/bits.h"
-#include "adopt.h"
-#include "ceiling.h"
+#include "foreign.h"
+#include "limits.h"
 #include "huge.h"
 #include "meta.h"
 #include "page_map.h"
 
-struct plain plain;
+struct space space;
 
-static char *map_open_end; /* under the run lock: the page map is usable below it */
+static char *map_open_end; /* under the page heap's lock: the page map is usable below it */
 static char *map_end;      /* constant after start */
 
 /* A kernel whose page is larger than 4 KiB still opens whole pages. */
@@ -34,13 +34,13 @@ struct layout {
 enum { META_SHARE = CHECKED ? 32 : 64 };
 
 /* The map has 16 bytes a page. */
-static struct layout layout_for(size_t plain_bytes, size_t region_bytes)
+static struct layout layout_for(size_t space_bytes, size_t region_bytes)
 {
-    size_t map_records = min_size((plain_bytes >> plain.page_shift) + 2 * (size_t)REGION_COUNT_MAX,
+    size_t map_records = min_size((space_bytes >> space.page_shift) + 2 * (size_t)REGION_COUNT_MAX,
                                   UINT32_MAX - (size_t)UINT16_MAX);
 
     return (struct layout){
-        .meta_bytes = whole_pages(min_size(max_size(plain_bytes / (META_SHARE / 2), 512 * KiB),
+        .meta_bytes = whole_pages(min_size(max_size(space_bytes / (META_SHARE / 2), 512 * KiB),
                                            META_BYTES_MAX - HUGE_PAGE_BYTES)),
         .map_bytes = round_up(map_records * sizeof(struct page),
                               region_bytes >= HUGE_REGION_BYTES_MIN ? HUGE_PAGE_BYTES : 64 * KiB),
@@ -52,7 +52,7 @@ static bool reserve_all(struct layout layout)
 {
     size_t total = layout.meta_bytes + layout.map_bytes + layout.region_bytes;
     struct os_range all = os_reserve(total, 2 * MiB);
-    struct region *region = &plain.region[0];
+    struct region *region = &space.region[0];
 
     if (all.base == NULL) return false;
     meta_start((struct os_range){ all.base, layout.meta_bytes });
@@ -61,19 +61,19 @@ static bool reserve_all(struct layout layout)
     map_end = map_open_end + layout.map_bytes;
     os_refuse_huge_pages(all);
 
-    plain.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
-    plain.page_count_max = (uint32_t)min_size(plain.number_max, RUN_PAGES_MAX);
-    plain.lease_pages_max = plain.page_count_max;
-    plain.next_number = 1 + (uint32_t)(layout.region_bytes >> plain.page_shift) + 1;
-    plain.adopted_from = plain.number_max;
-    plain.reserved_bytes = total;
+    space.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
+    space.page_count_max = (uint32_t)min_size(space.number_max, RUN_PAGES_MAX);
+    space.lease_pages_max = space.page_count_max;
+    space.next_number = 1 + (uint32_t)(layout.region_bytes >> space.page_shift) + 1;
+    space.foreign_from = space.number_max;
+    space.reserved_bytes = total;
     *region = (struct region){ map_end, 0, 1, 0 };
     __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
-    __atomic_store_n(&plain.region_count, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&space.region_count, 1, __ATOMIC_RELEASE);
     return true;
 }
 
-void plain_want_huge_records(void)
+void space_want_huge_records(void)
 {
     os_want_huge_pages((struct os_range){ meta.zone_base, (size_t)(map_end - meta.zone_base) });
 }
@@ -81,24 +81,24 @@ void plain_want_huge_records(void)
 /* The region that holds the address, of those after the first; NULL: none does. */
 static const struct region *region_beyond_first(const void *address)
 {
-    uint32_t count = __atomic_load_n(&plain.region_count, __ATOMIC_ACQUIRE);
+    uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
 
     for (uint32_t i = 1; i < count; i++)
-        if ((uintptr_t)address - (uintptr_t)plain.region[i].base < plain.region[i].bytes)
-            return &plain.region[i];
+        if ((uintptr_t)address - (uintptr_t)space.region[i].base < space.region[i].bytes)
+            return &space.region[i];
     return NULL;
 }
 
 static uint32_t pages_into(const struct region *region, const void *address)
 {
-    return (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> plain.page_shift);
+    return (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> space.page_shift);
 }
 
 uint32_t page_at_beyond_first(const void *address)
 {
     const struct region *region = region_beyond_first(address);
 
-    if (region == NULL) return adopted_page_at(address);
+    if (region == NULL) return foreign_page_at(address);
     return region->first_page + pages_into(region, address);
 }
 
@@ -106,18 +106,18 @@ uint32_t open_page_at_beyond_first(const void *address)
 {
     const struct region *region = region_beyond_first(address);
 
-    if (region == NULL) return adopted_page_at(address);
+    if (region == NULL) return foreign_page_at(address);
     if (pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
     return region->first_page + pages_into(region, address);
 }
 
 char *page_address_beyond_first(uint32_t page)
 {
-    const struct region *region = &plain.region[1];
+    const struct region *region = &space.region[1];
 
-    if (page >= RELAXED_LOAD(plain.adopted_from)) return adopted_page_address(page);
-    while (page - region->first_page >= region->bytes >> plain.page_shift) region++;
-    return region->base + ((size_t)(page - region->first_page) << plain.page_shift);
+    if (page >= RELAXED_LOAD(space.foreign_from)) return foreign_page_address(page);
+    while (page - region->first_page >= region->bytes >> space.page_shift) region++;
+    return region->base + ((size_t)(page - region->first_page) << space.page_shift);
 }
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
@@ -128,33 +128,33 @@ static bool start_narrow(size_t limit)
 {
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
 
-    plain.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
+    space.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
     class_map_start(true);
-    return reserve_all(layout_for(min_size(limit, PLAIN_BYTES_PER_REGION * REGION_BYTES_FIRST),
-                                  plain.region_bytes_next));
+    return reserve_all(layout_for(min_size(limit, SPACE_BYTES_PER_REGION * REGION_BYTES_FIRST),
+                                  space.region_bytes_next));
 }
 
-/* How much of the plain there are numbers for, with a first region of so many bytes: no more than half of what
+/* How much of the address space there are numbers for, with a first region of so many bytes: no more than half of what
  * addresses can tell apart. */
 static size_t numbered_bytes(size_t region_bytes)
 {
-    return max_size(min_size(PLAIN_BYTES_PER_REGION * region_bytes, plain.space_bytes / 2),
+    return max_size(min_size(SPACE_BYTES_PER_REGION * region_bytes, space.address_bytes / 2),
                     region_bytes);
 }
 
-bool plain_start(void)
+bool space_start(void)
 {
     size_t limit = os_address_space_limit();
     struct layout widest;
 
-    plain.page_shift = log2_of(os_page_bytes());
-    plain.space_bytes = (size_t)2 << highest_bit(os_highest_address());
+    space.page_shift = log2_of(os_page_bytes());
+    space.address_bytes = (size_t)2 << highest_bit(os_highest_address());
     widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
     if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
         return start_narrow(limit);
 
     for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
-        plain.region_bytes_next = bytes;
+        space.region_bytes_next = bytes;
         if (reserve_all(layout_for(numbered_bytes(bytes), bytes))) {
             class_map_start(false);
             return true;
@@ -166,8 +166,8 @@ bool plain_start(void)
 /* The page map, the class map, then the pages themselves: whatever fails leaves the region as it was. */
 static bool open_pages(struct region *region, size_t pages)
 {
-    char *base = region->base + ((size_t)region->open_pages << plain.page_shift);
-    size_t bytes = pages << plain.page_shift;
+    char *base = region->base + ((size_t)region->open_pages << space.page_shift);
+    size_t bytes = pages << space.page_shift;
     char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
 
     if (map_wanted > map_open_end) {
@@ -179,7 +179,7 @@ static bool open_pages(struct region *region, size_t pages)
         ((struct page *)map_open_end)->state = PAGE_INSIDE;
         map_open_end += map_bytes;
     }
-    if (!class_map_open(base, bytes) || !meta_open_ahead((plain.open_bytes + bytes) / META_SHARE))
+    if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
         return false;
     return os_commit((struct os_range){ base, bytes });
 }
@@ -191,44 +191,44 @@ static bool limit_allows(size_t bytes)
     size_t limit = os_address_space_limit();
     size_t used, unopened;
 
-    if (!ceiling_allows(bytes)) return false;
+    if (!limits_allow(bytes)) return false;
     if (limit == SIZE_MAX) return true;
     used = os_address_space_used();
-    unopened = plain.reserved_bytes - plain.open_bytes + class_map_reserved_bytes();
+    unopened = space.reserved_bytes - space.open_bytes + class_map_reserved_bytes();
     if (used < unopened || used <= limit) return true; /* within it as the kernel counts */
     return used - unopened + bytes <= limit;
 }
 
 static size_t room_of(const struct region *region)
 {
-    return (region->bytes >> plain.page_shift) - region->open_pages;
+    return (region->bytes >> space.page_shift) - region->open_pages;
 }
 
 /* A region takes a number for each page and the unused one after them. */
-READS_UNLOCKED bool plain_has_numbers(size_t bytes)
+READS_UNLOCKED bool space_has_numbers(size_t bytes)
 {
-    return plain.region_count < REGION_COUNT_MAX
-        && (bytes >> plain.page_shift) + 1 <= plain.adopted_from - plain.next_number;
+    return space.region_count < REGION_COUNT_MAX
+        && (bytes >> space.page_shift) + 1 <= space.foreign_from - space.next_number;
 }
 
-uint32_t plain_number_adopted(uint32_t count)
+uint32_t space_number_foreign(uint32_t count)
 {
-    size_t end = round_down(plain.adopted_from, ADOPT_UNIT);
+    size_t end = round_down(space.foreign_from, FOREIGN_UNIT);
     uintptr_t from, to;
 
-    if (end < (size_t)plain.next_number + count) return 0;
+    if (end < (size_t)space.next_number + count) return 0;
     from = round_down((uintptr_t)page_record((uint32_t)end - count), os_page_bytes());
     to = round_up((uintptr_t)page_record((uint32_t)end), os_page_bytes());
     if (!os_commit((struct os_range){ (char *)from, to - from })) return 0;
-    RELAXED_STORE(plain.adopted_from, (uint32_t)end - count);
-    return plain.adopted_from;
+    RELAXED_STORE(space.foreign_from, (uint32_t)end - count);
+    return space.foreign_from;
 }
 
-bool plain_has_own_slots(struct os_range range)
+bool space_has_own_slots(struct os_range range)
 {
-    for (uint32_t i = 0; i < plain.region_count; i++)
+    for (uint32_t i = 0; i < space.region_count; i++)
         if (class_map_shares(range,
-                             (struct os_range){ plain.region[i].base, plain.region[i].bytes }))
+                             (struct os_range){ space.region[i].base, space.region[i].bytes }))
             return false;
     return true;
 }
@@ -238,7 +238,7 @@ static struct os_range reserve_region(size_t bytes)
 {
     struct os_range range = os_reserve(bytes, 64 * KiB);
 
-    if (range.base == NULL || (plain_has_own_slots(range) && !adopted_shares_slots(range)))
+    if (range.base == NULL || (space_has_own_slots(range) && !foreign_shares_slots(range)))
         return range;
     os_release(range);
     return (struct os_range){ NULL, 0 };
@@ -246,30 +246,30 @@ static struct os_range reserve_region(size_t bytes)
 
 static struct region *add_region(size_t pages)
 {
-    size_t bytes = max_size(plain.region_bytes_next, round_up(pages << plain.page_shift, 1 * MiB));
+    size_t bytes = max_size(space.region_bytes_next, round_up(pages << space.page_shift, 1 * MiB));
     struct os_range range;
 
-    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << plain.page_shift)) {
-        if (plain_has_numbers(bytes)) {
+    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << space.page_shift)) {
+        if (space_has_numbers(bytes)) {
             range = reserve_region(bytes);
             if (range.base != NULL) break;
         }
-        if (bytes == pages << plain.page_shift) return NULL;
+        if (bytes == pages << space.page_shift) return NULL;
     }
-    plain.region[plain.region_count] =
-        (struct region){ range.base, range.bytes, plain.next_number, 0 };
-    plain.next_number += (uint32_t)(range.bytes >> plain.page_shift) + 1;
-    plain.reserved_bytes += range.bytes;
-    if (plain.region_count % 8 == 0)
-        plain.region_bytes_next *= 2; /* the array of regions is short */
-    __atomic_store_n(&plain.region_count, plain.region_count + 1, __ATOMIC_RELEASE);
-    return &plain.region[plain.region_count - 1];
+    space.region[space.region_count] =
+        (struct region){ range.base, range.bytes, space.next_number, 0 };
+    space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
+    space.reserved_bytes += range.bytes;
+    if (space.region_count % 8 == 0)
+        space.region_bytes_next *= 2; /* the array of regions is short */
+    __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
+    return &space.region[space.region_count - 1];
 }
 
 static struct region *region_with_room(size_t pages)
 {
-    for (uint32_t i = plain.region_count; i-- > 0;)
-        if (room_of(&plain.region[i]) >= pages) return &plain.region[i];
+    for (uint32_t i = space.region_count; i-- > 0;)
+        if (room_of(&space.region[i]) >= pages) return &space.region[i];
     return add_region(pages);
 }
 
@@ -277,46 +277,46 @@ static struct region *region_with_room(size_t pages)
 static size_t opening_step(const struct region *region, size_t pages)
 {
     size_t step =
-        max_size(OPEN_BYTES_MIN, min_size(plain.open_bytes / 8, 64 * MiB)) >> plain.page_shift;
+        max_size(OPEN_BYTES_MIN, min_size(space.open_bytes / 8, 64 * MiB)) >> space.page_shift;
 
     /* The records of the first opening, and of the page after it, fit into one page of the map. */
-    if (plain.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
+    if (space.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
     step = max_size(step, pages);
-    huge_before_growth(plain.open_bytes + (step << plain.page_shift));
+    huge_before_growth(space.open_bytes + (step << space.page_shift));
     step = round_up(region->open_pages + step, huge_pages_each()) - region->open_pages;
     return min_size(step, room_of(region));
 }
 
-struct page_span plain_grow(size_t pages)
+struct page_span space_grow(size_t pages)
 {
     struct region *region;
     size_t step;
     struct page_span span;
 
-    if (pages > plain.page_count_max) return (struct page_span){ 0, 0 };
+    if (pages > space.page_count_max) return (struct page_span){ 0, 0 };
     region = region_with_room(pages);
     if (region == NULL) return (struct page_span){ 0, 0 };
 
     step = opening_step(region, pages);
-    if (!limit_allows(step << plain.page_shift) || !open_pages(region, step)) {
+    if (!limit_allows(step << space.page_shift) || !open_pages(region, step)) {
         step = pages;
-        if (!limit_allows(step << plain.page_shift) || !open_pages(region, step))
+        if (!limit_allows(step << space.page_shift) || !open_pages(region, step))
             return (struct page_span){ 0, 0 };
     }
     span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
     /* Partner: open_page_at, which reads records of open pages. */
     __atomic_store_n(&region->open_pages, region->open_pages + (uint32_t)step, __ATOMIC_RELEASE);
-    plain.open_bytes += step << plain.page_shift;
+    space.open_bytes += step << space.page_shift;
     return span;
 }
 
-size_t plain_close_tail(uint32_t first, size_t pages)
+size_t space_close_tail(uint32_t first, size_t pages)
 {
-    struct region *region = &plain.region[plain.region_count - 1];
-    size_t bytes = pages << plain.page_shift;
+    struct region *region = &space.region[space.region_count - 1];
+    size_t bytes = pages << space.page_shift;
 
     if (!os_close((struct os_range){ page_address(first), bytes })) return 0;
     RELAXED_STORE(region->open_pages, region->open_pages - (uint32_t)pages);
-    plain.open_bytes -= bytes;
+    space.open_bytes -= bytes;
     return bytes;
 }

@@ -1,0 +1,338 @@
+/* decay.c - the eager way, and the background thread.
+ * SPDX-License-Identifier: MIT
+ */
+#include "decay.h"
+
+#include "../base/options.h"
+#include "../base/port.h"
+#include "../pages/limits.h"
+#include "../pages/purge.h"
+
+enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
+enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
+/* A kernel that allows no background thread is asked again after so long. */
+enum { REFUSED_MS = 1000 };
+/* Longer than a background thread holds a lock, on a busy machine too. */
+enum { END_MS = 1000 };
+
+static struct {
+    struct lock lock;     /* the background thread's life */
+    bool background_runs; /* under lock; atomic, partner of asked */
+    bool asked;           /* atomic: somebody wanted it since it last looked */
+    uint32_t ending;      /* atomic: 1: it is to end now; what it sleeps on */
+    uint64_t again_ms;    /* atomic: from when on the kernel is asked for one again */
+    bool kept;            /* atomic: a background thread does not end */
+    uint32_t threads;     /* atomic: threads with caches */
+    uint64_t looks;       /* atomic: statistics */
+    size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
+    size_t peak_pages; /* atomic: the most pages in use since the depots were emptied */
+} decay;
+
+size_t decay_look_at_bytes;
+size_t decay_limits_at_bytes;
+
+void decay_start(void)
+{
+    lock_init(&decay.lock, LOCK_DECAY);
+    decay.reclaim_at = RECLAIM_BYTES_MIN;
+    decay_look_from(SIZE_MAX);
+}
+
+/* The lesser of the two. Who changes one of them meanwhile is seen by the second look. */
+static void set_look_at(void)
+{
+    size_t least;
+
+    do {
+        least = min_size(__atomic_load_n(&decay.reclaim_at, __ATOMIC_SEQ_CST),
+                         __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST));
+        __atomic_store_n(&decay_look_at_bytes, least, __ATOMIC_SEQ_CST);
+    } while (least
+             != min_size(__atomic_load_n(&decay.reclaim_at, __ATOMIC_SEQ_CST),
+                         __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST)));
+}
+
+void decay_look_from(size_t open_bytes)
+{
+    __atomic_store_n(&decay_limits_at_bytes, open_bytes, __ATOMIC_SEQ_CST);
+    set_look_at();
+}
+
+void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
+
+/* ---- one thread: at once ---- */
+
+static bool has_shrunk(void)
+{
+    size_t used = page_heap_used_pages_now();
+
+    if (used > RELAXED_LOAD(decay.peak_pages)) RELAXED_STORE(decay.peak_pages, used);
+    if (used > RELAXED_LOAD(decay.peak_pages) / SHRUNK_TO) return false;
+    RELAXED_STORE(decay.peak_pages, used);
+    return true;
+}
+
+static bool decay_at_once(void)
+{
+    bool shrunk = has_shrunk();
+
+    if (shrunk) {
+        depots_close();
+        arenas_clear();
+    }
+    purge_beyond_budget();
+    return shrunk;
+}
+
+/* ---- later, by a background thread ---- */
+
+/* Whether the program has threads, or had more than one when we looked. */
+static bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
+
+/* What may stay while it runs, and what needs it, changes with it. */
+static void set_background(bool runs)
+{
+    lock_take(&page_heap.lock);
+    purge_set_background(runs);
+    lock_give(&page_heap.lock);
+}
+
+static void set_background_runs(bool runs)
+{
+    __atomic_store_n(&decay.background_runs, runs, __ATOMIC_SEQ_CST);
+}
+
+/* Who claims it is the background thread, or starts it. False: somebody else does. */
+static bool claim_background(void)
+{
+    bool claimed;
+
+    lock_take(&decay.lock);
+    claimed = !decay.background_runs;
+    if (claimed) set_background_runs(true);
+    lock_give(&decay.lock);
+    return claimed;
+}
+
+static void give_background_up(void)
+{
+    lock_take(&decay.lock);
+    set_background_runs(false);
+    lock_give(&decay.lock);
+}
+
+/* For a background thread that is told to end, and for the child of a fork: locks may be held for good. */
+static void background_is_gone(void)
+{
+    set_background_runs(false);
+    purge_set_background(false);
+}
+
+static bool is_told_to_end(void) { return RELAXED_LOAD(decay.ending) != 0; }
+
+/* Who asks first says so and looks then whether a background thread runs; we do it the other way round, so that one of
+ * us sees the other. Who tells us to end may hold any lock. */
+static bool background_may_end(void)
+{
+    bool wanted;
+
+    if (is_told_to_end()) {
+        background_is_gone();
+        return true;
+    }
+    give_background_up();
+    set_background(false);
+    wanted = __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
+    if (!wanted || !claim_background()) return true;
+    set_background(true);
+    return false;
+}
+
+/* The promise is kept by taking half of what is not needed twenty times in the span. */
+static uint64_t look_ms(void)
+{
+    int64_t decay_ms = option_decay_ms();
+
+    if (decay_ms < 0) return LOOK_MS_MAX;
+    return max_size(min_size((size_t)decay_ms / QUIET_LOOKS_MAX, LOOK_MS_MAX), LOOK_MS_MIN);
+}
+
+void decay_close_tail(void)
+{
+    if (!option_is_set(OPTION_RETAIN)) (void)page_heap_close_tail();
+}
+
+/* In a program of one thread it is there for what that thread left behind, and for no longer. */
+static unsigned quiet_looks_max(void)
+{
+    return is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX;
+}
+
+/* Whether it gave something back is no reason to stay with one thread, which gives back the rest itself. */
+static bool is_needed(bool busy) { return (busy && !is_alone()) || purge_rests_on_background(); }
+
+static bool background_may_go_on(unsigned quiet_looks)
+{
+    if (is_told_to_end()) return false;
+    return quiet_looks < quiet_looks_max() || RELAXED_LOAD(decay.kept);
+}
+
+/* In a program of one thread it never holds a lock while it waits for another (decay_before_fork). True: there was
+ * something to do. */
+static bool look(void)
+{
+    bool busy = false;
+
+    RELAXED_STORE(decay.looks, decay.looks + 1);
+    if (limits_look_for_stalls()) decay_look_from(0);
+    if (!is_alone()) busy = arenas_drain_unneeded();
+    busy |= purge_unneeded() > 0;
+    decay_close_tail();
+    return busy;
+}
+
+static void *background_body(void *unused)
+{
+    unsigned quiet_looks = 0;
+
+    (void)unused;
+    do {
+        bool asked, busy;
+
+        os_sleep(&decay.ending, 0, look_ms());
+        if (is_told_to_end()) continue;
+        asked = __atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST);
+        busy = look();
+        quiet_looks = asked || is_needed(busy) ? 0 : quiet_looks + 1;
+    } while (background_may_go_on(quiet_looks) || !background_may_end());
+    return NULL;
+}
+
+/* False: the kernel allows no background thread. */
+static bool want_background(void)
+{
+    if (!RELAXED_LOAD(decay.asked)) __atomic_store_n(&decay.asked, true, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST)) return true;
+    if (RELAXED_LOAD(decay.again_ms) > os_now_ms()) return false;
+    if (!claim_background()) return true;
+    os_thread_wait(END_MS); /* the last one may not quite have ended */
+    RELAXED_STORE(decay.ending, 0);
+    purge_begin_unneeded();
+    if (os_thread_start(background_body)) {
+        set_background(true);
+        return true;
+    }
+    give_background_up();
+    RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
+    return false;
+}
+
+void decay_keep_looking(void)
+{
+    RELAXED_STORE(decay.kept, true);
+    decay_resume_looking();
+}
+
+void decay_resume_looking(void)
+{
+    if (RELAXED_LOAD(decay.kept) && RELAXED_LOAD(decay.threads) > 1 && option_helper_thread())
+        (void)want_background();
+}
+
+/* ---- before growth ---- */
+
+/* Free memory in slabs that are in use, as of a moment ago. */
+static READS_UNLOCKED size_t slab_free_bytes(void)
+{
+    size_t bytes = 0;
+
+    for (unsigned index = 0; index < arenas_end(); index++) {
+        const struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+
+        for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
+            bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
+    }
+    return bytes;
+}
+
+static READS_UNLOCKED size_t open_bytes_now(void) { return space.open_bytes; }
+
+bool decay_reclaim(void)
+{
+    size_t open_bytes = open_bytes_now(), free_bytes;
+
+    if (open_bytes < RELAXED_LOAD(decay.reclaim_at)) return false;
+    __atomic_store_n(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN,
+                     __ATOMIC_SEQ_CST);
+    set_look_at();
+    free_bytes = slab_free_bytes();
+    if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
+    arenas_clear();
+    return true;
+}
+
+/* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked for. */
+void decay_before_refusal(void)
+{
+    arenas_close_empty();
+    if (limits_hard() != SIZE_MAX) (void)purge_all();
+}
+
+/* ---- the door ---- */
+
+static bool may_have_background(void) { return option_helper_thread() && option_decay_ms() != 0; }
+
+/* A program of one thread purges at once, and gets a background thread only for what it may keep because it breathes: who
+ * else would give that back when it does not breathe again? */
+static bool may_leave_to_background(void)
+{
+    if (!may_have_background()) return false;
+    if (!is_alone()) return want_background();
+    return purge_wants_background() && want_background() && purge_is_within_budget();
+}
+
+/* Apart, so that the usual way saves no registers. */
+static NOINLINE bool decay_excess(void)
+{
+    if (!is_alone() && purge_is_urgent()) {
+        purge_beyond_budget();
+        return false;
+    }
+    if (purge_oversize() || may_leave_to_background()) return false;
+    return decay_at_once();
+}
+
+bool decay_after_return(void) { return unlikely(!purge_is_within_budget()) && decay_excess(); }
+
+void decay_obey_options(void)
+{
+    purge_obey_options();
+    if (option_decay_ms() == 0) purge_beyond_budget();
+}
+
+struct decay_numbers decay_numbers(void)
+{
+    return (struct decay_numbers){ RELAXED_LOAD(decay.background_runs), RELAXED_LOAD(decay.looks),
+                                   look_ms() };
+}
+
+void decay_each_lock(void (*visit)(struct lock *lock)) { visit(&decay.lock); }
+
+/* A background thread that has not ended then waits for a lock that is held by what this fork interrupted, and holds none. */
+bool decay_before_fork(void)
+{
+    if (!RELAXED_LOAD(decay.background_runs)) return true;
+    if (!is_alone() || RELAXED_LOAD(decay.kept)) return false;
+    RELAXED_STORE(decay.ending, 1);
+    port_wake(&decay.ending, 1);
+    os_thread_wait(END_MS);
+    return true;
+}
+
+void decay_forget_thread(void)
+{
+    decay.asked = false;
+    decay.ending = 0;
+    background_is_gone();
+    os_threads_forget();
+}

@@ -1,0 +1,100 @@
+/* large_cache.h - the runs of pages that a thread keeps for its next large blocks.
+ *
+ * Programs read into a buffer of 64 KiB, cut it or free it, and take the next one. Leasing and returning its
+ * run each time is two locks and, as a rule, a merge and a split. So a thread keeps the last run that it freed
+ * of each length, and its next block of just that many pages takes no lock and changes no map.
+ *
+ * For the page heap a cached run is a large block; a mark in its record tells the doors that the program
+ * does not hold it.
+ *
+ * E1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
+ * E2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
+ * Written by the owner thread only. The statistics read it without a lock and allow for being a moment late.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_LARGE_CACHE_H
+#define PRAIRIE_CACHE_LARGE_CACHE_H
+
+#include "cache.h"
+
+/* A thread that asks now and then only keeps none: it has asked for this many blocks first. */
+enum { LARGE_CACHE_AFTER = 8 };
+
+struct cached_run {
+    char *block; /* NULL: there is none */
+    uint32_t page;
+};
+
+struct large_cache {
+    struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* E1: by length */
+    uint32_t room_pages;                              /* E2 */
+    uint64_t takes; /* statistics: large blocks that came from here */
+};
+
+/* Counts a block that was asked for, and begins to keep runs after enough of them. */
+void large_cache_begin_soon(struct cache *cache);
+
+/* A large block of this length; NULL: none is kept. */
+INLINE void *large_cache_take(struct cache *cache, size_t pages)
+{
+    struct large_cache *large_cache = cache->large_cache;
+    void *block;
+
+    if (pages > LARGE_CACHE_PAGES_MAX) return NULL;
+    if (unlikely(large_cache == NULL)) {
+        large_cache_begin_soon(cache);
+        return NULL;
+    }
+    block = large_cache->run[pages].block;
+    if (block == NULL) return NULL;
+    RELAXED_STORE(large_cache->run[pages].block, NULL);
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
+    RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
+    page_unmark_cached(page_record(large_cache->run[pages].page));
+    return block;
+}
+
+/* There is none of its length, and room. */
+INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, char *block,
+                              uint32_t pages)
+{
+    page_mark_cached(page_record(page));
+    large_cache->run[pages].page = page;
+    RELAXED_STORE(large_cache->run[pages].block, block);
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages - pages);
+}
+
+/* When one of its length is there already, or that would be too much; the rest of large_cache_put. */
+uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
+                             uint32_t pages);
+
+/* Takes in the run of a large block. Returns the run that goes back to the page heap for it, perhaps itself; 0: none. */
+INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
+{
+    struct large_cache *large_cache = cache->large_cache;
+    uint32_t pages = page_record(page)->run_pages;
+
+    if (pages > LARGE_CACHE_PAGES_MAX || large_cache == NULL) return page;
+    if (unlikely(large_cache->run[pages].block != NULL)
+        || unlikely(pages > large_cache->room_pages))
+        return large_cache_replace(large_cache, page, block, pages);
+    large_cache_store(large_cache, page, block, pages);
+    return 0;
+}
+
+/* Gives all back. */
+void large_cache_drain(struct cache *cache);
+/* Takes of threads that gave all back since. */
+uint64_t large_cache_takes_drained(void);
+
+/* What large blocks and their pages are counted too many by. */
+struct large_cache_numbers {
+    size_t pages, count;
+    uint64_t takes;
+};
+/* Adds those of one cache, of a moment ago. */
+void large_cache_add_numbers(const struct cache *cache, struct large_cache_numbers *sum);
+
+void large_cache_check(const struct cache *cache);
+
+#endif

@@ -1,0 +1,102 @@
+/* profile_snapshot.c - copying the samples, and finding what code lies where.
+ * SPDX-License-Identifier: MIT
+ */
+#include "profile_snapshot.h"
+
+#include "../cache/sampler.h"
+#include "../guard/sample.h"
+
+/* Sites that may be added while the memory is got. */
+enum { SITES_SPARE = 256 };
+
+static void copy_site(const struct site *site, void *context)
+{
+    struct profile_snapshot *snapshot = context;
+    uintptr_t *address = snapshot->address + snapshot->address_count;
+
+    if (site->taken == 0 || snapshot->site_count == snapshot->site_room
+        || snapshot->address_room - snapshot->address_count < site->depth)
+        return;
+    __builtin_memcpy(address, site->return_address, site->depth * sizeof *address);
+    snapshot->address_count += site->depth;
+    snapshot->site[snapshot->site_count++] = (struct profile_snapshot_site){
+        site->live, site->taken, site->bytes, address, site->depth, site->name,
+    };
+}
+
+/* ---- mappings ---- */
+
+size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uintptr_t address)
+{
+    size_t low = 0, high = snapshot->mapping_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (address >= snapshot->mapping[middle].limit) low = middle + 1;
+        else high = middle;
+    }
+    if (low < snapshot->mapping_count && address >= snapshot->mapping[low].start) return low;
+    return snapshot->mapping_count;
+}
+
+/* Garbage at the end of a stack, where code without frame pointers misled the walk, points to no code. */
+static void cut_stacks(struct profile_snapshot *snapshot)
+{
+    if (snapshot->mapping_count == 0 || snapshot->mapping_count == SHOT_MAPPINGS_MAX) return;
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        struct profile_snapshot_site *site = &snapshot->site[i];
+        uint32_t depth = 0;
+
+        while (depth < site->depth
+               && profile_snapshot_mapping_of(snapshot, site->return_address[depth] - 1)
+                      < snapshot->mapping_count)
+            depth++;
+        site->depth = depth;
+    }
+}
+
+/* ---- the whole ---- */
+
+static bool get_memory(struct profile_snapshot *snapshot)
+{
+    struct sample_totals totals = samples_totals();
+    size_t bytes;
+
+    snapshot->site_room = totals.sites + SITES_SPARE;
+    snapshot->address_room = totals.addresses + (size_t)SITES_SPARE * UNWIND_DEPTH_MAX;
+    bytes = snapshot->site_room * sizeof *snapshot->site
+          + snapshot->address_room * sizeof *snapshot->address
+          + SHOT_MAPPINGS_MAX * sizeof *snapshot->mapping + sizeof *snapshot->out
+          + SHOT_PATHS_BYTES;
+    snapshot->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
+    if (snapshot->memory.base == NULL) return false;
+    if (!os_commit(snapshot->memory)) {
+        os_release(snapshot->memory);
+        return false;
+    }
+    snapshot->site = (struct profile_snapshot_site *)snapshot->memory.base;
+    snapshot->address = (uintptr_t *)(snapshot->site + snapshot->site_room);
+    snapshot->mapping = (struct os_code *)(snapshot->address + snapshot->address_room);
+    snapshot->out = (struct profile_out *)(snapshot->mapping + SHOT_MAPPINGS_MAX);
+    snapshot->paths = (char *)(snapshot->out + 1);
+    return true;
+}
+
+bool profile_snapshot_take(struct profile_snapshot *snapshot)
+{
+    *snapshot = (struct profile_snapshot){ .period = sampler_period() };
+    if (!get_memory(snapshot)) return false;
+    if (!samples_visit(copy_site, snapshot)) {
+        profile_snapshot_give(snapshot);
+        return false;
+    }
+    snapshot->mapping_count =
+        os_code_read(snapshot->mapping, SHOT_MAPPINGS_MAX, snapshot->paths, SHOT_PATHS_BYTES);
+    cut_stacks(snapshot);
+    return true;
+}
+
+void profile_snapshot_give(struct profile_snapshot *snapshot) { os_release(snapshot->memory); }
+
+double profile_snapshot_weight(size_t bytes) { return 1 / sampler_probability(bytes); }
