@@ -6,9 +6,10 @@
  *
  * PRAIRIE_OS_FAKE    the kernel of the unit tests instead of the real one
  * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
- * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's own and C++'s are
- *                    left out
- * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may not give out
+ * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's
+ *                    own and C++'s are left out
+ * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may
+ *                    not give out
  * PRAIRIE_CHECK      0, 1 or 2: the address space, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/constants.h)
  * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)

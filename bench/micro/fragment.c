@@ -1,11 +1,12 @@
-/* fragment.c - a long-lived heap of constant size whose blocks change their sizes from phase to phase.
+/* fragment.c - a long-lived heap of constant size whose blocks change their sizes from phase to
+ * phase.
  * SPDX-License-Identifier: MIT
  *
- * 20 MB are live all the time. In each of the four phases of a round as many bytes are allocated as are
- * live, in the sizes of that phase, and blocks chosen at random among all are freed to make room. So every
- * phase starts in the holes of the others, and blocks of each outlive it. An operation is one
- * malloc with its free. Peak memory beyond these 20 MB and the table of blocks (up to 8 MB) is what
- * fragmentation and caches cost. */
+ * 20 MB are live all the time. In each of the four phases of a round as many bytes are allocated as
+ * are live, in the sizes of that phase, and blocks chosen at random among all are freed to make
+ * room. So every phase starts in the holes of the others, and blocks of each outlive it. An
+ * operation is one malloc with its free. Peak memory beyond these 20 MB and the table of blocks (up
+ * to 8 MB) is what fragmentation and caches cost. */
 #include "micro.h"
 
 #include <stdlib.h>

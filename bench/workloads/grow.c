@@ -1,4 +1,5 @@
-/* grow.c - blocks that grow and shrink by realloc: strings, lists, vectors, one huge vector, read buffers.
+/* grow.c - blocks that grow and shrink by realloc: strings, lists, vectors, one huge vector, read
+ * buffers.
  * SPDX-License-Identifier: MIT
  *
  * Idea: the strings and arrays of scripting languages and editors (realloc in mimalloc-bench's
@@ -55,8 +56,9 @@ static uint64_t drop_node(struct text *node)
     return sum;
 }
 
-/* Values are packed into the last node of a list, which grows by each of them until it is full and then stays.
- * Most blocks that live have stopped growing, and what room they have left is for nobody. */
+/* Values are packed into the last node of a list, which grows by each of them until it is full and
+ * then stays. Most blocks that live have stopped growing, and what room they have left is for
+ * nobody. */
 static struct outcome run_lists(const struct job *job)
 {
     uint64_t pushes = scaled(job, 12000000), sum = 0;

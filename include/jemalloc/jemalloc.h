@@ -1,18 +1,22 @@
 /* jemalloc.h - the interface that jemalloc's users know, answered by prairie.
  *
- * A program that was written for jemalloc 5.3 compiles with this header and runs with prairie unchanged:
- * names, encodings of flags and meanings are the same. What differs is in docs/switching.md.
+ * A program that was written for jemalloc 5.3 compiles with this header and runs with prairie
+ * unchanged: names, encodings of flags and meanings are the same. What differs is in
+ * docs/switching.md.
  *
- * Flags are an int: bits 0 to 5 hold the base-2 logarithm of the alignment, bit 6 asks for zeros, bits 8 to
- * 19 name a cache and bits 20 to 31 an arena; 0 leaves the choice to prairie. All functions may be called
- * from any thread, except from a signal handler that interrupted one of them.
+ * Flags are an int: bits 0 to 5 hold the base-2 logarithm of the alignment, bit 6 asks for zeros,
+ * bits 8 to 19 name a cache and bits 20 to 31 an arena; 0 leaves the choice to prairie. All
+ * functions may be called from any thread, except from a signal handler that interrupted one of
+ * them.
  *
  * What a program may define before it includes this:
  *
- * JEMALLOC_MANGLE_PREFIX  the prefix of all names, for a library that was built with one. The header that is built
- *                         with such a library has it: #define JEMALLOC_MANGLE_PREFIX je_
+ * JEMALLOC_MANGLE_PREFIX  the prefix of all names, for a library that was built with one. The
+ *                         header that is built with such a library has it: #define
+ *                         JEMALLOC_MANGLE_PREFIX je_
  * JEMALLOC_MANGLE         malloc, free and all other names mean those with the prefix from here on
- * JEMALLOC_NO_DEMANGLE    the names with je_ are understood after the header, whatever the prefix is
+ * JEMALLOC_NO_DEMANGLE    the names with je_ are understood after the header, whatever the prefix
+ *                         is
  * JEMALLOC_NO_RENAME      the names are je_malloc and so on, whatever the prefix is
  * SPDX-License-Identifier: MIT
  */
@@ -46,13 +50,15 @@ extern "C" {
 #define MALLOCX_ALIGN(a) ((int)(__builtin_ffsll((long long)(a)) - 1))
 /* The block reads as zero; where a block grows, what is new of it does. */
 #define MALLOCX_ZERO ((int)0x40)
-/* A cache made by "tcache.create", or none: the block comes from its arena at once, and goes there. */
+/* A cache made by "tcache.create", or none: the block comes from its arena at once, and goes
+ * there. */
 #define MALLOCX_TCACHE(tc) ((int)(((unsigned)(tc) + 2u) << 8))
 #define MALLOCX_TCACHE_NONE MALLOCX_TCACHE(-1)
 /* An arena, as a rule one made by "arenas.create". */
 #define MALLOCX_ARENA(a) ((int)(((unsigned)(a) + 1u) << 20))
 
-/* In the place of an arena's number in control names: all of them, and those that were destroyed. */
+/* In the place of an arena's number in control names: all of them, and those that were
+ * destroyed. */
 #define MALLCTL_ARENAS_ALL 4096
 #define MALLCTL_ARENAS_DESTROYED 4097
 
@@ -107,7 +113,8 @@ extern "C" {
 
 /* ---- names ---- */
 
-/* A name is handed over in two parts that nobody defines, for the whole may be a macro of JEMALLOC_MANGLE. */
+/* A name is handed over in two parts that nobody defines, for the whole may be a macro of
+ * JEMALLOC_MANGLE. */
 #ifdef JEMALLOC_MANGLE_PREFIX
 #define JEMALLOC_JOIN_AGAIN(prefix, first, rest) prefix##first##rest
 #define JEMALLOC_JOIN(prefix, first, rest) JEMALLOC_JOIN_AGAIN(prefix, first, rest)
@@ -175,21 +182,22 @@ JEMALLOC_EXPORT JEMALLOC_NOTHROW void *je_mallocx(size_t size, int flags) JEMALL
 /* The block with another size, moved if need be. NULL: no memory, the block is as it was. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void *je_rallocx(void *block, size_t size, int flags)
     JEMALLOC_ALLOC_SIZE(2);
-/* Resizes in place to size + extra bytes, or at least `size`; the block never moves. Returns its usable size,
- * which is less than `size` when it could not grow. */
+/* Resizes in place to size + extra bytes, or at least `size`; the block never moves. Returns its
+ * usable size, which is less than `size` when it could not grow. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW size_t je_xallocx(void *block, size_t size, size_t extra,
                                                    int flags);
 /* The usable size of a block. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW size_t je_sallocx(const void *block, int flags);
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void je_dallocx(void *block, int flags);
-/* As dallocx, faster: `size` is what was asked for, or any up to the usable size; the alignment in `flags` is the
- * one that was asked for. */
+/* As dallocx, faster: `size` is what was asked for, or any up to the usable size; the alignment in
+ * `flags` is the one that was asked for. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void je_sdallocx(void *block, size_t size, int flags);
 /* The usable size that mallocx would give; 0 for sizes that no block can have. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW size_t je_nallocx(size_t size, int flags);
 
 #ifdef JEMALLOC_MANGLE_PREFIX
-/* 1: the heap would be smaller if this block were replaced by a new one, both with MALLOCX_TCACHE_NONE. */
+/* 1: the heap would be smaller if this block were replaced by a new one, both with
+ * MALLOCX_TCACHE_NONE. */
 #define JEMALLOC_FRAG_HINT
 JEMALLOC_EXPORT JEMALLOC_NOTHROW int JEMALLOC_RENAME(get_, defrag_hint)(void *block);
 #endif
@@ -206,7 +214,8 @@ JEMALLOC_EXPORT JEMALLOC_NOTHROW int je_mallctlnametomib(const char *name, size_
 JEMALLOC_EXPORT JEMALLOC_NOTHROW int je_mallctlbymib(const size_t *mib, size_t mib_length,
                                                      void *old_value, size_t *old_bytes,
                                                      void *new_value, size_t new_bytes);
-/* Writes the statistics as text, or as JSON with J in `options`; to the standard error when `write` is NULL. */
+/* Writes the statistics as text, or as JSON with J in `options`; to the standard error when `write`
+ * is NULL. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void je_malloc_stats_print(void (*write)(void *context,
                                                                           const char *text),
                                                             void *context, const char *options);
@@ -220,8 +229,8 @@ JEMALLOC_EXPORT extern const char *je_malloc_conf_2_conf_harder __attribute__((w
 
 typedef struct extent_hooks_s extent_hooks_t;
 
-/* Memory at a multiple of `align`; at new_addr unless that is NULL. *zero: it must, and then does, read as zero;
- * *commit: likewise usable. NULL: none. */
+/* Memory at a multiple of `align`; at new_addr unless that is NULL. *zero: it must, and then does,
+ * read as zero; *commit: likewise usable. NULL: none. */
 typedef void *(extent_alloc_t)(extent_hooks_t *hooks, void *new_addr, size_t size, size_t align,
                                bool *zero, bool *commit, unsigned arena);
 /* The others return true when they refuse. */

@@ -1,9 +1,9 @@
 /* prairie.h - the allocator under its own names, and what it tells about itself.
  *
  * A program needs none of this to run on prairie: malloc and its family, and C++'s operator new and
- * delete, are answered under their usual names. These names are for programs that want prairie beside
- * another allocator, or want to ask it something. All functions may be called from any thread at any
- * time, except from a signal handler that interrupted one of them.
+ * delete, are answered under their usual names. These names are for programs that want prairie
+ * beside another allocator, or want to ask it something. All functions may be called from any
+ * thread at any time, except from a signal handler that interrupted one of them.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PRAIRIE_H
@@ -48,8 +48,8 @@ void *prairie_pvalloc(size_t size);
 /* Bytes that may be used in a block, at least what was asked for; 0 for NULL. */
 size_t prairie_usable_size(const void *block);
 
-/* The same with flags in one word; <jemalloc/jemalloc.h> declares them under their usual names, with the
- * macros that make the flags, and says what they do. */
+/* The same with flags in one word; <jemalloc/jemalloc.h> declares them under their usual names,
+ * with the macros that make the flags, and says what they do. */
 void *prairie_mallocx(size_t size, int flags);
 void *prairie_rallocx(void *block, size_t size, int flags);
 size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags);
@@ -58,12 +58,12 @@ void prairie_dallocx(void *block, int flags);
 void prairie_sdallocx(void *block, size_t size, int flags);
 size_t prairie_nallocx(size_t size, int flags);
 
-/* For programs that move their blocks to make the heap smaller: 1 when this one lies in a sparse slab and should be
- * replaced by a new block, both of them with MALLOCX_TCACHE_NONE; else 0. */
+/* For programs that move their blocks to make the heap smaller: 1 when this one lies in a sparse
+ * slab and should be replaced by a new block, both of them with MALLOCX_TCACHE_NONE; else 0. */
 int prairie_defrag_hint(void *block);
 
-/* Gives free memory back to the kernel now: this thread's and the shared caches, then all free pages.
- * Returns bytes given back. Takes as long as the kernel needs. */
+/* Gives free memory back to the kernel now: this thread's and the shared caches, then all free
+ * pages. Returns bytes given back. Takes as long as the kernel needs. */
 size_t prairie_purge(void);
 
 /* Numbers in bytes unless they say otherwise. Members are only ever added at the end. */
@@ -102,20 +102,21 @@ struct prairie_stats {
     uint64_t event_calls;     /* calls of callbacks */
 };
 
-/* Fills *stats as of now. False: struct_bytes is not a size that this library knows. Other threads go
- * on while it counts, so the numbers may be apart by what they do meanwhile. */
+/* Fills *stats as of now. False: struct_bytes is not a size that this library knows. Other threads
+ * go on while it counts, so the numbers may be apart by what they do meanwhile. */
 bool prairie_stats_read(struct prairie_stats *stats);
 /* Prints them to the standard error, without allocating. */
 void prairie_stats_print(void);
 
-/* Hands the same moment's numbers out as OpenMetrics text, which Prometheus reads, in pieces that end with a
- * NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
+/* Hands the same moment's numbers out as OpenMetrics text, which Prometheus reads, in pieces that
+ * end with a NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
 bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
 
-/* Bytes of all blocks that the calling thread took and gave back since it first asked, by their usable
- * sizes; exact after every call. A realloc that changes the usable size is both. Asking makes each of the
- * thread's calls a little slower from then on, until it ends; who does not ask pays nothing. The numbers
- * may be read without another call while the thread lives. NULL: no memory. */
+/* Bytes of all blocks that the calling thread took and gave back since it first asked, by their
+ * usable sizes; exact after every call. A realloc that changes the usable size is both. Asking
+ * makes each of the thread's calls a little slower from then on, until it ends; who does not ask
+ * pays nothing. The numbers may be read without another call while the thread lives. NULL: no
+ * memory. */
 struct prairie_thread_totals {
     uint64_t allocated, deallocated;
 };

@@ -1,7 +1,8 @@
 /* beside.h - a second thread that sleeps: a process with it is one of several threads.
  * SPDX-License-Identifier: MIT
  *
- * The C library and some allocators leave locks out while they are sure that there is one thread. */
+ * The C library and some allocators leave locks out while they are sure that there is one
+ * thread. */
 #ifndef PRAIRIE_LAB_BESIDE_H
 #define PRAIRIE_LAB_BESIDE_H
 

@@ -1,4 +1,5 @@
-/* run_tree_check.c - walks the regions and the trees of runs: to compare them, and for those who count.
+/* run_tree_check.c - walks the regions and the trees of runs: to compare them, and for those who
+ * count.
  * SPDX-License-Identifier: MIT
  */
 #include "../../src/pages/run_walk.h"

@@ -75,7 +75,8 @@ struct arena *arena_at(unsigned index)
     return arena;
 }
 
-/* The record of a destroyed arena stays, for somebody may be on the way through the set of arenas. */
+/* The record of a destroyed arena stays, for somebody may be on the way through the set of
+ * arenas. */
 static struct arena *revive_or_make(void)
 {
     unsigned index = arena_limit;
@@ -130,8 +131,8 @@ static void unlist_slab(struct class_bin *bin, struct slab *slab)
 
 /* ---- the list of full slabs, of manual arenas ---- */
 
-/* A manual arena must find all of its slabs again when it is reset. The links are those of the partial
- * list, which a full slab is not on. */
+/* A manual arena must find all of its slabs again when it is reset. The links are those of the
+ * partial list, which a full slab is not on. */
 static void keep_full(struct class_bin *bin, struct slab *slab)
 {
     slab->next = bin->full;

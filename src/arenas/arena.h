@@ -1,14 +1,18 @@
-/* arena.h - what threads share: slabs with free blocks, and a depot of full magazines for each class.
+/* arena.h - what threads share: slabs with free blocks, and a depot of full magazines for each
+ * class.
  *
- * There is one arena per core, made when first needed. An arena owns the slabs it opened; a block always
- * goes back to the arena of its slab, whoever frees it. All of an arena is under its one lock.
+ * There is one arena per core, made when first needed. An arena owns the slabs it opened; a block
+ * always goes back to the arena of its slab, whoever frees it. All of an arena is under its one
+ * lock.
  *
  * A depot holds whole magazines: `full` ones, each with exactly the class's capacity of blocks, and
  * `empty` ones to trade against. Magazines hang in lists through slot 0 while they are in a depot.
  *
  * D1  full_count and empty_count are the lengths of the lists
- * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL (M3)
- * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there is none
+ * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL
+ *     (M3)
+ * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
+ *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * A2  active_pages is how many pages the open slabs and the owned blocks have
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
@@ -33,7 +37,8 @@ struct depot {
     uint32_t opened_seen;  /* what the background thread saw of it when it last looked */
 };
 
-/* How far a program breathes: what came back in full magazines, of all classes, and was not wanted again yet. */
+/* How far a program breathes: what came back in full magazines, of all classes, and was not wanted
+ * again yet. */
 struct swing {
     size_t bytes;
     size_t bytes_max; /* since it was 0 */
@@ -77,11 +82,12 @@ extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a hi
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
 
 void arenas_start(unsigned core_count);
-/* How many automatic arenas there may be from now on; before main. Explicit ones that were made already keep their
- * numbers, which come after. */
+/* How many automatic arenas there may be from now on; before main. Explicit ones that were made
+ * already keep their numbers, which come after. */
 void arenas_limit(unsigned wanted);
 
-/* For walks over the set of arenas: NULL: none of this number is there, but `index` may go on to arena_end. */
+/* For walks over the set of arenas: NULL: none of this number is there, but `index` may go on to
+ * arena_end. */
 INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
 
 /* Blocks of a full-size magazine of the class; the same for all threads. */
@@ -102,32 +108,35 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 
 /* The arena with this number, made if it is not there yet. NULL: no memory. */
 struct arena *arena_at(unsigned index);
-/* A manual arena under a number of its own. The process has started. NULL: no memory, or no number is left. */
+/* A manual arena under a number of its own. The process has started. NULL: no memory, or no number
+ * is left. */
 struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
  * NULL: no memory. */
 struct arena *arena_choose(struct arena *last);
-/* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all have some. */
+/* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
+ * have some. */
 struct arena *arena_choose_unhooked(void);
 
 /* Below, the caller holds arena->lock. */
 
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
-/* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no memory for an
- * empty one, it gives the oldest full one instead (*drain), which the caller drains and keeps. A manual arena
- * keeps none: with its own blocks in it may lie others, which a thread that is bound to the arena freed. */
+/* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no
+ * memory for an empty one, it gives the oldest full one instead (*drain), which the caller drains
+ * and keeps. A manual arena keeps none: with its own blocks in it may lie others, which a thread
+ * that is bound to the arena freed. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
-/* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the front. Returns how
- * many they are. */
+/* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the
+ * front. Returns how many they are. */
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full);
 
-/* For magazines that are not of full size: up to `wanted` blocks out of a full one, into slots[1..]. Returns
- * how many. */
+/* For magazines that are not of full size: up to `wanted` blocks out of a full one, into
+ * slots[1..]. Returns how many. */
 unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
 
-/* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory, or none
- * without opening more of the region, when that is not allowed. */
+/* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory, or
+ * none without opening more of the region, when that is not allowed. */
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
                     bool may_grow);
 /* Of a manual arena: every block is free, whoever holds it, and every slab is closed. */
@@ -139,8 +148,8 @@ void arena_give_stocks(struct arena *arena);
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);
 void arena_check(const struct arena *arena);
 
-/* For fork and for walks: the lock that keeps the set of arenas as it is; and under it every arena's, in the
- * order of their numbers, or the reverse one. */
+/* For fork and for walks: the lock that keeps the set of arenas as it is; and under it every
+ * arena's, in the order of their numbers, or the reverse one. */
 void arenas_making_lock(void (*visit)(struct lock *lock));
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* Under those locks. */
@@ -148,8 +157,8 @@ void arenas_check(void);
 
 /* Below, the caller holds no lock of this rank or later. */
 
-/* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is in no
- * such slab: it was freed twice, and its slab is gone. */
+/* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is
+ * in no such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
 /* Full magazines are drained rather than kept, until some arena opens a slab. */
 void depots_close(void);
@@ -157,12 +166,12 @@ void depots_open(void);
 /* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
 void arenas_clear(void);
 void arenas_close_empty(void);
-/* Drains half of the magazines that nobody took out of the depots since the last call, gives back as many
- * empty ones, drops the slabs that are empty then, and returns half of the runs that nobody took from the
- * stocks. True: there were some. */
+/* Drains half of the magazines that nobody took out of the depots since the last call, gives back
+ * as many empty ones, drops the slabs that are empty then, and returns half of the runs that nobody
+ * took from the stocks. True: there were some. */
 bool arenas_drain_unneeded(void);
-/* A block of the class from any automatic arena's slabs that have one free; NULL: none has. Slow, for when the thread's own
- * arena can open no slab. */
+/* A block of the class from any automatic arena's slabs that have one free; NULL: none has. Slow,
+ * for when the thread's own arena can open no slab. */
 void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);

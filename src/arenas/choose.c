@@ -1,8 +1,8 @@
 /* choose.c - which arena a thread fills from.
  *
  * The first threads are spread over the arenas until every core has one. After that a thread stays
- * where it was as long as nobody is in its way: when its arena's lock is held, it goes to the arena of
- * the core it runs on, and stays there.
+ * where it was as long as nobody is in its way: when its arena's lock is held, it goes to the arena
+ * of the core it runs on, and stays there.
  * SPDX-License-Identifier: MIT
  */
 #include "arena.h"

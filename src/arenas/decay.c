@@ -121,7 +121,8 @@ static void give_background_up(void)
     lock_give(&decay.lock);
 }
 
-/* For a background thread that is told to end, and for the child of a fork: locks may be held for good. */
+/* For a background thread that is told to end, and for the child of a fork: locks may be held for
+ * good. */
 static void background_is_gone(void)
 {
     set_background_runs(false);
@@ -130,8 +131,8 @@ static void background_is_gone(void)
 
 static bool is_told_to_end(void) { return RELAXED_LOAD(decay.ending) != 0; }
 
-/* Who asks first says so and looks then whether a background thread runs; we do it the other way round, so that one of
- * us sees the other. Who tells us to end may hold any lock. */
+/* Who asks first says so and looks then whether a background thread runs; we do it the other way
+ * round, so that one of us sees the other. Who tells us to end may hold any lock. */
 static bool background_may_end(void)
 {
     bool wanted;
@@ -168,7 +169,8 @@ static unsigned quiet_looks_max(void)
     return is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX;
 }
 
-/* Whether it gave something back is no reason to stay with one thread, which gives back the rest itself. */
+/* Whether it gave something back is no reason to stay with one thread, which gives back the rest
+ * itself. */
 static bool is_needed(bool busy) { return (busy && !is_alone()) || purge_rests_on_background(); }
 
 static bool background_may_go_on(unsigned quiet_looks)
@@ -177,8 +179,8 @@ static bool background_may_go_on(unsigned quiet_looks)
     return quiet_looks < quiet_looks_max() || RELAXED_LOAD(decay.kept);
 }
 
-/* In a program of one thread it never holds a lock while it waits for another (decay_before_fork). True: there was
- * something to do. */
+/* In a program of one thread it never holds a lock while it waits for another (decay_before_fork).
+ * True: there was something to do. */
 static bool look(void)
 {
     bool busy = false;
@@ -271,7 +273,8 @@ bool decay_reclaim(void)
     return true;
 }
 
-/* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked for. */
+/* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked
+ * for. */
 void decay_before_refusal(void)
 {
     arenas_close_empty();
@@ -282,8 +285,8 @@ void decay_before_refusal(void)
 
 static bool may_have_background(void) { return option_helper_thread() && option_decay_ms() != 0; }
 
-/* A program of one thread purges at once, and gets a background thread only for what it may keep because it breathes: who
- * else would give that back when it does not breathe again? */
+/* A program of one thread purges at once, and gets a background thread only for what it may keep
+ * because it breathes: who else would give that back when it does not breathe again? */
 static bool may_leave_to_background(void)
 {
     if (!may_have_background()) return false;
@@ -318,7 +321,8 @@ struct decay_numbers decay_numbers(void)
 
 void decay_each_lock(void (*visit)(struct lock *lock)) { visit(&decay.lock); }
 
-/* A background thread that has not ended then waits for a lock that is held by what this fork interrupted, and holds none. */
+/* A background thread that has not ended then waits for a lock that is held by what this fork
+ * interrupted, and holds none. */
 bool decay_before_fork(void)
 {
     if (!RELAXED_LOAD(decay.background_runs)) return true;

@@ -11,8 +11,8 @@ static size_t full_bytes(unsigned class_index)
     return (size_t)magazine_capacity(class_index) * class_bytes[class_index];
 }
 
-/* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. Small blocks, of which
- * a burst has many, get more room than large ones, which a fill costs little for. */
+/* A depot is bounded in bytes of blocks: what is not wanted goes back into the slabs. Small blocks,
+ * of which a burst has many, get more room than large ones, which a fill costs little for. */
 static unsigned full_max(unsigned class_index)
 {
     size_t by_bytes = (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX)
@@ -24,10 +24,11 @@ static unsigned full_max(unsigned class_index)
 
 /* ---- swings ---- */
 
-/* Blocks that come back from depots are scattered a little more each time, as every magazine turns its blocks
- * round and begins elsewhere; slabs give them back in the order of their addresses. So the depots
- * serve a program that breathes little, and one that breathes deeply gets its blocks from slabs,
- * unless they are scattered already and would cost too much to sort (docs/decisions/0022). */
+/* Blocks that come back from depots are scattered a little more each time, as every magazine turns
+ * its blocks round and begins elsewhere; slabs give them back in the order of their addresses. So
+ * the depots serve a program that breathes little, and one that breathes deeply gets its blocks
+ * from slabs, unless they are scattered already and would cost too much to sort
+ * (docs/decisions/0022). */
 static void swing_out(struct swing *swing, size_t bytes)
 {
     swing->bytes += bytes;
@@ -163,8 +164,8 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
     append_full(depot, oldest);
 }
 
-/* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was freed
- * twice is found when its slab gets it back. */
+/* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was
+ * freed twice is found when its slab gets it back. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain)
 {
     struct depot *depot = &arena->bin[class_index].depot;
@@ -207,7 +208,8 @@ struct taken {
     unsigned count; /* blocks in the full one */
 };
 
-/* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at once. */
+/* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at
+ * once. */
 static bool give_taken(struct taken taken, unsigned class_index)
 {
     size_t bytes = magazine_bytes(magazine_capacity(class_index));

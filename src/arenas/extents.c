@@ -20,7 +20,8 @@ struct extents *extents_make(struct extent_hooks *hooks)
 
 /* ---- tags ---- */
 
-/* E1. Pages inside of it must say INSIDE already. The page heap's walker and neighbours in the address space look at tags. */
+/* E1. Pages inside of it must say INSIDE already. The page heap's walker and neighbours in the
+ * address space look at tags. */
 static void tag_locked(uint32_t page, size_t pages, enum page_state first)
 {
     struct page *record = page_record(page), *last = record + pages - 1;
@@ -107,7 +108,8 @@ static bool fits(const struct extents *extents, const struct free_span *span, si
     return span->pages >= pages + skip;
 }
 
-/* All records that it takes are there before the span changes: one that was cut for nothing would break E2. */
+/* All records that it takes are there before the span changes: one that was cut for nothing would
+ * break E2. */
 static uint32_t cut_run(struct extents *extents, struct free_span **link, size_t skip, size_t pages)
 {
     bool is_used_up = (*link)->pages == skip + pages;
@@ -285,7 +287,8 @@ struct extent *extents_remove_free(struct extents *extents)
     return found < 2 ? NULL : remove_extent(extents, link);
 }
 
-/* Its pages are not looked at: in the child of a fork a thread that is not there may have taken some to purge them. */
+/* Its pages are not looked at: in the child of a fork a thread that is not there may have taken
+ * some to purge them. */
 struct extent *extents_remove_any(struct extents *extents)
 {
     struct extent *extent = extents->first;
@@ -359,8 +362,8 @@ static bool is_run_of_page_heap(uint32_t page, const char *base, size_t pages)
             || record->state == PAGE_SAMPLED);
 }
 
-/* Under the page heap's lock. The pages of a large block that is lent are used ones, and nobody's large block; its sample
- * lives on. */
+/* Under the page heap's lock. The pages of a large block that is lent are used ones, and nobody's
+ * large block; its sample lives on. */
 static void borrow_run(struct extent *extent, uint32_t page)
 {
     struct page *record = page_record(page);

@@ -1,17 +1,19 @@
-/* extents.h - an arena's memory, when the program supplies it: extents that its hooks give, cut into runs.
+/* extents.h - an arena's memory, when the program supplies it: extents that its hooks give, cut
+ * into runs.
  *
- * The program's functions are called without any lock, so the work is in two steps: under the arena's lock a
- * run is taken from the free spans, and when there is none, the caller gives the lock, asks the hooks for
- * one extent more, and tries again.
+ * The program's functions are called without any lock, so the work is in two steps: under the
+ * arena's lock a run is taken from the free spans, and when there is none, the caller gives the
+ * lock, asks the hooks for one extent more, and tries again.
  *
  *      extents -> extent | base, pages, first page number
  *                 spans  -> free span -> free span ...       by page number
  *
- * An extent may lie in the address space, when a hook got it from the default one: then its pages have numbers and
- * belong to a used run of the page heap's. Anywhere else it is foreign (pages/foreign.h).
+ * An extent may lie in the address space, when a hook got it from the default one: then its pages
+ * have numbers and belong to a used run of the page heap's. Anywhere else it is foreign
+ * (pages/foreign.h).
  *
- * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are tagged at both
- *     ends like used runs
+ * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are
+ *     tagged at both ends like used runs
  * E2  free spans do not touch each other within an extent
  * E3  no more pages of a free span are dirty than it has
  * SPDX-License-Identifier: MIT
@@ -22,7 +24,8 @@
 #include "../pages/foreign.h"
 #include "../pages/run.h"
 
-/* The program's functions, in the order of its own table; each gets that table. True means refused. */
+/* The program's functions, in the order of its own table; each gets that table. True means
+ * refused. */
 struct extent_hooks {
     void *(*alloc)(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
                    bool *zero, bool *commit, unsigned arena);
@@ -60,8 +63,8 @@ struct free_span {
     struct free_span *next;
     struct extent *extent;
     uint32_t page, pages; /* E1 */
-    uint32_t
-        dirty_pages; /* E3: used since they came or were purged; taken before the others, as it were */
+    uint32_t dirty_pages; /* E3: used since they came or were purged; taken before the others, as it
+                             were */
 };
 
 /* A thread is on its way through the hooks; on its stack. */
@@ -94,14 +97,17 @@ struct extents *extents_make(struct extent_hooks *hooks);
 
 /* Below, the caller holds the arena's lock. */
 
-/* A used run out of the free spans; 0: no span fits, or no memory for its records, and nothing happened. */
+/* A used run out of the free spans; 0: no span fits, or no memory for its records, and nothing
+ * happened. */
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
-/* Takes a run back. False: it is in no extent, and nothing happened: the arena had it before it had hooks. */
+/* Takes a run back. False: it is in no extent, and nothing happened: the arena had it before it had
+ * hooks. */
 bool extents_put(struct extents *extents, uint32_t page);
 /* Moves the end of a used run of an extent. False: no room, or no memory; nothing happened. */
 bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
 void extents_add(struct extents *extents, struct extent *extent);
-/* Takes out an extent that is wholly free, unless it is the only one of those or stays. NULL: there is none. */
+/* Takes out an extent that is wholly free, unless it is the only one of those or stays. NULL: there
+ * is none. */
 struct extent *extents_remove_free(struct extents *extents);
 /* Takes out one whose blocks are all gone, for the end of the arena. NULL: there is none. */
 struct extent *extents_remove_any(struct extents *extents);
@@ -130,7 +136,8 @@ struct extent *extent_of(const struct extents *extents, uint32_t page);
 bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
                   unsigned arena);
 
-/* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got back. */
+/* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got
+ * back. */
 struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena);
 /* May it be cut up, and put together again? */
 bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena);

@@ -7,8 +7,9 @@
  * M1  slot 0 holds NULL, so taking needs no bounds check: an empty magazine hands out NULL
  * M2  top <= limit; top == limit means full
  * M3  a slot above 0 may hold NULL, put there by a sized delete of NULL; whoever meets one drops it
- * A magazine that its owner has not got yet has top == limit == a slot of NULL: nothing to take and no
- * room. Belongs to one thread; nobody else reads or writes it, except the statistics, which read top.
+ * A magazine that its owner has not got yet has top == limit == a slot of NULL: nothing to take and
+ * no room. Belongs to one thread; nobody else reads or writes it, except the statistics, which read
+ * top.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_MAGAZINE_H

@@ -165,8 +165,8 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
 
 /* ---- calls of hooks ---- */
 
-/* Who calls hooks holds no lock, and the arena's extents must be there when they return. NULL: it has none, or is
- * at its end. */
+/* Who calls hooks holds no lock, and the arena's extents must be there when they return. NULL: it
+ * has none, or is at its end. */
 static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
 {
     struct extents *extents;
@@ -193,8 +193,8 @@ static void end_calls(struct arena *arena, struct hook_call *call)
 
 enum ending { ENDING, ENDS_LATER, ENDS_NOT };
 
-/* Nobody else calls them from now on. Later: another thread is calling them. Not: this one is, or the arena is at
- * its end already. */
+/* Nobody else calls them from now on. Later: another thread is calling them. Not: this one is, or
+ * the arena is at its end already. */
 static enum ending begin_end(struct arena *arena)
 {
     struct extents *extents;

@@ -1,11 +1,12 @@
 /* manual.h - arenas that a program asks for by number, and what belongs to them alone.
  *
- * A manual arena serves those who name it, or threads that are bound to it; no thread comes to it by itself.
- * Its slabs are not in the class map, so that a plain free of one of its blocks takes the rare way and puts
- * the block straight home: they never get among the blocks that other calls are served with. Its large blocks
- * have an owner record each, whose number is in the page map.
+ * A manual arena serves those who name it, or threads that are bound to it; no thread comes to it
+ * by itself. Its slabs are not in the class map, so that a plain free of one of its blocks takes
+ * the rare way and puts the block straight home: they never get among the blocks that other calls
+ * are served with. Its large blocks have an owner record each, whose number is in the page map.
  *
- *      arena->owned -> manual_large -> manual_large ...      page: PAGE_MANUAL, slab = number of the owner
+ *      arena->owned -> manual_large -> manual_large ...      page: PAGE_MANUAL, slab = number of
+ * the owner
  *
  * Because it knows all that it gave out, it can be reset: everything in it is free at once.
  * SPDX-License-Identifier: MIT
@@ -38,7 +39,8 @@ INLINE struct arena *arena_if_counts_large(struct arena *arena)
     return RELAXED_LOAD(arena->extents) != NULL ? arena : NULL;
 }
 
-/* The arena of a page in state PAGE_MANUAL; of a slab's page, when that is a manual one; else NULL. */
+/* The arena of a page in state PAGE_MANUAL; of a slab's page, when that is a manual one; else
+ * NULL. */
 INLINE struct arena *manual_arena_of_page(const struct page *record)
 {
     struct arena *arena = NULL;
@@ -74,7 +76,8 @@ INLINE struct arena *manual_arena_at(unsigned index)
 
 /* Below, the caller holds no lock of arenas or later. */
 
-/* A run of pages for a large block of the arena; hooks are not asked for more. page == 0: no memory. */
+/* A run of pages for a large block of the arena; hooks are not asked for more. page == 0: no
+ * memory. */
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages);
 void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
@@ -88,10 +91,12 @@ struct manual_sum manual_sum(struct arena *arena);
 void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
                   void *context);
 
-/* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no memory. */
+/* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no
+ * memory. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
 struct extent_hooks *arena_hooks(struct arena *arena);
-/* Asks the hooks for more, when there are any: room for a run of these pages. False: there is none. */
+/* Asks the hooks for more, when there are any: room for a run of these pages. False: there is
+ * none. */
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
 /* In the child of a fork. */
 void arenas_forget_calls(void);
@@ -115,7 +120,8 @@ extern PRIVATE struct past_arenas past_arenas;
 
 /* Everything that the arena gave out is free, whoever holds it. */
 void arena_reset(struct arena *arena);
-/* The same, and the number is free. False: a thread is bound to it, or this thread is in a call of its hooks. */
+/* The same, and the number is free. False: a thread is bound to it, or this thread is in a call of
+ * its hooks. */
 bool arena_destroy(struct arena *arena);
 /* The same in two steps: what else knows the arena's blocks forgets them between. */
 bool arena_begin_end(struct arena *arena);

@@ -3,8 +3,8 @@
  */
 #include "stock.h"
 
-/* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending order are what the
- * processor prefetches (1.15 times faster over a million nodes than descending ones). */
+/* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending order are
+ * what the processor prefetches (1.15 times faster over a million nodes than descending ones). */
 static void lease_ahead(struct stock *stock, size_t pages)
 {
     uint32_t leased[STOCK_RUNS_MAX];

@@ -1,8 +1,9 @@
 /* stock.h - runs between slabs: leased a few at a time ahead of need, and kept a moment after.
  *
- * Bursts open and close slabs one after the other. A stock takes the page heap's lock once for several of
- * them, and a slab that opens soon after another closed gets its run, which is warm. It is short: what it
- * holds is memory that nobody else can have. One for each length, in each arena, under the arena's lock.
+ * Bursts open and close slabs one after the other. A stock takes the page heap's lock once for
+ * several of them, and a slab that opens soon after another closed gets its run, which is warm. It
+ * is short: what it holds is memory that nobody else can have. One for each length, in each arena,
+ * under the arena's lock.
  *
  * T1  every run in stock[n] is n pages long, used, and belongs to no slab
  * SPDX-License-Identifier: MIT
@@ -21,7 +22,8 @@ struct stock {
     uint32_t page[STOCK_RUNS_MAX]; /* first pages; the last one in is the first out */
 };
 
-/* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. 0: no memory. */
+/* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. 0: no
+ * memory. */
 uint32_t stock_take(struct stock *stock, size_t pages, bool ahead);
 void stock_put(struct stock *stock, uint32_t page);
 /* Returns all of them. */

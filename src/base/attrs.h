@@ -25,16 +25,16 @@
 #define THREADS_ARE_COUNTED false
 #define INLINE_READS_UNLOCKED INLINE
 #endif
-/* Stands between two reads without a lock. A unit test that defines it before it takes the library in
- * (test/unit/interleave.h) lets something happen there; in every other build it is nothing. */
+/* Stands between two reads without a lock. A unit test that defines it before it takes the library
+ * in (test/unit/interleave.h) lets something happen there; in every other build it is nothing. */
 #ifndef BETWEEN_READS
 #define BETWEEN_READS(place) ((void)0)
 #endif
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 #define CACHE_ALIGNED __attribute__((aligned(64)))
-/* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker puts it after all
- * other, whose few pages are then all touched (docs/decisions/0013). */
+/* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
+ * puts it after all other, whose few pages are then all touched (docs/decisions/0013). */
 #define SPARSE __attribute__((section(".bss.sparse")))
 
 #define likely(condition) __builtin_expect(!!(condition), 1)

@@ -14,7 +14,8 @@ INLINE unsigned lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(wor
 INLINE unsigned highest_bit(uint64_t word) { return 63u ^ (unsigned)__builtin_clzll(word); }
 INLINE unsigned bit_count(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
 
-/* Sets bit `index` modulo 64. One instruction where the processor has it, which compilers do not find. */
+/* Sets bit `index` modulo 64. One instruction where the processor has it, which compilers do not
+ * find. */
 INLINE bool bit_was_set(uint64_t *word, unsigned index)
 {
 #if defined(__x86_64__)

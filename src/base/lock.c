@@ -58,8 +58,8 @@ static void note_sleep(struct lock *lock, const struct lock_sleep *sleep)
     if (sleep->sleepers > lock->sleepers_max) lock->sleepers_max = sleep->sleepers;
 }
 
-/* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot know
- * whether others still sleep. False: it is ours already, because we are forking. */
+/* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot
+ * know whether others still sleep. False: it is ours already, because we are forking. */
 static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
 {
     for (;;) {
@@ -130,7 +130,8 @@ void lock_fork_ends(void) { RELAXED_STORE(forking_thread, (uintptr_t)0); }
 void lock_take_for_fork(struct lock *lock)
 {
     lock_take(lock);
-    /* Those who sleep for HELD_WITH_SLEEPERS stay asleep, and are woken with the others at the end. */
+    /* Those who sleep for HELD_WITH_SLEEPERS stay asleep, and are woken with the others at the
+     * end. */
     __atomic_store_n(&lock->state, LOCK_FORKING, __ATOMIC_RELAXED);
 }
 

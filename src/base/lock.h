@@ -1,18 +1,19 @@
 /* lock.h - a mutex of one word that sleeps in the kernel, and counts how often it had to.
  *
- * Three states after Drepper's futex paper: free, held, held with sleepers. Taking a free lock is one
- * compare-and-swap and giving it one subtraction; only a lock with sleepers costs a system call.
- * A contended taker spins for a short while first, unless the process has one core.
+ * Three states after Drepper's futex paper: free, held, held with sleepers. Taking a free lock is
+ * one compare-and-swap and giving it one subtraction; only a lock with sleepers costs a system
+ * call. A contended taker spins for a short while first, unless the process has one core.
  *
- * A fork takes all locks and marks them: the forking thread passes through marked locks, because other
- * handlers of the same fork may allocate; all others wait.
+ * A fork takes all locks and marks them: the forking thread passes through marked locks, because
+ * other handlers of the same fork may allocate; all others wait.
  *
  * The ranks below are the order: a thread may take a lock only when every lock it holds has a lower
  * rank (equal for arenas, which fork takes by index). The check flavours abort when it is broken.
  *
- * Before all of them stand the C library's: a thread may hold any of those when it comes here, as getline holds
- * a file's, and calls nothing that takes one while it holds a lock of ours. So a fork, which waits for the lock
- * of the C library's list of files, takes that one first (os_fork_begins).
+ * Before all of them stand the C library's: a thread may hold any of those when it comes here, as
+ * getline holds a file's, and calls nothing that takes one while it holds a lock of ours. So a
+ * fork, which waits for the lock of the C library's list of files, takes that one first
+ * (os_fork_begins).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_BASE_LOCK_H
@@ -23,8 +24,9 @@
 
 enum lock_rank {
     LOCK_CONTROL = 1, /* the control tree's snapshot and names */
-    LOCK_START, /* the first call of the process; not 0, which would be zeroed data (heap/start.c) */
-    LOCK_THREADS,         /* the list of thread caches */
+    LOCK_START,   /* the first call of the process; not 0, which would be zeroed data (heap/start.c)
+                   */
+    LOCK_THREADS, /* the list of thread caches */
     LOCK_EXPLICIT_CACHES, /* the table of explicit caches */
     LOCK_DECAY,           /* the background thread's life */
     LOCK_NOTIFY,          /* who is called when memory runs short */
@@ -53,22 +55,23 @@ struct lock {
     uint64_t sleepers_max; /* written by the holder: at once */
 };
 
-/* As of a moment ago, while its holder counts: every take that waited was contended, and every contended one is
- * among all of them. */
+/* As of a moment ago, while its holder counts: every take that waited was contended, and every
+ * contended one is among all of them. */
 struct lock_numbers {
     uint64_t taken, contended, waits;
     uint64_t wait_ns, wait_ns_max, sleepers_max;
 };
 
-/* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives them in
- * the reverse one (heap/start.c). */
+/* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives
+ * them in the reverse one (heap/start.c). */
 enum lock_walk { WALK_TAKES, WALK_GIVES };
 
 void lock_init(struct lock *lock, enum lock_rank rank);
 NOINLINE void lock_take_contended(struct lock *lock);
 /* The rest of giving, after lock_give_unless_contended said no. */
 NOINLINE void lock_give_contended(struct lock *lock);
-/* The three of a fork: take and mark; give in the parent; make free in the child, where nobody sleeps. */
+/* The three of a fork: take and mark; give in the parent; make free in the child, where nobody
+ * sleeps. */
 void lock_take_for_fork(struct lock *lock);
 void lock_give_after_fork(struct lock *lock);
 void lock_remake(struct lock *lock);
@@ -109,8 +112,8 @@ INLINE bool lock_try(struct lock *lock)
     return true;
 }
 
-/* For those who may have interrupted a thread that holds any locks: takes the lock when it is free, whatever
- * is held, and gives it back. */
+/* For those who may have interrupted a thread that holds any locks: takes the lock when it is free,
+ * whatever is held, and gives it back. */
 INLINE bool lock_try_anywhere(struct lock *lock)
 {
     uint32_t expected = LOCK_FREE;
@@ -124,7 +127,8 @@ INLINE void lock_take(struct lock *lock)
     if (unlikely(!lock_try(lock))) lock_take_contended(lock);
 }
 
-/* False: somebody sleeps, or we are forking. The lock is still held: lock_give_contended must follow. */
+/* False: somebody sleeps, or we are forking. The lock is still held: lock_give_contended must
+ * follow. */
 INLINE bool lock_give_unless_contended(struct lock *lock)
 {
     lock_witness_give(lock);

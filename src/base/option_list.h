@@ -1,9 +1,10 @@
-/* option_list.h - every option, one entry each; taken in several times, with another OPTION each time.
+/* option_list.h - every option, one entry each; taken in several times, with another OPTION each
+ * time.
  *
  * OPTION(id, kind, mode, name, default, least, most, words, sentence)
  *
- *   kind   BOOL      true or false; or, as a default, OPTION_UNASKED: true in effect, and read back as false
- *          UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
+ *   kind   BOOL      true or false; or, as a default, OPTION_UNASKED: true in effect, and read back
+ * as false UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
  *          FRACTION  0.25; kept in 65536ths; -1: none
  *          CHOICE    one of `words`, which end with a NUL each; the value is its number
  *          TEXT      anything; `words` is the default
@@ -12,9 +13,9 @@
  *          KEPT      understood, checked and read back; changes nothing, and the sentence says why
  *          SAMPLER   read by the profiler
  *
- * The parser, the names opt.* of the control tree, the statistics' list of options and docs/options.md are
- * made from it. The sentences are for the page only; the library does not carry them.
- * No include guard.
+ * The parser, the names opt.* of the control tree, the statistics' list of options and
+ * docs/options.md are made from it. The sentences are for the page only; the library does not carry
+ * them. No include guard.
  * SPDX-License-Identifier: MIT
  */
 

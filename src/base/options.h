@@ -1,8 +1,8 @@
 /* options.h - what a user may set.
  *
- * Read once, before main, as "key:value,key:value" from the places that face/conf.c names. Every option is an
- * entry of option_list.h; other names for some of them are in options.c. A pair that is not understood is
- * said on stderr and ignored.
+ * Read once, before main, as "key:value,key:value" from the places that face/conf.c names. Every
+ * option is an entry of option_list.h; other names for some of them are in options.c. A pair that
+ * is not understood is said on stderr and ignored.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_BASE_OPTIONS_H
@@ -42,18 +42,20 @@ struct option_row {
 };
 
 extern PRIVATE const struct option_row option_rows[OPTION_COUNT];
-/* Written before main; a text is its address, or 0 for the default. Signed kinds are stored as two's
- * complement. */
+/* Written before main; a text is its address, or 0 for the default. Signed kinds are stored as
+ * two's complement. */
 extern PRIVATE uint64_t option_values[OPTION_COUNT];
 
-/* A flag that nobody set: it does what `true` does, and reads back as false, which is jemalloc's default. */
+/* A flag that nobody set: it does what `true` does, and reads back as false, which is jemalloc's
+ * default. */
 enum { OPTION_UNASKED = 3 };
 /* What a source asks for with stats_print:true. */
 enum { STATS_NOT_PRINTED, STATS_PRINTED, STATS_PRINTED_SHORT };
 
 /* `text` may be NULL. `source` is how messages name where it came from. */
 void options_parse(const char *text, const char *source);
-/* Sets abort_conf and confirm_conf only, and says nothing: they count for pairs that come before them. */
+/* Sets abort_conf and confirm_conf only, and says nothing: they count for pairs that come before
+ * them. */
 void options_parse_first(const char *text);
 /* Aborts when abort_conf is set and a pair was not understood. */
 void options_finish(void);

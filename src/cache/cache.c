@@ -18,10 +18,11 @@ _Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "pl
 
 /* Refills and overflows after which a class gets a larger magazine. */
 enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
-/* Blocks that a thread gives back one by one before it keeps those of a class it does not take from. */
+/* Blocks that a thread gives back one by one before it keeps those of a class it does not take
+ * from. */
 enum { STRANGERS_BEFORE_FIRST = 2 };
-/* Refills without an overflow between them after which a class gets two magazines at once, and overflows after
- * which it gives two. */
+/* Refills without an overflow between them after which a class gets two magazines at once, and
+ * overflows after which it gives two. */
 enum { RUNNING_BEFORE_TWO = 4 };
 
 /* Times that hooks are asked for a request: another thread may take what they gave. */
@@ -139,8 +140,9 @@ static void give_magazine(struct cache *cache, unsigned class_index, void **slot
 
 /* ---- how many blocks at a time ---- */
 
-/* A thread that allocates a little of everything holds what it did not take of each fill: threads are many, so
- * small magazines are filled by bytes (200 threads of 100 KB: 151 KB each with whole ones, 130 so). */
+/* A thread that allocates a little of everything holds what it did not take of each fill: threads
+ * are many, so small magazines are filled by bytes (200 threads of 100 KB: 151 KB each with whole
+ * ones, 130 so). */
 enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
 
 static unsigned fill_bound(struct cache *cache, unsigned class_index)
@@ -152,8 +154,8 @@ static unsigned fill_bound(struct cache *cache, unsigned class_index)
     return is_full_size(cache, class_index) || blocks > capacity ? capacity : (unsigned)blocks;
 }
 
-/* As many as end where a cache line ends, so that two threads that fill one after the other do not write to
- * one line. */
+/* As many as end where a cache line ends, so that two threads that fill one after the other do not
+ * write to one line. */
 static unsigned fill_count(struct cache *cache, unsigned class_index)
 {
     size_t factor = class_bytes[class_index] & (0 - class_bytes[class_index]);
@@ -196,8 +198,8 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
             spare->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
 }
 
-/* Only for who takes. A thread that frees what others took trades one magazine as often as two, and would
- * hold another 32 KiB of every class for nobody. */
+/* Only for who takes. A thread that frees what others took trades one magazine as often as two, and
+ * would hold another 32 KiB of every class for nobody. */
 static void get_second(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
@@ -399,7 +401,8 @@ static void drain_half(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, slots, count - half);
 }
 
-/* A class that only gives, whose blocks the depot does not want, gives the loaded magazine in the same go. */
+/* A class that only gives, whose blocks the depot does not want, gives the loaded magazine in the
+ * same go. */
 static bool gives_two(struct spare *spare)
 {
     if (spare->running <= -RUNNING_BEFORE_TWO) return true;
@@ -407,8 +410,8 @@ static bool gives_two(struct spare *spare)
     return false;
 }
 
-/* A full magazine goes home to the arena of its blocks: into the depot, which gives an empty one, or a full one to
- * drain into the slabs. Returns the empty one. */
+/* A full magazine goes home to the arena of its blocks: into the depot, which gives an empty one,
+ * or a full one to drain into the slabs. Returns the empty one. */
 static void **give_full(struct cache *cache, unsigned class_index, void **full)
 {
     struct spare *spare = &cache->spare[class_index];
@@ -470,8 +473,8 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     cache->overflows++;
     if (spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {
-        /* A class that this thread has not taken from. What another thread handed over would be given out
-         * here again, beside its neighbours that live there. */
+        /* A class that this thread has not taken from. What another thread handed over would be
+         * given out here again, beside its neighbours that live there. */
         if (spare->pressure++ < STRANGERS_BEFORE_FIRST) {
             arenas_drain(class_index, &block, 1);
             return;

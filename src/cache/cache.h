@@ -2,23 +2,25 @@
  *
  * A cache is one page of metadata, or most of the record of a sampled thread (counting.h):
  *
- *      magazine[53]        top and limit of the loaded magazine of each class: all that the hot path reads
- *      spare magazine[53]            the second magazine, and how large both are
- *      first_slots         the first magazine of each class, in offset, so that a small thread needs nothing
- *                          else: 7 blocks up to 1 KiB, 2 blocks beyond; 15 of 8 bytes, where class 0 has none
+ *      magazine[53]        top and limit of the loaded magazine of each class: all that the hot
+ * path reads spare magazine[53]            the second magazine, and how large both are first_slots
+ * the first magazine of each class, in offset, so that a small thread needs nothing else: 7 blocks
+ * up to 1 KiB, 2 blocks beyond; 15 of 8 bytes, where class 0 has none
  *
- * A class starts with its first magazine, grows to a middle one and then to a pair of full-size ones,
- * as its traffic asks; only full-size ones are traded at depots.
+ * A class starts with its first magazine, grows to a middle one and then to a pair of full-size
+ * ones, as its traffic asks; only full-size ones are traded at depots.
  *
- * C1  the loaded magazine's slot 0 is magazine[c].limit - spare magazine[c].capacity; a class that is unused has
- *     capacity 0 and the slot `nothing`
+ * C1  the loaded magazine's slot 0 is magazine[c].limit - spare magazine[c].capacity; a class that
+ *     is unused has capacity 0 and the slot `nothing`
  * C2  spare magazine[c].spare is NULL unless capacity is magazine_capacity(c)
  * C3  behind is the cache itself, left[0..] are zeros
- * C4  large is the cache that keeps runs for the thread's large blocks: itself; NULL when they come from an arena
- *     that owns them (cache_large_arena), or the thread shall hold no blocks, and then it keeps none. A thread that was
- *     bound to an automatic arena before another thread gave that hooks notices when it is bound again
+ * C4  large is the cache that keeps runs for the thread's large blocks: itself; NULL when they come
+ *     from an arena that owns them (cache_large_arena), or the thread shall hold no blocks, and
+ *     then it keeps none. A thread that was bound to an automatic arena before another thread gave
+ *     that hooks notices when it is bound again
  * C5  one that is off has no magazines
- * All of it is written by the owner thread only, except the links, which the thread list's lock guards.
+ * All of it is written by the owner thread only, except the links, which the thread list's lock
+ * guards.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_CACHE_H
@@ -64,14 +66,15 @@ struct cache {
     void *first_slots[FIRST_SLOTS];
 };
 
-/* Bits of `fixed`. Bound: to its arena, by the program. Away: hooks run that its thread waits for, which may take
- * blocks themselves; those come from an arena without hooks. */
+/* Bits of `fixed`. Bound: to its arena, by the program. Away: hooks run that its thread waits for,
+ * which may take blocks themselves; those come from an arena without hooks. */
 enum { CACHE_BOUND = 1, CACHE_AWAY = 2 };
 
-/* What a thread's slot points at begins like a cache; the word `behind` tells what it is. Before the thread's
- * first call and after its end it is a constant one, with no blocks, no room, nothing left and nothing behind it:
- * two that overlap, for all their magazines are alike. While somebody must see the thread's calls, or it shall
- * hold no blocks, it is a counting front (cache/counting.h), and the cache is behind. */
+/* What a thread's slot points at begins like a cache; the word `behind` tells what it is. Before
+ * the thread's first call and after its end it is a constant one, with no blocks, no room, nothing
+ * left and nothing behind it: two that overlap, for all their magazines are alike. While somebody
+ * must see the thread's calls, or it shall hold no blocks, it is a counting front
+ * (cache/counting.h), and the cache is behind. */
 union cache_constant {
     struct {
         struct magazine magazine[CLASS_COUNT + 2];
@@ -92,10 +95,11 @@ union cache_constant {
 INLINE bool cache_is_plain(const struct cache *cache) { return cache->behind == cache; }
 INLINE bool cache_is_constant(const struct cache *cache) { return cache->behind == NULL; }
 
-/* The two hot moves: magazine_take and magazine_put for the magazine at a offset. Between its accesses the
- * compiler is made to forget what the offset was, so that each access carries its own address and moving
- * `top` is one instruction on memory: 3 instructions fewer than keeping the address in a register, in
- * the same time (docs/decisions/0002). The forgetting itself costs nothing. */
+/* The two hot moves: magazine_take and magazine_put for the magazine at a offset. Between its
+ * accesses the compiler is made to forget what the offset was, so that each access carries its own
+ * address and moving `top` is one instruction on memory: 3 instructions fewer than keeping the
+ * address in a register, in the same time (docs/decisions/0002). The forgetting itself costs
+ * nothing. */
 #define FORGET(value) __asm__("" : "+r"(value))
 
 INLINE void **magazine_word(struct cache *cache, size_t offset) { return (void **)cache + offset; }
@@ -146,15 +150,16 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
 
-/* Fills from this arena alone from now on; what it holds goes home when one of the two is manual. */
+/* Fills from this arena alone from now on; what it holds goes home when one of the two is
+ * manual. */
 void cache_bind(struct cache *cache, struct arena *arena);
 /* C4, after something about that has changed. */
 void cache_aim(struct cache *cache);
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */
 struct arena *cache_large_arena(const struct cache *cache);
 
-/* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there is none, or they
- * themselves are asking. */
+/* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there
+ * is none, or they themselves are asking. */
 bool thread_grow(struct arena *arena, size_t pages, size_t align_pages);
 
 void cache_check(struct cache *cache);

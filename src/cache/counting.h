@@ -1,28 +1,29 @@
-/* counting.h - what a thread's slot points at while its calls must be seen: every one, or enough to sample.
+/* counting.h - what a thread's slot points at while its calls must be seen: every one, or enough to
+ * sample.
  *
- * A counting front begins like a cache whose magazines are all empty, so that each malloc takes the slow way, where it is
- * counted, and served from the cache behind. An exact one sees each free in the same way: its magazines for frees
- * are all full. A sampled one has the cache in the same record, where frees look for their magazines, so that they
- * go as they always do, and a malloc that is counted takes ten instructions more than one that nobody sees.
+ * A counting front begins like a cache whose magazines are all empty, so that each malloc takes the
+ * slow way, where it is counted, and served from the cache behind. An exact one sees each free in
+ * the same way: its magazines for frees are all full. A sampled one has the cache in the same
+ * record, where frees look for their magazines, so that they go as they always do, and a malloc
+ * that is counted takes ten instructions more than one that nobody sees.
  *
- *      thread's slot --> front: magazine[53], behind, ...   | sampled: the thread's cache, its magazines first
- *                                                           | exact: put[53], and the cache is elsewhere
- *                                                           ^ OFFSET_FOR_FREES words on: the offsets of frees
- *                                                             (class_map_offset, offset_of_sized_free)
+ *      thread's slot --> front: magazine[53], behind, ...   | sampled: the thread's cache, its
+ * magazines first | exact: put[53], and the cache is elsewhere ^ OFFSET_FOR_FREES words on: the
+ * offsets of frees (class_map_offset, offset_of_sized_free)
  *
  * While nobody asks there is no counting front, and neither counting nor sampling costs anything.
  *
  * W1  no magazine of a counting front ever has a block or room
- * W2  allocated and deallocated of an exact front are the usable bytes of all calls since it became one, after
- *     every call
- * W3  left[c] blocks of the class may pass before the thread asks its sampler again; the sampler has passed them. One
- *     array serves all counting fronts of a sampled thread
- * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base, before a block was
- *     given back last; both may be less than 0
- * W5  blocks of classes that the cache behind may not hold pass it by; while it shall hold none the counting front is an
- *     exact one
- * A counting front belongs to its thread. Once the program knows the addresses of the two totals it stays until the thread
- * ends.
+ * W2  allocated and deallocated of an exact front are the usable bytes of all calls since it became
+ *     one, after every call
+ * W3  left[c] blocks of the class may pass before the thread asks its sampler again; the sampler
+ *     has passed them. One array serves all counting fronts of a sampled thread
+ * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base,
+ *     before a block was given back last; both may be less than 0
+ * W5  blocks of classes that the cache behind may not hold pass it by; while it shall hold none the
+ *     counting front is an exact one
+ * A counting front belongs to its thread. Once the program knows the addresses of the two totals it
+ * stays until the thread ends.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_COUNTING_H
@@ -68,7 +69,8 @@ INLINE bool cache_is_sampled(const struct cache *front)
     return front->behind == &((const struct sampled_front *)front)->cache;
 }
 
-/* One that sees every call of a thread that points at `front`, which has a cache. NULL: no memory. */
+/* One that sees every call of a thread that points at `front`, which has a cache. NULL: no
+ * memory. */
 struct counting_front *counting_begin_exact(const struct cache *front);
 
 /* One with a new cache. NULL: no memory. */
@@ -83,8 +85,8 @@ void counting_end(struct counting_front *counting);
 /* Blocks that may still pass are taken back: the next one of each class asks. For a new period. */
 void counting_pass_back(struct counting_front *counting);
 
-/* Is the next block of the class, or one of that many bytes, to be sampled? It is asked for each block that is taken
- * the slow way, and a yes is not repeated. */
+/* Is the next block of the class, or one of that many bytes, to be sampled? It is asked for each
+ * block that is taken the slow way, and a yes is not repeated. */
 bool counting_block_is_due(struct counting_front *counting, unsigned class_index);
 bool counting_large_is_due(struct counting_front *counting, size_t bytes);
 
@@ -98,8 +100,8 @@ INLINE uint16_t *left_at(uint16_t *left, size_t offset)
     return (uint16_t *)((char *)left + offset);
 }
 
-/* The usual way of a sampled thread, for the offset of a class. NULL: another one must be taken, as by all other
- * threads. */
+/* The usual way of a sampled thread, for the offset of a class. NULL: another one must be taken, as
+ * by all other threads. */
 INLINE void *sampled_front_take(struct cache *front, size_t offset)
 {
     uint16_t *left = ((struct counting_front *)front)->left;

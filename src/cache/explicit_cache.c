@@ -46,7 +46,8 @@ void explicit_cache_destroy(unsigned number)
     cache_give(cache);
 }
 
-/* An arena that is gone gives no blocks and takes none, also when its number is another one's by now. */
+/* An arena that is gone gives no blocks and takes none, also when its number is another one's by
+ * now. */
 static void leave_destroyed(struct cache *cache)
 {
     if (cache->fixed == 0 || cache->arena_ends == RELAXED_LOAD(cache->arena->ends)) return;

@@ -1,8 +1,9 @@
-/* explicit_cache.h - caches that a program makes and names in its calls, beside the one that each thread has.
+/* explicit_cache.h - caches that a program makes and names in its calls, beside the one that each
+ * thread has.
  *
- * An explicit cache is a cache like any other, but nobody's: the program sees to it that one thread at a time uses
- * it. It holds blocks of one manual arena, or of automatic ones, never both: a block that does not belong
- * goes home instead. Its number is never given again while it lives.
+ * An explicit cache is a cache like any other, but nobody's: the program sees to it that one thread
+ * at a time uses it. It holds blocks of one manual arena, or of automatic ones, never both: a block
+ * that does not belong goes home instead. Its number is never given again while it lives.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_EXPLICIT_CACHE_H
@@ -12,7 +13,8 @@
 
 enum { EXPLICIT_CACHE_COUNT_MAX = 4094 }; /* what MALLOCX_TCACHE can name */
 
-/* The number of a new one. The process has started. EXPLICIT_CACHE_COUNT_MAX: no memory, or no number is left. */
+/* The number of a new one. The process has started. EXPLICIT_CACHE_COUNT_MAX: no memory, or no
+ * number is left. */
 unsigned explicit_cache_create(void);
 /* NULL: there is none of this number. */
 struct cache *explicit_cache_at(unsigned number);
@@ -30,7 +32,8 @@ void explicit_cache_flush(struct cache *cache);
 /* For fork and for walks. */
 void explicit_cache_each_lock(void (*visit)(struct lock *lock));
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
-/* In the child of a fork: those that were being used by threads that are not there lose their blocks. */
+/* In the child of a fork: those that were being used by threads that are not there lose their
+ * blocks. */
 void explicit_cache_forget_busy(void);
 
 #endif

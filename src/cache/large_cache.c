@@ -40,7 +40,8 @@ static void give_all_back(struct large_cache *large_cache)
     if (count != 0) run_return_batch(runs, count);
 }
 
-/* The run of that length, which goes back to the page heap; 0: there is none, and all others went back. */
+/* The run of that length, which goes back to the page heap; 0: there is none, and all others went
+ * back. */
 static uint32_t make_room(struct large_cache *large_cache, uint32_t pages)
 {
     uint32_t older = large_cache->run[pages].page;

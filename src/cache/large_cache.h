@@ -1,15 +1,17 @@
 /* large_cache.h - the runs of pages that a thread keeps for its next large blocks.
  *
- * Programs read into a buffer of 64 KiB, cut it or free it, and take the next one. Leasing and returning its
- * run each time is two locks and, as a rule, a merge and a split. So a thread keeps the last run that it freed
- * of each length, and its next block of just that many pages takes no lock and changes no map.
+ * Programs read into a buffer of 64 KiB, cut it or free it, and take the next one. Leasing and
+ * returning its run each time is two locks and, as a rule, a merge and a split. So a thread keeps
+ * the last run that it freed of each length, and its next block of just that many pages takes no
+ * lock and changes no map.
  *
- * For the page heap a cached run is a large block; a mark in its record tells the doors that the program
- * does not hold it.
+ * For the page heap a cached run is a large block; a mark in its record tells the doors that the
+ * program does not hold it.
  *
  * E1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
  * E2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
- * Written by the owner thread only. The statistics read it without a lock and allow for being a moment late.
+ * Written by the owner thread only. The statistics read it without a lock and allow for being a
+ * moment late.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_LARGE_CACHE_H
@@ -64,11 +66,13 @@ INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, ch
     RELAXED_STORE(large_cache->room_pages, large_cache->room_pages - pages);
 }
 
-/* When one of its length is there already, or that would be too much; the rest of large_cache_put. */
+/* When one of its length is there already, or that would be too much; the rest of
+ * large_cache_put. */
 uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
                              uint32_t pages);
 
-/* Takes in the run of a large block. Returns the run that goes back to the page heap for it, perhaps itself; 0: none. */
+/* Takes in the run of a large block. Returns the run that goes back to the page heap for it,
+ * perhaps itself; 0: none. */
 INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
 {
     struct large_cache *large_cache = cache->large_cache;

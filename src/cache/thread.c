@@ -112,8 +112,8 @@ static bool is_exact(const struct cache *front)
     return !cache_is_plain(front) && !cache_is_sampled(front);
 }
 
-/* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the cache. NULL: no
- * memory. */
+/* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the
+ * cache. NULL: no memory. */
 static struct cache *front_without_blocks(struct cache *front)
 {
     struct cache *off = is_exact(front) ? front : (struct cache *)counting_begin_exact(front);
@@ -270,7 +270,8 @@ struct counting_front *thread_count_calls(void)
     return counting;
 }
 
-/* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class map. */
+/* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class
+ * map. */
 static void separate_frees(void)
 {
     class_map_offset = OFFSET_FOR_FREES;
@@ -420,8 +421,8 @@ void uncached_thread_put(unsigned class_index, void *block)
 
 void threads_each_lock(void (*visit)(struct lock *lock)) { visit(&list_lock); }
 
-/* The blocks in the other threads' magazines are lost to the child: their owners may have been in the
- * middle of a push when the memory was copied. */
+/* The blocks in the other threads' magazines are lost to the child: their owners may have been in
+ * the middle of a push when the memory was copied. */
 void threads_forget_others(void)
 {
     struct cache *mine = thread_cache()->behind;

@@ -1,7 +1,8 @@
 /* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
  *
- * Owns the list of caches in use, and the ones waiting for a new thread. A thread past its end has none and is served
- * block by block: thread-local destructors may still allocate and free after ours ran.
+ * Owns the list of caches in use, and the ones waiting for a new thread. A thread past its end has
+ * none and is served block by block: thread-local destructors may still allocate and free after
+ * ours ran.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
@@ -27,8 +28,9 @@ INLINE bool thread_cache_is_off(void)
     return cache == NULL || cache->is_off;
 }
 
-/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals and its sampler.
- * Nothing happens to a thread that has no cache. False: no memory; or its cache waits to be filled by hooks. */
+/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals
+ * and its sampler. Nothing happens to a thread that has no cache. False: no memory; or its cache
+ * waits to be filled by hooks. */
 bool thread_cache_off(void);
 void thread_cache_on(void);
 
@@ -42,17 +44,20 @@ struct arena *thread_arena(void);
 void thread_bind(struct arena *arena);
 /* The calling thread's arena may have got hooks: its large blocks come from there then. */
 void thread_follow_hooks(void);
-/* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the thread has no cache. */
+/* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the
+ * thread has no cache. */
 struct counting_front *thread_count_calls(void);
 
-/* From now on enough of every thread's calls is seen to sample them. Only while the calling thread is the only
- * one with a cache, for a plain cache knows no magazines for frees. False: it is not, or no memory. */
+/* From now on enough of every thread's calls is seen to sample them. Only while the calling thread
+ * is the only one with a cache, for a plain cache knows no magazines for frees. False: it is not,
+ * or no memory. */
 bool threads_sample(void);
 /* Whether threads that are made from now on are sampled; they may change their minds. */
 void threads_sampling_init(bool sampled);
 bool threads_sampling_at_birth(void);
 
-/* All threads hold blocks of classes up to this one from now on, and those that begin. Before main. */
+/* All threads hold blocks of classes up to this one from now on, and those that begin. Before
+ * main. */
 void threads_hold_up_to(unsigned class_index);
 /* The calling thread does, which has a cache; beyond that it holds none. */
 void thread_hold_up_to(unsigned class_index);

@@ -1,8 +1,8 @@
 /* conf.c - where options come from, in which order, and what is done about them at once.
  *
- * Programs for jemalloc define malloc_conf, so both symbols are weak and found through the dynamic linker.
- * A program that runs with more rights than its user hears neither environment variable; the link in /etc is
- * its administrator's.
+ * Programs for jemalloc define malloc_conf, so both symbols are weak and found through the dynamic
+ * linker. A program that runs with more rights than its user hears neither environment variable;
+ * the link in /etc is its administrator's.
  * SPDX-License-Identifier: MIT
  */
 #include "conf.h"

@@ -1,12 +1,12 @@
 /* control.c - finds the leaf that a name or a number path means, and keeps the protocol.
  *
- * A number path has one number for each part of a name: the number itself where the name has one, else a
- * number that stands for a row which begins so. Whoever patches a number of the first kind gets a leaf of the
- * same row.
+ * A number path has one number for each part of a name: the number itself where the name has one,
+ * else a number that stands for a row which begins so. Whoever patches a number of the first kind
+ * gets a leaf of the same row.
  *
  *      stats   .  arenas  .  *  .  pactive
- *      token      token      7     token     the last token is the row's own; the others are those of
- *                                            the first row that begins like this
+ *      token      token      7     token     the last token is the row's own; the others are those
+ * of the first row that begins like this
  *
  * A token is the table's number in its upper half and the row's in its lower one.
  * SPDX-License-Identifier: MIT
@@ -134,7 +134,8 @@ static int64_t find_token(const char *name, struct found *found)
 
 /* ---- number paths ---- */
 
-/* Are the names equal up to there, and does a part end there in both? The second one is known to. */
+/* Are the names equal up to there, and does a part end there in both? The second one is known
+ * to. */
 static bool begins_alike(const char *name, const char *other, size_t length)
 {
     return __builtin_strncmp(name, other, length) == 0

@@ -1,17 +1,19 @@
 /* control.h - the control tree: names for what can be asked and set, in tables.
  *
- * A row is a leaf: its name, with a `*` for each number in it, its type, what may be done with it, and a number
- * by which its table's `serve` knows it. Tables live in files of their own and meet in control_tables.c. Rows
- * hold no pointers, so that the loader need not write to them.
+ * A row is a leaf: its name, with a `*` for each number in it, its type, what may be done with it,
+ * and a number by which its table's `serve` knows it. Tables live in files of their own and meet in
+ * control_tables.c. Rows hold no pointers, so that the loader need not write to them.
  *
- * The protocol (lengths, permissions, partial reads) is kept in control.c, so that `serve` sees values:
+ * The protocol (lengths, permissions, partial reads) is kept in control.c, so that `serve` sees
+ * values:
  *
  *      reading    serve puts the value into call->old
- *      writing    call->writes is true and call->new_value is what shall be; call->old becomes what was
- *      calling    a leaf of type ACTION
+ *      writing    call->writes is true and call->new_value is what shall be; call->old becomes what
+ * was calling    a leaf of type ACTION
  *
- * It returns 0 or an error number of <errno.h>: EFAULT for values out of range, EAGAIN when it cannot be done
- * now, ENOENT as if the name did not exist. The numbers of a name are in call->index, in order.
+ * It returns 0 or an error number of <errno.h>: EFAULT for values out of range, EAGAIN when it
+ * cannot be done now, ENOENT as if the name did not exist. The numbers of a name are in
+ * call->index, in order.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_FACE_CONTROL_H
@@ -75,8 +77,8 @@ struct control_call {
 struct control_table {
     const struct control_row *rows;
     unsigned count;
-    /* Is there this leaf, with these numbers? Asked for every look-up of a name or a number path; those of its
-     * numbers that a partial name lacks are 0. NULL: always. */
+    /* Is there this leaf, with these numbers? Asked for every look-up of a name or a number path;
+     * those of its numbers that a partial name lacks are 0. NULL: always. */
     bool (*exists)(const struct control_row *row, const size_t *index);
     int (*serve)(struct control_call *call);
 };
@@ -91,8 +93,8 @@ extern PRIVATE const unsigned control_table_count;
 unsigned control_arena_count(void);
 /* Has this arena, by number, been made? */
 bool control_arena_is_made(size_t index);
-/* May names speak of it? Those below the count, the two with a meaning of their own, and the count itself,
- * which is an old name for all of them. */
+/* May names speak of it? Those below the count, the two with a meaning of their own, and the count
+ * itself, which is an old name for all of them. */
 bool control_arena_is_known(size_t index);
 /* Does the number stand for those that were destroyed, and was one? */
 bool control_arena_is_past(size_t index);

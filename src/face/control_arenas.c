@@ -1,9 +1,10 @@
 /* control_arenas.c - arenas and size classes: how many, how large, and how they give memory back.
  *
- * Free pages are shared by all arenas that the library makes by itself. So what jemalloc sets for each arena
- * (how long pages stay dirty, from what size on they do not) is one value here: whoever sets it for one of
- * these arenas sets it for all. A bin is a class of blocks below SMALL_BYTES_MAX; an lextent is a step of
- * four to a doubling, by which large blocks, which are whole pages, are counted.
+ * Free pages are shared by all arenas that the library makes by itself. So what jemalloc sets for
+ * each arena (how long pages stay dirty, from what size on they do not) is one value here: whoever
+ * sets it for one of these arenas sets it for all. A bin is a class of blocks below
+ * SMALL_BYTES_MAX; an lextent is a step of four to a doubling, by which large blocks, which are
+ * whole pages, are counted.
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/decay.h"
@@ -204,8 +205,9 @@ static int serve_dss(struct control_call *call)
     return error;
 }
 
-/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of need. For all others
- * the heap grows by what is missing, at most 64 MiB ahead; so the limit is kept and no more. */
+/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of
+ * need. For all others the heap grows by what is missing, at most 64 MiB ahead; so the limit is
+ * kept and no more. */
 static int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */

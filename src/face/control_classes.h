@@ -1,4 +1,5 @@
-/* control_classes.h - size classes in the words of the control tree: bins, and the steps of large blocks.
+/* control_classes.h - size classes in the words of the control tree: bins, and the steps of large
+ * blocks.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_FACE_CONTROL_CLASSES_H
@@ -16,7 +17,8 @@ INLINE unsigned bin_class(size_t bin) { return (unsigned)bin + 1; }
 /* What one entry of the last level but one of the page tables maps. */
 INLINE size_t huge_page_bytes(void) { return page_bytes() / sizeof(uint64_t) * page_bytes(); }
 
-/* Steps of large sizes: four to a doubling, the first four pages long or just above small blocks. */
+/* Steps of large sizes: four to a doubling, the first four pages long or just above small
+ * blocks. */
 INLINE size_t lextent_first_bytes(void) { return max_size(4 * page_bytes(), 16 * KiB); }
 INLINE size_t lextent_bytes(unsigned index)
 {

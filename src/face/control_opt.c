@@ -1,4 +1,5 @@
-/* control_opt.c - the options as they were when the program began, one leaf for each entry of the list.
+/* control_opt.c - the options as they were when the program began, one leaf for each entry of the
+ * list.
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/arena.h"

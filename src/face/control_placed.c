@@ -31,8 +31,8 @@ enum placed_leaf {
     PLACED_QUERY,
 };
 
-/* The last two are for servers that know the size classes of a quantum of 8; with another one they would take bins for
- * what they are not, so that then these names do not exist. */
+/* The last two are for servers that know the size classes of a quantum of 8; with another one they
+ * would take bins for what they are not, so that then these names do not exist. */
 static const struct control_row placed_rows[] = {
     { "arenas.create", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE },
     { "experimental.arenas_create_ext", CONTROL_RAW, CONTROL_BOTH, PLACED_ARENAS_CREATE_EXT },
@@ -74,7 +74,8 @@ static bool set_hooks(struct arena *arena, struct extent_hooks *hooks)
     return false;
 }
 
-/* Reading tells the default ones of arenas that have no others, so that a program can chain its own to them. */
+/* Reading tells the default ones of arenas that have no others, so that a program can chain its own
+ * to them. */
 static int serve_hooks(struct control_call *call)
 {
     struct arena *arena;
@@ -124,7 +125,8 @@ static int serve_create(struct control_call *call)
     return 0;
 }
 
-/* Where the pages of its slabs are counted, and of its large blocks if it was made by the program. */
+/* Where the pages of its slabs are counted, and of its large blocks if it was made by the
+ * program. */
 static int serve_active_at(struct control_call *call)
 {
     size_t index = call->index[0];
@@ -220,7 +222,8 @@ static int serve_cache_max(struct control_call *call)
 /* jemalloc knows no larger bins. */
 enum { CACHED_BYTES_LIMIT = 8 * MiB };
 
-/* Two magazines of a class; of large blocks one of each length, as long as the thread holds all classes. */
+/* Two magazines of a class; of large blocks one of each length, as long as the thread holds all
+ * classes. */
 static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 {
     if (cache_is_gone(cache) || cache->behind->is_off) return 0;

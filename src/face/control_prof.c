@@ -1,7 +1,7 @@
 /* control_prof.c - samples of allocations, and what the calling thread took and gave back.
  *
- * Without prof:true the names are there, as in a jemalloc that was built to profile: what is asked is answered
- * with "off", and what would need samples is refused with ENOENT.
+ * Without prof:true the names are there, as in a jemalloc that was built to profile: what is asked
+ * is answered with "off", and what would need samples is refused with ENOENT.
  * SPDX-License-Identifier: MIT
  */
 #include "../view/profile.h"

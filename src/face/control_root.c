@@ -1,4 +1,5 @@
-/* control_root.c - the version, the snapshot's epoch, the background thread, and how the library was built.
+/* control_root.c - the version, the snapshot's epoch, the background thread, and how the library
+ * was built.
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/decay.h"

@@ -1,8 +1,8 @@
 /* control_stats.c - the numbers of the snapshot that `epoch` took last.
  *
- * Blocks that threads and depots hold ready are not allocated. What is counted nowhere has no name here:
- * requests one by one, who held a lock before, huge pages. Lengths of runs are counted when somebody
- * asks for one (lengths.h).
+ * Blocks that threads and depots hold ready are not allocated. What is counted nowhere has no name
+ * here: requests one by one, who held a lock before, huge pages. Lengths of runs are counted when
+ * somebody asks for one (lengths.h).
  * SPDX-License-Identifier: MIT
  */
 #include "../base/options.h"
@@ -338,7 +338,8 @@ static void serve_of_bin(struct control_call *call, const struct snapshot_arena 
 
 static int serve_of_length(struct control_call *call, const struct snapshot *numbers)
 {
-    /* There is no arena of the number that stands for destroyed ones, so that nothing is counted for it. */
+    /* There is no arena of the number that stands for destroyed ones, so that nothing is counted
+     * for it. */
     unsigned of_arena =
         control_arena_is_all(call->index[0]) ? CONTROL_ARENAS_ALL : (unsigned)call->index[0];
     const struct lengths *lengths = lengths_of_epoch(numbers->epoch, of_arena);

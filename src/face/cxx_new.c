@@ -1,8 +1,8 @@
 /* cxx_new.c - C++'s operator new and delete, under their mangled names.
  *
- * A plain new that finds no memory must call the program's new_handler, and throw std::bad_alloc when
- * there is none. Both live in the C++ runtime, which prairie does not link: the names are weak, and a
- * program without the runtime cannot have called new.
+ * A plain new that finds no memory must call the program's new_handler, and throw std::bad_alloc
+ * when there is none. Both live in the C++ runtime, which prairie does not link: the names are
+ * weak, and a program without the runtime cannot have called new.
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/heap.h"
@@ -51,8 +51,8 @@ COLD static void *new_again(struct request request)
     fatal("operator new: out of memory");
 }
 
-/* A handler may throw, and a nothrow new must then answer NULL. C cannot catch, but the C++ runtime's own
- * nothrow new can: it is a try block around the throwing one, which is ours. */
+/* A handler may throw, and a nothrow new must then answer NULL. C cannot catch, but the C++
+ * runtime's own nothrow new can: it is a try block around the throwing one, which is ours. */
 COLD static void *new_again_nothrow(struct request request, const struct nothrow *nothrow)
 {
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL) return NULL;

@@ -1,8 +1,9 @@
 /* lengths.h - large blocks and free runs of pages, counted by length.
  *
- * Lengths are in steps: one, two and three pages, then those of large blocks (control_classes.h). Nobody keeps these
- * counts: they come of a walk over all runs, or over a manual arena's large blocks. Free pages and the large
- * blocks of automatic arenas are of no arena, so that the first one has them.
+ * Lengths are in steps: one, two and three pages, then those of large blocks (control_classes.h).
+ * Nobody keeps these counts: they come of a walk over all runs, or over a manual arena's large
+ * blocks. Free pages and the large blocks of automatic arenas are of no arena, so that the first
+ * one has them.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_FACE_LENGTHS_H
@@ -31,10 +32,11 @@ INLINE size_t step_bytes(unsigned step)
 /* Of the steps before `end` the last that is not longer. */
 unsigned last_step_below(size_t bytes, unsigned end);
 
-/* Counts now, for one arena or, with CONTROL_ARENAS_ALL, for all. Takes and gives the locks of arenas and of runs. */
+/* Counts now, for one arena or, with CONTROL_ARENAS_ALL, for all. Takes and gives the locks of
+ * arenas and of runs. */
 void lengths_count(struct lengths *lengths, unsigned arena);
-/* As they were when somebody first asked for this arena's after the epoch began. Under control_lock. NULL: no
- * memory. */
+/* As they were when somebody first asked for this arena's after the epoch began. Under
+ * control_lock. NULL: no memory. */
 const struct lengths *lengths_of_epoch(uint64_t epoch, unsigned arena);
 
 #endif

@@ -1,7 +1,7 @@
 /* libc.c - the C library's names for the doors, each a second name of the same code.
  *
- * All of the family is answered, so that no block of the C library's own allocator ever mixes with ours.
- * The __libc_ names let a static program leave glibc's malloc out.
+ * All of the family is answered, so that no block of the C library's own allocator ever mixes with
+ * ours. The __libc_ names let a static program leave glibc's malloc out.
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/heap.h"
@@ -37,8 +37,8 @@ void *__libc_valloc(size_t size) ALIAS_OF(prairie_valloc);
 void *__libc_pvalloc(size_t size) ALIAS_OF(prairie_pvalloc);
 int __posix_memalign(void **block, size_t align, size_t size) ALIAS_OF(prairie_posix_memalign);
 
-/* Before main, when the environment is there: the options, what they ask for, and our place among the
- * program's fork handlers. */
+/* Before main, when the environment is there: the options, what they ask for, and our place among
+ * the program's fork handlers. */
 __attribute__((constructor)) static void prepare_process(void)
 {
     conf_read();

@@ -6,8 +6,8 @@
 #include <malloc.h>
 #include <stdio.h>
 
-/* In the terms of mallinfo: the arena is everything opened, ordinary blocks are in use or free, and large
- * blocks stand in for mmapped ones. */
+/* In the terms of mallinfo: the arena is everything opened, ordinary blocks are in use or free, and
+ * large blocks stand in for mmapped ones. */
 PUBLIC struct mallinfo2 mallinfo2(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };

@@ -1,7 +1,7 @@
 /* stats_print.h - the statistics as text and JSON, in the words and sections of jemalloc's.
  *
- * What prairie has no number for is 0 where scripts expect a key: requests one by one, owners of locks and
- * the times they were waited for.
+ * What prairie has no number for is 0 where scripts expect a key: requests one by one, owners of
+ * locks and the times they were waited for.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_FACE_STATS_PRINT_H
@@ -15,9 +15,10 @@ struct stats_wish {
     bool json, general, merged, destroyed, each_arena, bins, large, mutexes, extents;
 };
 
-/* Takes a snapshot and hands the text out in pieces that end with a NUL. `write` NULL: malloc_message, or the
- * standard error. `letters`, which may be NULL: J for JSON; each of g m d a b l x e leaves something out. So does
- * h elsewhere: huge pages' shards, which there are none of. */
+/* Takes a snapshot and hands the text out in pieces that end with a NUL. `write` NULL:
+ * malloc_message, or the standard error. `letters`, which may be NULL: J for JSON; each of g m d a
+ * b l x e leaves something out. So does h elsewhere: huge pages' shards, which there are none
+ * of. */
 void malloc_stats_print(void (*write)(void *context, const char *text), void *context,
                         const char *letters);
 
@@ -39,8 +40,8 @@ void stats_print_bin_members(struct report *report, const struct stats_wish *wis
 /* Large blocks and free runs. */
 void stats_print_lengths(struct report *report, const struct stats_wish *wish, int index);
 
-/* The columns of locks, without what begins the line, and members of the same. `lock` NULL: nothing is known
- * of it. */
+/* The columns of locks, without what begins the line, and members of the same. `lock` NULL: nothing
+ * is known of it. */
 void stats_print_lock_titles(struct report *report);
 void stats_print_lock_columns(struct report *report, const struct lock_numbers *lock,
                               uint64_t seconds);

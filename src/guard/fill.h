@@ -1,8 +1,9 @@
-/* fill.h - blocks filled with a pattern when they are given out or taken back: the options junk and zero.
+/* fill.h - blocks filled with a pattern when they are given out or taken back: the options junk and
+ * zero.
  *
- * The fast path knows nothing of it: while one of them is set no thread holds blocks, so that every small one
- * passes the slow ends where these are called. Large blocks are filled when they are given out, and
- * so is what they gain.
+ * The fast path knows nothing of it: while one of them is set no thread holds blocks, so that every
+ * small one passes the slow ends where these are called. Large blocks are filled when they are
+ * given out, and so is what they gain.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_FILL_H

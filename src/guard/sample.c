@@ -8,7 +8,8 @@
 #include "../pages/meta.h"
 
 enum { BUCKETS = 4096, NAMES_MAX = 768, NAME_BYTES = 16 };
-/* A program whose every stack differs must not fill memory with them: beyond so many they are cut short. */
+/* A program whose every stack differs must not fill memory with them: beyond so many they are cut
+ * short. */
 enum { SITES_MANY = 100000, DEPTH_OF_MANY = 4 };
 /* How long a dump waits for the lock. */
 enum { WAITS_MAX = 100, WAIT_MS = 5 };

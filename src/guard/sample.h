@@ -1,13 +1,15 @@
 /* sample.h - which blocks were sampled, and who took them.
  *
- * A site is a stack, a size and the name of a thread; it counts the samples that were taken there and those
- * that live. A sampled block has a record, whose number stands in the page map (pages/page_map.h).
+ * A site is a stack, a size and the name of a thread; it counts the samples that were taken there
+ * and those that live. A sampled block has a record, whose number stands in the page map
+ * (pages/page_map.h).
  *
  *      first page of a sampled block --> record --> site | bytes, name, counts | return addresses
  *                                                    ^ table by hash
  *
- * A sampled block lies in pages of its own, so that its place in the class map is 0 and every free of it is
- * seen. Sized frees do not look there: while a sampled block of a class lives, their table has place 0, too.
+ * A sampled block lies in pages of its own, so that its place in the class map is 0 and every free
+ * of it is seen. Sized frees do not look there: while a sampled block of a class lives, their table
+ * has place 0, too.
  *
  * G1  live is the number of records of the site since the last reset
  * G2  offset_of_sized_free is 0 for a class while a record of its size lives
@@ -56,8 +58,8 @@ const char *sample_name_text(unsigned number);
 void samples_reset(void);
 
 struct sample_totals samples_totals(void);
-/* Calls `visit` for each site, under the lock. False: the lock stayed taken, by a thread that a signal
- * interrupted, perhaps this one. May be called anywhere. */
+/* Calls `visit` for each site, under the lock. False: the lock stayed taken, by a thread that a
+ * signal interrupted, perhaps this one. May be called anywhere. */
 bool samples_visit(void (*visit)(const struct site *site, void *context), void *context);
 
 void samples_each_lock(void (*visit)(struct lock *lock));

@@ -1,9 +1,9 @@
 /* unwind.h - who called, by frame pointers.
  *
- * Walks the chain of saved frame pointers. It allocates nothing, takes no lock, asks the loader nothing and
- * reads memory only where reading cannot fault, so it may run anywhere, also on a stack that is not what it
- * should be. Code that was compiled without frame pointers ends the walk early, or adds a frame that makes
- * no sense: the first caller is always true.
+ * Walks the chain of saved frame pointers. It allocates nothing, takes no lock, asks the loader
+ * nothing and reads memory only where reading cannot fault, so it may run anywhere, also on a stack
+ * that is not what it should be. Code that was compiled without frame pointers ends the walk early,
+ * or adds a frame that makes no sense: the first caller is always true.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_UNWIND_H
@@ -13,13 +13,15 @@
 
 enum { UNWIND_DEPTH_MAX = 128 };
 
-/* Makes the calling function keep its caller's frame pointer and a frame of its own, whatever the compiler's
- * flags say; its address is where a walk begins. */
+/* Makes the calling function keep its caller's frame pointer and a frame of its own, whatever the
+ * compiler's flags say; its address is where a walk begins. */
 #define FRAME_HERE() __builtin_frame_address(0)
-/* After the last use of FRAME_HERE(), where a function would otherwise end in a jump: its frame lasts until here. */
+/* After the last use of FRAME_HERE(), where a function would otherwise end in a jump: its frame
+ * lasts until here. */
 #define FRAME_LASTS() __asm__ volatile("" ::: "memory")
 
-/* Return addresses into return_address[], the function that called the frame's first. Returns how many. */
+/* Return addresses into return_address[], the function that called the frame's first. Returns how
+ * many. */
 unsigned unwind_from(const void *frame, uintptr_t *return_address, unsigned most);
 
 #endif

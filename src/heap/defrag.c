@@ -1,14 +1,15 @@
 /* defrag.c - would the heap be smaller if this block moved?
  *
- * Servers that move their own objects ask this of each one, take a new block past all caches when the answer
- * is yes, and free the old one past them too. Sparse slabs empty themselves into fuller ones that way.
+ * Servers that move their own objects ask this of each one, take a new block past all caches when
+ * the answer is yes, and free the old one past them too. Sparse slabs empty themselves into fuller
+ * ones that way.
  * SPDX-License-Identifier: MIT
  */
 #include "heap.h"
 
-/* Not from a full slab, nor from the one that is filled from next, where the block would go. Else when the slab is
- * used no more than the average of those with free blocks; an eighth on top keeps slabs that are all used
- * alike from staying as they are. */
+/* Not from a full slab, nor from the one that is filled from next, where the block would go. Else
+ * when the slab is used no more than the average of those with free blocks; an eighth on top keeps
+ * slabs that are all used alike from staying as they are. */
 static bool is_sparse(const struct class_bin *bin, const struct slab *slab)
 {
     uint64_t block_count, used;

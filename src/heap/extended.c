@@ -1,14 +1,15 @@
 /* extended.c - the doors that take flags: alignment, zeros, a cache and an arena in one word.
  *
- * Flags of 0 are what programs pass most, and take the same way as malloc and the sized free; an alignment of
- * up to TABLE_BYTES_MAX needs one rounding more. Everything else is decided in the ways behind.
+ * Flags of 0 are what programs pass most, and take the same way as malloc and the sized free; an
+ * alignment of up to TABLE_BYTES_MAX needs one rounding more. Everything else is decided in the
+ * ways behind.
  * SPDX-License-Identifier: MIT
  */
 #include "placed.h"
 
-/* The size of a block that a request aligned like that is served with, where a table tells the class: rounding
- * up to the alignment leads to the smallest class whose blocks are all aligned (test/unit/extended_test.c).
- * More than TABLE_BYTES_MAX: no table tells. */
+/* The size of a block that a request aligned like that is served with, where a table tells the
+ * class: rounding up to the alignment leads to the smallest class whose blocks are all aligned
+ * (test/unit/extended_test.c). More than TABLE_BYTES_MAX: no table tells. */
 INLINE size_t table_bytes_of(size_t size, size_t align)
 {
     if (unlikely(size > TABLE_BYTES_MAX) || unlikely(align > TABLE_BYTES_MAX)) return SIZE_MAX;
@@ -17,7 +18,8 @@ INLINE size_t table_bytes_of(size_t size, size_t align)
 
 /* ---- taking ---- */
 
-/* Any flags. The frame counts for the stack of a sample; NULL, where there will be none. NULL: no memory. */
+/* Any flags. The frame counts for the stack of a sample; NULL, where there will be none. NULL: no
+ * memory. */
 static void *take_flagged(size_t size, unsigned flags, const void *frame)
 {
     size_t align = flags_align(flags);
@@ -160,7 +162,8 @@ static bool is_large(const void *block, uint32_t *page)
         || (kind == POINTER_SAMPLED && sampled_bytes(*page) > SMALL_BYTES_MAX);
 }
 
-/* Large to large, with nothing asked for that would make another place better. NULL: not that, or no memory. */
+/* Large to large, with nothing asked for that would make another place better. NULL: not that, or
+ * no memory. */
 static void *resize_large(void *block, size_t size, unsigned flags, const void *frame)
 {
     uint32_t page;
@@ -173,7 +176,8 @@ static void *resize_large(void *block, size_t size, unsigned flags, const void *
     return large_resize(block, page, size);
 }
 
-/* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to grow. */
+/* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
+ * grow. */
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 {
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
@@ -193,8 +197,8 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     return resized;
 }
 
-/* A small block has the room of its class and no other; a large one takes from its right neighbours, or gives to
- * them. */
+/* A small block has the room of its class and no other; a large one takes from its right
+ * neighbours, or gives to them. */
 PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
     size_t old_bytes = prairie_usable_size(block), bytes, most;

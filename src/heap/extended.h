@@ -3,8 +3,9 @@
  *      31      20 19       8 7 6 5     0
  *     | arena + 1 | cache + 2 | z | align |     a binary interface: programs are compiled with it
  *
- * `align` is a logarithm. A cache of 0 is the calling thread's own, 1 is none: the block comes from its slab
- * at once and goes back there at once. An arena of 0 is the one that the thread fills from.
+ * `align` is a logarithm. A cache of 0 is the calling thread's own, 1 is none: the block comes from
+ * its slab at once and goes back there at once. An arena of 0 is the one that the thread fills
+ * from.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_EXTENDED_H
@@ -17,7 +18,8 @@
 #define FLAG_CACHE 0xfff00u
 #define FLAG_ARENA 0xfff00000u
 
-/* What nallocx still tells a size for; the address space is smaller, so such blocks are refused later. */
+/* What nallocx still tells a size for; the address space is smaller, so such blocks are refused
+ * later. */
 #define LARGE_BYTES_MAX ((size_t)7 << 60)
 
 enum { CACHE_OWN, CACHE_NONE, CACHE_FIRST_EXPLICIT };

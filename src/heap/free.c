@@ -16,8 +16,8 @@ PUBLIC void prairie_free(void *block)
     if (unlikely(!stored)) free_overflow(cache, block); /* full, or NULL, large, foreign */
 }
 
-/* The size names the class, so the map need not be read. A NULL goes into the magazine like a block:
- * whoever takes it drops it (M3). */
+/* The size names the class, so the map need not be read. A NULL goes into the magazine like a
+ * block: whoever takes it drops it (M3). */
 PUBLIC void prairie_free_sized(void *block, size_t size)
 {
     struct cache *cache;
@@ -32,8 +32,8 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         free_sized_overflow(cache, block);
 }
 
-/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room: 13
- * instructions, without a frame (docs/decisions/0014). */
+/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room:
+ * 13 instructions, without a frame (docs/decisions/0014). */
 void free_sized_overflow(struct cache *cache, void *block)
 {
     if (unlikely(!cache_put(cache, class_map_at(block), block))) free_overflow(cache, block);
@@ -68,8 +68,8 @@ static bool is_vast_block(enum pointer_kind kind, uint32_t page)
         && page_record(page)->state == PAGE_VAST;
 }
 
-/* No plain large block of an automatic arena. Where address space is too narrow for the class map, small blocks
- * come here too. */
+/* No plain large block of an automatic arena. Where address space is too narrow for the class map,
+ * small blocks come here too. */
 static NOINLINE void free_other(struct cache *cache, void *block)
 {
     uint32_t page;

@@ -1,4 +1,5 @@
-/* large.c - blocks that are runs of pages of their own, or mappings of their own when they are vast.
+/* large.c - blocks that are runs of pages of their own, or mappings of their own when they are
+ * vast.
  *
  * A large block is as long as its pages: usable bytes are known from the page map, and growing or
  * shrinking moves the boundary. Its bytes in the class map stay 0.
@@ -23,8 +24,9 @@ size_t large_bytes(uint32_t page)
 
 static bool is_too_large(size_t size, size_t align) { return (size | align) > space.address_bytes; }
 
-/* Clearing costs less than giving back and touching again, up to where the caller may never touch most
- * of it: a sparse table of gigabytes must not become resident because its pages were used before. */
+/* Clearing costs less than giving back and touching again, up to where the caller may never touch
+ * most of it: a sparse table of gigabytes must not become resident because its pages were used
+ * before. */
 INLINE void make_zero(char *block, size_t bytes)
 {
     if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
@@ -38,8 +40,8 @@ static COLD void look_before_lease(size_t pages, bool grows)
     if (decay_should_look(pages << space.page_shift)) shortage_look(pages << space.page_shift);
 }
 
-/* A mapping of its own. NULL: no memory. Limits are counted by the size of the region, which such a block is not
- * part of: they are looked at each time. */
+/* A mapping of its own. NULL: no memory. Limits are counted by the size of the region, which such a
+ * block is not part of: they are looked at each time. */
 static NOINLINE void *take_vast(size_t pages, size_t align_pages)
 {
     void *block;
@@ -83,8 +85,8 @@ INLINE void *block_of(struct run run, size_t pages, bool zero)
     return block;
 }
 
-/* The kernel may refuse a mapping where the address space has room, under a limit of address space, and the address space may have
- * no numbers where the kernel has memory. */
+/* The kernel may refuse a mapping where the address space has room, under a limit of address space,
+ * and the address space may have no numbers where the kernel has memory. */
 static COLD void *take_vast_or_run(size_t pages, size_t align_pages, bool zero)
 {
     void *block = take_vast(pages, align_pages);
@@ -182,8 +184,8 @@ static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
     return lease_filled(cache != NULL ? cache_large_arena(cache) : NULL, size, align, zero);
 }
 
-/* Near a limit each request is to come by where that is looked at. A size that is too large has no pages here
- * when their number overflows, and so none that are kept. */
+/* Near a limit each request is to come by where that is looked at. A size that is too large has no
+ * pages here when their number overflows, and so none that are kept. */
 NOINLINE void *large_lease(size_t size, size_t align, bool zero)
 {
     struct cache *cache = thread_cache()->large;
@@ -232,21 +234,23 @@ static bool extend_pages(uint32_t page, size_t pages)
     return run_extend(page, pages);
 }
 
-/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the heap. */
+/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
+ * heap. */
 static READS_UNLOCKED bool may_move_pages(size_t bytes)
 {
     static size_t moves; /* atomic */
 
     if (bytes < REMAP_BYTES_MIN) return false;
     if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
-    /* Not under a limit of address space: the kernel takes the destination away before it finds that
-     * it may not map anything there. */
+    /* Not under a limit of address space: the kernel takes the destination away before it finds
+     * that it may not map anything there. */
     if (os_address_space_limit() != SIZE_MAX) return false;
     (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
     return true;
 }
 
-/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE. */
+/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE.
+ */
 static void move_contents(void *to, void *from, size_t bytes)
 {
     if (may_move_pages(bytes)
@@ -299,7 +303,8 @@ static void *move_large(void *block, uint32_t page, size_t size)
     return moved; /* it was filled when it was leased */
 }
 
-/* When the kernel will not make it longer, because it has become several mappings, each of those moves. */
+/* When the kernel will not make it longer, because it has become several mappings, each of those
+ * moves. */
 static COLD void *resize_vast(void *block, uint32_t page, size_t size)
 {
     size_t old_bytes = vast_bytes(page), bytes = round_up(size, page_bytes());

@@ -5,8 +5,9 @@
 
 #include "../pages/vast.h"
 
-/* Does the page lie in a large block? Walks back to the first page. All that is neither a large block nor a
- * slab is free, or was and is between two uses. Only for pointers that are about to be refused. */
+/* Does the page lie in a large block? Walks back to the first page. All that is neither a large
+ * block nor a slab is free, or was and is between two uses. Only for pointers that are about to be
+ * refused. */
 static bool is_in_large(uint32_t page)
 {
     const struct page *record;
@@ -64,8 +65,8 @@ struct held {
     uint64_t bit;
 };
 
-/* The bit that says whether the program holds a small block; aborts when the pointer is not at a block's
- * start. */
+/* The bit that says whether the program holds a small block; aborts when the pointer is not at a
+ * block's start. */
 static struct held held_bit(const char *verb, const void *pointer, uint32_t page)
 {
     struct slab *slab = slab_record(page_record(page)->slab);

@@ -158,7 +158,8 @@ bool event_begin(struct event *event, reserve_cnd_t condition, size_t size)
     return start != NULL;
 }
 
-/* NULL: all have been called. One that runs in this thread already is passed over: it could meet itself. */
+/* NULL: all have been called. One that runs in this thread already is passed over: it could meet
+ * itself. */
 static const struct listener *next_listener(struct event *event)
 {
     for (;;) {

@@ -21,7 +21,8 @@ static struct cache *cache_of(unsigned flags)
     return number >= CACHE_FIRST_EXPLICIT ? explicit_cache_at(number - CACHE_FIRST_EXPLICIT) : NULL;
 }
 
-/* What the flags name; the arena is NULL when they name none. False: there is no such arena, or no such cache. */
+/* What the flags name; the arena is NULL when they name none. False: there is no such arena, or no
+ * such cache. */
 static bool find_place(unsigned flags, struct arena **arena)
 {
     *arena = NULL;
@@ -140,8 +141,8 @@ static void *take_large(struct arena *arena, size_t size, unsigned flags, const 
     return block;
 }
 
-/* Blocks that pass the thread's cache by are sampled like large ones, by their bytes. NULL: none is due, or no
- * memory. */
+/* Blocks that pass the thread's cache by are sampled like large ones, by their bytes. NULL: none is
+ * due, or no memory. */
 static void *take_due(struct counting_front *counting, struct arena *arena, unsigned class_index,
                       unsigned flags, const void *frame)
 {

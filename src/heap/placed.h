@@ -6,22 +6,23 @@
 
 #include "extended.h"
 
-/* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory, or no such arena
- * or cache. The frame is the door's, for the stack of a sample. */
+/* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory,
+ * or no such arena or cache. The frame is the door's, for the stack of a sample. */
 void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame);
 /* Through the explicit cache. */
 void placed_free(void *block, unsigned flags);
 
-/* As arena_reset and arena_destroy: what was sampled of it is forgotten, too, and what the calling thread's
- * cache has of it is flushed. */
+/* As arena_reset and arena_destroy: what was sampled of it is forgotten, too, and what the calling
+ * thread's cache has of it is flushed. */
 void placed_reset(struct arena *arena);
 bool placed_destroy(struct arena *arena);
 
-/* The arena of this number, made if it is an automatic one that is not there yet. NULL: there is none. */
+/* The arena of this number, made if it is an automatic one that is not there yet. NULL: there is
+ * none. */
 struct arena *placed_arena(unsigned index);
-/* The arena of the block at an address: of a small one, any address inside; of a large one, any in its first page,
- * for only the ends of a run are known in the page map. NULL: none is found there. Large blocks of automatic arenas
- * are said to be of the first one. */
+/* The arena of the block at an address: of a small one, any address inside; of a large one, any in
+ * its first page, for only the ends of a run are known in the page map. NULL: none is found there.
+ * Large blocks of automatic arenas are said to be of the first one. */
 struct arena *arena_of_address(const void *address);
 
 #endif

@@ -10,7 +10,8 @@
 /* The words of zero_realloc. */
 enum { ZERO_REALLOC_ALLOC, ZERO_REALLOC_FREE, ZERO_REALLOC_ABORT };
 
-/* A shrinking block may end up in a class with room beyond its size; a growing one has room for all. */
+/* A shrinking block may end up in a class with room beyond its size; a growing one has room for
+ * all. */
 void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size)
 {
     size_t bytes = old_bytes;
@@ -31,9 +32,10 @@ static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
     return moved;
 }
 
-/* What grows once will grow again: a growing block gets one of four sizes to a doubling, where classes lie closer,
- * so that it is copied less often. A power of two is one of them: buffers that double, and nodes that are filled
- * up to one, get no room that they never use (docs/decisions/0024). */
+/* What grows once will grow again: a growing block gets one of four sizes to a doubling, where
+ * classes lie closer, so that it is copied less often. A power of two is one of them: buffers that
+ * double, and nodes that are filled up to one, get no room that they never use
+ * (docs/decisions/0024). */
 static size_t with_room(size_t size)
 {
     size_t step = (size_t)1 << (highest_bit(size - 1) - 2);
@@ -42,8 +44,8 @@ static size_t with_room(size_t size)
     return round_up(size, step);
 }
 
-/* Room to grow, and what shrinks by less than a quarter stays: only beyond the sizes for which a sized free
- * believes the size. */
+/* Room to grow, and what shrinks by less than a quarter stays: only beyond the sizes for which a
+ * sized free believes the size. */
 static void *resize_small(void *block, unsigned class_index, size_t size)
 {
     size_t old_bytes = class_bytes[class_index];

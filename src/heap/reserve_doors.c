@@ -1,6 +1,8 @@
-/* reserve_doors.c - the doors that never return NULL, and those to the reserve, its callbacks and the limits.
+/* reserve_doors.c - the doors that never return NULL, and those to the reserve, its callbacks and
+ * the limits.
  *
- * They are defined under their names of 2008; include/prairie/reserve.h gives them prairie_ in the library.
+ * They are defined under their names of 2008; include/prairie/reserve.h gives them prairie_ in the
+ * library.
  * SPDX-License-Identifier: MIT
  */
 #include "../base/options.h"

@@ -117,8 +117,8 @@ static uint32_t note(const struct counting_front *counting, size_t bytes, const 
     return sample_note(&trace->origin, bytes);
 }
 
-/* Where the number of the sample of a block stands that is in one state whether it has one or not; NULL: it is in
- * state PAGE_SAMPLED if it has. */
+/* Where the number of the sample of a block stands that is in one state whether it has one or not;
+ * NULL: it is in state PAGE_SAMPLED if it has. */
 static uint32_t *number_beside_state(uint32_t page)
 {
     if (page_is_manual(page)) return manual_sample(page);

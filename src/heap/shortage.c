@@ -1,11 +1,12 @@
 /* shortage.c - what the doors do when memory runs short, in this order.
  *
- *      the kernel, or a limit, refuses           the reserve gives pages; LOW, until it is full again
- *      the reserve has not got it either         with reserve_malloc: CRIT, a try after each callback; else NULL
- *      a limit or the end of a group is near     LOW, until it is not (shortage_look)
+ *      the kernel, or a limit, refuses           the reserve gives pages; LOW, until it is full
+ * again the reserve has not got it either         with reserve_malloc: CRIT, a try after each
+ * callback; else NULL a limit or the end of a group is near     LOW, until it is not
+ * (shortage_look)
  *
- * Here no lock is held, and callbacks run. A program that keeps no reserve and registers nobody comes here to
- * be refused, and for nothing else.
+ * Here no lock is held, and callbacks run. A program that keeps no reserve and registers nobody
+ * comes here to be refused, and for nothing else.
  * SPDX-License-Identifier: MIT
  */
 #include "heap.h"
@@ -111,8 +112,8 @@ static void *serve_somehow(struct need need)
     return block != NULL ? block : serve_from_reserve(need);
 }
 
-/* Each callback in turn, until there is enough again, and the request is served; `block` is what has served it
- * already, or NULL. */
+/* Each callback in turn, until there is enough again, and the request is served; `block` is what
+ * has served it already, or NULL. */
 static void *tell_low(struct need need, void *block)
 {
     struct event event;
@@ -161,7 +162,8 @@ static bool is_hooked(const struct arena *arena)
     return arena != NULL && RELAXED_LOAD(arena->extents) != NULL;
 }
 
-/* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve is nothing that the reserve is for. */
+/* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve
+ * is nothing that the reserve is for. */
 static void *serve_in_shortage(struct need need)
 {
     void *block = need.class_index != 0 ? take_anywhere(need.class_index) : NULL;
@@ -218,7 +220,8 @@ static READS_UNLOCKED size_t free_pages_now(void)
     return page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
 }
 
-/* Now, when so many pages are free; else only now and then, for the kernel may have changed its mind. */
+/* Now, when so many pages are free; else only now and then, for the kernel may have changed its
+ * mind. */
 static bool refill_is_due(void)
 {
     uint64_t now;

@@ -23,8 +23,8 @@ enum { METADATA_THP_ALWAYS = 2 };
 
 struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
 
-/* Among initialised data, which the loader has touched already: in zeroed data the first read and the first
- * write of a page are a fault each. */
+/* Among initialised data, which the loader has touched already: in zeroed data the first read and
+ * the first write of a page are a fault each. */
 static struct {
     struct lock lock;
     bool started;   /* written under lock; published with release */
@@ -52,8 +52,8 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     }
 }
 
-/* Every lock of the process. What one of them keeps as it is, such as the set of arenas, is so until all that
- * were taken after it are given. */
+/* Every lock of the process. What one of them keeps as it is, such as the set of arenas, is so
+ * until all that were taken after it are given. */
 static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
     for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++)
@@ -71,8 +71,8 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(is_interrupted, true);
 }
 
-/* What a background thread would have given back later goes now, and is not copied for the child either; but not when one of
- * the locks that this takes is ours already. */
+/* What a background thread would have given back later goes now, and is not copied for the child
+ * either; but not when one of the locks that this takes is ours already. */
 static void purge_before_fork(void)
 {
     RELAXED_STORE(is_interrupted, false);
@@ -81,11 +81,12 @@ static void purge_before_fork(void)
     if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
 }
 
-/* A process with one thread may fork in a signal handler that interrupted a call into the heap: a lock that is
- * held then is the same thread's, in the child as well, and nobody else can be in the middle of anything.
+/* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
+ * lock that is held then is the same thread's, in the child as well, and nobody else can be in the
+ * middle of anything.
  *
- * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds one of ours
- * waits for them. */
+ * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds
+ * one of ours waits for them. */
 static void before_fork(void)
 {
     bool is_alone = decay_before_fork();

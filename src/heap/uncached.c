@@ -1,7 +1,7 @@
 /* uncached.c - one block at a time, past all caches: for those who asked for no cache.
  *
- * What such a caller wants is a block from the slab that is filled from first, and a slab that knows at once
- * that a block came back: programs move their blocks together that way.
+ * What such a caller wants is a block from the slab that is filled from first, and a slab that
+ * knows at once that a block came back: programs move their blocks together that way.
  * SPDX-License-Identifier: MIT
  */
 #include "heap.h"

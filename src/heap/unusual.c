@@ -1,7 +1,8 @@
 /* unusual.c - the ways of a thread whose slot points at no plain cache.
  *
- * It is before its first call, and attaches; or past its end, and is served block by block; or it is counted,
- * and its calls are counted and sampled on their way to the cache behind, or past it when it shall hold no blocks.
+ * It is before its first call, and attaches; or past its end, and is served block by block; or it
+ * is counted, and its calls are counted and sampled on their way to the cache behind, or past it
+ * when it shall hold no blocks.
  * SPDX-License-Identifier: MIT
  */
 #include "heap.h"

@@ -52,8 +52,8 @@ size_t os_page_bytes(void)
     return bytes;
 }
 
-/* The kernel puts the program's name above the first thread's stack, at the top; the stack of a call may be any
- * memory of the program. */
+/* The kernel puts the program's name above the first thread's stack, at the top; the stack of a
+ * call may be any memory of the program. */
 uintptr_t os_highest_address(void)
 {
     unsigned long name = getauxval(AT_EXECFN), random = getauxval(AT_RANDOM);
@@ -75,8 +75,8 @@ static void unmap_pages(char *base, size_t bytes)
     if (bytes != 0) (void)kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0);
 }
 
-/* A debugger that writes a core file takes every readable byte of a reservation, and all of a closed one,
- * for contents: a terabyte. */
+/* A debugger that writes a core file takes every readable byte of a reservation, and all of a
+ * closed one, for contents: a terabyte. */
 static void leave_out_of_dumps(struct os_range range)
 {
     (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DONTDUMP, 0, 0, 0);
@@ -129,7 +129,8 @@ bool os_close(struct os_range range)
     return true;
 }
 
-/* The kernel may be short of what it needs for a moment; a bounded number of tries, never a loop. */
+/* The kernel may be short of what it needs for a moment; a bounded number of tries, never a
+ * loop. */
 static bool advise(struct os_range range, int advice)
 {
     for (unsigned attempt = 0; attempt < 3; attempt++) {
@@ -149,8 +150,8 @@ static bool map_anew(struct os_range range)
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
-/* To where something is mapped. A move that fails may have taken that away already: then it is mapped anew, and the
- * bytes are copied. */
+/* To where something is mapped. A move that fails may have taken that away already: then it is
+ * mapped anew, and the bytes are copied. */
 static void move_over(char *from, struct os_range to)
 {
     for (unsigned attempt = 0; attempt < 3; attempt++) {
@@ -165,7 +166,8 @@ static void move_over(char *from, struct os_range to)
     fatal_address("the kernel took memory away and has none in its place", to.base);
 }
 
-/* To a place of the kernel's choice, where failing changes nothing and success leaves one mapping. NULL: no. */
+/* To a place of the kernel's choice, where failing changes nothing and success leaves one mapping.
+ * NULL: no. */
 static char *move_anywhere(struct os_range from, long *error)
 {
     long to = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)from.bytes,
@@ -189,7 +191,8 @@ static bool move_halves(struct os_range from, struct os_range to)
     return true;
 }
 
-/* In two steps, of which only the second can leave something half done, and it moves one mapping whole. */
+/* In two steps, of which only the second can leave something half done, and it moves one mapping
+ * whole. */
 bool os_move(struct os_range from, struct os_range to)
 {
     long error;
@@ -222,8 +225,9 @@ struct os_range os_move_out(struct os_range from, size_t bytes)
 
 void os_move_back(struct os_range from, struct os_range to) { move_over(from.base, to); }
 
-/* The kernel copies, or says that it cannot. Where asking it so is forbidden, it is asked to read a signal mask
- * there, page by page: without success, because the operation does not exist, but it reads first. */
+/* The kernel copies, or says that it cannot. Where asking it so is forbidden, it is asked to read a
+ * signal mask there, page by page: without success, because the operation does not exist, but it
+ * reads first. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)from, bytes };
@@ -243,8 +247,8 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     return at - (uintptr_t)from;
 }
 
-/* Kernels before 5.14 cannot populate; writing what is there already does it page by page, and a kernel that has
- * not got the page ends the process then. */
+/* Kernels before 5.14 cannot populate; writing what is there already does it page by page, and a
+ * kernel that has not got the page ends the process then. */
 bool os_touch(struct os_range range)
 {
     long result =
@@ -340,7 +344,8 @@ static size_t read_small_file(const char *path, char *text, size_t capacity_byte
     return failed(got) ? 0 : (size_t)got;
 }
 
-/* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be told. */
+/* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be
+ * told. */
 static void read_statm(size_t *pages, unsigned count)
 {
     char text[64] = { 0 };
@@ -376,7 +381,8 @@ unsigned os_core_count(void)
     unsigned count = 0;
 
     if (failed(bytes)) return 1;
-    /* Not by the compiler's function for it, which lies in a page of code that nothing else is called in. */
+    /* Not by the compiler's function for it, which lies in a page of code that nothing else is
+     * called in. */
     for (size_t i = 0; i < (size_t)bytes / sizeof mask[0]; i++)
         for (unsigned long left = mask[i]; left != 0; left &= left - 1) count++;
     return count == 0 ? 1 : count;
@@ -504,8 +510,8 @@ static void end_key_destructor(void *unused)
     RELAXED_LOAD(end_hook)();
 }
 
-/* Two threads may make one at once; the later one is given up. pthread_once would wake the waiters that it
- * never has by a system call. */
+/* Two threads may make one at once; the later one is given up. pthread_once would wake the waiters
+ * that it never has by a system call. */
 static bool make_end_key(void)
 {
     uint64_t none = 0;
@@ -543,13 +549,14 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
     (void)pthread_atfork(before, in_parent, in_child);
 }
 
-/* fork takes the C library's lock of the list of files after all handlers. Who holds it (fflush(NULL), exit)
- * may wait for the lock of one file, and who holds that one (getline) for a block. The three are exported for
- * programs that fork by other means, recursive by thread, and missing in C libraries other than GNU's.
+/* fork takes the C library's lock of the list of files after all handlers. Who holds it
+ * (fflush(NULL), exit) may wait for the lock of one file, and who holds that one (getline) for a
+ * block. The three are exported for programs that fork by other means, recursive by thread, and
+ * missing in C libraries other than GNU's.
  *
- * In the child, fork has made the lock anew before the handlers when the process had threads, and has left it
- * alone when it had none: giving it would be once too often in the one case, and making it anew is right in
- * both. */
+ * In the child, fork has made the lock anew before the handlers when the process had threads, and
+ * has left it alone when it had none: giving it would be once too often in the one case, and making
+ * it anew is right in both. */
 extern void _IO_list_lock(void);
 extern void _IO_list_unlock(void);
 extern void _IO_list_resetlock(void);

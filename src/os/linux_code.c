@@ -67,7 +67,8 @@ static const char *read_path(struct text_reader *reader, struct path_room *room)
     return path;
 }
 
-/* A note of the kind that linkers leave. Everything is read with care: a library may be unloaded meanwhile. */
+/* A note of the kind that linkers leave. Everything is read with care: a library may be unloaded
+ * meanwhile. */
 static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 {
     while (bytes >= sizeof(Elf64_Nhdr)) {

@@ -1,9 +1,9 @@
 /* linux_group.c - what control groups leave to the process, and how long it waits for memory.
  *
- * Of both versions of control groups: the process's own group and all groups above it are read, because each
- * may have a limit. Files are opened, read and closed each time, so that no descriptor of ours is in a
- * program's way. What the kernel can drop at once, the inactive part of the file cache, counts as room.
- * The file name lives in static memory, so one caller at a time.
+ * Of both versions of control groups: the process's own group and all groups above it are read,
+ * because each may have a limit. Files are opened, read and closed each time, so that no descriptor
+ * of ours is in a program's way. What the kernel can drop at once, the inactive part of the file
+ * cache, counts as room. The file name lives in static memory, so one caller at a time.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
@@ -107,8 +107,8 @@ static const char *path_after(const char *label, size_t *bytes)
     return at;
 }
 
-/* Finds the folder of the process's own group. In a container that sees only its own groups the path may not
- * be there; its part of the tree is then the tree. */
+/* Finds the folder of the process's own group. In a container that sees only its own groups the
+ * path may not be there; its part of the tree is then the tree. */
 static bool find_folder(void)
 {
     const char *path;
@@ -128,7 +128,8 @@ static bool find_folder(void)
     return true;
 }
 
-/* The limit of the folder's group; the first version says "none" with a number near the end of all. */
+/* The limit of the folder's group; the first version says "none" with a number near the end of all.
+ */
 static size_t limit_of_folder(void)
 {
     size_t most;

@@ -1,9 +1,10 @@
 /* linux_thread.c - the one thread that prairie starts itself.
  *
- * The background thread is a bare kernel thread, unknown to the C library: free() may be called while the C library
- * holds the locks that pthread_create wants. It gets a stack and an empty block where thread-local
- * storage would be; its body may use nothing but prairie's own floors. Signals are blocked in it.
- * Whether there are others is what the C library knows of its threads, and this file of the background thread.
+ * The background thread is a bare kernel thread, unknown to the C library: free() may be called
+ * while the C library holds the locks that pthread_create wants. It gets a stack and an empty block
+ * where thread-local storage would be; its body may use nothing but prairie's own floors. Signals
+ * are blocked in it. Whether there are others is what the C library knows of its threads, and this
+ * file of the background thread.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
@@ -122,7 +123,8 @@ bool os_thread_start(void *(*body)(void *))
     return !failed(result);
 }
 
-/* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers there. */
+/* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers
+ * there. */
 void os_thread_wait(uint64_t most_ms)
 {
     uint64_t end = os_now_ms() + most_ms, now = os_now_ms();

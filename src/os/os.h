@@ -1,11 +1,10 @@
 /* os.h - what prairie asks of a kernel, in states rather than flags.
  *
- * Address space is reserved (nothing may touch it), committed (reads as zero, may be written), purged
- * (stays committed, contents gone, reads as zero again) and released. One file per kernel implements
- * this page: linux.c, and fake.c, which counts the calls, fails the n-th and moves its clock by hand.
- * Nothing here allocates, takes a lock (but for the three of a fork, which take the platform's), or calls a function
- * that a program may interpose.
- * Every function keeps errno.
+ * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
+ * purged (stays committed, contents gone, reads as zero again) and released. One file per kernel
+ * implements this page: linux.c, and fake.c, which counts the calls, fails the n-th and moves its
+ * clock by hand. Nothing here allocates, takes a lock (but for the three of a fork, which take the
+ * platform's), or calls a function that a program may interpose. Every function keeps errno.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_OS_H
@@ -36,23 +35,25 @@ bool os_close(struct os_range range);
  * and the old contents are still there. */
 bool os_purge(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
- * False: not possible, nothing happened. The pages may be of several mappings, and are so afterwards. */
+ * False: not possible, nothing happened. The pages may be of several mappings, and are so
+ * afterwards. */
 bool os_move(struct os_range from, struct os_range to);
-/* Moves the pages of `from`, committed, to a new place of at least as many `bytes`, all committed, leaving zeros in
- * `from`. base == NULL: not possible, nothing happened. */
+/* Moves the pages of `from`, committed, to a new place of at least as many `bytes`, all committed,
+ * leaving zeros in `from`. base == NULL: not possible, nothing happened. */
 struct os_range os_move_out(struct os_range from, size_t bytes);
 /* Gives the pages back that os_move_out moved; `from` is no address of ours then. */
 void os_move_back(struct os_range from, struct os_range to);
-/* A mapping of its own, all committed, gets another length, and when it may move another place. base == NULL: not
- * possible, nothing happened. */
+/* A mapping of its own, all committed, gets another length, and when it may move another place.
+ * base == NULL: not possible, nothing happened. */
 struct os_range os_resize(struct os_range range, size_t bytes, bool may_move);
-/* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the start. */
+/* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the
+ * start. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes);
-/* Makes pages real: they are there when they are next written, whatever the kernel promised before. False:
- * the kernel has not got them; some may be there. The contents stay. */
+/* Makes pages real: they are there when they are next written, whatever the kernel promised before.
+ * False: the kernel has not got them; some may be there. The contents stay. */
 bool os_touch(struct os_range range);
-/* Kept from a fork's child, pages read as zero there, and stay the parent's own instead of being shared until
- * one of them writes. False: could not be changed, nothing happened. */
+/* Kept from a fork's child, pages read as zero there, and stay the parent's own instead of being
+ * shared until one of them writes. False: could not be changed, nothing happened. */
 bool os_keep_from_child(struct os_range range, bool kept);
 /* Wishes, which the kernel may ignore. */
 void os_want_huge_pages(struct os_range range);
@@ -62,7 +63,8 @@ void os_refuse_huge_pages(struct os_range range);
 size_t os_address_space_limit(void);
 /* Bytes of address space in use now; 0 when it cannot be told. */
 size_t os_address_space_used(void);
-/* The tightest of the groups of processes that this one belongs to, whose memory is limited together. */
+/* The tightest of the groups of processes that this one belongs to, whose memory is limited
+ * together. */
 struct os_group {
     size_t limit_bytes; /* SIZE_MAX: there is no such limit */
     size_t room_bytes;  /* what the group has left, counting what the kernel can drop as left */
@@ -71,8 +73,8 @@ struct os_group {
 struct os_group os_group_memory(void);
 /* Bytes of memory that belong to this process alone and are there; 0 when it cannot be told. */
 size_t os_own_bytes(void);
-/* Microseconds that some process (of the group, where that is known) has waited for memory so far; 0 when it
- * cannot be told. One caller at a time. */
+/* Microseconds that some process (of the group, where that is known) has waited for memory so far;
+ * 0 when it cannot be told. One caller at a time. */
 uint64_t os_stalled_us(void);
 unsigned os_core_count(void);   /* that this process may run on; at least 1 */
 unsigned os_core_current(void); /* any number; the caller reduces it */
@@ -80,7 +82,8 @@ uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */
 /* NULL when unset, or when the program runs with more rights than its user. */
 const char *os_setting(const char *name);
 
-/* The text that a symbolic link leads to, cut at the room there is. False: there is no such link. */
+/* The text that a symbolic link leads to, cut at the room there is. False: there is no such
+ * link. */
 bool os_link_text(const char *path, char *text, size_t room_bytes);
 uint32_t os_process_id(void);
 uint64_t os_wall_ns(void); /* since 1970 */
@@ -107,8 +110,8 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
 /* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
 void os_huge_page_mode(char *text, size_t room_bytes);
 
-/* Starts a thread that takes no signals and may use nothing above this floor but what takes no memory.
- * One at a time. False: it could not be started, or the last one has not quite ended. */
+/* Starts a thread that takes no signals and may use nothing above this floor but what takes no
+ * memory. One at a time. False: it could not be started, or the last one has not quite ended. */
 bool os_thread_start(void *(*body)(void *));
 /* Waits until it has ended, or the time is up. */
 void os_thread_wait(uint64_t most_ms);
@@ -116,8 +119,8 @@ void os_thread_wait(uint64_t most_ms);
 void os_threads_forget(void);
 /* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
-/* While the program's own functions run inside of ours, the thread cannot be cancelled. Returns what
- * os_cancel_restore wants. */
+/* While the program's own functions run inside of ours, the thread cannot be cancelled. Returns
+ * what os_cancel_restore wants. */
 int os_cancel_forbid(void);
 void os_cancel_restore(int state);
 /* They may set errno, which ours keep. */
@@ -125,12 +128,13 @@ int os_errno(void);
 void os_errno_restore(int error);
 /* Calls the three around every fork of the process. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
-/* No other thread of the program's is there, nor was one since the process began, or since it was forked off.
- * False also when that cannot be told. */
+/* No other thread of the program's is there, nor was one since the process began, or since it was
+ * forked off. False also when that cannot be told. */
 bool os_has_one_thread(void);
-/* The platform's own locks that a fork waits for after the handlers, and whose holders may allocate: they are
- * taken before any lock above this floor, and given after the last. For the three of os_at_fork; a fork inside
- * of a fork takes them once more. In the child they are free, however often they were taken. */
+/* The platform's own locks that a fork waits for after the handlers, and whose holders may
+ * allocate: they are taken before any lock above this floor, and given after the last. For the
+ * three of os_at_fork; a fork inside of a fork takes them once more. In the child they are free,
+ * however often they were taken. */
 void os_fork_begins(void);
 void os_fork_ends_in_parent(void);
 void os_fork_ends_in_child(void);

@@ -1,7 +1,8 @@
 /* foreign.c - places and numbers for foreign extents.
  *
- * Numbers are given in lengths of which four lie in each doubling, so that a place fits the next piece of about
- * the same length. Records are never given back: a late reader finds a place, whose it may be by then.
+ * Numbers are given in lengths of which four lie in each doubling, so that a place fits the next
+ * piece of about the same length. Records are never given back: a late reader finds a place, whose
+ * it may be by then.
  * SPDX-License-Identifier: MIT
  */
 #include "foreign.h"
@@ -32,7 +33,8 @@ static struct {
         unused[LENGTH_COUNT]; /* under the page heap's lock: lists of places, by their numbers */
 } foreign SPARSE;
 
-/* What a change writes, and what is read without the lock: in order with the version before and after. */
+/* What a change writes, and what is read without the lock: in order with the version before and
+ * after. */
 #define LOAD(object) __atomic_load_n(&(object), __ATOMIC_ACQUIRE)
 #define STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELEASE)
 
@@ -76,8 +78,8 @@ static uint32_t find_page(const void *address)
     return extent->first + 1 + (uint32_t)min_size(offset >> space.page_shift, LOAD(extent->last));
 }
 
-/* The change lasts long: its thread does not run just now, perhaps because this one does. A thread that holds the
- * lock never comes here, for nothing changes then. */
+/* The change lasts long: its thread does not run just now, perhaps because this one does. A thread
+ * that holds the lock never comes here, for nothing changes then. */
 static COLD NOINLINE uint32_t find_page_locked(const void *address)
 {
     uint32_t page;

@@ -33,7 +33,8 @@ void huge_before_growth(size_t open_bytes)
     if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want();
 }
 
-/* What is open already was refused huge pages, and is wished them now when they are always wanted. */
+/* What is open already was refused huge pages, and is wished them now when they are always
+ * wanted. */
 void huge_obey_option(enum huge_policy policy)
 {
     lock_take(&page_heap.lock);

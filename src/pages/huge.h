@@ -1,14 +1,14 @@
 /* huge.h - when the heap is worth huge pages.
  *
- * A first touch inside a huge page costs less than half of one outside, and a heap in huge pages misses the
- * translation caches less often; but a page of 2 MiB of which only a part is used costs memory. So the address space
- * is refused huge pages while it is small, wants them once it has grown dense (it opens from one end, and
- * what is touched next lies beside what is used), and is refused them again when pieces shorter than a huge
- * page go back to the kernel, which would otherwise fill them up behind our back. It wants them again when
- * it grows again.
+ * A first touch inside a huge page costs less than half of one outside, and a heap in huge pages
+ * misses the translation caches less often; but a page of 2 MiB of which only a part is used costs
+ * memory. So the address space is refused huge pages while it is small, wants them once it has
+ * grown dense (it opens from one end, and what is touched next lies beside what is used), and is
+ * refused them again when pieces shorter than a huge page go back to the kernel, which would
+ * otherwise fill them up behind our back. It wants them again when it grows again.
  *
- * One wish covers the first region, open or not, so that there are no more mappings than without. Regions
- * under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
+ * One wish covers the first region, open or not, so that there are no more mappings than without.
+ * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
  * Everything here is under the page heap's lock.
  * SPDX-License-Identifier: MIT
  */
@@ -50,7 +50,8 @@ INLINE void huge_after_clean_lease(uint64_t clean_leased)
 
     if (unlikely(clean_leased >= huge.again_at)) huge_want_again();
 }
-/* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes 2 MiB at once. */
+/* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes 2
+ * MiB at once. */
 void huge_bar(bool barred);
 /* So many pages go back to the kernel, in one piece. */
 void huge_before_purge(size_t pages);

@@ -8,16 +8,17 @@
 #include "meta.h"
 #include "purge.h"
 
-/* The last of a group's limit: when a reserve is kept, pages that would be paid for from it are not handed out.
- * The kernel keeps its accounts in batches of some 100 KiB, and other threads are at work. */
+/* The last of a group's limit: when a reserve is kept, pages that would be paid for from it are not
+ * handed out. The kernel keeps its accounts in batches of some 100 KiB, and other threads are at
+ * work. */
 #define LAST_BYTES_MIN (2 * MiB)
 #define LAST_BYTES_MAX (16 * MiB)
 enum { LAST_SHARE = 64, LAST_SHARE_MAX = 16, CROWDED_LASTS = 4, CROWDED_SHARE_MAX = 8 };
 /* Huge pages are for groups with much room. */
 #define HUGE_ROOM_MIN (32 * MiB)
 enum { HUGE_ROOM_SHARE = 4 };
-/* A measure that stays beyond its line is told again each time that it grows by such a share of the line. Beyond
- * the group's line there is not far to go. */
+/* A measure that stays beyond its line is told again each time that it grows by such a share of the
+ * line. Beyond the group's line there is not far to go. */
 enum { SOFT_TOLD_SHARE = 32, CROWDED_TOLD_SHARE = 128 };
 /* Processes wait for memory when somebody did for a tenth of the time. */
 enum { STALL_LOOK_MS = 500, STALL_SHARE = 10 };
@@ -230,8 +231,8 @@ static READS_UNLOCKED size_t dirty_free_bytes(void)
     return page_heap.free_pages[FREE_DIRTY] << space.page_shift;
 }
 
-/* Beyond a line the budget of dirty pages is nothing, and those there are go back now. Only when they are all
- * that may be leased they stay, unless they make enough room together. */
+/* Beyond a line the budget of dirty pages is nothing, and those there are go back now. Only when
+ * they are all that may be leased they stay, unless they make enough room together. */
 static void purge_beyond_lines(void)
 {
     bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);
@@ -279,8 +280,8 @@ bool limits_are_clear(void)
     return clear;
 }
 
-/* A line is to be seen before the growth that crosses it: large requests look only when they grow the region,
- * unless they always do. */
+/* A line is to be seen before the growth that crosses it: large requests look only when they grow
+ * the region, unless they always do. */
 static size_t before_growth(size_t line, size_t open_bytes, size_t coming)
 {
     size_t step = max_size(max_size(OPEN_BYTES_MIN, open_bytes / 8), coming) + HUGE_PAGE_BYTES;

@@ -1,14 +1,15 @@
 /* limits.h - how much memory there may be, and how near that is.
  *
- * Owns three limits and a warning. The hard limit is a wall for what is in use, dirty or a record. The soft limit and the
- * limit of the process's control group are lines: beyond them free pages go back to the kernel at once, and
- * the doors call those who want to know. That processes wait for memory (pressure stalls) is the warning.
+ * Owns three limits and a warning. The hard limit is a wall for what is in use, dirty or a record.
+ * The soft limit and the limit of the process's control group are lines: beyond them free pages go
+ * back to the kernel at once, and the doors call those who want to know. That processes wait for
+ * memory (pressure stalls) is the warning.
  *
- * Nobody looks here in ordinary life. limits_look_from says from which size of the region on a look is worth
- * it; arenas/decay folds that into a comparison that is made anyway.
+ * Nobody looks here in ordinary life. limits_look_from says from which size of the region on a look
+ * is worth it; arenas/decay folds that into a comparison that is made anyway.
  *
- * What the group has left is read from files, and again when we may have taken a quarter of it since: pages
- * leased that were clean are counted by the page heap.
+ * What the group has left is read from files, and again when we may have taken a quarter of it
+ * since: pages leased that were clean are counted by the page heap.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_LIMITS_H
@@ -48,15 +49,17 @@ void limits_set_hard(size_t bytes);
 INLINE size_t limits_soft(void) { return RELAXED_LOAD(limits.soft_bytes); }
 INLINE size_t limits_hard(void) { return RELAXED_LOAD(limits.hard_bytes); }
 
-/* Does the hard limit leave room for taking so much more, in clean pages or records? Of pages it is exact under the
- * page heap's lock; records are counted under their own. */
+/* Does the hard limit leave room for taking so much more, in clean pages or records? Of pages it is
+ * exact under the page heap's lock; records are counted under their own. */
 bool limits_allow(size_t bytes);
-/* Was the hard limit set below what is taken? As of a moment ago; exact under the page heap's lock. */
+/* Was the hard limit set below what is taken? As of a moment ago; exact under the page heap's lock.
+ */
 bool limits_are_passed(void);
-/* What prairie's pages and records take of the machine at most: all but clean pages. As of a moment ago; exact
- * under the page heap's lock. */
+/* What prairie's pages and records take of the machine at most: all but clean pages. As of a moment
+ * ago; exact under the page heap's lock. */
 size_t limits_used_bytes(void);
-/* What the group has left, as far as is known; SIZE_MAX when it has no limit or nobody has looked. */
+/* What the group has left, as far as is known; SIZE_MAX when it has no limit or nobody has looked.
+ */
 size_t limits_room_bytes(void);
 
 enum limits_state {
@@ -64,12 +67,13 @@ enum limits_state {
     LIMITS_NEAR,   /* beyond a line: it is time to tell those who can free, until it is clear */
     LIMITS_STALLED /* processes wait for memory: it is time to tell all of them */
 };
-/* Gives back free pages beyond a line, or while processes wait for memory. Called without a lock. */
+/* Gives back free pages beyond a line, or while processes wait for memory. Called without a
+ * lock. */
 enum limits_state limits_look(void);
 /* Is everything below its line again, after reading anew? Called without a lock. */
 bool limits_are_clear(void);
-/* The size of the region from which on limits_look should be called, when `coming` bytes are about to be taken;
- * 0: always, SIZE_MAX: never. */
+/* The size of the region from which on limits_look should be called, when `coming` bytes are about
+ * to be taken; 0: always, SIZE_MAX: never. */
 size_t limits_look_from(size_t coming);
 /* For the background thread, twice a second: looks for stalls. True: there is something to tell. */
 bool limits_look_for_stalls(void);

@@ -1,7 +1,7 @@
 /* page_map.c - the class map's memory.
  *
- * Reserving 32 GiB readable costs the kernel one record and us nothing until a byte is written: reads of
- * untouched parts see the kernel's one page of zeros.
+ * Reserving 32 GiB readable costs the kernel one record and us nothing until a byte is written:
+ * reads of untouched parts see the kernel's one page of zeros.
  * SPDX-License-Identifier: MIT
  */
 #include "page_map.h"

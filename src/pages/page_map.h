@@ -1,11 +1,12 @@
 /* page_map.h - two linear maps: what is at an address, and what each page belongs to.
  *
- * The class map has one byte for each 4 KiB of the whole address space, whatever the page size, and is
- * all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h), in
- * words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
- * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the one
- * byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond what the
- * kernel gives without being asked share the bytes of those below: no two pieces of memory of ours do.
+ * The class map has one byte for each 4 KiB of the whole address space, whatever the page size, and
+ * is all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h),
+ * in words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
+ * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the
+ * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond
+ * what the kernel gives without being asked share the bytes of those below: no two pieces of memory
+ * of ours do.
  *
  * The page map has one record a page of the address space:
  *
@@ -16,10 +17,10 @@
  *
  * R1  the first and last page of a run carry its length and state; every page between says INSIDE
  * R2  no two neighbours are free in the same state
- * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab in the
- *     first page of a sampled block
- * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the run
- * belongs to the arena).
+ * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
+ *     in the first page of a sampled block
+ * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the
+ * run belongs to the arena).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_PAGE_MAP_H
@@ -30,14 +31,16 @@
 #define CLASS_MAP_SHIFT 12u
 
 enum page_state {
-    PAGE_INSIDE, /* not a boundary; also: never opened */
-    PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything used */
+    PAGE_INSIDE,  /* not a boundary; also: never opened */
+    PAGE_USED,    /* the first page of a slab, or of a run that will be one or was; the last of
+                     anything used */
     PAGE_LARGE,   /* the first page of a large block */
     PAGE_MANUAL,  /* the same of a manual arena, sampled or not */
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_DIRTY,   /* free, with stale contents */
     PAGE_CLEAN,   /* free, reads as zero */
-    PAGE_VAST, /* a large block that is a mapping of its own (vast.h); `slab` is as in PAGE_SAMPLED, or 0 */
+    PAGE_VAST, /* a large block that is a mapping of its own (vast.h); `slab` is as in PAGE_SAMPLED,
+                  or 0 */
 };
 
 /* The first page of a large block that the page heap counts; that of any large block. */
@@ -60,11 +63,13 @@ struct page {
         uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of the owner's */
         struct {
             uint32_t beside_slab, extent;
-        } foreign; /* `place` in the first number of each FOREIGN_UNIT of foreign extents (foreign.c) */
+        } foreign; /* `place` in the first number of each FOREIGN_UNIT of foreign extents
+                      (foreign.c) */
     };
 };
 
-/* A large run that the program gave back and that a thread keeps (cache/large_cache.h), who alone writes the mark. */
+/* A large run that the program gave back and that a thread keeps (cache/large_cache.h), who alone
+ * writes the mark. */
 #define PAGE_CACHED ((uint16_t)UINT16_MAX)
 
 INLINE void page_mark_cached(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_CACHED); }
@@ -89,8 +94,8 @@ struct class_map {
 
 extern PRIVATE struct class_map class_map;
 extern PRIVATE struct page *page_map; /* constant after start */
-/* What is added to each place in the class map: 0, unless frees have magazines of their own (cache/counting.h).
- * Constant once a second thread has a cache. */
+/* What is added to each place in the class map: 0, unless frees have magazines of their own
+ * (cache/counting.h). Constant once a second thread has a cache. */
 extern PRIVATE uint8_t class_map_offset;
 
 INLINE uint8_t class_map_at(const void *address)
@@ -102,7 +107,8 @@ INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
 
 /* Reserves the class map, unless address space is narrow. */
 void class_map_start(bool narrow);
-/* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with all. */
+/* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with
+ * all. */
 bool class_map_shares(struct os_range one, struct os_range other);
 /* Makes the class map writable for an open part of the address space. False: no memory. */
 bool class_map_open(const char *base, size_t bytes);

@@ -8,7 +8,8 @@
 #include "huge.h"
 
 enum { REGRET_MS = 2000 };
-/* Runs that the kernel would not take in one pass before the pass ends: locked in memory, perhaps. */
+/* Runs that the kernel would not take in one pass before the pass ends: locked in memory,
+ * perhaps. */
 enum { REFUSALS_MAX = 2 };
 /* Pages that the kernel would not take are offered again when so many more are dirty. */
 enum { REFUSED_SHARE = 8 };
@@ -75,8 +76,8 @@ static void note_peak(void)
     if (pages > purge.peak_pages) purge.peak_pages = pages;
 }
 
-/* One pass of giving back. What the kernel would not take stays out of the bins until the pass ends, or it
- * would be tried again and again while it is the longest. */
+/* One pass of giving back. What the kernel would not take stays out of the bins until the pass
+ * ends, or it would be tried again and again while it is the longest. */
 struct pass {
     size_t purged; /* pages */
     unsigned refusal_count;
@@ -85,8 +86,8 @@ struct pass {
 
 static bool pass_is_over(const struct pass *pass) { return pass->refusal_count == REFUSALS_MAX; }
 
-/* Gives one piece back. Takes the page heap's lock and gives it while the kernel works. Returns pages; 0: there is
- * no piece of that length, or the pass is over. */
+/* Gives one piece back. Takes the page heap's lock and gives it while the kernel works. Returns
+ * pages; 0: there is no piece of that length, or the pass is over. */
 static size_t purge_piece(struct pass *pass, size_t pages_min, size_t pages_max)
 {
     size_t pages = 0;
@@ -137,7 +138,8 @@ static void purge_shorter(struct pass *pass, size_t wanted)
     purge_pieces(pass, wanted, 1);
 }
 
-/* What asks for more than the budget is asked each time: dirty_decay_ms:0 and oversize_threshold. */
+/* What asks for more than the budget is asked each time: dirty_decay_ms:0 and
+ * oversize_threshold. */
 static bool alarm_is_fixed(void)
 {
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
@@ -172,8 +174,9 @@ size_t purge_all(void)
     return pass.purged << space.page_shift;
 }
 
-/* What was given back lately is one breath out, however many calls it took; was it breathed in again
- * soon? Where nothing may stay it always is, which is no reason for a budget. Under the page heap's lock. */
+/* What was given back lately is one breath out, however many calls it took; was it breathed in
+ * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
+ * heap's lock. */
 static void learn(uint64_t now)
 {
     uint64_t wanted_back = page_heap.clean_leased - purge.last_clean_leased;

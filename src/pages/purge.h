@@ -1,10 +1,11 @@
 /* purge.h - giving free pages back to the kernel, on a budget.
  *
- * A first touch of a page costs about 200 malloc/free pairs, and so does touching it again after it was
- * given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small fixed share,
- * and what experience added. When most of what was given back at once is wanted again within two seconds,
- * that amount is added: a program that breathes pays for its first breath only. More than a little of that is
- * kept only while somebody looks in the background, for the program may never call again.
+ * A first touch of a page costs about 200 malloc/free pairs, and so does touching it again after it
+ * was given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small
+ * fixed share, and what experience added. When most of what was given back at once is wanted again
+ * within two seconds, that amount is added: a program that breathes pays for its first breath only.
+ * More than a little of that is kept only while somebody looks in the background, for the program
+ * may never call again.
  *
  * Who purges, and when, is decided in arenas/decay.
  * System calls are made without any lock; pages on their way are nobody's.
@@ -22,7 +23,8 @@ struct purge_stats {
 };
 
 extern PRIVATE struct purge_stats purge_stats;
-/* Atomic, written under the page heap's lock: dirty pages up to which nobody need think of purging. */
+/* Atomic, written under the page heap's lock: dirty pages up to which nobody need think of
+ * purging. */
 extern PRIVATE size_t purge_alarm_pages;
 
 /* All of these are called without a lock. */
@@ -36,20 +38,20 @@ INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
 }
 /* Gives back what goes beyond the budget, and learns from the last time. */
 void purge_beyond_budget(void);
-/* From now on, or no longer, somebody looks in the background for what is not needed. Under the page heap's lock, or while
- * no other thread is at work. */
+/* From now on, or no longer, somebody looks in the background for what is not needed. Under the
+ * page heap's lock, or while no other thread is at work. */
 void purge_set_background(bool runs);
 /* Do regrets ask for a budget that needs such a look? Learns from the last time. */
 bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */
 bool purge_rests_on_background(void);
-/* Gives back half of the dirty pages that were not needed at any moment since the last call. Returns
- * pages. */
+/* Gives back half of the dirty pages that were not needed at any moment since the last call.
+ * Returns pages. */
 size_t purge_unneeded(void);
 /* Starts that span of time anew. */
 void purge_begin_unneeded(void);
-/* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is such a
- * threshold, and nothing else is to be given back. */
+/* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is
+ * such a threshold, and nothing else is to be given back. */
 bool purge_oversize(void);
 /* dirty_decay_ms, oversize_threshold or the hard limit were set. */
 void purge_obey_options(void);

@@ -8,7 +8,8 @@
 
 struct reserve reserve;
 
-/* Of records, for each page of the reserve: what its slabs of small blocks need, and some caches of threads. */
+/* Of records, for each page of the reserve: what its slabs of small blocks need, and some caches of
+ * threads. */
 enum { RECORDS_SHARE = 32, RECORDS_BYTES_MIN = 16 * 1024 };
 /* Pieces are halved down to this when no longer one can be had: every slab fits into one. */
 enum { PIECE_PAGES_MIN = 16 };
@@ -30,8 +31,8 @@ static void set_pages(size_t now) { RELAXED_STORE(reserve.pages, now); }
 
 static void forget_run(uint32_t index) { reserve.run[index] = reserve.run[--reserve.run_count]; }
 
-/* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as ordinary pages
- * again; they stay, because a child would find them empty. */
+/* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as
+ * ordinary pages again; they stay, because a child would find them empty. */
 static bool give_tail(uint32_t index, size_t pages)
 {
     uint32_t page = reserve.run[index];
@@ -48,7 +49,8 @@ static bool give_tail(uint32_t index, size_t pages)
     return true;
 }
 
-/* The shortest run that is long enough, so that long ones stay for those who need them; run_count: none. */
+/* The shortest run that is long enough, so that long ones stay for those who need them; run_count:
+ * none. */
 static uint32_t run_for(size_t pages)
 {
     uint32_t best = reserve.run_count;
@@ -95,8 +97,8 @@ static void shrink(void)
 
 /* ---- filling ---- */
 
-/* Makes pages that were just added real. Keeping them from children is a wish: without it a fork shares them,
- * and the first write afterwards needs a page of the kernel's. */
+/* Makes pages that were just added real. Keeping them from children is a wish: without it a fork
+ * shares them, and the first write afterwards needs a page of the kernel's. */
 static bool make_real(uint32_t page, size_t pages)
 {
     if (!os_touch(range_of(page, pages))) return false;
@@ -137,8 +139,8 @@ static bool add_run(size_t pages, bool dirty_only)
     return true;
 }
 
-/* One piece for all that is missing if possible, else shorter ones. A full array of short runs gives the
- * shortest back, so that a longer one has a place. */
+/* One piece for all that is missing if possible, else shorter ones. A full array of short runs
+ * gives the shortest back, so that a longer one has a place. */
 static void add_pieces(bool dirty_only)
 {
     size_t piece = reserve.wanted_pages - reserve.pages;

@@ -1,16 +1,19 @@
 /* reserve.h - real pages that are kept for the moment when the kernel has none.
  *
- * Owns a few runs that nobody else is given in ordinary life. Their pages are committed and touched, so they
- * are there on a kernel that promises more than it has, and inside a control group, which has counted them
- * already. A fork's child does not share them: in the parent they stay its own, in the child they read as zero
- * and are touched again before they count. Beside them, some open records of prairie's own are held back.
+ * Owns a few runs that nobody else is given in ordinary life. Their pages are committed and
+ * touched, so they are there on a kernel that promises more than it has, and inside a control
+ * group, which has counted them already. A fork's child does not share them: in the parent they
+ * stay its own, in the child they read as zero and are touched again before they count. Beside
+ * them, some open records of prairie's own are held back.
  *
- *      run[0] |############----|     a release takes from the tail, or a whole run, and what is asked for in
- *      run[1] |########|             one piece; a refill grows a run in place, else leases another
+ *      run[0] |############----|     a release takes from the tail, or a whole run, and what is
+ * asked for in run[1] |########|             one piece; a refill grows a run in place, else leases
+ * another
  *
  * E1  pages is the sum of the lengths of run[0..run_count)
  * E2  each of these runs is used and belongs to no slab
- * Its lock comes before the lock of runs. Who hears of a shortage, the doors decide (heap/shortage.c).
+ * Its lock comes before the lock of runs. Who hears of a shortage, the doors decide
+ * (heap/shortage.c).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_RESERVE_H
@@ -34,13 +37,13 @@ struct reserve {
 extern PRIVATE struct reserve reserve;
 
 void reserve_start(void);
-/* Sets how much is kept, rounded up to whole pages, and fills or empties the reserve accordingly. False: it
- * could not be filled; it is as full as it can be, and what is wanted stays. */
+/* Sets how much is kept, rounded up to whole pages, and fills or empties the reserve accordingly.
+ * False: it could not be filled; it is as full as it can be, and what is wanted stays. */
 bool reserve_resize(size_t bytes);
 /* Fills up what is missing. True: nothing is missing. */
 bool reserve_refill(void);
-/* Gives at least `pages` in one piece, and the records held back, to whoever leases next. False: it has not
- * got so much in one piece; nothing happened. */
+/* Gives at least `pages` in one piece, and the records held back, to whoever leases next. False: it
+ * has not got so much in one piece; nothing happened. */
 bool reserve_release(size_t pages);
 
 /* As of a moment ago, without the lock. */

@@ -18,8 +18,8 @@ INLINE void count_clean(size_t pages)
 
 /* ---- holes and growth ---- */
 
-/* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one free run
- * after the other. True: all of them read as zero. */
+/* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one
+ * free run after the other. True: all of them read as zero. */
 static bool take_hole(uint32_t page, size_t at, size_t pages, enum page_state state)
 {
     bool zero = true;
@@ -126,8 +126,8 @@ INLINE void take_part(struct run *run, size_t pages, enum page_state state)
     take_front(run->page, pages, state);
 }
 
-/* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the region opens
- * further. */
+/* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the
+ * region opens further. */
 static COLD struct run take_hole_or_grow(size_t pages, enum page_state state)
 {
     struct hole hole = run_find_hole(pages);
@@ -153,7 +153,8 @@ INLINE void count_lease(size_t pages, enum page_state state)
     }
 }
 
-/* The usual lease: a dirty run of just this length, which was returned a moment ago. 0: there is none. */
+/* The usual lease: a dirty run of just this length, which was returned a moment ago. 0: there is
+ * none. */
 INLINE uint32_t take_exact(size_t pages, enum page_state state)
 {
     struct run_bins *bins = &page_heap.bins; /* the dirty ones come first */
@@ -173,8 +174,8 @@ INLINE uint32_t take_exact(size_t pages, enum page_state state)
     return page;
 }
 
-/* The usual ways through run_lease and run_return call nothing: what might call something is called last, in
- * their place, and does the rest, which spares them saving registers. */
+/* The usual ways through run_lease and run_return call nothing: what might call something is called
+ * last, in their place, and does the rest, which spares them saving registers. */
 
 static NOINLINE struct run give_contended_after(struct run run)
 {

@@ -1,16 +1,16 @@
 /* run.h - the page heap: lease, split, merge and return, each in constant time.
  *
- * A run is a length of pages in one state. Used runs belong to whoever leased them; free runs hang in
- * bins, dirty ones (stale contents) apart from clean ones (zeros):
+ * A run is a length of pages in one state. Used runs belong to whoever leased them; free runs hang
+ * in bins, dirty ones (stale contents) apart from clean ones (zeros):
  *
  *      bin      0   1   2  ...  63 | 64        ...  71 | 72 ...
  *      pages    1   2   3  ...  64 | 65..71    ...  ..127 | 128..143 ...   eight bins a doubling
  *      bitmap   1 bit a bin: set exactly while the bin has members          (K1)
  *
- * Exact sizes come first, so that small runs fit without a search. For larger ones the first set bit at
- * or above a size finds a bin whose every member fits; a few probes in the bin below look for one that
- * fits better. Dirty before clean; what was returned last before what was returned long ago, except that a
- * merged run keeps the place of the part whose bin it stays in.
+ * Exact sizes come first, so that small runs fit without a search. For larger ones the first set
+ * bit at or above a size finds a bin whose every member fits; a few probes in the bin below look
+ * for one that fits better. Dirty before clean; what was returned last before what was returned
+ * long ago, except that a merged run keeps the place of the part whose bin it stays in.
  *
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
@@ -67,7 +67,8 @@ INLINE size_t page_heap_used_pages(void)
 size_t page_heap_used_pages_now(void);
 
 void page_heap_start(void);
-/* From now on, or no longer, only dirty pages are leased: others would have to be paid for (pages/limits.c). */
+/* From now on, or no longer, only dirty pages are leased: others would have to be paid for
+ * (pages/limits.c). */
 void page_heap_bar_clean(bool barred);
 INLINE bool page_heap_is_barred(void) { return RELAXED_LOAD(page_heap.clean_is_barred); }
 /* From now on, or no longer, each lease of clean pages asks limits_allow first. */
@@ -84,15 +85,15 @@ uint32_t run_lease_dirty(size_t pages);
 void run_return(uint32_t page);
 /* Under the lock: the same of one whose pages have moved away and left zeros. */
 void run_return_emptied(uint32_t page);
-/* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without opening more of
- * the region. Returns how many. */
+/* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without
+ * opening more of the region. Returns how many. */
 unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased);
 /* Gives several used runs back under one lock. */
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
 bool run_lease_would_grow(size_t pages);
-/* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no room,
- * nothing happened. */
+/* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no
+ * room, nothing happened. */
 bool run_extend(uint32_t page, size_t pages);
 /* Gives back the tail of a used run beyond `pages`. */
 void run_trim(uint32_t page, size_t pages);
@@ -106,8 +107,8 @@ void run_unmark_sampled(uint32_t page);
 uint32_t run_take_dirty(size_t min_pages, size_t max_pages);
 /* Under the lock: puts such a run back, as clean or as dirty. */
 void run_put_free(uint32_t page, enum page_state state);
-/* In the child of a fork, under the lock: puts back all that were on their way, for those who took them are
- * not there. */
+/* In the child of a fork, under the lock: puts back all that were on their way, for those who took
+ * them are not there. */
 void page_heap_put_back_in_flight(void);
 
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted

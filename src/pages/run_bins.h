@@ -1,8 +1,9 @@
-/* run_bins.h - how free runs are kept: lists of page numbers in bins, and tags at both ends of a run.
+/* run_bins.h - how free runs are kept: lists of page numbers in bins, and tags at both ends of a
+ * run.
  *
- * Only for the files of the page heap, under its lock. make_free and take_front hold R1, R2, K1, K2 and K3;
- * split_free leaves two free neighbours, one of which its caller takes next. The shortest ways in run.c, and
- * the closing of the region's end, do the same by hand.
+ * Only for the files of the page heap, under its lock. make_free and take_front hold R1, R2, K1, K2
+ * and K3; split_free leaves two free neighbours, one of which its caller takes next. The shortest
+ * ways in run.c, and the closing of the region's end, do the same by hand.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_RUN_BINS_H
@@ -79,8 +80,8 @@ INLINE void tag_run(struct page *record, size_t pages, enum page_state first, en
 
 /* ---- free runs ---- */
 
-/* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A merged
- * run that belongs into the bin where one of its parts is stays there. */
+/* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A
+ * merged run that belongs into the bin where one of its parts is stays there. */
 INLINE void make_free(uint32_t page, size_t pages, enum page_state state)
 {
     struct page *record = page_record(page);

@@ -15,8 +15,8 @@ size_t pages_to_alignment(uint32_t page, size_t align_pages)
     return (0 - at) & (align_pages - 1);
 }
 
-/* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones are
- * tried first: freed aligned blocks are exactly as long as the next request. */
+/* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones
+ * are tried first: freed aligned blocks are exactly as long as the next request. */
 static uint32_t find_aligned(unsigned kind, size_t pages, size_t align_pages)
 {
     const uint64_t *bitmap = bitmap_of(kind);

@@ -112,9 +112,11 @@ INLINE uint32_t run_find_dirty(size_t pages)
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
 /* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
 uint32_t run_find_aligned(size_t pages, size_t align_pages);
-/* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was found. */
+/* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was
+ * found. */
 struct hole run_find_hole(size_t pages);
-/* The hole that ends before this page, or begins at it, looked at no farther than `enough` pages. */
+/* The hole that ends before this page, or begins at it, looked at no farther than `enough`
+ * pages. */
 struct hole hole_before(uint32_t page);
 struct hole hole_after(uint32_t page, size_t enough);
 

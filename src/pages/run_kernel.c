@@ -1,5 +1,5 @@
-/* run_kernel.c - what passes between free runs and the kernel: dirty ones that are purged, the end of the
- * region that is closed.
+/* run_kernel.c - what passes between free runs and the kernel: dirty ones that are purged, the end
+ * of the region that is closed.
  * SPDX-License-Identifier: MIT
  */
 #include "run_bins.h"
@@ -13,7 +13,8 @@ static unsigned slot_in_flight(uint32_t page)
     return slot;
 }
 
-/* The last so many pages of a run, to be taken off at the boundaries of huge pages, if it is long enough. */
+/* The last so many pages of a run, to be taken off at the boundaries of huge pages, if it is long
+ * enough. */
 static struct page_span piece_of(uint32_t page, size_t pages_max)
 {
     size_t length = page_record(page)->run_pages, unit = huge_pages_each();

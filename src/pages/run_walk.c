@@ -8,8 +8,8 @@
 /* Runs for one holding of the lock: some tens of microseconds. */
 enum { RUNS_PER_HOLD = 1024 };
 
-/* `page` began a run when the lock was given. Now it may be in the middle of one, whose last page says that it
- * is a boundary again; the run is left out. */
+/* `page` began a run when the lock was given. Now it may be in the middle of one, whose last page
+ * says that it is a boundary again; the run is left out. */
 static uint32_t next_start(uint32_t page, uint32_t end)
 {
     if (page >= end || page_record(page)->state != PAGE_INSIDE) return page;

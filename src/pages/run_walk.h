@@ -6,9 +6,9 @@
 
 #include "run.h"
 
-/* Calls `visit` for each run in open pages, under the page heap's lock, which is given and taken again every so
- * many runs: what changes meanwhile may be missed or counted twice. A run that a thread keeps is a used one here,
- * and a vast block a large one. */
+/* Calls `visit` for each run in open pages, under the page heap's lock, which is given and taken
+ * again every so many runs: what changes meanwhile may be missed or counted twice. A run that a
+ * thread keeps is a used one here, and a vast block a large one. */
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context);
 
 #endif

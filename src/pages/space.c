@@ -1,8 +1,8 @@
 /* space.c - reserves address space once, and opens it piece by piece.
  *
- * One reservation holds, in this order, the metadata zone, the page map and the first region; each has
- * an open part that grows. Under an address-space limit the sizes follow the limit, and further regions
- * are reserved as they are needed.
+ * One reservation holds, in this order, the metadata zone, the page map and the first region; each
+ * has an open part that grows. Under an address-space limit the sizes follow the limit, and further
+ * regions are reserved as they are needed.
  * SPDX-License-Identifier: MIT
  */
 #include "space.h"
@@ -29,8 +29,9 @@ struct layout {
     size_t meta_bytes, map_bytes, region_bytes;
 };
 
-/* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it: more than
- * all but the smallest blocks need. The checking flavours know twice as much of each slab. */
+/* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it:
+ * more than all but the smallest blocks need. The checking flavours know twice as much of each
+ * slab. */
 enum { META_SHARE = CHECKED ? 32 : 64 };
 
 /* The map has 16 bytes a page. */
@@ -122,8 +123,8 @@ char *page_address_beyond_first(uint32_t page)
 
 static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
 
-/* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is about
- * what blocks can use, and regions come in pieces of a sixteenth. */
+/* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is
+ * about what blocks can use, and regions come in pieces of a sixteenth. */
 static bool start_narrow(size_t limit)
 {
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
@@ -134,8 +135,8 @@ static bool start_narrow(size_t limit)
                                   space.region_bytes_next));
 }
 
-/* How much of the address space there are numbers for, with a first region of so many bytes: no more than half of what
- * addresses can tell apart. */
+/* How much of the address space there are numbers for, with a first region of so many bytes: no
+ * more than half of what addresses can tell apart. */
 static size_t numbered_bytes(size_t region_bytes)
 {
     return max_size(min_size(SPACE_BYTES_PER_REGION * region_bytes, space.address_bytes / 2),
@@ -163,7 +164,8 @@ bool space_start(void)
     return false;
 }
 
-/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it was. */
+/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
+ * was. */
 static bool open_pages(struct region *region, size_t pages)
 {
     char *base = region->base + ((size_t)region->open_pages << space.page_shift);
@@ -184,8 +186,8 @@ static bool open_pages(struct region *region, size_t pages)
     return os_commit((struct os_range){ base, bytes });
 }
 
-/* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so we
- * keep to it ourselves. */
+/* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so
+ * we keep to it ourselves. */
 static bool limit_allows(size_t bytes)
 {
     size_t limit = os_address_space_limit();
@@ -273,7 +275,8 @@ static struct region *region_with_room(size_t pages)
     return add_region(pages);
 }
 
-/* How many pages to open when so many are wanted: ahead of need, and up to the end of a huge page. */
+/* How many pages to open when so many are wanted: ahead of need, and up to the end of a huge
+ * page. */
 static size_t opening_step(const struct region *region, size_t pages)
 {
     size_t step =

@@ -1,17 +1,21 @@
 /* space.h - the address space that opens as a growing prefix, and the numbers of its pages.
  *
- * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch of
- * it, with one unused number before the first region and after each, so that "the page before" and
- * "the page after" may always be asked for. 0 means no page. Foreign extents (foreign.h) takes its numbers
- * from the other end of the sequence; both ends are moved in space.c alone, and never meet.
+ * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch
+ * of it, with one unused number before the first region and after each, so that "the page before"
+ * and "the page after" may always be asked for. 0 means no page. Foreign extents (foreign.h) takes
+ * its numbers from the other end of the sequence; both ends are moved in space.c alone, and never
+ * meet.
  *
  *      first region                                second region (only when the first is full)
- *      |0|1 ... open ...|... reserved ...|unused|  first_page ...  next_number -> ... <- foreign_from |
+ *      |0|1 ... open ...|... reserved ...|unused|  first_page ...  next_number -> ... <-
+ * foreign_from |
  *
- * With unlimited address space the first region has 1 TiB, and when it is full there are more, up to the 16 TiB
- * that 32 bits can number. Under a limit the regions are small and come one after another.
+ * With unlimited address space the first region has 1 TiB, and when it is full there are more, up
+ * to the 16 TiB that 32 bits can number. Under a limit the regions are small and come one after
+ * another.
  *
- * Region and page map are written under the lock of pages/run; a region's constants may be read by all.
+ * Region and page map are written under the lock of pages/run; a region's constants may be read by
+ * all.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGES_SPACE_H
@@ -51,7 +55,8 @@ extern PRIVATE struct space space;
 
 /* Takes the refusal of huge pages for prairie's own records back. After space_start. */
 void space_want_huge_records(void);
-/* Reserves metadata zone, page map and first region. False: no memory, the next call may try again. */
+/* Reserves metadata zone, page map and first region. False: no memory, the next call may try
+ * again. */
 bool space_start(void);
 
 struct page_span {
@@ -59,8 +64,9 @@ struct page_span {
 }; /* count == 0: no memory */
 /* Opens at least `pages` more pages, in one piece. Under the page heap's lock. */
 struct page_span space_grow(size_t pages);
-/* The first of `count` numbers that nobody had, for foreign extents, whose records can be used; a multiple of
- * FOREIGN_UNIT, like `count`. 0: none are left, or no memory for records. Under the page heap's lock. */
+/* The first of `count` numbers that nobody had, for foreign extents, whose records can be used; a
+ * multiple of FOREIGN_UNIT, like `count`. 0: none are left, or no memory for records. Under the
+ * page heap's lock. */
 uint32_t space_number_foreign(uint32_t count);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
@@ -76,8 +82,8 @@ bool space_has_numbers(size_t bytes);
 /* Does no region share bytes of the class map with the range? Under the page heap's lock. */
 bool space_has_own_slots(struct os_range range);
 
-/* Gives the last open pages of the newest region back, with the right to use them. Returns bytes; 0: the
- * kernel would not. Under the page heap's lock; the pages are nobody's. */
+/* Gives the last open pages of the newest region back, with the right to use them. Returns bytes;
+ * 0: the kernel would not. Under the page heap's lock; the pages are nobody's. */
 size_t space_close_tail(uint32_t first, size_t pages);
 
 /* The page after the last open one of the newest region. Under the page heap's lock. */

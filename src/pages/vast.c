@@ -73,8 +73,8 @@ static bool may_come(size_t bytes)
     return allowed;
 }
 
-/* They count from now on, so that no two are allowed what is left for one. Dirty pages may be all that the limit
- * lacks. False: there may not be so many more. */
+/* They count from now on, so that no two are allowed what is left for one. Dirty pages may be all
+ * that the limit lacks. False: there may not be so many more. */
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
@@ -96,8 +96,8 @@ void vast_forget_others(void)
 
 /* ---- taking ---- */
 
-/* `gained` bytes of it were expected; a run whose pages it took along is given back. False: there is no number for
- * it, or it lies where the class map cannot tell it from a region. */
+/* `gained` bytes of it were expected; a run whose pages it took along is given back. False: there
+ * is no number for it, or it lies where the class map cannot tell it from a region. */
 static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
 {
     uint32_t page;

@@ -1,7 +1,8 @@
 /* size_class.h - the block sizes, and which class a size belongs to.
  *
- * The size classes is one of two: size_classes_16.h, or size_classes_8.h for PRAIRIE_QUANTUM=8. Every block of a power-of-two
- * class is aligned to its size, up to the page. Class 0 is "no class".
+ * The size classes is one of two: size_classes_16.h, or size_classes_8.h for PRAIRIE_QUANTUM=8.
+ * Every block of a power-of-two class is aligned to its size, up to the page. Class 0 is "no
+ * class".
  *
  * A class is named in the hot path by its offset: the offset of its magazine in a cache, in words.
  * SPDX-License-Identifier: MIT
@@ -40,8 +41,9 @@ INLINE size_t bytes_of_offset(uint8_t offset)
 }
 /* The offset for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
 extern PRIVATE const uint8_t offset_of_size[TABLE_BYTES_MAX + 1];
-/* Where a sized free puts a block of that size. The same, unless blocks are sampled (guard/sample.h): then
- * frees have magazines of their own, and a class of which a sampled block lives has offset 0. */
+/* Where a sized free puts a block of that size. The same, unless blocks are sampled
+ * (guard/sample.h): then frees have magazines of their own, and a class of which a sampled block
+ * lives has offset 0. */
 extern PRIVATE uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1];
 void sized_free_goes_to(unsigned class_index, uint8_t offset);
 
@@ -52,8 +54,8 @@ INLINE unsigned class_of_size(size_t size)
     return class_beyond_table(size);
 }
 
-/* The smallest class of at least `size` bytes whose blocks are all aligned to `align` (a power of two);
- * 0 when no class is. */
+/* The smallest class of at least `size` bytes whose blocks are all aligned to `align` (a power of
+ * two); 0 when no class is. */
 unsigned class_of_aligned(size_t size, size_t align);
 
 #endif

@@ -1,10 +1,12 @@
-/* size_classes_8.h - the size classes that jemalloc has with a quantum of 8: steps of 8, then four to a doubling.
+/* size_classes_8.h - the size classes that jemalloc has with a quantum of 8: steps of 8, then four
+ * to a doubling.
  *
  *   class   1   2   3 ...  8   9  10  11  12   13 ... 24    25 ... 36    37    38    39
  *   bytes   8  16  24 ... 64  80  96 112 128  160 .. 1024 1280 .. 8192 10240 12288 14336
  *
- * For servers that carry their allocator along and know this list of size classes: they ask for sizes on it, and move their
- * blocks by its numbers. Blocks of 24, 40 and 56 bytes are aligned to 8.
+ * For servers that carry their allocator along and know this list of size classes: they ask for
+ * sizes on it, and move their blocks by its numbers. Blocks of 24, 40 and 56 bytes are aligned to
+ * 8.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SLABS_SIZE_CLASSES_8_H

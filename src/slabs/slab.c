@@ -10,8 +10,8 @@ enum { NEIGHBOURS_MIN = 8 };
 
 INLINE unsigned min_count(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* The shortest run that is long enough to be worth a record, holds a few blocks, and wastes at most a
- * 64th of itself; blocks of m * 2^k bytes always find one within m pages times a power of two. */
+/* The shortest run that is long enough to be worth a record, holds a few blocks, and wastes at most
+ * a 64th of itself; blocks of m * 2^k bytes always find one within m pages times a power of two. */
 static size_t span_bytes(size_t block_bytes)
 {
     size_t page = page_bytes();
@@ -193,9 +193,10 @@ static void set_free(uint64_t *words, unsigned first, unsigned count)
     }
 }
 
-/* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the place of the first. Many
- * are freed in the order of their addresses, and this costs a quarter of looking each of them up. Returns how
- * many; 0: they do not, or one of them is free already, which is told one by one. */
+/* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the place
+ * of the first. Many are freed in the order of their addresses, and this costs a quarter of looking
+ * each of them up. Returns how many; 0: they do not, or one of them is free already, which is told
+ * one by one. */
 static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigned index,
                                void *const *at, unsigned left)
 {

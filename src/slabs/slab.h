@@ -1,7 +1,8 @@
 /* slab.h - equal blocks cut from a run, and the bitmap that counts them.
  *
- * A slab is a run of pages filled with blocks of one class. What it knows about its blocks lies outside,
- * in a record of 64-byte units, so that a freed block is never touched and records pack densely:
+ * A slab is a run of pages filled with blocks of one class. What it knows about its blocks lies
+ * outside, in a record of 64-byte units, so that a freed block is never touched and records pack
+ * densely:
  *
  *      struct slab     | page, list links, counts, base | free[0] | free[1] | ... |
  *                                                          bit set: the block is free
@@ -11,10 +12,10 @@
  * S2  no bit at or above block_count is set
  * S3  the slab is on its arena's partial list exactly while free_count > 0
  * S4  no word below hint has a bit set
- * In the checking flavours a second bitmap follows the first: the blocks that the program holds, written by
- * the doors (heap/misuse.c), so that a wrong free is known at once.
- * A slab knows the number of its arena but nothing about arenas; all of it is guarded by that arena's
- * lock. page, base, class_index, arena and block_count are constant while the slab is open.
+ * In the checking flavours a second bitmap follows the first: the blocks that the program holds,
+ * written by the doors (heap/misuse.c), so that a wrong free is known at once. A slab knows the
+ * number of its arena but nothing about arenas; all of it is guarded by that arena's lock. page,
+ * base, class_index, arena and block_count are constant while the slab is open.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SLABS_SLAB_H
@@ -63,17 +64,18 @@ INLINE size_t slab_pages(unsigned class_index)
 /* The record of a slab that is not open yet. NULL: no memory. */
 struct slab *slab_record_take(unsigned class_index);
 void slab_record_give(struct slab *slab, unsigned class_index);
-/* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab is on no
- * list. Called under the arena's lock. */
+/* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab
+ * is on no list. Called under the arena's lock. */
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
-/* Every block is free, whoever holds it. The slab is on its arena's partial list or about to be closed. */
+/* Every block is free, whoever holds it. The slab is on its arena's partial list or about to be
+ * closed. */
 void slab_reset(struct slab *slab);
-/* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list; the record
- * may be opened again. */
+/* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list;
+ * the record may be opened again. */
 void slab_close(struct slab *slab);
 
-/* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack that
- * ends there hands them out in ascending order. Returns how many. */
+/* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack
+ * that ends there hands them out in ascending order. Returns how many. */
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
 
 void slab_check(const struct slab *slab);
@@ -99,9 +101,9 @@ INLINE struct slab *slab_of(const void *block, unsigned class_index)
 
 enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE, SLAB_FAULT_ELSEWHERE };
 
-/* Where a block lies in its slab. One multiplication tells, and whether one begins there at all: the low half of
- * offset times reciprocal is below the reciprocal exactly for multiples of the block size, for all
- * offsets in a slab. */
+/* Where a block lies in its slab. One multiplication tells, and whether one begins there at all:
+ * the low half of offset times reciprocal is below the reciprocal exactly for multiples of the
+ * block size, for all offsets in a slab. */
 INLINE uint64_t slab_quotient(const struct slab_shape *shape, uintptr_t offset)
 {
     return offset * shape->reciprocal;
@@ -130,8 +132,8 @@ INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *
     return SLAB_FAULT_NONE;
 }
 
-/* The same for all of blocks[] from the first, which lies in this slab, to the first that does not. Returns how
- * many. *fault: what is wrong with the one after them, if it lies in the slab. */
+/* The same for all of blocks[] from the first, which lies in this slab, to the first that does not.
+ * Returns how many. *fault: what is wrong with the one after them, if it lies in the slab. */
 unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault);
 
 #endif

@@ -195,8 +195,8 @@ static void poll_interval(void)
     (void)dump(NULL, 'i');
 }
 
-/* Pages that somebody holds, and those that are free and dirty: what jemalloc calls mapped. The region opens further
- * ahead than that. */
+/* Pages that somebody holds, and those that are free and dirty: what jemalloc calls mapped. The
+ * region opens further ahead than that. */
 static size_t mapped_bytes_now(void)
 {
     size_t bytes;

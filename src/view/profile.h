@@ -1,9 +1,10 @@
 /* profile.h - heap profiles: who took what lives, and who took what ever was.
  *
- * Samples are taken below (guard/sample.h, heap/sampled.c); here they are written into files, in the text
- * format of jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many bytes, at every new
- * peak, or at the end. Writing allocates nothing and takes no lock that it does not get soon, so it may be
- * asked for in a signal handler: then it answers false when it came in between.
+ * Samples are taken below (guard/sample.h, heap/sampled.c); here they are written into files, in
+ * the text format of jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many
+ * bytes, at every new peak, or at the end. Writing allocates nothing and takes no lock that it does
+ * not get soon, so it may be asked for in a signal handler: then it answers false when it came in
+ * between.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_VIEW_PROFILE_H
@@ -24,8 +25,8 @@ struct profile_options {
 bool profile_start(const struct profile_options *options);
 bool profile_is_on(void);
 
-/* Writes a file. `name` NULL: one beginning with the prefix. A name that ends in ".pb.gz" or ".pprof" makes it
- * pprof's, any other jeprof's. False: not written. */
+/* Writes a file. `name` NULL: one beginning with the prefix. A name that ends in ".pb.gz" or
+ * ".pprof" makes it pprof's, any other jeprof's. False: not written. */
 bool profile_dump(const char *name);
 /* Forgets all samples; from now on one in 2^lg_sample bytes. */
 void profile_reset(unsigned lg_sample);

@@ -3,7 +3,8 @@
  */
 #include "profile.h"
 
-/* jeprof scales what it reads by itself, from the period in the first line; a line is of one size. */
+/* jeprof scales what it reads by itself, from the period in the first line; a line is of one
+ * size. */
 static void write_counts(struct profile_out *out, const struct profile_snapshot_site *site,
                          bool with_freed)
 {

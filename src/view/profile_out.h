@@ -1,7 +1,7 @@
 /* profile_out.h - bytes on their way into a file, as they are or within gzip.
  *
- * What goes into gzip is stored, not compressed: that is a format every reader knows, and needs no memory.
- * Allocates nothing; a failed write is remembered and told at the end.
+ * What goes into gzip is stored, not compressed: that is a format every reader knows, and needs no
+ * memory. Allocates nothing; a failed write is remembered and told at the end.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_VIEW_PROFILE_OUT_H

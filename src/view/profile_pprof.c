@@ -1,7 +1,8 @@
 /* profile_pprof.c - samples as pprof's profile.proto.
  *
- * A profile is one message of numbered fields; a field that is a message itself goes out with its length
- * before it, so each is built in a small buffer first. Strings are named by their number in a table.
+ * A profile is one message of numbered fields; a field that is a message itself goes out with its
+ * length before it, so each is built in a small buffer first. Strings are named by their number in
+ * a table.
  * SPDX-License-Identifier: MIT
  */
 #include "profile.h"

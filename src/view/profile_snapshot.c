@@ -40,7 +40,8 @@ size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uint
     return snapshot->mapping_count;
 }
 
-/* Garbage at the end of a stack, where code without frame pointers misled the walk, points to no code. */
+/* Garbage at the end of a stack, where code without frame pointers misled the walk, points to no
+ * code. */
 static void cut_stacks(struct profile_snapshot *snapshot)
 {
     if (snapshot->mapping_count == 0 || snapshot->mapping_count == SHOT_MAPPINGS_MAX) return;

@@ -1,7 +1,8 @@
 /* profile_snapshot.h - all samples and all mappings, copied out at one moment.
  *
- * A dump takes a while, and samples go on meanwhile; so it works on a copy, in memory of its own straight
- * from the kernel. Taking one waits for nothing that a signal may have interrupted (guard/sample.h).
+ * A dump takes a while, and samples go on meanwhile; so it works on a copy, in memory of its own
+ * straight from the kernel. Taking one waits for nothing that a signal may have interrupted
+ * (guard/sample.h).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_VIEW_PROFILE_SNAPSHOT_H

@@ -1,8 +1,10 @@
-/* snapshot.h - everything that can be counted, as of one moment, kept until the next one is asked for.
+/* snapshot.h - everything that can be counted, as of one moment, kept until the next one is asked
+ * for.
  *
- * Beyond struct prairie_stats it knows each arena and each class. It lives in records of the metadata zone,
- * which are taken when somebody asks for the first time. Blocks of an arena that wait in threads or depots
- * are taken off that arena's; what is of no arena (large blocks, free pages, records) is the first one's.
+ * Beyond struct prairie_stats it knows each arena and each class. It lives in records of the
+ * metadata zone, which are taken when somebody asks for the first time. Blocks of an arena that
+ * wait in threads or depots are taken off that arena's; what is of no arena (large blocks, free
+ * pages, records) is the first one's.
  *
  * V1  allocated <= active <= resident <= mapped, though other threads go on meanwhile
  * V2  what the arenas hold adds up to what all hold
@@ -48,13 +50,15 @@ struct snapshot {
 
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
-/* The numbers as they were when the snapshot was taken; one is taken when there is none yet. NULL: no memory. */
+/* The numbers as they were when the snapshot was taken; one is taken when there is none yet. NULL:
+ * no memory. */
 const struct snapshot *snapshot_get(void);
 /* Takes a new one and returns it. NULL: no memory; the old one stays. */
 const struct snapshot *snapshot_take(void);
 /* The locks that are told of count anew; snapshots show it from the next one on. */
 void snapshot_forget_locks(void);
-/* What arenas that were destroyed had counted, as of now; they hold nothing. NULL: none was, or no memory. */
+/* What arenas that were destroyed had counted, as of now; they hold nothing. NULL: none was, or no
+ * memory. */
 const struct snapshot_arena *snapshot_past(void);
 /* NULL: that arena had not been made. */
 const struct snapshot_arena *snapshot_arena(unsigned index);

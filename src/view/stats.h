@@ -1,7 +1,7 @@
 /* stats.h - the numbers, gathered when somebody asks.
  *
- * Counters are kept where a lock is held anyway, at the granularity of magazines; nothing is counted on
- * the fast path. The public struct is in prairie.h.
+ * Counters are kept where a lock is held anyway, at the granularity of magazines; nothing is
+ * counted on the fast path. The public struct is in prairie.h.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_VIEW_STATS_H
@@ -17,7 +17,8 @@ struct print_sink {
 
 void stats_print_to(const struct prairie_stats *stats, const struct print_sink *sink);
 
-/* Sees every call of the calling thread from now on. NULL: it holds no blocks, or there is no memory. */
+/* Sees every call of the calling thread from now on. NULL: it holds no blocks, or there is no
+ * memory. */
 struct counting_front *totals_count_calls(void);
 
 #endif

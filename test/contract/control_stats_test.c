@@ -233,7 +233,8 @@ static size_t sum_of_steps(const char *leaf)
     return sum;
 }
 
-/* Free runs of every length add up to the free pages. Arenas hold some ready for slabs, which are dirty, too. */
+/* Free runs of every length add up to the free pages. Arenas hold some ready for slabs, which are
+ * dirty, too. */
 static void free_runs_are_counted_by_length(const struct check *check)
 {
     (void)check;

@@ -1,4 +1,5 @@
-/* jemalloc_arenas_test.c - manual arenas and caches through the control names, with jemalloc's answers. */
+/* jemalloc_arenas_test.c - manual arenas and caches through the control names, with jemalloc's
+ * answers. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
@@ -162,7 +163,8 @@ static void *alloc_used(extent_hooks_t *hooks, void *new_address, size_t bytes, 
     return base;
 }
 
-/* Their free pages are the arena's own, dirty until they are purged; and large blocks are counted as elsewhere. */
+/* Their free pages are the arena's own, dirty until they are purged; and large blocks are counted
+ * as elsewhere. */
 static void free_pages_of_hooks_are_counted(const struct check *check)
 {
     static extent_hooks_t hooks;

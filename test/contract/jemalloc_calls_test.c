@@ -1,5 +1,6 @@
-/* jemalloc_calls_test.c - control names that do something for the calling thread or for one arena: peaks, the largest
- * block that a thread holds, many blocks in one call, arenas with wishes, and what destroyed ones leave behind. */
+/* jemalloc_calls_test.c - control names that do something for the calling thread or for one arena:
+ * peaks, the largest block that a thread holds, many blocks in one call, arenas with wishes, and
+ * what destroyed ones leave behind. */
 /* SPDX-License-Identifier: MIT */
 #include "control.h"
 

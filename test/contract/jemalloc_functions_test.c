@@ -1,5 +1,5 @@
-/* jemalloc_functions_test.c - the seven functions with flags: sizes told before and after, alignment, zeros,
- * resizing in place and not, refusals, and the ways through no cache. */
+/* jemalloc_functions_test.c - the seven functions with flags: sizes told before and after,
+ * alignment, zeros, resizing in place and not, refusals, and the ways through no cache. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
@@ -138,7 +138,8 @@ static void zeros_when_asked(const struct check *check)
     }
 }
 
-/* rallocx gives the very size that nallocx tells, keeps the contents, and zeroes what is new when asked. */
+/* rallocx gives the very size that nallocx tells, keeps the contents, and zeroes what is new when
+ * asked. */
 static void resizing_keeps_contents(const struct check *check)
 {
     static const size_t bytes[] = { 1,     100,   700,    1000,    1025,     8000,
@@ -235,8 +236,8 @@ static void alignment_is_asked_of_xallocx(const struct check *check)
     x.dallocx(block, 0);
 }
 
-/* Past the caches a block goes to its slab and comes from there: the lower of two is given out next, whichever
- * was freed last. */
+/* Past the caches a block goes to its slab and comes from there: the lower of two is given out
+ * next, whichever was freed last. */
 static void without_a_cache_the_lower_block_comes_back(const struct check *check)
 {
     enum { COUNT = 100 };

@@ -1,5 +1,5 @@
-/* jemalloc_header_test.c - the usual header: names with je_ where they are asked for, and not otherwise; and the macros
- * that programs use in declarations of their own. */
+/* jemalloc_header_test.c - the usual header: names with je_ where they are asked for, and not
+ * otherwise; and the macros that programs use in declarations of their own. */
 /* SPDX-License-Identifier: MIT */
 #ifdef KEEP_JE_NAMES
 #define JEMALLOC_NO_DEMANGLE

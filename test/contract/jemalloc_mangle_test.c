@@ -1,5 +1,5 @@
-/* jemalloc_mangle_test.c - JEMALLOC_MANGLE: the standard's names mean the library with the prefix, in C and in C++, and
- * the C library's own stay where they are. Built as both. */
+/* jemalloc_mangle_test.c - JEMALLOC_MANGLE: the standard's names mean the library with the prefix,
+ * in C and in C++, and the C library's own stay where they are. Built as both. */
 /* SPDX-License-Identifier: MIT */
 #define JEMALLOC_MANGLE
 #include "../blackbox/blackbox.h"

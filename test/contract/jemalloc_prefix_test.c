@@ -1,5 +1,5 @@
-/* jemalloc_prefix_test.c - the library that stands beside the C library's malloc: every name with its prefix, the
- * list of size classes of a quantum of 8, variable and file of its own. */
+/* jemalloc_prefix_test.c - the library that stands beside the C library's malloc: every name with
+ * its prefix, the list of size classes of a quantum of 8, variable and file of its own. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/blackbox.h"
 

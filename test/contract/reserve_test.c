@@ -143,7 +143,8 @@ static void limits_are_kept(const struct check *check)
 
 /* ---- a wall, a line, and the memory before them ---- */
 
-/* What is in use, cached or dirty: all that the hard limit bounds but for records, which have a share of it. */
+/* What is in use, cached or dirty: all that the hard limit bounds but for records, which have a
+ * share of it. */
 static size_t taken_bytes(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };

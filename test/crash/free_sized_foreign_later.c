@@ -1,6 +1,6 @@
 /* expect: abort "prairie: free of a foreign pointer" flavours: plain */
-/* free_sized_foreign_later.c - free_sized gets a pointer to the stack, and what was freed as that size is
- * drained. */
+/* free_sized_foreign_later.c - free_sized gets a pointer to the stack, and what was freed as that
+ * size is drained. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"
 

@@ -1,5 +1,6 @@
 /* expect: abort whole "prairie: out of memory in xmalloc, xcalloc, xrealloc or xmemalign" */
-/* xmalloc_out_of_memory.c - CRIT, FAIL, one line, the end; callbacks that do not help change nothing. */
+/* xmalloc_out_of_memory.c - CRIT, FAIL, one line, the end; callbacks that do not help change
+ * nothing. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"
 

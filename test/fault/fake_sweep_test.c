@@ -14,8 +14,9 @@
 
 #include <errno.h>
 
-/* A request tries several ways, and all of them twice: so many refusals in a row are more than some can bear. More
- * of them at the very start would leave a region too small for the largest requests. */
+/* A request tries several ways, and all of them twice: so many refusals in a row are more than some
+ * can bear. More of them at the very start would leave a region too small for the largest
+ * requests. */
 enum { ROW_REFUSES = 6 };
 enum { SLOTS = 4096, CALLS_LEAST = 25, STEPS_LEAST = 500 };
 

@@ -41,8 +41,9 @@ struct rule {
     int call;
     int error;
     bool expected; /* in every program: a sweep that sees no such call tests nothing, and fails */
-    /* Only moves to a fixed place, whose old mapping is gone when they are refused. Another thread's mapping may
-     * come to lie in such a hole, and nobody could tell: for programs of one thread, by name. */
+    /* Only moves to a fixed place, whose old mapping is gone when they are refused. Another
+     * thread's mapping may come to lie in such a hole, and nobody could tell: for programs of one
+     * thread, by name. */
     bool hole;
 };
 
@@ -141,7 +142,8 @@ static void find_library(struct run *run, pid_t pid)
     fclose(maps);
 }
 
-/* Lets the call take away what is mapped at the fixed place where it would move pages to, and nothing else. */
+/* Lets the call take away what is mapped at the fixed place where it would move pages to, and
+ * nothing else. */
 static void make_hole(pid_t pid, struct user_regs_struct registers)
 {
     struct user_regs_struct instead = registers;

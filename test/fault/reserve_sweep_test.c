@@ -1,9 +1,10 @@
-/* reserve_sweep_test.c - a life with a reserve, callbacks and limits, the n-th kernel call refused, for each n. */
+/* reserve_sweep_test.c - a life with a reserve, callbacks and limits, the n-th kernel call refused,
+ * for each n. */
 /* SPDX-License-Identifier: MIT */
 /*
- * The script takes and frees until memory runs short, again and again; a callback drops the oldest. Whatever
- * the kernel refuses, everything that prairie knows stays whole, and when it stops refusing, the reserve fills
- * up and nothing was lost.
+ * The script takes and frees until memory runs short, again and again; a callback drops the oldest.
+ * Whatever the kernel refuses, everything that prairie knows stays whole, and when it stops
+ * refusing, the reserve fills up and nothing was lost.
  */
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>

@@ -67,8 +67,8 @@ struct swept {
     unsigned lives, refusals, low, bad;
 };
 
-/* Lives with `row` calls in a row refused, which may cost each of them so many requests at most. Of the calls
- * behind the first `dense_calls`, more and more are stepped over. */
+/* Lives with `row` calls in a row refused, which may cost each of them so many requests at most. Of
+ * the calls behind the first `dense_calls`, more and more are stepped over. */
 static struct swept sweep_calls(uint64_t row, uint64_t dense_calls, unsigned refusals_most)
 {
     struct swept swept = { .call = 1 };

@@ -1,5 +1,5 @@
-/* backtrace.c - a SIGABRT handler asks for the callers of the misuse that prairie told, for the first time:
- * the C library loads a library for that, which allocates. */
+/* backtrace.c - a SIGABRT handler asks for the callers of the misuse that prairie told, for the
+ * first time: the C library loads a library for that, which allocates. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 

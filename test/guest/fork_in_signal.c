@@ -1,7 +1,7 @@
 /* fork_in_signal.c - a signal handler that interrupts calls into the heap forks. */
 /* SPDX-License-Identifier: MIT */
-/* usage: fork_in_signal single|threads     fork() in a process with one thread, whose child goes on where
- * the signal came; _Fork() in one with threads, whose child leaves at once */
+/* usage: fork_in_signal single|threads     fork() in a process with one thread, whose child goes on
+ * where the signal came; _Fork() in one with threads, whose child leaves at once */
 #include "../blackbox/use.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* free_errno.c - errno after free is errno before, also when the kernel refuses what free asks of it. */
+/* free_errno.c - errno after free is errno before, also when the kernel refuses what free asks of
+ * it. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 

@@ -1,5 +1,5 @@
-/* interpose.c - a program that brings a malloc of its own: prairie is in the process, answers nothing, and
- * disturbs nothing. */
+/* interpose.c - a program that brings a malloc of its own: prairie is in the process, answers
+ * nothing, and disturbs nothing. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/blackbox.h"
 

@@ -1,5 +1,5 @@
-/* obstack.c - the C library's stacks of objects, which grow in blocks of the program's malloc and give them
- * back in pieces. */
+/* obstack.c - the C library's stacks of objects, which grow in blocks of the program's malloc and
+ * give them back in pieces. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 

@@ -1,5 +1,5 @@
-/* refused_threads.c - threads take all memory that there is, through every door, are refused with ENOMEM and
- * keep what they have; what one gives back, all can take. */
+/* refused_threads.c - threads take all memory that there is, through every door, are refused with
+ * ENOMEM and keep what they have; what one gives back, all can take. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 

@@ -1,4 +1,5 @@
-/* runs_test.c - the page heap of trees: what it finds first, and that its walker sees every damage. */
+/* runs_test.c - the page heap of trees: what it finds first, and that its walker sees every
+ * damage. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

@@ -264,7 +264,8 @@ static enum exit any_exit(const struct slot *slot)
                    : kind < 80 ? EXIT_DALLOCX
                    : kind < 96 ? EXIT_SDALLOCX
                                : EXIT_REALLOC;
-    /* A sized free without flags leaves a manual arena's block in the thread's cache, as documented. */
+    /* A sized free without flags leaves a manual arena's block in the thread's cache, as
+     * documented. */
     if (exit == EXIT_FREE_SIZED && slot->arena >= 0 && slot->arena != me->bound) return EXIT_FREE;
     return exit;
 }
@@ -385,7 +386,8 @@ static void step_rallocx(struct slot *slot)
         return;
     }
     size_t usable = malloc_usable_size(base);
-    /* Where hooks, or a want of records, keep it from being cut, a large block stays as long as it was. */
+    /* Where hooks, or a want of records, keep it from being cut, a large block stays as long as it
+     * was. */
     bool stays = base == old.base && usable == old.usable_bytes && usable > request.size;
     if (!stays) check_size_told(&request, usable);
     resettle(slot, &request, &old, base, base == old.base ? arena : arena_found(&request, base));

@@ -1,12 +1,13 @@
-/* hosts.h - tables of extent hooks that supply memory in many ways, refuse at random, and keep books.
+/* hosts.h - tables of extent hooks that supply memory in many ways, refuse at random, and keep
+ * books.
  * SPDX-License-Identifier: MIT
  *
- * The books are one for all hosts: an arena's hooks may be exchanged, and those that came later get back what
- * those before them gave.
+ * The books are one for all hosts: an arena's hooks may be exchanged, and those that came later get
+ * back what those before them gave.
  *
- *   B1  what is given back, purged, split or merged is an extent in the books, of that arena, and of that length
- *   B2  no live block is in an extent that is given back
- *   B3  once an arena is destroyed every extent of its own was offered to dalloc, and to destroy if that refused
+ *   B1  what is given back, purged, split or merged is an extent in the books, of that arena, and
+ * of that length B2  no live block is in an extent that is given back B3  once an arena is
+ * destroyed every extent of its own was offered to dalloc, and to destroy if that refused
  */
 #ifndef PRAIRIE_SEQUENCE_HOSTS_H
 #define PRAIRIE_SEQUENCE_HOSTS_H
@@ -24,8 +25,8 @@ const char *host_words(const struct host *host);
 /* Hooks refuse nothing any more: for an orderly end. */
 void hosts_consent(void);
 
-/* B3; gives back what the arena's hooks were never asked to take, because there was none to ask. `strict`: all of
- * its hooks were ours. */
+/* B3; gives back what the arena's hooks were never asked to take, because there was none to ask.
+ * `strict`: all of its hooks were ours. */
 void books_close(unsigned arena, bool strict);
 /* In which arena's extent the address is: ARENA_AUTOMATIC: in none. */
 int books_arena_of(const void *address);

@@ -51,7 +51,8 @@ static void set_hard(size_t bytes)
     if (bytes == 0 && world.players == 1) world.may_refuse = false;
 }
 
-/* Never more than the limit, or less and less when there was more. The records of clean pages do not count. */
+/* Never more than the limit, or less and less when there was more. The records of clean pages do
+ * not count. */
 void check_hard(void)
 {
     if (world.hard_bytes == 0 || world.players > 1) return;

@@ -1,8 +1,10 @@
-/* player.h - one thread of the sequence test: the blocks it holds, and what it knows of the allocator.
+/* player.h - one thread of the sequence test: the blocks it holds, and what it knows of the
+ * allocator.
  * SPDX-License-Identifier: MIT
  *
- * A player makes one random step after the other. Everything that a step does depends on the seed, the player and
- * the number of the step, and on what the slots hold: steps can be left out, and the others stay what they were.
+ * A player makes one random step after the other. Everything that a step does depends on the seed,
+ * the player and the number of the step, and on what the slots hold: steps can be left out, and the
+ * others stay what they were.
  *
  *   player -> slot[]      a live block each, or none: claimed and stamped (../stress/oracle.h)
  *             arena[]     manual arenas it made, and whose memory they have (hosts.h)
@@ -45,8 +47,8 @@ struct own_arena {
     struct host *host;  /* whose hooks it has now; NULL: none of ours */
     bool is_shared;     /* others hold blocks of it: it is not reset any more */
     bool loses_extents; /* a host of it had nobody to take extents back */
-    bool
-        always_hooked; /* since it was made, with hosts of ours only: all its memory is in their books */
+    bool always_hooked; /* since it was made, with hosts of ours only: all its memory is in their
+                           books */
 };
 
 struct own_tcache {

@@ -64,8 +64,8 @@ void from_thread(struct request *request)
 {
     if (!is_own(me->bound)) return;
     request->arena = me->bound;
-    /* Small blocks of automatic arenas that the thread freed are in its cache, too; and while hooks are asked for
-     * memory, what they take comes from elsewhere. */
+    /* Small blocks of automatic arenas that the thread freed are in its cache, too; and while hooks
+     * are asked for memory, what they take comes from elsewhere. */
     if (me->depth == 0 && !is_small(request->size, request->align))
         request->other_arena = me->bound;
 }

@@ -1,12 +1,14 @@
-/* sequence.c - random sequences over the special cases of the allocator and their seams, against a model.
+/* sequence.c - random sequences over the special cases of the allocator and their seams, against a
+ * model.
  * SPDX-License-Identifier: MIT
  *
- * Manual arenas, hooks that supply memory and refuse it, explicit caches, no caches, limits, the reserve, samples, forks:
- * each is tested by itself elsewhere. Here a random sequence goes through all of them, so that any two meet.
- * After each step the model must agree (blocks.c, controls.c, hosts.c say in what).
+ * Manual arenas, hooks that supply memory and refuse it, explicit caches, no caches, limits, the
+ * reserve, samples, forks: each is tested by itself elsewhere. Here a random sequence goes through
+ * all of them, so that any two meet. After each step the model must agree (blocks.c, controls.c,
+ * hosts.c say in what).
  *
- * One player repeats exactly from its seed. When a check fails, the last steps are printed in words; --shrink then
- * leaves out what the failure does not need, and --say prints all steps.
+ * One player repeats exactly from its seed. When a check fails, the last steps are printed in
+ * words; --shrink then leaves out what the failure does not need, and --say prints all steps.
  *
  * Exit status: 0 passed, 1 a violation (one line on stderr says which), 2 wrong usage. */
 #define _GNU_SOURCE
@@ -242,7 +244,8 @@ static void learn_world(void)
     world.base_active = active_now();
 }
 
-/* Which arena a new thread gets may depend on the core. The library has counted the cores by now. */
+/* Which arena a new thread gets may depend on the core. The library has counted the cores by
+ * now. */
 static void stay_on_one_core(void)
 {
     cpu_set_t cores, one;

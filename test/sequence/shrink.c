@@ -1,4 +1,5 @@
-/* shrink.c - leaves out the steps that a failure does not need, and runs again and again to find them.
+/* shrink.c - leaves out the steps that a failure does not need, and runs again and again to find
+ * them.
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "../blackbox/blackbox.h"

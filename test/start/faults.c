@@ -1,4 +1,5 @@
-/* faults.c - how many page faults more a process takes with prairie than with the C library's own malloc. */
+/* faults.c - how many page faults more a process takes with prairie than with the C library's own
+ * malloc. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -8,8 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A preloaded library with nothing in it takes 5 to 7 where code and constants are segments of their own, as they are
- * in ours. Where code lies to the kernel's 64 KiB around a fault is chance, so the least of some runs counts. */
+/* A preloaded library with nothing in it takes 5 to 7 where code and constants are segments of
+ * their own, as they are in ours. Where code lies to the kernel's 64 KiB around a fault is chance,
+ * so the least of some runs counts. */
 enum { RUNS = 40, FAULTS_IDLE_MAX = 17, FAULTS_BLOCK_MAX = 22 };
 
 static void must(int held, const char *what)

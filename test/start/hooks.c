@@ -1,4 +1,5 @@
-/* hooks.c - arenas on mappings of the program's own, beside a heap that takes all the page numbers it can have. */
+/* hooks.c - arenas on mappings of the program's own, beside a heap that takes all the page numbers
+ * it can have. */
 /* SPDX-License-Identifier: MIT */
 /* usage: hooks numbers: sets a limit of address space and starts itself again under it.
  *        hooks many */

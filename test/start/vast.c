@@ -13,7 +13,8 @@
 #define GIB ((size_t)1 << 30)
 enum { COUNT = 180 };
 
-/* What is not touched has no memory: before a mistake takes all that the machine has, it ends here. */
+/* What is not touched has no memory: before a mistake takes all that the machine has, it ends
+ * here. */
 static void *watch_memory(void *unused)
 {
     for (;;) {

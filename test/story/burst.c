@@ -80,7 +80,8 @@ static void *live(void *argument)
     return NULL;
 }
 
-/* Looks at the process every second, touching the heap a little or not at all. The result is for main to judge. */
+/* Looks at the process every second, touching the heap a little or not at all. The result is for
+ * main to judge. */
 static int idle(const char *name, long before_kb, long peak_kb)
 {
     long freed_kb = peak_kb - before_kb;

@@ -3,11 +3,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading a line holds the file's lock while it allocates. Flushing all files holds the lock of the
- * C library's list of files while it waits for a file's. Forking takes the list's lock too, so a heap
- * whose locks are taken before that one closes a circle of three threads.
+ * C library's list of files while it waits for a file's. Forking takes the list's lock too, so a
+ * heap whose locks are taken before that one closes a circle of three threads.
  *
- * A child that leaves through exit() may move the place in a file that it shares with its parent, and
- * writes once more what lay in the parent's buffers: what the files hold is not looked at.
+ * A child that leaves through exit() may move the place in a file that it shares with its parent,
+ * and writes once more what lay in the parent's buffers: what the files hold is not looked at.
  */
 #include "../blackbox/use.h"
 
@@ -165,8 +165,8 @@ static void *live(void *argument)
     return NULL;
 }
 
-/* Once a second, in whatever thread: main may hang as well. In a process that hangs, nothing but a system call
- * is sure to return. */
+/* Once a second, in whatever thread: main may hang as well. In a process that hangs, nothing but a
+ * system call is sure to return. */
 static void look_for_hang(int signal)
 {
     static const char words[] = "fork_files: nobody gets on any more: a fork hangs\n";

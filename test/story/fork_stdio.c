@@ -1,8 +1,8 @@
 /* fork_stdio.c - forks around which other handlers open files, flush all of them, allocate and fork
  * themselves, and forks out of the middle of flushing all files. */
 /* SPDX-License-Identifier: MIT */
-/* usage: fork_stdio preinit|main|nested|cookie single|threads     handlers registered before main, in
- * main, before main and forking themselves; no handlers, and the fork inside of fflush(NULL) */
+/* usage: fork_stdio preinit|main|nested|cookie single|threads     handlers registered before main,
+ * in main, before main and forking themselves; no handlers, and the fork inside of fflush(NULL) */
 #include "../blackbox/use.h"
 
 #include <gnu/libc-version.h>
@@ -82,7 +82,8 @@ static void fork_and_use_files(const char *whose)
     wait_for(pid, whose);
 }
 
-/* The one forked inside goes its own way; or it returns into the fork around it and forks as well. */
+/* The one forked inside goes its own way; or it returns into the fork around it and forks as
+ * well. */
 static void fork_inside(void)
 {
     if (!nests || is_inside) return;
@@ -100,8 +101,9 @@ static void fork_inside(void)
     }
 }
 
-/* Handlers of before main are the last to prepare and the first afterwards: for them the heap is held already,
- * so they must not wait for what other threads hold while they allocate, such as the locks of their files. */
+/* Handlers of before main are the last to prepare and the first afterwards: for them the heap is
+ * held already, so they must not wait for what other threads hold while they allocate, such as the
+ * locks of their files. */
 static bool is_early;
 
 static void prepare(void)
@@ -133,9 +135,9 @@ static void preinit(int argc, char **argv, char **environment)
 __attribute__((section(".preinit_array"),
                used)) static void (*const preinit_entry)(int, char **, char **) = preinit;
 
-/* fflush(NULL) calls this with the lock of the list of files held. The child of a process with one thread may
- * return into fflush, which gives the lock; what the C library makes of its lock in the child of one with
- * threads is its own affair. */
+/* fflush(NULL) calls this with the lock of the list of files held. The child of a process with one
+ * thread may return into fflush, which gives the lock; what the C library makes of its lock in the
+ * child of one with threads is its own affair. */
 static ssize_t fork_in_write(void *goes_on, const char *bytes, size_t size)
 {
     (void)bytes;

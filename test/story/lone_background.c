@@ -1,12 +1,13 @@
-/* lone_background.c - a program of one thread breathes, and a background thread gives back what it left: what the rest of the
- * process sees of that. */
+/* lone_background.c - a program of one thread breathes, and a background thread gives back what it
+ * left: what the rest of the process sees of that. */
 /* SPDX-License-Identifier: MIT */
 /* usage: lone_background count      it comes for that only, and goes when that is done
  *        lone_background fork       both sides of a fork have one thread, and little that is free
- *        lone_background refused    a seccomp filter without clone: no background thread, and memory goes back at once
- *        lone_background unshare    once it has gone the process may enter a user namespace of its own
- *        lone_background rights     setuid reaches all that runs the program's code; the background thread ends with its rights
- *        lone_background declined   PRAIRIE_CONF=helper_thread:false: there is never one */
+ *        lone_background refused    a seccomp filter without clone: no background thread, and
+ * memory goes back at once lone_background unshare    once it has gone the process may enter a user
+ * namespace of its own lone_background rights     setuid reaches all that runs the program's code;
+ * the background thread ends with its rights lone_background declined
+ * PRAIRIE_CONF=helper_thread:false: there is never one */
 #define _GNU_SOURCE
 #include "../blackbox/use.h"
 

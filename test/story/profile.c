@@ -1,5 +1,5 @@
-/* profile.c - a program that is sampled from its start to its end: what it holds is told, by whom it was taken,
- * in two formats, at every moment, and by every thread. */
+/* profile.c - a program that is sampled from its start to its end: what it holds is told, by whom
+ * it was taken, in two formats, at every moment, and by every thread. */
 /* SPDX-License-Identifier: MIT */
 /*
  *      profile tell FOLDER      dumps a heap whose truth is printed, for profile.py to compare

@@ -1,11 +1,12 @@
-/* reserve.c - a cache of many threads inside a limit of address space: it drops entries, and is never refused. */
+/* reserve.c - a cache of many threads inside a limit of address space: it drops entries, and is
+ * never refused. */
 /* SPDX-License-Identifier: MIT */
 /*
  * usage: reserve MIB [without]
  *
- * Threads add blocks of all sizes to a cache that knows no bound but LOW and CRIT. Some of them ask with
- * xmalloc, which would end the process. `without` registers nobody and keeps no reserve: then requests must be
- * refused, which proves that the limit is one.
+ * Threads add blocks of all sizes to a cache that knows no bound but LOW and CRIT. Some of them ask
+ * with xmalloc, which would end the process. `without` registers nobody and keeps no reserve: then
+ * requests must be refused, which proves that the limit is one.
  */
 #include "../blackbox/blackbox.h"
 

@@ -1,4 +1,5 @@
-/* reserve_hard.c - threads at a hard limit, under the sanitizers: callbacks free what others hold. */
+/* reserve_hard.c - threads at a hard limit, under the sanitizers: callbacks free what others
+ * hold. */
 /* SPDX-License-Identifier: MIT */
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>

@@ -1,5 +1,5 @@
-/* totals.c - a thread's totals are exact after every call: through every door, in every thread, at its end,
- * and in the child of a fork. */
+/* totals.c - a thread's totals are exact after every call: through every door, in every thread, at
+ * its end, and in the child of a fork. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 
@@ -66,7 +66,8 @@ static void walk_the_doors(const struct prairie_thread_totals *now)
             size_t usable = malloc_usable_size(block);
 
             took(now, block);
-            /* Sized frees want the size that was asked for, of a block that is as large as that says. */
+            /* Sized frees want the size that was asked for, of a block that is as large as that
+             * says. */
             free_by_door(door % 6 == 3 || door % 6 == 4 ? 0 : door, block, sizes[i]);
             gave(now, usable);
         }

@@ -1,4 +1,5 @@
-/* bound_test.c - a thread's arena and its totals stay its own, whether it may hold blocks or not. */
+/* bound_test.c - a thread's arena and its totals stay its own, whether it may hold blocks or
+ * not. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

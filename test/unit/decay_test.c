@@ -115,7 +115,8 @@ static size_t plain_budget(void)
     return share + share / 2 + pages_of_bytes(PURGE_UNATTENDED_BYTES);
 }
 
-/* The promise holds for it too, and the background thread is there for no longer than that takes. */
+/* The promise holds for it too, and the background thread is there for no longer than that
+ * takes. */
 static void what_a_breathing_program_leaves_goes_later(void **state)
 {
     uint64_t start;
@@ -404,8 +405,8 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     assert_true(fake_thread_waits());
 }
 
-/* A program whose threads have ended but for one purges at once again, and the background thread ends when nothing is
- * left to it. */
+/* A program whose threads have ended but for one purges at once again, and the background thread
+ * ends when nothing is left to it. */
 static void the_last_thread_purges_at_once(void **state)
 {
     (void)state;

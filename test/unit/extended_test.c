@@ -1,4 +1,5 @@
-/* extended_test.c - requests with flags: which class an alignment leads to, and what a refusing kernel leaves. */
+/* extended_test.c - requests with flags: which class an alignment leads to, and what a refusing
+ * kernel leaves. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

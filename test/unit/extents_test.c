@@ -1,5 +1,5 @@
-/* extents_test.c - arenas whose memory the program supplies: from the default hooks, from elsewhere, or not at all;
- * and what is asked of which hook. */
+/* extents_test.c - arenas whose memory the program supplies: from the default hooks, from
+ * elsewhere, or not at all; and what is asked of which hook. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -327,7 +327,8 @@ static void *zero_alloc(struct extent_hooks *hooks, void *new_address, size_t by
     return base;
 }
 
-/* Pages that came as zeros are clean, and so are those that were purged; what blocks lay in is dirty. */
+/* Pages that came as zeros are clean, and so are those that were purged; what blocks lay in is
+ * dirty. */
 static void free_pages_are_clean_or_dirty(void **state)
 {
     struct arena *arena = hooked_arena();

@@ -1,4 +1,5 @@
-/* foreign_test.c - numbers of foreign extents: nobody else's, found from any address, by readers without a lock. */
+/* foreign_test.c - numbers of foreign extents: nobody else's, found from any address, by readers
+ * without a lock. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -72,7 +73,8 @@ static void each_page_has_a_number(void **state)
         assert_int_equal(page_at(base + i * 64 * MiB), 0);
 }
 
-/* Regions take their numbers from the other end, and must not come as far as those that were given once. */
+/* Regions take their numbers from the other end, and must not come as far as those that were given
+ * once. */
 static void regions_and_foreign_extents_share_no_number(void **state)
 {
     char *base = place_in_space(0x10000000000);
@@ -198,8 +200,8 @@ static void memory_beyond_the_class_map(void **state)
 
 static uint32_t stop;
 
-/* Of two pieces that take turns in one place, the middle of the longer one is nowhere while it is the shorter
- * one's turn: no reader ever sees the base of one with the length of the other. */
+/* Of two pieces that take turns in one place, the middle of the longer one is nowhere while it is
+ * the shorter one's turn: no reader ever sees the base of one with the length of the other. */
 static char *const short_piece = (char *)0x10000000000;
 static char *const long_piece = (char *)0x20000000000;
 

@@ -1,4 +1,5 @@
-/* hooks_test.c - what holds while hooks run, whatever they do and refuse; and hooks of automatic arenas. */
+/* hooks_test.c - what holds while hooks run, whatever they do and refuse; and hooks of automatic
+ * arenas. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -202,7 +203,8 @@ static bool fickle_purge(struct extent_hooks *hooks, void *base, size_t bytes, s
     return false;
 }
 
-/* But for those of places of foreign extents, which stay for the next memory of their length (pages/foreign.h). */
+/* But for those of places of foreign extents, which stay for the next memory of their length
+ * (pages/foreign.h). */
 static size_t returning_records(void)
 {
     size_t places = foreign.count;
@@ -212,7 +214,8 @@ static size_t returning_records(void)
     return meta.used_bytes - places * round_up(sizeof(struct foreign_extent), META_UNIT_BYTES);
 }
 
-/* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all records. */
+/* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all
+ * records. */
 static void whatever_is_refused_comes_back(void **state)
 {
     struct extent_hooks hooks = { fickle_alloc, fickle_dalloc, test_destroy, fickle_commit, NULL,
@@ -508,7 +511,8 @@ static void hooks_take_from_elsewhere(void **state)
     prairie_check_all();
 }
 
-/* The thread goes on with the arena that the hook chose, and each knows how many are bound to it. */
+/* The thread goes on with the arena that the hook chose, and each knows how many are bound to
+ * it. */
 static void a_hook_binds_its_thread(void **state)
 {
     struct arena *other;
@@ -587,7 +591,8 @@ static void *end_purge_soon(void *unused)
     return NULL;
 }
 
-/* The end of an arena waits for another thread that is in its hooks; a child's does not, where that one is not. */
+/* The end of an arena waits for another thread that is in its hooks; a child's does not, where that
+ * one is not. */
 static void the_end_waits_for_other_threads(void **state)
 {
     struct arena *arena = hooked_arena();

@@ -1,4 +1,5 @@
-/* huge_test.c - when the address space wants huge pages, when it does not, and where it opens and is cut then. */
+/* huge_test.c - when the address space wants huge pages, when it does not, and where it opens and
+ * is cut then. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

@@ -1,8 +1,9 @@
 /* interleave.h - lets something happen between two reads that the library makes without a lock. */
 /* SPDX-License-Identifier: MIT */
 /*
- * In src/, one line between the reads: BETWEEN_READS(place). The name is the function's, or one of its own.
- * A test includes this before prairie.c, arranges what is to happen there, and calls what reads:
+ * In src/, one line between the reads: BETWEEN_READS(place). The name is the function's, or one of
+ * its own. A test includes this before prairie.c, arranges what is to happen there, and calls what
+ * reads:
  *
  *      #include "interleave.h"
  *      #include "prairie.c"
@@ -11,8 +12,8 @@
  *      assert_true(what_reads());
  *      assert_true(it_happened());
  *
- * It happens once, in the reading thread, or in another if the act starts one. What locks the reader holds, the act
- * must not take. Between calls of the kernel, fake_on_call does the same.
+ * It happens once, in the reading thread, or in another if the act starts one. What locks the
+ * reader holds, the act must not take. Between calls of the kernel, fake_on_call does the same.
  */
 #ifndef PRAIRIE_TEST_UNIT_INTERLEAVE_H
 #define PRAIRIE_TEST_UNIT_INTERLEAVE_H

@@ -33,8 +33,8 @@ static uint32_t only_clean_run(void)
     return page;
 }
 
-/* It was free before and after, and in neither list when that was looked at. Who is told so looks at limits, or
- * empties caches, for nothing; it does not grow. */
+/* It was free before and after, and in neither list when that was looked at. Who is told so looks
+ * at limits, or empties caches, for nothing; it does not grow. */
 static void a_run_that_is_used_meanwhile_is_not_seen(void **state)
 {
     uint32_t page;
@@ -77,7 +77,8 @@ static size_t small_allocated(void)
     return bytes;
 }
 
-/* Its magazine is another one when the rest is read: no more is taken off than is out of the slabs, and none twice. */
+/* Its magazine is another one when the rest is read: no more is taken off than is out of the slabs,
+ * and none twice. */
 static void a_magazine_that_grows_meanwhile_is_counted_once(void **state)
 {
     unsigned class_index = class_of_size(BLOCK_BYTES);

@@ -254,7 +254,8 @@ static void freed_twice_is_told(void **state)
     expect_abort(ask_freed, "prairie: malloc_usable_size of a freed pointer");
 }
 
-/* The mark must not outlive its time: what was kept is split, merged and leased as anything else. */
+/* The mark must not outlive its time: what was kept is split, merged and leased as anything
+ * else. */
 static void nothing_is_left_of_the_mark(void **state)
 {
     char *blocks[3 * LENGTH];

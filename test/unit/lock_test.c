@@ -253,7 +253,8 @@ static void the_others_wait_for_the_end_of_the_fork(void **state)
     assert_int_equal(lock.taken, 8);
 }
 
-/* For a moment a lock that the forking thread gives is marked as one less: nobody may take it then. */
+/* For a moment a lock that the forking thread gives is marked as one less: nobody may take it
+ * then. */
 static void a_lock_on_its_way_back_is_still_marked(void **state)
 {
     pthread_t thread;

@@ -1,4 +1,5 @@
-/* notify_test.c - who is told of a shortage: everybody once, in turn, whatever they do meanwhile. */
+/* notify_test.c - who is told of a shortage: everybody once, in turn, whatever they do
+ * meanwhile. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -309,7 +310,8 @@ static void *come_and_go(void *unused)
     return NULL;
 }
 
-/* Each of a million events is heard once by each who is there all the time, while others come and go. */
+/* Each of a million events is heard once by each who is there all the time, while others come and
+ * go. */
 static void nothing_is_lost_or_told_twice(void **state)
 {
     pthread_t tellers[TELLERS], passer;

@@ -1,5 +1,5 @@
-/* placed_test.c - manual arenas and explicit caches: blocks come from where they were asked for, go home whoever
- * frees them, and are all gone after a reset. */
+/* placed_test.c - manual arenas and explicit caches: blocks come from where they were asked for, go
+ * home whoever frees them, and are all gone after a reset. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -152,7 +152,8 @@ static void destroyed_numbers_are_given_again(void **state)
     prairie_check_all();
 }
 
-/* What a destroyed arena had counted is nobody's in particular; the next one of its number begins at 0. */
+/* What a destroyed arena had counted is nobody's in particular; the next one of its number begins
+ * at 0. */
 static void destroyed_arenas_are_counted_apart(void **state)
 {
     struct arena *arena = new_arena();
@@ -326,8 +327,8 @@ static void a_cache_outlives_its_arena(void **state)
     prairie_check_all();
 }
 
-/* The number is another arena's by now, and the cache was not used meanwhile: it neither takes that one's blocks
- * nor gives them out to who names no arena. */
+/* The number is another arena's by now, and the cache was not used meanwhile: it neither takes that
+ * one's blocks nor gives them out to who names no arena. */
 static void a_cache_does_not_know_the_next_arena_of_a_number(void **state)
 {
     struct arena *arena = new_arena();
@@ -394,8 +395,8 @@ static void a_cache_that_is_not_there_serves_nothing(void **state)
     }
 }
 
-/* What a bound thread frees of other arenas does not get among the blocks that calls with the arena's number
- * are served with. */
+/* What a bound thread frees of other arenas does not get among the blocks that calls with the
+ * arena's number are served with. */
 static void blocks_of_others_stay_out_of_an_arena(void **state)
 {
     enum { COUNT = 4000 };
@@ -420,7 +421,8 @@ static void blocks_of_others_stay_out_of_an_arena(void **state)
     prairie_check_all();
 }
 
-/* Short of memory a call takes what any automatic arena has left, and nothing that a reset would free under it. */
+/* Short of memory a call takes what any automatic arena has left, and nothing that a reset would
+ * free under it. */
 static void shortage_takes_nothing_of_an_arena(void **state)
 {
     struct arena *arena = new_arena();

@@ -339,7 +339,8 @@ static void lock_the_first(enum fake_call kind)
     first_is_locked = false;
 }
 
-/* A piece of the longest run cannot go: it lies in memory that the program locked. The others go past it. */
+/* A piece of the longest run cannot go: it lies in memory that the program locked. The others go
+ * past it. */
 static void what_is_refused_does_not_keep_others_from_going(void **state)
 {
     uint32_t longest, others[8];

@@ -1,7 +1,9 @@
-/* resize_test.c - what a block holds after any change of its size, through every door and in every mode.
+/* resize_test.c - what a block holds after any change of its size, through every door and in every
+ * mode.
  *
- * Each block is full of a byte of its own, up to its usable size. After a change the bytes that both sizes have
- * room for are still there; those that were gained are zero where the flags or the options say so, or junk. */
+ * Each block is full of a byte of its own, up to its usable size. After a change the bytes that
+ * both sizes have room for are still there; those that were gained are zero where the flags or the
+ * options say so, or junk. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -43,7 +45,8 @@ static void expect_whole(const struct filled *block)
     assert_true(all_bytes_are(block->base, block->own, block->bytes));
 }
 
-/* Of every kind: a table's, beyond the table, whole pages, and now and then pages that are moved. */
+/* Of every kind: a table's, beyond the table, whole pages, and now and then pages that are
+ * moved. */
 static size_t random_size(void)
 {
     switch (random_below(40)) {
@@ -202,7 +205,8 @@ static void what_is_gained_is_zero(void **state)
 
 /* ---- by name ---- */
 
-/* Of a zeroed block all bytes are zeros, whichever sizes it is asked to have: 50 bytes lie in a block of 64. */
+/* Of a zeroed block all bytes are zeros, whichever sizes it is asked to have: 50 bytes lie in a
+ * block of 64. */
 static void zeros_reach_to_the_usable_size(void **state)
 {
     unsigned char *block = prairie_mallocx(1000, MALLOCX_ZERO);
@@ -221,8 +225,8 @@ static void zeros_reach_to_the_usable_size(void **state)
     prairie_free(block);
 }
 
-/* Memory has run short: the block comes from another arena's slab, and what lay there is no business of the
- * program. */
+/* Memory has run short: the block comes from another arena's slab, and what lay there is no
+ * business of the program. */
 static void the_last_blocks_are_filled_too(void **state)
 {
     unsigned char *block;

@@ -1,5 +1,5 @@
-/* sample_placed_test.c - blocks for which a call names the arena or the cache are sampled like all others, stay in
- * their arena, and are forgotten with it. */
+/* sample_placed_test.c - blocks for which a call names the arena or the cache are sampled like all
+ * others, stay in their arena, and are forgotten with it. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -86,7 +86,8 @@ static void caches_and_automatic_arenas_are_seen_too(void **state)
     prairie_check_all();
 }
 
-/* The cache holds an arena's blocks, so that the next one is of that arena, although nobody names it. */
+/* The cache holds an arena's blocks, so that the next one is of that arena, although nobody names
+ * it. */
 static void a_cache_keeps_to_its_arena(void **state)
 {
     unsigned number;

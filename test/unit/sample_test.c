@@ -1,4 +1,5 @@
-/* sample_test.c - samples are unbiased, are found by every free, and cost memory only while they live. */
+/* sample_test.c - samples are unbiased, are found by every free, and cost memory only while they
+ * live. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
@@ -251,7 +252,8 @@ static void free_inside_sampled(void)
     prairie_free((char *)sampled_block(9000) + 4096);
 }
 
-/* As the plain flavour believes it: into the magazine of the size, which is drained some time later. */
+/* As the plain flavour believes it: into the magazine of the size, which is drained some time
+ * later. */
 static void drain_sampled(size_t bytes, size_t told)
 {
     void *block = sampled_block(bytes);

@@ -30,7 +30,8 @@ static void a_crowded_group_is_told(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
-/* With a reserve the last of the group is left alone: what is asked for comes from pages it has paid for. */
+/* With a reserve the last of the group is left alone: what is asked for comes from pages it has
+ * paid for. */
 static void the_last_of_a_group_is_not_taken(void **state)
 {
     void *kept;

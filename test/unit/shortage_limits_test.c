@@ -28,8 +28,8 @@ static void the_hard_limit_is_a_wall(void **state)
     assert_non_null(prairie_malloc(2 * MiB));
 }
 
-/* Takes what can be had, in blocks of each of these sizes in turn, of small and large ones, aligned ones and
- * ones that grow in place. */
+/* Takes what can be had, in blocks of each of these sizes in turn, of small and large ones, aligned
+ * ones and ones that grow in place. */
 static size_t take_all(void)
 {
     static const size_t sizes[] = { 3000000, 200000, 50000, 9000, 600, 24 };

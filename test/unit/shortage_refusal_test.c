@@ -127,7 +127,8 @@ static void hear_the_end(void *name, reserve_cnd_t condition, size_t size)
     _exit(strcmp(told.conditions, "CCFF") == 0 && strcmp(told.names, "abba") == 0 ? 0 : 1);
 }
 
-/* In a child without memory, `a` and `b` hear of a request; one of them ends it, with 0 when all was well. */
+/* In a child without memory, `a` and `b` hear of a request; one of them ends it, with 0 when all
+ * was well. */
 static void expect_good_end(reserve_cb_t *hears, size_t size)
 {
     int status;

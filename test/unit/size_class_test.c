@@ -1,4 +1,5 @@
-/* size_class_test.c - the size classes: every size up to the limit fits its class and no smaller one. */
+/* size_class_test.c - the size classes: every size up to the limit fits its class and no smaller
+ * one. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 

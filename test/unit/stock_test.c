@@ -1,4 +1,5 @@
-/* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the page heap. */
+/* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the page
+ * heap. */
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
