@@ -6,6 +6,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 set(PRAIRIE_TEST_BIN ${PROJECT_BINARY_DIR}/test/bin)
+set(PRAIRIE_FAKE_KERNEL ${PROJECT_SOURCE_DIR}/test/kernel/fake.c)
 set(PRAIRIE_TEST_WARNINGS -Wall -Wextra -Wno-unused-function)
 
 # The folder of a preloadable flavour, in the caller's variable.
@@ -58,7 +59,7 @@ endfunction()
 # Sorts the arguments of a registering function: its own go to the caller's arg_*, those of
 # prairie_register into a list.
 function(prairie_sort_arguments flavours_out rest_out defaults)
-    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP"
+    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP;QUANTUM"
                           "FLAVOURS;SOURCES;COMMAND;COMMAND_ARGS;ENVIRONMENT;LABELS" ${ARGN})
     if(NOT arg_NAME)
         message(FATAL_ERROR "a test needs a NAME: ${ARGN}")
@@ -82,7 +83,7 @@ function(prairie_sort_arguments flavours_out rest_out defaults)
     endforeach()
     set(${flavours_out} ${arg_FLAVOURS} PARENT_SCOPE)
     set(${rest_out} ${rest} PARENT_SCOPE)
-    foreach(word NAME NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
+    foreach(word NAME QUANTUM NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
         set(arg_${word} ${arg_${word}} PARENT_SCOPE)
     endforeach()
 endfunction()
@@ -155,38 +156,62 @@ function(prairie_named_choice definitions_out flags_out flavour)
     set(${flags_out} ${flags} PARENT_SCOPE)
 endfunction()
 
-# One program that contains prairie in a named choice, and its ctest test.
+# One program that contains prairie in a named choice, and its ctest test. What contains the library is among its
+# sources or libraries; the test's own code is not optimised, because it runs for a moment. Lines are enough for a
+# backtrace.
 function(prairie_containing_test flavour kind)
-    cmake_parse_arguments(arg "" "NAME" "SOURCES;DEFINITIONS;ARGS;INCLUDES;REGISTER" ${ARGN})
+    cmake_parse_arguments(arg "" "NAME" "SOURCES;LIBRARIES;DEFINITIONS;ARGS;INCLUDES;REGISTER;LEVEL" ${ARGN})
     set(program ${kind}.${arg_NAME}-${flavour})
     prairie_named_choice(definitions flags ${flavour})
-    # A unit test is compiled with all of prairie and runs for a moment: without optimising, three of four seconds
-    # of the two dearest flavours are spared. The third one sees what optimising does. Lines are enough for a
-    # backtrace, and spare a second each.
-    set(level -O1)
-    if(kind STREQUAL "unit" AND flavour MATCHES "^(check-tiny|asan)$")
-        set(level -O0)
+    if(NOT DEFINED arg_LEVEL)
+        set(arg_LEVEL -O0)
     endif()
     add_executable(${program} ${arg_SOURCES})
     target_compile_definitions(${program} PRIVATE ${definitions} ${arg_DEFINITIONS})
-    target_compile_options(${program} PRIVATE ${level} -g1 $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
+    target_compile_options(${program} PRIVATE ${arg_LEVEL} -g1 $<$<COMPILE_LANGUAGE:C>:-std=gnu17>
                            ${PRAIRIE_NO_BUILTIN} ${PRAIRIE_TEST_WARNINGS} ${flags})
     target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/include ${arg_INCLUDES})
     target_link_options(${program} PRIVATE ${flags})
-    target_link_libraries(${program} PRIVATE
+    target_link_libraries(${program} PRIVATE ${arg_LIBRARIES}
                           PkgConfig::CMOCKA Threads::Threads ${CMAKE_DL_LIBS})
     set_target_properties(${program} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PRAIRIE_TEST_BIN} OUTPUT_NAME ${kind}.${arg_NAME}@${flavour})
     prairie_register(${arg_NAME} ${kind} ${flavour} COMMAND ${program} ${arg_ARGS} ${arg_REGISTER})
 endfunction()
 
+# The library on the fake kernel and the frame of a unit test, compiled once for all unit tests of a flavour.
+function(prairie_unit_library out flavour quantum)
+    set(library prairie_unit-${flavour})
+    if(NOT quantum EQUAL 16)
+        string(APPEND library -${quantum})
+    endif()
+    set(${out} ${library} PARENT_SCOPE)
+    if(TARGET ${library})
+        return()
+    endif()
+    prairie_named_choice(definitions flags ${flavour})
+    set(folder ${PROJECT_SOURCE_DIR}/test/unit)
+    add_library(${library} STATIC EXCLUDE_FROM_ALL ${PRAIRIE_FAKE_KERNEL} ${folder}/library.c
+                ${folder}/unit.c)
+    target_compile_definitions(${library} PRIVATE ${definitions})
+    target_compile_definitions(${library} PUBLIC PRAIRIE_OS_ELSEWHERE PRAIRIE_QUANTUM=${quantum})
+    target_compile_options(${library} PRIVATE -O1 -g1 -std=gnu17 ${PRAIRIE_NO_BUILTIN}
+                           ${PRAIRIE_TEST_WARNINGS} ${flags})
+    target_include_directories(${library} PUBLIC ${folder} ${PROJECT_SOURCE_DIR}/test
+                               ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(${library} PUBLIC PkgConfig::CMOCKA)
+endfunction()
+
 function(prairie_unit_test)
-    prairie_sort_arguments(flavours rest "check;check-tiny;asan" ${ARGN})
+    prairie_sort_arguments(flavours rest "check;asan" ${ARGN})
+    if(NOT arg_QUANTUM)
+        set(arg_QUANTUM 16)
+    endif()
     prairie_test_kind(kind)
     foreach(flavour ${flavours})
+        prairie_unit_library(library ${flavour} ${arg_QUANTUM})
         prairie_containing_test(${flavour} ${kind} NAME ${arg_NAME} SOURCES ${arg_SOURCES}
-            DEFINITIONS PRAIRIE_OS_FAKE INCLUDES ${PROJECT_SOURCE_DIR}/src
-            ARGS ${arg_COMMAND_ARGS}
+            LIBRARIES ${library} ARGS ${arg_COMMAND_ARGS}
             REGISTER ${rest} ENVIRONMENT ${arg_ENVIRONMENT})
     endforeach()
 endfunction()

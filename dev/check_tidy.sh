@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 plain="-DPRAIRIE_CHECK=0"
-fake="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_FAKE -DPRAIRIE_FACE_NONE"
+fake="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_ELSEWHERE -DPRAIRIE_FACE_NONE"
 # Definitions that some of the lab's files expect from its build.
 lab=(-std=gnu17 -Ilab -Isrc -Iinclude -DPRAIRIE_CHECK=0 -DPRAIRIE_FACE_NONE -DWITH_BTREE
      -DKEEPER_TREE=bsd '-DRUNS_UNITY="../../src/prairie.c"')

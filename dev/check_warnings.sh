@@ -11,7 +11,7 @@ flags=(-std=gnu17 -O2 -fPIC -fvisibility=hidden -ftls-model=initial-exec -Werror
        -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough -Wnull-dereference -Wdouble-promotion)
 choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY"
          "-DPRAIRIE_CHECK=2 -DPRAIRIE_TINY" "-DPRAIRIE_FACE_NONE"
-         "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_FAKE -DPRAIRIE_FACE_NONE")
+         "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OS_ELSEWHERE -DPRAIRIE_FACE_NONE")
 
 # No -I: one file with relative includes is a promise to those who build it by hand.
 read_all() {

@@ -68,8 +68,7 @@ static size_t to_alignment(uint32_t page, size_t align_pages)
     return (0 - ((uintptr_t)page_address(page) >> space.page_shift)) & (align_pages - 1);
 }
 
-static struct run take_extent(struct tree_run *from, size_t skip, size_t pages,
-                              enum page_state state)
+static struct run take_part(struct tree_run *from, size_t skip, size_t pages, enum page_state state)
 {
     struct tree_run *extent = cut_out(from, skip, pages);
     struct run run = { extent->page, extent->kind == FREE_CLEAN };
@@ -105,7 +104,7 @@ static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page
     struct tree_run *from = find(wanted);
     if (from == NULL && grow(wanted)) from = find(wanted);
     if (from == NULL || !have_extents()) return (struct run){ 0, false };
-    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
+    return take_part(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
@@ -116,7 +115,7 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
         return (struct run){ 0, false };
     from = find(pages + align_pages - 1);
     if (from == NULL) return lease_growing(pages, align_pages, state);
-    return take_extent(from, to_alignment(from->page, align_pages), pages, state);
+    return take_part(from, to_alignment(from->page, align_pages), pages, state);
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
@@ -137,8 +136,7 @@ uint32_t run_lease_dirty(size_t pages)
 
     lock_take(&page_heap.lock);
     from = have_extents() ? find(pages) : NULL;
-    if (from != NULL && from->kind == FREE_DIRTY)
-        page = take_extent(from, 0, pages, PAGE_USED).page;
+    if (from != NULL && from->kind == FREE_DIRTY) page = take_part(from, 0, pages, PAGE_USED).page;
     lock_give(&page_heap.lock);
     return page;
 }
@@ -172,7 +170,7 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
     while (count < wanted && have_extents()) {
         struct tree_run *from = find(pages);
         if (from == NULL) break;
-        leased[count++] = take_extent(from, 0, pages, PAGE_USED).page;
+        leased[count++] = take_part(from, 0, pages, PAGE_USED).page;
     }
     lock_give(&page_heap.lock);
     return count;

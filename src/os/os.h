@@ -2,8 +2,8 @@
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
  * purged (stays committed, contents gone, reads as zero again) and released. One file per kernel
- * implements this page: linux.c, and fake.c, which counts the calls, fails the n-th and moves its
- * clock by hand. Nothing here allocates, takes a lock (but for the three of a fork, which take the
+ * implements this page: linux.c, and test/kernel/fake.c, which counts the calls, fails the n-th and
+ * moves its clock by hand. Nothing here allocates, takes a lock (but for the three of a fork, which take the
  * platform's), or calls a function that a program may interpose. Every function keeps errno.
  * SPDX-License-Identifier: MIT
  */

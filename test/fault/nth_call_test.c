@@ -7,13 +7,16 @@
  * no way back.
  *
  * One refused kernel call may cost at most one refused request, and leaves everything usable. */
-#include "prairie.c"
+#include "library.h"
 
 #include "../stress/lane.h"
 #include "../stress/ways.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum {

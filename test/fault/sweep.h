@@ -14,7 +14,7 @@
 #ifndef PRAIRIE_TEST_FAULT_SWEEP_H
 #define PRAIRIE_TEST_FAULT_SWEEP_H
 
-#include "os/fake.h"
+#include "kernel/fake.h"
 
 #include <stdio.h>
 #include <stdlib.h>

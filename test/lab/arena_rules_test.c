@@ -3,6 +3,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "prairie.c"
 
+#include "kernel/fake.h"
+
 #include "rules.c"
 
 #include "unit.h"

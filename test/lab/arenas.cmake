@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: MIT
 foreach(flavour check tsan)
     prairie_containing_test(${flavour} lab NAME arena-rules
-        SOURCES arena_rules_test.c ${PROJECT_SOURCE_DIR}/test/unit/unit.c
-        DEFINITIONS PRAIRIE_OS_FAKE PRAIRIE_RULE_ELSEWHERE
+        SOURCES arena_rules_test.c ${PROJECT_SOURCE_DIR}/test/unit/unit.c ${PRAIRIE_FAKE_KERNEL}
+        DEFINITIONS PRAIRIE_OS_ELSEWHERE PRAIRIE_RULE_ELSEWHERE
         INCLUDES ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/test/unit
-                 ${PROJECT_SOURCE_DIR}/lab/arenas)
+                 ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR}/lab/arenas)
 endforeach()

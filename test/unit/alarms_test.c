@@ -1,6 +1,6 @@
 /* alarms_test.c - tests that must fail, so that the others are known to be able to. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* aligned_test.c - every power of two with every size: aligned, usable, or refused in time. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* arena_check_test.c - what the walk of an arena finds: A1, A2 and the counts, broken by hand. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "bins.h"
 

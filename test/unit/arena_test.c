@@ -1,6 +1,6 @@
 /* arena_test.c - blocks between slabs and magazines, and whose arena they belong to. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "bins.h"
 
@@ -326,12 +326,13 @@ static void records_of_closed_slabs_are_kept(void **state)
         count = slabs * slab_shape[class_index].block_count;
         fill_all(0, class_index, slots, count);
         assert_int_equal(drain(0, class_index, slots + 1, count), 0);
-        assert_in_range(bin->closed_count, min_size(slabs, CLOSED_MAX) - 1, CLOSED_MAX);
+        assert_in_range(bin->closed_count, min_size(slabs, inside_closed_max) - 1,
+                        inside_closed_max);
     }
-    assert_int_equal(bin->closed_count, CLOSED_MAX);
+    assert_int_equal(bin->closed_count, inside_closed_max);
     count = 10 * slab_shape[class_index].block_count;
     fill_all(0, class_index, slots, count);
-    assert_in_range(bin->closed_count, CLOSED_MAX - 10, CLOSED_MAX - 9);
+    assert_in_range(bin->closed_count, inside_closed_max - 10, inside_closed_max - 9);
 }
 
 /* ---- random fills and drains ---- */

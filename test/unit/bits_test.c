@@ -1,6 +1,6 @@
 /* bits_test.c - words of bits, and sizes rounded at the edges where they could wrap. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,9 +1,9 @@
 /* bound_test.c - a thread's arena and its totals stay its own, whether it may hold blocks or
  * not. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
-#include "face.h"
+#include "face/control.h"
 #include "hooks.h"
 #include "samples.h"
 #include "threads.h"

@@ -1,6 +1,6 @@
 /* cache_test.c - a thread's magazines: growing, swapping, trading, NULLs among the blocks. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "bins.h"
 
@@ -46,7 +46,7 @@ static void press(struct cache *cache, unsigned class_index)
         }
         for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
     }
-    assert_true(is_full_size(cache, class_index));
+    assert_true(inside_is_full_size(cache, class_index));
     assert_non_null(cache->spare[class_index].slots);
     free(blocks);
 }
@@ -113,7 +113,7 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
         for (unsigned round = 0; round < 80; round++) {
             unsigned burst = 2 * full + 2;
             blocks[0] = take(cache, class_index);
-            if (round == 0) assert_in_range(spare->capacity, 1, first_capacity(class_index));
+            if (round == 0) assert_in_range(spare->capacity, 1, inside_first_capacity(class_index));
             for (unsigned i = 1; i < burst; i++) blocks[i] = take(cache, class_index);
             for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
             assert_true(spare->capacity >= before && spare->capacity <= full);
@@ -172,22 +172,22 @@ static void two_caches_do_not_share_a_line(void **state)
 static void the_first_strangers_go_home(void **state)
 {
     struct cache *maker, *user;
-    void *blocks[STRANGERS_BEFORE_FIRST + 1];
+    void *blocks[inside_strangers_before_first + 1];
     uint64_t free_blocks;
 
     (void)state;
     start_arenas(1);
     maker = make_test_cache();
     user = make_test_cache();
-    for (unsigned i = 0; i <= STRANGERS_BEFORE_FIRST; i++) blocks[i] = take(maker, 2);
+    for (unsigned i = 0; i <= inside_strangers_before_first; i++) blocks[i] = take(maker, 2);
     free_blocks = arenas[0]->bin[2].slab_free_blocks;
-    for (unsigned i = 0; i < STRANGERS_BEFORE_FIRST; i++) {
+    for (unsigned i = 0; i < inside_strangers_before_first; i++) {
         put(user, 2, blocks[i]);
         assert_int_equal(arenas[0]->bin[2].slab_free_blocks, free_blocks + i + 1);
         assert_int_equal(user->spare[2].capacity, 0);
     }
-    put(user, 2, blocks[STRANGERS_BEFORE_FIRST]);
-    assert_ptr_equal(take(user, 2), blocks[STRANGERS_BEFORE_FIRST]);
+    put(user, 2, blocks[inside_strangers_before_first]);
+    assert_ptr_equal(take(user, 2), blocks[inside_strangers_before_first]);
     check_all(user);
     check_all(maker);
 }
@@ -201,7 +201,8 @@ static void few_blocks_need_no_magazine(void **state)
     cache = make_test_cache();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         put(cache, class_index, take(cache, class_index));
-        assert_ptr_equal(loaded_of(cache, class_index), first_slots_of(cache, class_index));
+        assert_ptr_equal(inside_loaded_of(cache, class_index),
+                         inside_first_slots_of(cache, class_index));
     }
     check_all(cache);
 }
@@ -246,13 +247,13 @@ static void a_class_that_only_gives_gives_two(void **state)
     cache = make_test_cache();
     press(cache, class_index);
     for (unsigned i = 0; i < blocks; i++) block[i] = take(cache, class_index);
-    swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
+    inside_swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
     taken = arenas[0]->lock.taken;
     back = arenas[0]->swing.bytes;
     for (unsigned i = 0; i < blocks; i++) put(cache, class_index, block[i]);
     assert_in_range(arenas[0]->lock.taken - taken, MAGAZINES / 2 - 2, MAGAZINES / 2 + 6);
-    assert_in_range(arenas[0]->swing.bytes - back, (MAGAZINES - 3) * full_bytes(class_index),
-                    MAGAZINES * full_bytes(class_index));
+    assert_in_range(arenas[0]->swing.bytes - back, (MAGAZINES - 3) * inside_full_bytes(class_index),
+                    MAGAZINES * inside_full_bytes(class_index));
     check_all(cache);
     free(block);
 }
@@ -299,7 +300,7 @@ static void who_only_frees_has_one_magazine(void **state)
     eater = make_test_cache();
     press(maker, class_index);
     for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
-    assert_true(is_full_size(eater, class_index));
+    assert_true(inside_is_full_size(eater, class_index));
     taken = arenas[0]->lock.taken;
     drains = arenas[0]->bin[class_index].drains;
     for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
@@ -381,7 +382,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         assert_false(drain);
         if (!small) { /* a full-size magazine that is empty, and no spare */
             cache->spare[class_index].capacity = (uint16_t)capacity;
-            load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
+            inside_load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
         }
         assert_non_null(take(cache, class_index));
         check_all(cache);
@@ -464,14 +465,14 @@ static void c2_a_spare_beside_a_small_one(void)
     victim->spare[7].slots = victim->spare[VICTIM_CLASS].slots;
 }
 static void a_count_without_a_spare(void) { victim->spare[7].count = 1; }
-static void m1_something_in_slot_0(void) { loaded_of(victim, VICTIM_CLASS)[0] = victim; }
+static void m1_something_in_slot_0(void) { inside_loaded_of(victim, VICTIM_CLASS)[0] = victim; }
 static void m2_top_above_the_limit(void)
 {
     victim->magazine[VICTIM_CLASS].top = victim->magazine[VICTIM_CLASS].limit + 1;
 }
 static void m2_top_below_slot_0(void)
 {
-    victim->magazine[VICTIM_CLASS].top = loaded_of(victim, VICTIM_CLASS) - 1;
+    victim->magazine[VICTIM_CLASS].top = inside_loaded_of(victim, VICTIM_CLASS) - 1;
 }
 static void something_in_nothing(void) { victim->nothing = victim; }
 

@@ -1,6 +1,6 @@
 /* choose_test.c - which arena a thread gets: the next one, its own, or its core's. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

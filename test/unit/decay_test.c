@@ -1,6 +1,6 @@
 /* decay_test.c - who gives memory back: the only thread at once, the others later. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "bins.h"
 
@@ -131,7 +131,7 @@ static void what_a_breathing_program_leaves_goes_later(void **state)
     check_arenas();
     assert_true(os_now_ms() - start <= 10000);
     assert_true(dirty_pages() <= plain_budget());
-    assert_false(decay.background_runs);
+    assert_false(inside_background_runs());
     breathe_often(2); /* and again */
     assert_true(fake_thread_waits());
 }
@@ -184,7 +184,7 @@ static void one_thread_that_is_refused_a_helper_keeps_little(void **state)
     fake_thread_allow(false);
     keeps_little_alone();
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
-    fake_clock_ms(REFUSED_MS);
+    fake_clock_ms(inside_background_refused_ms);
     keeps_little_alone();
     assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
 }
@@ -198,7 +198,7 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(fake_thread_waits());
     assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
-    assert_false(decay.background_runs);
+    assert_false(inside_background_runs());
     purge_beyond_budget();
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
@@ -213,7 +213,7 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
     breathe(burst_pages());
     assert_false(decay_before_fork());
     assert_true(fake_thread_waits());
-    assert_true(decay.background_runs);
+    assert_true(inside_background_runs());
 }
 
 /* ---- several threads ---- */
@@ -329,7 +329,7 @@ static void the_helper_empties_what_was_opened(void **state)
 
 static void ask_again(void)
 {
-    if (++looks == 15) assert_true(want_background());
+    if (++looks == 15) assert_true(inside_want_background());
 }
 
 /* Whoever finds it running relies on it. */
@@ -337,12 +337,12 @@ static void the_helper_stays_while_it_is_asked(void **state)
 {
     (void)state;
     start_threads(2);
-    assert_true(want_background());
+    assert_true(inside_want_background());
     fake_on_sleep(ask_again);
     assert_true(fake_thread_run());
-    assert_int_equal(looks, 15 + QUIET_LOOKS_MAX);
+    assert_int_equal(looks, 15 + inside_quiet_looks_max);
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
-    assert_true(want_background());
+    assert_true(inside_want_background());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 2);
 }
 
@@ -351,13 +351,13 @@ static void the_helper_does_not_end_unheard(void **state)
 {
     (void)state;
     start_threads(2);
-    decay.background_runs = true;
-    decay.asked = true;
-    assert_false(background_may_end());
-    assert_true(decay.background_runs);
-    decay.asked = false;
-    assert_true(background_may_end());
-    assert_false(decay.background_runs);
+    inside_set_background_runs(true);
+    inside_set_background_asked(true);
+    assert_false(inside_background_may_end());
+    assert_true(inside_background_runs());
+    inside_set_background_asked(false);
+    assert_true(inside_background_may_end());
+    assert_false(inside_background_runs());
 }
 
 /* Runs that slabs left behind count as used until the background thread returns them. */
@@ -419,7 +419,7 @@ static void the_last_thread_purges_at_once(void **state)
     assert_int_equal(dirty_pages(), 2 * burst_pages() / PURGE_PEAK_SHARE);
     fake_on_sleep(note_pages);
     assert_true(fake_thread_run());
-    assert_true(looks < QUIET_LOOKS_MAX);
+    assert_true(looks < inside_quiet_looks_max);
     fake_clock_ms(10000);
     breathe(burst_pages()); /* which is not its habit */
     assert_false(fake_thread_waits());
@@ -451,7 +451,7 @@ static void the_helper_meets_a_kernel_that_refuses(void **state)
 static void look_for_locks(enum fake_call kind)
 {
     if (kind != FAKE_SLEEP && kind != FAKE_PURGE && kind != FAKE_MOVE) return;
-    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++) require(witness.rank_count[rank] == 0);
+    require(inside_holds_no_lock());
 }
 
 static void the_slow_calls_are_made_without_any_lock(void **state)
@@ -592,7 +592,7 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     (void)state;
     (void)prairie_malloc(1);
     assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
-    while (RELAXED_LOAD(decay.threads) < 2) usleep(100);
+    while (inside_threads_with_caches() < 2) usleep(100);
     peak = burst_of_small_blocks();
     assert_true(fake_thread_waits());
     fake_on_sleep(note_pages);

@@ -1,6 +1,6 @@
 /* depot_test.c - full magazines for empty ones: what a depot keeps, what it refuses, D1 to D3. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "bins.h"
 
@@ -187,10 +187,10 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
 /* So many blocks come back, as if in full magazines, and are wanted again. */
 static void swing(size_t bytes)
 {
-    size_t each = full_bytes(test_class());
+    size_t each = inside_full_bytes(test_class());
 
-    for (size_t out = 0; out < bytes; out += each) swing_out(&arenas[0]->swing, each);
-    for (size_t out = 0; out < bytes; out += each) swing_back(&arenas[0]->swing, each);
+    for (size_t out = 0; out < bytes; out += each) inside_swing_out(&arenas[0]->swing, each);
+    for (size_t out = 0; out < bytes; out += each) inside_swing_back(&arenas[0]->swing, each);
 }
 
 enum { MIXED = 40 };
@@ -223,7 +223,8 @@ static void wide_swings_send_blocks_in_order_to_the_slabs(void **state)
     assert_null(bring(0, full));
     assert_ptr_equal(to_drain, full);
     assert_int_equal(depot_of(0)->full_count, 1);
-    swing_back(&arenas[0]->swing, arenas[0]->swing.bytes); /* all that came is wanted again */
+    inside_swing_back(&arenas[0]->swing,
+                      arenas[0]->swing.bytes); /* all that came is wanted again */
     swing(SWING_BYTES_MAX / 2);
     assert_non_null(bring(0, full));
 }
@@ -234,7 +235,7 @@ static void a_swing_is_wide_before_it_ends(void **state)
 
     (void)state;
     start_arenas(1);
-    swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
+    inside_swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
     full = full_magazine(0);
     assert_null(bring(0, full));
 }
@@ -245,8 +246,8 @@ static void takes_from_slabs_end_a_swing(void **state)
 
     (void)state;
     start_arenas(1);
-    each = full_bytes(test_class());
-    swing_out(&arenas[0]->swing, 2 * each);
+    each = inside_full_bytes(test_class());
+    inside_swing_out(&arenas[0]->swing, 2 * each);
     assert_null(fetch(0, empty_magazine()));
     assert_int_equal(arenas[0]->swing.bytes, each);
     assert_null(fetch(0, empty_magazine()));

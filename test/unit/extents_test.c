@@ -1,7 +1,7 @@
 /* extents_test.c - arenas whose memory the program supplies: from the default hooks, from
  * elsewhere, or not at all; and what is asked of which hook. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "hooks.h"
 

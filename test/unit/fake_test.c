@@ -1,6 +1,6 @@
 /* fake_test.c - the kernel of the unit tests: what it gives, refuses, and will not stand. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

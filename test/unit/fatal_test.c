@@ -1,6 +1,6 @@
 /* fatal_test.c - the last line of a process: its wording, its length, and that it is one write. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

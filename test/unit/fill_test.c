@@ -1,6 +1,6 @@
 /* fill_test.c - what junk and zero write, when, and how much of a block. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* foreign_test.c - numbers of foreign extents: nobody else's, found from any address, by readers
  * without a lock. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
@@ -163,7 +163,7 @@ static void many_are_found(void **state)
         assert_ptr_equal(page_address(first[i]), base[i]);
     }
     /* A search halves what is left. */
-    for (uint32_t left = foreign.count; left != 0; left /= 2) looks++;
+    for (uint32_t left = inside_places_used(); left != 0; left /= 2) looks++;
     assert_true(looks <= 13);
     lock_take(&page_heap.lock);
     for (size_t i = 0; i < MANY; i += 2) foreign_remove(first[i]);
@@ -250,9 +250,9 @@ static void a_long_change_is_waited_for(void **state)
     (void)state;
     start_space();
     first = foreign_add_locked(base, 5);
-    change_begins();
+    inside_change_begins();
     assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
-    change_ends();
+    inside_change_ends();
     assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
 }
 
@@ -264,7 +264,7 @@ static void the_version_starts_over(void **state)
     (void)state;
     start_space();
     first = foreign_add_locked(base, 5);
-    foreign.version = UINT32_MAX - 1;
+    inside_set_last_version();
     foreign_remove_locked(foreign_add_locked(base + MiB, 5));
     assert_int_equal(page_at(base), first);
 }
@@ -288,7 +288,7 @@ static void a_refused_call_adds_nothing(void **state)
         if (first == 0) first = foreign_add_locked(base, 3000);
         expect_numbers(base, 3000, first);
         foreign_remove_locked(first);
-        foreign.unused[length_index((uint32_t)numbers_for(3000))] = 0; /* as if they were in use */
+        inside_forget_unused_places(3000);
     }
     assert_true(fake_failures() >= 2);
 }

@@ -1,9 +1,9 @@
 /* hooks_test.c - what holds while hooks run, whatever they do and refuse; and hooks of automatic
  * arenas. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
-#include "face.h"
+#include "face/control.h"
 #include "hooks.h"
 
 #include "samples.h"
@@ -205,14 +205,7 @@ static bool fickle_purge(struct extent_hooks *hooks, void *base, size_t bytes, s
 
 /* But for those of places of foreign extents, which stay for the next memory of their length
  * (pages/foreign.h). */
-static size_t returning_records(void)
-{
-    size_t places = foreign.count;
-
-    for (unsigned length = 0; length < LENGTH_COUNT; length++)
-        for (uint32_t at = foreign.unused[length]; at != 0; at = extent_record(at)->next) places++;
-    return meta.used_bytes - places * round_up(sizeof(struct foreign_extent), META_UNIT_BYTES);
-}
+static size_t returning_records(void) { return meta.used_bytes - inside_places_bytes(); }
 
 /* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all
  * records. */

@@ -1,7 +1,7 @@
 /* huge_test.c - when the address space wants huge pages, when it does not, and where it opens and
  * is cut then. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 

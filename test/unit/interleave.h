@@ -2,12 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In src/, one line between the reads: BETWEEN_READS(place). The name is the function's, or one of
- * its own. A test includes this before prairie.c, arranges what is to happen there, and calls what
- * reads:
+ * its own. A test arranges what is to happen there, and calls what reads:
  *
- *      #include "interleave.h"
- *      #include "prairie.c"
- *      ...
  *      let_happen("place", 0, another_thread_leases);
  *      assert_true(what_reads());
  *      assert_true(it_happened());
@@ -24,24 +20,13 @@
 
 #define BETWEEN_READS(place) interleave(#place)
 
-static struct {
+extern struct interleaving {
     const char *place;
     unsigned skip; /* times that the place is passed before */
     void (*act)(void);
 } interleaving;
 
-static inline void interleave(const char *place)
-{
-    void (*act)(void) = interleaving.act;
-
-    if (act == NULL || __builtin_strcmp(place, interleaving.place) != 0) return;
-    if (interleaving.skip > 0) {
-        interleaving.skip--;
-        return;
-    }
-    interleaving.act = NULL;
-    act();
-}
+void interleave(const char *place);
 
 static inline void let_happen(const char *place, unsigned skip, void (*act)(void))
 {

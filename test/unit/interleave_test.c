@@ -1,8 +1,7 @@
 /* interleave_test.c - what is read without a lock, when something happens in the middle. */
 /* SPDX-License-Identifier: MIT */
-#include "interleave.h"
 
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 #include "threads.h"

@@ -1,6 +1,6 @@
 /* large_cache_test.c - the runs a thread keeps for its next large blocks. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* lock_test.c - locks: exclusion, sleeping, counts, forks, and the order that is enforced. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

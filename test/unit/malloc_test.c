@@ -1,6 +1,6 @@
 /* malloc_test.c - malloc, calloc and free through their doors: sizes, zeros, errno, refusals. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

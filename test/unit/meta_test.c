@@ -1,6 +1,6 @@
 /* meta_test.c - records of metadata: where they lie, that they are zero, reused, refused. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

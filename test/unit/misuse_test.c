@@ -1,6 +1,6 @@
 /* misuse_test.c - what a pointer is, and the one line that each kind of misuse ends with. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

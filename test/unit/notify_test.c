@@ -1,7 +1,7 @@
 /* notify_test.c - who is told of a shortage: everybody once, in turn, whatever they do
  * meanwhile. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
@@ -190,7 +190,7 @@ static void only_an_end_interrupts(void **state)
 static void no_lock_is_held(void *name, reserve_cnd_t condition, size_t size)
 {
     (void)name, (void)condition, (void)size;
-    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++) require(witness.rank_count[rank] == 0);
+    require(inside_holds_no_lock());
     prairie_free(prairie_malloc(100));
     prairie_check_all();
 }
@@ -386,7 +386,7 @@ static void damage_the_order(void)
 {
     start();
     (void)notify_add(listen, a);
-    notify.first->number = notify.newest + 1;
+    inside_damage_listeners();
     prairie_check_all();
 }
 

@@ -1,6 +1,6 @@
 /* options_test.c - what an option string may say, and what is said about the rest. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
@@ -328,13 +328,13 @@ static void numbers_are_read_without_overflow(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(digits); i++) {
-        assert_true(parse_number((struct text){ digits[i], strlen(digits[i]) }, &value));
+        assert_true(inside_parse_number(digits[i], &value));
         assert_true(value == values[i]);
     }
-    assert_false(parse_number((struct text){ "18446744073709551616", 20 }, &value));
-    assert_false(parse_number((struct text){ "28446744073709551615", 20 }, &value));
-    assert_false(parse_number((struct text){ "184467440737095516150", 21 }, &value));
-    assert_false(parse_number((struct text){ "", 0 }, &value));
+    assert_false(inside_parse_number("18446744073709551616", &value));
+    assert_false(inside_parse_number("28446744073709551615", &value));
+    assert_false(inside_parse_number("184467440737095516150", &value));
+    assert_false(inside_parse_number("", &value));
 }
 
 /* A pair that is longer than the line is cut, and still ends with a newline. */

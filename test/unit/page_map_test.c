@@ -1,12 +1,12 @@
 /* page_map_test.c - the class map: zero for strangers, the class for slabs. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
 static void start_map(void)
 {
-    space.page_shift = log2_of(os_page_bytes());
+    space.page_shift = (unsigned)__builtin_ctzl(os_page_bytes());
     class_map_start(false);
     assert_true(class_map.mask != 0);
 }

@@ -1,7 +1,7 @@
 /* placed_test.c - manual arenas and explicit caches: blocks come from where they were asked for, go
  * home whoever frees them, and are all gone after a reset. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* purge_test.c - when free pages go back to the kernel, how many, and if it refuses. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 
@@ -297,15 +297,16 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge_stats.purged_pages, 0);
-    assert_true(fake_calls(FAKE_PURGE) <= REFUSALS_MAX);
+    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     run_return(page);
     for (unsigned i = 0; i < 1000; i++) breathe(pages - 1);
-    assert_true(fake_calls(FAKE_PURGE) <= 2 * REFUSALS_MAX); /* one of them for who asked for all */
+    assert_true(fake_calls(FAKE_PURGE)
+                <= 2 * inside_purge_refusals_max); /* one of them for who asked for all */
     breathe(2 * pages);
-    assert_true(fake_calls(FAKE_PURGE) <= 3 * REFUSALS_MAX);
+    assert_true(fake_calls(FAKE_PURGE) <= 3 * inside_purge_refusals_max);
     assert_int_equal(dirty_pages(), 2 * pages);
     fake_fail_kind(FAKE_PURGE, false);
     breathe(3 * pages);
@@ -323,7 +324,7 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     start_attended();
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 1000; i++) breathe(burst_pages());
-    assert_true(fake_calls(FAKE_PURGE) <= REFUSALS_MAX);
+    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
     assert_false(purge_rests_on_background());
     fake_fail_kind(FAKE_PURGE, false);
     breathe(2 * burst_pages());

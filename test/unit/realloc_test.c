@@ -1,6 +1,6 @@
 /* realloc_test.c - contents through every change of size, in place where that is promised. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "hooks.h"
 

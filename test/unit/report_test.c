@@ -1,6 +1,6 @@
 /* report_test.c - text that goes out in pieces: nothing is lost, columns align, JSON stays JSON. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "face/report.c"
 

@@ -1,6 +1,6 @@
 /* reserve_test.c - the reserve: real pages that only a release gives away. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 
@@ -111,7 +111,7 @@ static void many_short_runs_become_fewer(void **state)
     start();
     assert_true(reserve_resize(16 * page_bytes()));
     reserve.wanted_pages = 64;
-    for (unsigned i = 1; i < RESERVE_RUNS_MAX; i++) assert_true(add_run(2, false));
+    for (unsigned i = 1; i < RESERVE_RUNS_MAX; i++) assert_true(inside_add_run(2, false));
     assert_int_equal(reserve.run_count, RESERVE_RUNS_MAX);
     assert_true(reserve_refill());
     assert_int_equal(reserve.pages, 64);
@@ -206,11 +206,12 @@ static void records_are_there_after_a_release(void **state)
     (void)state;
     start();
     assert_true(reserve_resize(64 * page_bytes()));
-    assert_true(meta.held_back_bytes >= RECORDS_BYTES_MIN);
+    assert_true(meta.held_back_bytes >= inside_records_bytes_min);
     fake_fail_kind(FAKE_COMMIT, true);
     while (meta_take(64) != NULL) {}
     assert_true(reserve_release(1));
-    for (size_t bytes = 64; bytes <= RECORDS_BYTES_MIN; bytes += 64) assert_non_null(meta_take(64));
+    for (size_t bytes = 64; bytes <= inside_records_bytes_min; bytes += 64)
+        assert_non_null(meta_take(64));
     assert_false(reserve_refill());
     fake_fail_kind(FAKE_COMMIT, false);
     assert_true(reserve_refill());

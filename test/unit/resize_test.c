@@ -5,7 +5,7 @@
  * both sizes have room for are still there; those that were gained are zero where the flags or the
  * options say so, or junk. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "samples.h"
 

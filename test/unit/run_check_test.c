@@ -1,6 +1,7 @@
 /* run_check_test.c - every invariant of runs, broken by hand: the walk must abort and name it. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
+#include "pages/run_bins.h"
 
 #include "pages.h"
 

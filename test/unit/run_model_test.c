@@ -7,7 +7,8 @@
  * memory is refused only when no free run is sure to fit. The regions are small, and calls fail now
  * and then.
  */
-#include "prairie.c"
+#include "library.h"
+#include "pages/run_bins.h"
 
 #include "pages.h"
 

@@ -1,6 +1,6 @@
 /* run_resize_test.c - runs that are aligned, grow, shrink, go to the kernel, or end the region. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 

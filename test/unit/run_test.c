@@ -1,6 +1,8 @@
 /* run_test.c - leasing, splitting, merging and returning runs of pages, one case at a time. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
+#include "pages/run_bins.h"
+#include "pages/run_find.h"
 
 #include "pages.h"
 

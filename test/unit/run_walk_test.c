@@ -1,6 +1,6 @@
 /* run_walk_test.c - the walk over all runs: each once, in order, while they change. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 
@@ -105,17 +105,17 @@ static void every_region_is_walked(void **state)
 /* The lock is given in between, and the walk goes on where it was. */
 static void many_runs_take_many_holdings(void **state)
 {
-    enum { RUNS = 2 * RUNS_PER_HOLD + 10 };
+    const unsigned runs = 2 * inside_runs_per_hold + 10;
     uint64_t before;
 
     (void)state;
     start_pages();
-    for (unsigned i = 0; i < RUNS; i++) assert_int_not_equal(run_lease(1, 1, PAGE_USED).page, 0);
+    for (unsigned i = 0; i < runs; i++) assert_int_not_equal(run_lease(1, 1, PAGE_USED).page, 0);
     before = page_heap.lock.taken;
     walk_all();
     assert_int_equal(page_heap.lock.taken - before, 3);
     assert_int_equal(pages_met(), pages_open());
-    for (unsigned i = 0; i < RUNS; i++) expect_met(i, PAGE_USED, 1);
+    for (unsigned i = 0; i < runs; i++) expect_met(i, PAGE_USED, 1);
 }
 
 /* ---- what changes while nobody holds the lock ---- */
@@ -133,10 +133,10 @@ static void merge_over_the_edge(void)
 static void lay_runs(size_t pages)
 {
     start_pages();
-    for (unsigned i = 0; i < RUNS_PER_HOLD; i++) edge = run_lease(1, 1, PAGE_USED).page + 1;
+    for (unsigned i = 0; i < inside_runs_per_hold; i++) edge = run_lease(1, 1, PAGE_USED).page + 1;
     assert_int_equal(run_lease(pages, 1, PAGE_USED).page, edge);
     assert_int_equal(run_lease(7, 1, PAGE_LARGE).page, edge + pages);
-    tour.change_at = RUNS_PER_HOLD;
+    tour.change_at = inside_runs_per_hold;
 }
 
 static void a_run_that_grew_over_the_place_is_left_out(void **state)
@@ -145,8 +145,8 @@ static void a_run_that_grew_over_the_place_is_left_out(void **state)
     lay_runs(3);
     tour.change = merge_over_the_edge;
     walk_all();
-    expect_met(RUNS_PER_HOLD - 1, PAGE_USED, 1);
-    expect_met(RUNS_PER_HOLD, PAGE_LARGE, 7);
+    expect_met(inside_runs_per_hold - 1, PAGE_USED, 1);
+    expect_met(inside_runs_per_hold, PAGE_LARGE, 7);
     assert_int_equal(pages_met(), pages_open() - 3);
 }
 
@@ -156,7 +156,7 @@ static void expect_end_at_the_edge(void (*change)(void))
     lay_runs(3);
     tour.change = change;
     walk_all();
-    assert_int_equal(tour.count, RUNS_PER_HOLD);
+    assert_int_equal(tour.count, inside_runs_per_hold);
 }
 
 static void close_from_the_edge(void)

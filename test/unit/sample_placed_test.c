@@ -1,7 +1,7 @@
 /* sample_placed_test.c - blocks for which a call names the arena or the cache are sampled like all
  * others, stay in their arena, and are forgotten with it. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "hooks.h"
 #include "samples.h"

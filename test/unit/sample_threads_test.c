@@ -1,6 +1,6 @@
 /* sample_threads_test.c - samples of many threads, and what changes while they are taken. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "samples.h"
 #include "threads.h"
@@ -112,11 +112,7 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
     pthread_barrier_wait(&meeting);
     pthread_create(&late, NULL, use_a_cache, &is_sampled);
     usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
-    lock_take(&list_lock);
-    RELAXED_STORE(sampled_fronts, true);
-    separate_frees();
-    replace_only(thread_cache(), &fresh->cache);
-    lock_give(&list_lock);
+    inside_sample_this_thread(&fresh->cache);
     pthread_barrier_wait(&meeting);
     pthread_join(holder, NULL);
     pthread_join(late, NULL);

@@ -1,7 +1,7 @@
 /* shortage.h - what tests of scarce memory share: who was told what, and a kernel without more. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Include it after prairie.c.
+ * Include it after library.h.
  */
 #ifndef PRAIRIE_TEST_SHORTAGE_H
 #define PRAIRIE_TEST_SHORTAGE_H

@@ -1,6 +1,6 @@
 /* shortage_group_test.c - a control group almost full, and threads that wait. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "shortage.h"
 
@@ -80,7 +80,7 @@ static void look_while_stalled(void)
     static unsigned looks;
 
     fake_stall(200000);
-    if (++looks == 3) RELAXED_STORE(decay.kept, false);
+    if (++looks == 3) inside_let_background_end();
 }
 
 static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
@@ -114,7 +114,7 @@ static unsigned background_looks;
 
 static void look_often(void)
 {
-    if (++background_looks == 100) RELAXED_STORE(decay.kept, false);
+    if (++background_looks == 100) inside_let_background_end();
 }
 
 static void the_helper_stays_for_listeners(void **state)

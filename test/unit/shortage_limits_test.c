@@ -1,6 +1,6 @@
 /* shortage_limits_test.c - the wall of the hard limit, and what the soft one tells. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "shortage.h"
 

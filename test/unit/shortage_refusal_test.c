@@ -1,6 +1,6 @@
 /* shortage_refusal_test.c - CRIT before a door refuses, and doors that never do. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "shortage.h"
 

@@ -1,6 +1,6 @@
 /* shortage_reserve_test.c - what the reserve serves, who hears LOW, and forks. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "shortage.h"
 

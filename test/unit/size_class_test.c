@@ -1,7 +1,7 @@
 /* size_class_test.c - the size classes: every size up to the limit fits its class and no smaller
  * one. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* slab_check_test.c - S1 to S4, broken by hand: the walk must abort. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 

@@ -1,6 +1,7 @@
 /* slab_test.c - shapes of slabs, blocks going out and coming back, wrong blocks, and S1 to S4. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
+#include "pages/run_find.h"
 
 #include "pages.h"
 

@@ -1,6 +1,6 @@
 /* space_test.c - address space: what is reserved, how it opens, what a refusal leaves. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
@@ -153,9 +153,9 @@ static void small_wishes_use_what_large_ones_left(void **state)
     large = space_grow(room_in_pages(&space.region[0]) + 1);
     assert_int_equal(space.region_count, 2);
     assert_int_equal(large.first, space.region[1].first_page);
-    while (room_of(&space.region[1]) > 0) (void)space_grow(1);
+    while (inside_room_of(&space.region[1]) > 0) (void)space_grow(1);
     next = space.region[0].first_page + space.region[0].open_pages;
-    assert_true(room_of(&space.region[0]) > 0);
+    assert_true(inside_room_of(&space.region[0]) > 0);
     small = space_grow(1);
     assert_int_equal(small.first, next);
     assert_int_equal(space.region_count, 2);
@@ -293,19 +293,11 @@ static void starting_can_be_tried_again(void **state)
 
 static size_t size_to_try;
 
-/* What the smallest layout that is tried takes. */
-static size_t least_reservation(void)
-{
-    struct layout least = layout_for(SPACE_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
-
-    return least.meta_bytes + least.map_bytes + least.region_bytes;
-}
-
 static void start_with_small_reservations(void)
 {
     fake_reserve_bytes_max(size_to_try);
     page_heap_start();
-    if (!space_start()) _exit(size_to_try < least_reservation() ? 0 : 1);
+    if (!space_start()) _exit(size_to_try < inside_least_reservation() ? 0 : 1);
     assert_true(space.region[0].bytes <= size_to_try);
     assert_true(space_grow(10).count >= 10);
     check_numbers();

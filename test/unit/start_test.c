@@ -1,6 +1,6 @@
 /* start_test.c - the first call of a process, forks, and whole heaps under limits of every kind. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 
@@ -276,7 +276,7 @@ static void a_fork_inside_of_a_fork_gives_nothing(void **state)
 {
     (void)state;
     assert_true(live_a_little());
-    before_fork();
+    inside_before_fork();
     assert_int_equal(fake_forks_begun(), 1);
     for (unsigned i = 0; i < 3; i++) {
         run_child_of_a_fork(nothing_is_held_any_more);
@@ -284,7 +284,7 @@ static void a_fork_inside_of_a_fork_gives_nothing(void **state)
         assert_int_equal(control_lock.state, LOCK_FORKING);
         prairie_free(prairie_malloc(100000));
     }
-    after_fork_in_parent();
+    inside_after_fork_in_parent();
     assert_true(nothing_is_held_any_more());
 }
 
@@ -294,7 +294,7 @@ static bool ends_the_fork_around(void)
     bool good = nothing_is_held_any_more();
 
     run_child_of_a_fork(nothing_is_held_any_more);
-    after_fork_in_parent();
+    inside_after_fork_in_parent();
     return good && nothing_is_held_any_more();
 }
 
@@ -302,9 +302,9 @@ static void a_child_returns_into_the_fork_around(void **state)
 {
     (void)state;
     assert_true(live_a_little());
-    before_fork();
+    inside_before_fork();
     run_child_of_a_fork(ends_the_fork_around);
-    after_fork_in_parent();
+    inside_after_fork_in_parent();
     assert_true(nothing_is_held_any_more());
 }
 
@@ -357,7 +357,7 @@ static void locks_are_taken_by_rank_and_given_in_reverse(void **state)
     fake_cores(3);
     assert_true(live_a_little());
     for (unsigned i = 0; i < 3; i++) assert_non_null(arena_at(i));
-    each_lock(note_and_take, WALK_TAKES);
+    inside_each_lock(note_and_take, WALK_TAKES);
     for (unsigned i = 0; i < noted_count; i++) {
         if (i > 0) assert_true(noted_lock[i]->rank >= noted_lock[i - 1]->rank);
         met[noted_lock[i]->rank] = true;
@@ -366,7 +366,7 @@ static void locks_are_taken_by_rank_and_given_in_reverse(void **state)
     }
     assert_int_equal(arenas_met, 3);
     for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++) assert_true(met[rank]);
-    each_lock(give_as_noted, WALK_GIVES);
+    inside_each_lock(give_as_noted, WALK_GIVES);
     assert_int_equal(noted_count, 0);
     assert_true(live_a_little());
 }

@@ -1,8 +1,13 @@
 /* stats_print_test.c - the printed statistics: sections, letters, numbers. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
-#include "face.h"
+#include "face/control.h"
+#include "face/lengths.h"
+#include "face/report.h"
+#include "face/stats_print.h"
+
+#include <jemalloc/jemalloc.h>
 #include "json.h"
 
 static struct {

@@ -1,6 +1,6 @@
 /* stats_test.c - the numbers against what the test did, and the lines they are printed in. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* stock_test.c - runs leased ahead and kept after: how many, in which order, and back to the page
  * heap. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "pages.h"
 

@@ -1,6 +1,6 @@
 /* thread_test.c - how a thread gets its cache, and what becomes of it when the thread ends. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
 #include "threads.h"
 

@@ -7,18 +7,22 @@
  *      [--seed N] [NAME...]    all tests, or those named
  *      --alone NAME            one test in this very process, for a debugger
  *
- * Include it after prairie.c.
+ * Include it after library.h.
  */
 #ifndef PRAIRIE_TEST_UNIT_H
 #define PRAIRIE_TEST_UNIT_H
 
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 

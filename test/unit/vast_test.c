@@ -1,8 +1,8 @@
 /* vast_test.c - blocks that are mappings of their own: taken, told apart, resized, given back. */
 /* SPDX-License-Identifier: MIT */
-#include "prairie.c"
+#include "library.h"
 
-#include "face.h"
+#include "face/control.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
@@ -430,8 +430,8 @@ static void a_child_does_not_wait_for_what_comes(void **state)
 
     (void)state;
     limits_set_hard(limits_used_bytes() + 2 * VAST);
-    assert_true(expect_bytes(VAST));
-    hide_block(hidden, 2 * VAST);
+    assert_true(inside_expect_bytes(VAST));
+    inside_hide_block(hidden, 2 * VAST);
     prairie_check_all();
     child = fake_fork();
     if (child == 0) {
@@ -445,8 +445,8 @@ static void a_child_does_not_wait_for_what_comes(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    show_block(hidden, (struct os_range){ moves, 2 * VAST }, 2 * VAST);
-    give_up(VAST);
+    inside_show_block(hidden, (struct os_range){ moves, 2 * VAST }, 2 * VAST);
+    inside_give_up(VAST);
     prairie_check_all();
     prairie_free(moves);
     prairie_free(stays);

@@ -5,12 +5,12 @@
  * everything here under its mutex. errno is kept.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_OS_FAKE_MODEL_H
-#define PRAIRIE_OS_FAKE_MODEL_H
+#ifndef PRAIRIE_TEST_KERNEL_FAKE_MODEL_H
+#define PRAIRIE_TEST_KERNEL_FAKE_MODEL_H
 
-#include "../base/port.h"
-#include "../base/units.h"
-#include "os.h"
+#include "base/port.h"
+#include "base/units.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,13 @@
  * os.h wants.
  * SPDX-License-Identifier: MIT
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "fake.h"
 
 #include "fake_model.h"
-#include "thread_slot.h"
+#include "os/thread_slot.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

@@ -17,10 +17,10 @@
  * own. Controls may be called from any thread, but only while no other thread is inside prairie.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_OS_FAKE_H
-#define PRAIRIE_OS_FAKE_H
+#ifndef PRAIRIE_TEST_KERNEL_FAKE_H
+#define PRAIRIE_TEST_KERNEL_FAKE_H
 
-#include "os.h"
+#include "os/os.h"
 
 enum fake_call {
     /* Those that can fail. */

@@ -1,0 +1,138 @@
+/* library.c - the library as unit tests are linked with it: on the fake kernel, without the C
+ * library's names. */
+/* SPDX-License-Identifier: MIT */
+#include "interleave.h"
+
+#include "prairie.c"
+
+/* The control tree and the printed statistics, which belong to those names. */
+#include "face/conf.c"
+#include "face/control.c"
+#include "face/control_arenas.c"
+#include "face/control_opt.c"
+#include "face/control_placed.c"
+#include "face/control_prof.c"
+#include "face/control_reserve.c"
+#include "face/control_root.c"
+#include "face/control_stats.c"
+#include "face/control_tables.c"
+#include "face/lengths.c"
+#include "face/report.c"
+#include "face/stats_arena.c"
+#include "face/stats_general.c"
+#include "face/stats_lists.c"
+#include "face/stats_print.c"
+
+#include "library.h"
+
+/* ---- what happens between two reads ---- */
+
+struct interleaving interleaving;
+
+void interleave(const char *place)
+{
+    void (*act)(void) = interleaving.act;
+
+    if (act == NULL || __builtin_strcmp(place, interleaving.place) != 0) return;
+    if (interleaving.skip > 0) {
+        interleaving.skip--;
+        return;
+    }
+    interleaving.act = NULL;
+    act();
+}
+
+/* ---- static functions ---- */
+
+/* The compiler compares the type with that in library.h. */
+#define INSIDE(function) \
+    extern __typeof__(function) inside_##function __attribute__((alias(#function)))
+
+INSIDE(room_of);
+INSIDE(add_run);
+INSIDE(change_begins);
+INSIDE(change_ends);
+INSIDE(expect_bytes);
+INSIDE(give_up);
+INSIDE(hide_block);
+INSIDE(show_block);
+INSIDE(full_bytes);
+INSIDE(swing_out);
+INSIDE(swing_back);
+INSIDE(want_background);
+INSIDE(background_may_end);
+INSIDE(loaded_of);
+INSIDE(load_magazine);
+INSIDE(first_slots_of);
+INSIDE(first_capacity);
+INSIDE(is_full_size);
+INSIDE(exponential);
+INSIDE(each_lock);
+INSIDE(before_fork);
+INSIDE(after_fork_in_parent);
+
+size_t inside_table_bytes_of(size_t size, size_t align) { return table_bytes_of(size, align); }
+
+bool inside_parse_number(const char *text, uint64_t *value)
+{
+    return parse_number((struct text){ text, __builtin_strlen(text) }, value);
+}
+
+/* ---- static variables and types ---- */
+
+bool inside_holds_no_lock(void)
+{
+    for (unsigned rank = 0; rank < LOCK_RANK_COUNT; rank++)
+        if (witness.rank_count[rank] != 0) return false;
+    return true;
+}
+
+size_t inside_least_reservation(void)
+{
+    struct layout least = layout_for(SPACE_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
+
+    return least.meta_bytes + least.map_bytes + least.region_bytes;
+}
+
+uint32_t inside_places_used(void) { return foreign.count; }
+
+size_t inside_places_bytes(void)
+{
+    size_t places = foreign.count;
+
+    for (unsigned length = 0; length < LENGTH_COUNT; length++)
+        for (uint32_t at = foreign.unused[length]; at != 0; at = extent_record(at)->next) places++;
+    return places * round_up(sizeof(struct foreign_extent), META_UNIT_BYTES);
+}
+
+void inside_set_last_version(void) { foreign.version = UINT32_MAX - 1; }
+
+void inside_forget_unused_places(size_t pages)
+{
+    foreign.unused[length_index((uint32_t)numbers_for(pages))] = 0;
+}
+
+bool inside_background_runs(void) { return RELAXED_LOAD(decay.background_runs); }
+void inside_set_background_runs(bool runs) { decay.background_runs = runs; }
+void inside_set_background_asked(bool asked) { decay.asked = asked; }
+void inside_let_background_end(void) { RELAXED_STORE(decay.kept, false); }
+uint32_t inside_threads_with_caches(void) { return RELAXED_LOAD(decay.threads); }
+
+void inside_sample_this_thread(struct cache *fresh)
+{
+    lock_take(&list_lock);
+    RELAXED_STORE(sampled_fronts, true);
+    separate_frees();
+    replace_only(thread_cache(), fresh);
+    lock_give(&list_lock);
+}
+
+void inside_damage_listeners(void) { notify.first->number = notify.newest + 1; }
+
+const unsigned inside_closed_max = CLOSED_MAX;
+const unsigned inside_strangers_before_first = STRANGERS_BEFORE_FIRST;
+const unsigned inside_purge_refusals_max = REFUSALS_MAX;
+const unsigned inside_runs_per_hold = RUNS_PER_HOLD;
+const unsigned inside_quiet_looks_max = QUIET_LOOKS_MAX;
+const unsigned inside_background_refused_ms = REFUSED_MS;
+const size_t inside_records_bytes_min = RECORDS_BYTES_MIN;

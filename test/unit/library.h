@@ -1,0 +1,132 @@
+/* library.h - what unit tests know of the library: its headers, and a few things that are static in
+ * it. */
+/* SPDX-License-Identifier: MIT */
+/*
+ * library.c is compiled once for each flavour, and every unit test is linked with it. A test
+ * includes this first; the headers of the control tree (face/) and those that one file of src/
+ * alone includes it takes itself.
+ */
+#ifndef PRAIRIE_TEST_UNIT_LIBRARY_H
+#define PRAIRIE_TEST_UNIT_LIBRARY_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "interleave.h"
+#include "kernel/fake.h"
+
+#include "arenas/arena.h"
+#include "arenas/choose.h"
+#include "arenas/decay.h"
+#include "arenas/extents.h"
+#include "arenas/magazine.h"
+#include "arenas/manual.h"
+#include "arenas/stock.h"
+#include "base/bits.h"
+#include "base/check.h"
+#include "base/constants.h"
+#include "base/fatal.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/port.h"
+#include "base/units.h"
+#include "cache/cache.h"
+#include "cache/counting.h"
+#include "cache/explicit_cache.h"
+#include "cache/large_cache.h"
+#include "cache/sampler.h"
+#include "cache/thread.h"
+#include "guard/fill.h"
+#include "guard/sample.h"
+#include "guard/unwind.h"
+#include "heap/extended.h"
+#include "heap/heap.h"
+#include "heap/notify.h"
+#include "heap/placed.h"
+#include "os/os.h"
+#include "os/thread_slot.h"
+#include "pages/foreign.h"
+#include "pages/huge.h"
+#include "pages/limits.h"
+#include "pages/meta.h"
+#include "pages/page_map.h"
+#include "pages/purge.h"
+#include "pages/reserve.h"
+#include "pages/run.h"
+#include "pages/run_walk.h"
+#include "pages/space.h"
+#include "pages/vast.h"
+#include "slabs/size_class.h"
+#include "slabs/slab.h"
+#include "view/profile.h"
+#include "view/profile_out.h"
+#include "view/profile_snapshot.h"
+#include "view/snapshot.h"
+#include "view/stats.h"
+
+/* ---- static functions of src/, under a second name ---- */
+
+/* base/options.c */
+bool inside_parse_number(const char *text, uint64_t *value);
+/* pages */
+size_t inside_room_of(const struct region *region);
+bool inside_add_run(size_t pages, bool dirty_only);
+void inside_change_begins(void);
+void inside_change_ends(void);
+bool inside_expect_bytes(size_t bytes);
+void inside_give_up(size_t bytes);
+void inside_hide_block(uint32_t page, size_t bytes);
+void inside_show_block(uint32_t page, struct os_range range, size_t came);
+/* arenas */
+size_t inside_full_bytes(unsigned class_index);
+void inside_swing_out(struct swing *swing, size_t bytes);
+void inside_swing_back(struct swing *swing, size_t bytes);
+bool inside_want_background(void);
+bool inside_background_may_end(void);
+/* cache */
+void **inside_loaded_of(const struct cache *cache, unsigned class_index);
+void inside_load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count);
+void **inside_first_slots_of(struct cache *cache, unsigned class_index);
+unsigned inside_first_capacity(unsigned class_index);
+bool inside_is_full_size(struct cache *cache, unsigned class_index);
+double inside_exponential(uint64_t *state);
+/* heap */
+size_t inside_table_bytes_of(size_t size, size_t align);
+void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
+void inside_before_fork(void);
+void inside_after_fork_in_parent(void);
+
+/* ---- static variables and types ---- */
+
+/* This thread, of any rank. */
+bool inside_holds_no_lock(void);
+
+/* Address space that the smallest layout takes which is tried. */
+size_t inside_least_reservation(void);
+
+/* Places of foreign extents: in use; records of all of them in bytes; the last version before 0;
+ * those for `pages` pages look as if they were in use. */
+uint32_t inside_places_used(void);
+size_t inside_places_bytes(void);
+void inside_set_last_version(void);
+void inside_forget_unused_places(size_t pages);
+
+/* What arenas/decay.c notes of the background thread. */
+bool inside_background_runs(void);
+void inside_set_background_runs(bool runs);
+void inside_set_background_asked(bool asked);
+void inside_let_background_end(void);
+uint32_t inside_threads_with_caches(void);
+
+/* A thread's cache becomes a sampled one while others are being made. */
+void inside_sample_this_thread(struct cache *fresh);
+
+/* The first listener gets a number that none has. */
+void inside_damage_listeners(void);
+
+extern const unsigned inside_closed_max, inside_strangers_before_first, inside_purge_refusals_max,
+    inside_runs_per_hold, inside_quiet_looks_max, inside_background_refused_ms;
+extern const size_t inside_records_bytes_min;
+
+#endif

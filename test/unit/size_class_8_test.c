@@ -1,4 +1,0 @@
-/* size_class_8_test.c - the same with the size classes of a quantum of 8. */
-/* SPDX-License-Identifier: MIT */
-#define PRAIRIE_QUANTUM 8
-#include "size_class_test.c"
