@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test lint format symbols count micro peers tool bench bench-quick \
+.PHONY: all flavours run run-reserve test check lint format symbols count micro peers tool bench bench-quick \
         stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
@@ -24,8 +24,11 @@ run-reserve: ## run a cache inside a limit with the memory reserve, without, and
 	@$(MAKE) --no-print-directory all
 	@dev/run_reserve $(ARGS)
 
-test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some
+test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some, '-L long' the lab's
 	@dev/test $(ARGS)
+
+check: ## run the unit, contract and crash tests in the check flavour, in about a minute; ARGS go to ctest
+	@dev/test --quick $(ARGS)
 
 lint: ## check format, floors, words, warnings, symbols, and style (which only warns)
 	@dev/lint

@@ -9,6 +9,14 @@ set(PRAIRIE_TEST_BIN ${PROJECT_BINARY_DIR}/test/bin)
 set(PRAIRIE_FAKE_KERNEL ${PROJECT_SOURCE_DIR}/test/kernel/fake.c)
 set(PRAIRIE_TEST_WARNINGS -Wall -Wextra -Wno-unused-function)
 
+# What a test runs in where the outcome may depend on everything. audit is check with walkers, and audit-tiny is
+# check-tiny with walkers: what these two see, those see.
+set(PRAIRIE_EVERY_FLAVOUR plain audit audit-tiny)
+
+# What `make check` runs: the tests of these kinds in the check flavour.
+set(PRAIRIE_QUICK_KINDS unit contract crash)
+add_custom_target(quick_tests DEPENDS prairie_shared-check prairie_static-check)
+
 # The folder of a preloadable flavour, in the caller's variable.
 function(prairie_flavour_folder out flavour)
     if(flavour STREQUAL "plain")
@@ -29,7 +37,7 @@ endfunction()
 
 # What all three functions share: name, labels, time and environment of one ctest test.
 function(prairie_register name kind flavour)
-    cmake_parse_arguments(arg "SERIAL;WILL_FAIL" "TIMEOUT;SKIP" "COMMAND;ENVIRONMENT;LABELS"
+    cmake_parse_arguments(arg "SERIAL;SLEEPS;WILL_FAIL" "TIMEOUT;SKIP" "COMMAND;ENVIRONMENT;LABELS"
                           ${ARGN})
     if(NOT DEFINED arg_TIMEOUT)
         set(arg_TIMEOUT 120)
@@ -48,6 +56,14 @@ function(prairie_register name kind flavour)
     if(arg_SERIAL)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
     endif()
+    # One core does for many of those that mostly sleep, but the others shall not wait for them: as many at a time as
+    # there are locks.
+    if(arg_SLEEPS)
+        get_property(sleepers GLOBAL PROPERTY prairie_sleepers)
+        math(EXPR sleepers "(0${sleepers} + 1) % 2")
+        set_property(GLOBAL PROPERTY prairie_sleepers ${sleepers})
+        set_tests_properties(${test} PROPERTIES RESOURCE_LOCK sleeper-${sleepers} COST 1000)
+    endif()
     if(arg_WILL_FAIL)
         set_tests_properties(${test} PROPERTIES WILL_FAIL ON)
     endif()
@@ -59,7 +75,7 @@ endfunction()
 # Sorts the arguments of a registering function: its own go to the caller's arg_*, those of
 # prairie_register into a list.
 function(prairie_sort_arguments flavours_out rest_out defaults)
-    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP;QUANTUM"
+    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;SLEEPS;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP;QUANTUM;LEVEL"
                           "FLAVOURS;SOURCES;COMMAND;COMMAND_ARGS;ENVIRONMENT;LABELS" ${ARGN})
     if(NOT arg_NAME)
         message(FATAL_ERROR "a test needs a NAME: ${ARGN}")
@@ -71,7 +87,7 @@ function(prairie_sort_arguments flavours_out rest_out defaults)
         set(arg_FLAVOURS ${defaults})
     endif()
     set(rest "")
-    foreach(flag SERIAL WILL_FAIL)
+    foreach(flag SERIAL SLEEPS WILL_FAIL)
         if(arg_${flag})
             list(APPEND rest ${flag})
         endif()
@@ -83,7 +99,7 @@ function(prairie_sort_arguments flavours_out rest_out defaults)
     endforeach()
     set(${flavours_out} ${arg_FLAVOURS} PARENT_SCOPE)
     set(${rest_out} ${rest} PARENT_SCOPE)
-    foreach(word NAME QUANTUM NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
+    foreach(word NAME QUANTUM LEVEL NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
         set(arg_${word} ${arg_${word}} PARENT_SCOPE)
     endforeach()
 endfunction()
@@ -103,6 +119,10 @@ function(prairie_test_program)
         target_link_libraries(${arg_NAME} PRIVATE PkgConfig::CMOCKA)
     endif()
     set_target_properties(${arg_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PRAIRIE_TEST_BIN})
+    prairie_test_kind(kind)
+    if(kind IN_LIST PRAIRIE_QUICK_KINDS)
+        add_dependencies(quick_tests ${arg_NAME})
+    endif()
 endfunction()
 
 function(prairie_flavour_test)
@@ -163,7 +183,7 @@ function(prairie_containing_test flavour kind)
     cmake_parse_arguments(arg "" "NAME" "SOURCES;LIBRARIES;DEFINITIONS;ARGS;INCLUDES;REGISTER;LEVEL" ${ARGN})
     set(program ${kind}.${arg_NAME}-${flavour})
     prairie_named_choice(definitions flags ${flavour})
-    if(NOT DEFINED arg_LEVEL)
+    if(NOT arg_LEVEL)
         set(arg_LEVEL -O0)
     endif()
     add_executable(${program} ${arg_SOURCES})
@@ -177,6 +197,9 @@ function(prairie_containing_test flavour kind)
     set_target_properties(${program} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY ${PRAIRIE_TEST_BIN} OUTPUT_NAME ${kind}.${arg_NAME}@${flavour})
     prairie_register(${arg_NAME} ${kind} ${flavour} COMMAND ${program} ${arg_ARGS} ${arg_REGISTER})
+    if(kind IN_LIST PRAIRIE_QUICK_KINDS AND flavour STREQUAL "check")
+        add_dependencies(quick_tests ${program})
+    endif()
 endfunction()
 
 # The library on the fake kernel and the frame of a unit test, compiled once for all unit tests of a flavour.
@@ -211,7 +234,7 @@ function(prairie_unit_test)
     foreach(flavour ${flavours})
         prairie_unit_library(library ${flavour} ${arg_QUANTUM})
         prairie_containing_test(${flavour} ${kind} NAME ${arg_NAME} SOURCES ${arg_SOURCES}
-            LIBRARIES ${library} ARGS ${arg_COMMAND_ARGS}
+            LIBRARIES ${library} LEVEL ${arg_LEVEL} ARGS ${arg_COMMAND_ARGS}
             REGISTER ${rest} ENVIRONMENT ${arg_ENVIRONMENT})
     endforeach()
 endfunction()

@@ -17,7 +17,7 @@ link "$scratch/prairie.o" -o "$scratch/dynamic"
 link "$scratch/prairie.o" -static -o "$scratch/static"
 "$scratch/static"
 # Another place to start from must not matter.
-(cd / && "$cc" -O2 -c "$root/src/prairie.c" -o "$scratch/again.o")
-# Sources and object handed over at once, as in a small project's own Makefile.
-link "$root/src/prairie.c" -o "$scratch/at_once"
+(cd / && "$cc" -fsyntax-only "$root/src/prairie.c")
+# Sources handed over at once and without optimising, as in a small project's own Makefile.
+link -O0 "$root/src/prairie.c" -o "$scratch/at_once"
 "$scratch/at_once"
