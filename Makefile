@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check lint format symbols count micro peers tool bench bench-quick \
+.PHONY: all flavours run run-reserve test check lint format count micro peers tool bench bench-quick \
         stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
@@ -30,14 +30,11 @@ test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks s
 check: ## run the unit, contract and crash tests in the check flavour, in about a minute; ARGS go to ctest
 	@dev/test --quick $(ARGS)
 
-lint: ## check format, floors, words, warnings, symbols, and style (which only warns)
+lint: ## check format, floors, words, warnings, and style (which only warns)
 	@dev/lint
 
 format: ## rewrite all C files in our format
 	@dev/check_format.sh --rewrite
-
-symbols: all ## rewrite dev/symbols.txt from the library that is built now
-	@dev/check_symbols.sh --rewrite
 
 count: all ## compare instructions, loads, stores, branches and locks with the committed tables
 	@dev/count

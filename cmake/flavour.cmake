@@ -1,7 +1,20 @@
 # flavour.cmake - one compilation of the unity file, and the two libraries made from it.
 # SPDX-License-Identifier: MIT
 
+include(CheckLinkerFlag)
+
 set(PRAIRIE_UNITY ${PROJECT_SOURCE_DIR}/src/prairie.c)
+
+# The names that a shared library exports. Linkers that can fail when one of them is missing.
+set(PRAIRIE_EXPORTS ${PROJECT_SOURCE_DIR}/src/prairie.map)
+check_linker_flag(C LINKER:--no-undefined-version PRAIRIE_LINKER_MISSES_EXPORTS)
+function(prairie_exports target)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${PRAIRIE_EXPORTS})
+    if(PRAIRIE_LINKER_MISSES_EXPORTS)
+        target_link_options(${target} PRIVATE LINKER:--no-undefined-version)
+    endif()
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PRAIRIE_EXPORTS})
+endfunction()
 
 # Our own code must not become a call to the functions that it implements: to a compiler that knows
 # malloc, a loop that clears what malloc gave is calloc.
@@ -76,6 +89,7 @@ function(prairie_library suffix folder)
     if(arg_SANITIZE STREQUAL "none")
         # linux_early.c has what the start files would bring that is of use.
         target_link_options(prairie_shared${suffix} PRIVATE -nostartfiles LINKER:-z,defs)
+        prairie_exports(prairie_shared${suffix})
     endif()
     # Hidden names are still global in an archive; local ones cannot clash with the program's.
     if(CMAKE_OBJCOPY AND arg_SANITIZE STREQUAL "none")

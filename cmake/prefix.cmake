@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 
 # prairie_prefixed(<target> <prefix> <quantum> <folder>): lib<prefix>prairie.a, say libje_prairie.a.
-# What dev/symbols.txt lists gets the prefix; C++'s operators and the names that belong to the C library alone are
+# What src/prairie.map lists gets the prefix; C++'s operators and the names that belong to the C library alone are
 # left out. The environment variable is <PREFIX>MALLOC_CONF, the file /etc/<prefix>malloc.conf.
 function(prairie_prefixed target prefix quantum folder)
     string(TOUPPER "${prefix}" upper)
@@ -16,11 +16,12 @@ function(prairie_prefixed target prefix quantum folder)
     target_include_directories(${target}_object PRIVATE
                                ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 
-    file(STRINGS ${PROJECT_SOURCE_DIR}/dev/symbols.txt symbols)
+    file(STRINGS ${PRAIRIE_EXPORTS} lines REGEX "^ +[A-Za-z_0-9]+;$")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PRAIRIE_EXPORTS})
     set(renamed "get_defrag_hint ${prefix}get_defrag_hint\n")
     set(hidden "")
-    foreach(line ${symbols})
-        string(REGEX REPLACE "^. " "" name "${line}")
+    foreach(name ${lines})
+        string(STRIP "${name}" name)
         if(name MATCHES "^(_|mallinfo|mallopt|malloc_info|malloc_stats$|malloc_trim)")
             string(APPEND hidden "${name}\n")
         else()
