@@ -4,6 +4,7 @@
 #include "thread.h"
 
 #include "../arenas/decay.h"
+#include "../base/port.h"
 #include "large_cache.h"
 
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };

@@ -2,6 +2,7 @@
  * of the region that is closed.
  * SPDX-License-Identifier: MIT
  */
+#include "huge.h"
 #include "run_bins.h"
 
 /* IN_FLIGHT_MAX: it is not there. 0 is a free place. */

@@ -13,6 +13,8 @@
 #ifndef PRAIRIE_SLABS_SIZE_CLASSES_16_H
 #define PRAIRIE_SLABS_SIZE_CLASSES_16_H
 
+#include "../base/bits.h"
+
 enum { CLASS_QUANTUM = 16 };
 enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
 

@@ -12,6 +12,8 @@
 #ifndef PRAIRIE_SLABS_SIZE_CLASSES_8_H
 #define PRAIRIE_SLABS_SIZE_CLASSES_8_H
 
+#include "../base/bits.h"
+
 enum { CLASS_QUANTUM = 8 };
 enum { CLASS_COUNT = 40, CLASS_OF_1024 = 24, CLASS_OF_8192 = 36 };
 

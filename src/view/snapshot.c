@@ -7,6 +7,7 @@
 #include "../arenas/decay.h"
 #include "../cache/large_cache.h"
 #include "../cache/explicit_cache.h"
+#include "../guard/sample.h"
 #include "../pages/purge.h"
 
 static struct {

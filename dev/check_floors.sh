@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# dev/check_floors.sh - every file of src/ compiles alone, and sees nothing but its floor and those below.
+# SPDX-License-Identifier: MIT
+#
+# Each floor is compiled in a tree of links that has no higher one, so that an include upwards finds no file. Public
+# headers are there from the floor guard on; they know each other only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# From the lowest on; folders of one line may include each other.
+floors='base
+os
+pages
+slabs
+arenas
+cache
+guard
+heap view
+face'
+public_from=guard
+
+# System headers a floor may include. Only os may name a kernel.
+language='limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
+allowed() {
+    case $1 in
+        os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|(linux|sys|asm|bits|mach)/.*" ;;
+        heap|view) echo "$language|string|errno" ;;
+        face) echo "$language|string|errno|malloc|stdio" ;;
+        *) echo "$language|string" ;;
+    esac
+}
+
+compiler=${CC:-cc}
+flags=(-std=gnu17 -D_GNU_SOURCE -fsyntax-only -Werror -Wall -Wextra -Wno-unused-function -Wno-unused-variable)
+trees=$(mktemp -d)
+trap 'rm -rf "$trees"' EXIT
+bad=0
+complain() {
+    echo "check_floors: $*"
+    bad=1
+}
+
+# The headers of include/, as a project without our sources sees them.
+find include -name '*.h' | xargs -P 2 -I{} "$compiler" "${flags[@]}" -Iinclude -x c {} ||
+    complain "a public header does not compile alone"
+
+known=()
+while read -ra folders; do
+    known+=("${folders[@]}")
+    tree=$trees/${folders[0]}
+    for folder in "${known[@]}"; do
+        mkdir -p "$tree/src/$folder"
+        ln -s "$PWD/src/$folder"/* "$tree/src/$folder"
+    done
+    [ "${folders[0]}" != "$public_from" ] || public=yes
+    [ -z "${public:-}" ] || cp -r include "$tree"
+    for folder in "${folders[@]}"; do
+        # option_list.h is a list of rows, not a header.
+        find "$tree/src/$folder" -name '*.[ch]' ! -name option_list.h
+    done | xargs -P 2 -n 1 "$compiler" "${flags[@]}" -DPRAIRIE_CHECK=1 ${public:+-I"$tree/include"} -x c ||
+        complain "${folders[*]}: not every file compiles alone, with what lies below it"
+    for folder in "${folders[@]}"; do
+        found=$(grep -nE '^ *# *include *<' -r "src/$folder" | grep -vE "<(($(allowed "$folder"))(\.h)?|(prairie|jemalloc)/.*)>") &&
+            complain "$folder must not include"$'\n'"$found"
+    done
+done <<<"$floors"
+
+for folder in src/*/; do
+    [[ " ${known[*]} " == *" $(basename "$folder") "* ]] || complain "$folder is no floor"
+done
+for file in src/*/*.c; do
+    grep -qF "\"${file#src/}\"" src/prairie.c || [ "$file" = src/os/linux_early.c ] ||
+        complain "src/prairie.c does not include $file"
+done
+found=$(grep -nE '^ *# *include *".*\.c"' -r src --include='*.[ch]' | grep -v '^src/prairie.c:') &&
+    complain "only src/prairie.c includes .c files"$'\n'"$found"
+exit $bad
