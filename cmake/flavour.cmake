@@ -29,6 +29,30 @@ set(PRAIRIE_COMPILE_OPTIONS
     -fno-semantic-interposition -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
     ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 
+# CMakePresets.json says what each flavour is: PRAIRIE_FLAVOURS are its names, and prairie_preset(<name>) sets
+# preset_CHECK, preset_TINY and preset_SANITIZE in the caller's scope.
+file(READ ${PROJECT_SOURCE_DIR}/CMakePresets.json presets)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CMakePresets.json)
+set(PRAIRIE_FLAVOURS "")
+string(JSON count LENGTH "${presets}" configurePresets)
+math(EXPR last "${count} - 1")
+foreach(index RANGE ${last})
+    string(JSON hidden ERROR_VARIABLE none GET "${presets}" configurePresets ${index} hidden)
+    if(NOT hidden)
+        string(JSON name GET "${presets}" configurePresets ${index} name)
+        list(APPEND PRAIRIE_FLAVOURS ${name})
+        string(JSON preset_of_${name} GET "${presets}" configurePresets ${index} cacheVariables)
+    endif()
+endforeach()
+macro(prairie_preset name)
+    if(NOT "${name}" IN_LIST PRAIRIE_FLAVOURS)
+        message(FATAL_ERROR "there is no flavour '${name}'; CMakePresets.json has ${PRAIRIE_FLAVOURS}")
+    endif()
+    foreach(word CHECK TINY SANITIZE)
+        string(JSON preset_${word} GET "${preset_of_${name}}" PRAIRIE_${word})
+    endforeach()
+endmacro()
+
 # Definitions and flags of a choice of options, as two lists in the caller's scope.
 function(prairie_choice definitions_out flags_out check tiny sanitize)
     set(definitions PRAIRIE_CHECK=${check})
