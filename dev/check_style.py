@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = {".c": 400, ".h": 200}
 COLUMNS_MAX = 100
 SWITCHES_PER_1000_LINES_MAX = 10
@@ -47,20 +46,6 @@ def is_script(name):
     return path.suffix in SCRIPT_SUFFIXES or (path.parts[0] in ("dev", ".ci") and not path.suffix)
 
 
-def functions(lines):
-    """Yields (first line number, line count, name) of bodies between braces in column 0."""
-    opened = None
-    for index, line in enumerate(lines):
-        if line.startswith("{") and opened is None and index > 0:
-            opened = index - 1
-            while opened > 0 and lines[opened - 1].strip() and lines[opened][:1].isspace():
-                opened -= 1
-        elif line.startswith("}") and opened is not None:
-            found = re.search(r"(\w+)\s*\(", lines[opened])
-            yield opened + 1, index - opened + 1, found.group(1) if found else "?"
-            opened = None
-
-
 def switches(name, text):
     """Yields line numbers of conditions, the include guard apart."""
     guard = GUARD.search(text) if name.endswith(".h") else None
@@ -92,9 +77,6 @@ def check_c(name, text, lines):
     suffix = Path(name).suffix
     if len(lines) > FILE_LINES_MAX[suffix]:
         yield 1, f"{len(lines)} lines, more than {FILE_LINES_MAX[suffix]}"
-    for number, count, function in functions(lines):
-        if count > FUNCTION_LINES_MAX:
-            yield number, f"{function} has {count} lines, more than {FUNCTION_LINES_MAX}"
     if name.startswith("src/") and not is_switch_place(name):
         for number in switches(name, text):
             yield number, "an #if outside the named places"
