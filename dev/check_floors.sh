@@ -10,7 +10,9 @@ cd "$(dirname "$0")/.."
 # From the lowest on; folders of one line may include each other.
 floors='base
 os
-pages
+space
+page_heap
+policy
 slabs
 arenas
 cache

@@ -10,7 +10,7 @@
  *                    own and C++'s are left out
  * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may
  *                    not give out
- * PRAIRIE_CHECK      0, 1 or 2: the address space, check and audit flavours (base/check.h)
+ * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/constants.h)
  * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
  *
@@ -36,21 +36,22 @@
 #include "os/linux_code.c"
 #include "os/linux_group.c"
 #endif
-#include "pages/space.c"
-#include "pages/meta.c"
-#include "pages/huge.c"
-#include "pages/page_map.c"
-#include "pages/foreign.c"
-#include "pages/vast.c"
-#include "pages/run_bounds.c"
-#include "pages/run_find.c"
-#include "pages/run.c"
-#include "pages/run_kernel.c"
-#include "pages/run_walk.c"
-#include "pages/run_check.c"
-#include "pages/purge.c"
-#include "pages/limits.c"
-#include "pages/reserve.c"
+#include "space/space.c"
+#include "space/meta.c"
+#include "space/page_map.c"
+#include "space/foreign.c"
+#include "space/commit.c"
+#include "page_heap/huge.c"
+#include "page_heap/run_bounds.c"
+#include "page_heap/run_find.c"
+#include "page_heap/run.c"
+#include "page_heap/run_kernel.c"
+#include "page_heap/supplied.c"
+#include "page_heap/run_walk.c"
+#include "page_heap/run_check.c"
+#include "policy/purge.c"
+#include "policy/limits.c"
+#include "policy/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
 #include "arenas/stock.c"
@@ -75,6 +76,7 @@
 #include "heap/malloc.c"
 #include "heap/free.c"
 #include "heap/misuse.c"
+#include "heap/vast.c"
 #include "heap/large.c"
 #include "heap/realloc.c"
 #include "heap/aligned.c"

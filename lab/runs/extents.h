@@ -18,8 +18,8 @@
 #ifndef PRAIRIE_LAB_EXTENTS_H
 #define PRAIRIE_LAB_EXTENTS_H
 
-#include "../../src/pages/meta.h"
-#include "../../src/pages/run.h"
+#include "../../src/space/meta.h"
+#include "../../src/page_heap/page_heap.h"
 
 #include "../trees/bsd.h"
 #include "../trees/treap_random.h"

@@ -97,18 +97,18 @@ static void record_return_batch(const uint32_t *pages, unsigned count)
     run_return_batch(pages, count);
 }
 
-static bool record_extend(uint32_t page, size_t pages)
+static bool record_extend(struct page_heap *heap, uint32_t page, size_t pages)
 {
-    bool fits = run_extend(page, pages);
+    bool fits = run_extend(heap, page, pages);
 
     if (fits) record_event(page, pages);
     return fits;
 }
 
-static void record_trim(uint32_t page, size_t pages)
+static void record_trim(struct page_heap *heap, uint32_t page, size_t pages)
 {
     record_event(page, pages);
-    run_trim(page, pages);
+    run_trim(heap, page, pages);
 }
 
 /* What comes after this in the unity file asks the recorder. */

@@ -1,12 +1,14 @@
 /* run_tree.c - the page heap as jemalloc had it in early 2008: three trees.
  *
- * It answers pages/run.h in the place of the files run*.c of src/pages; all that is above stays
+ * It answers page_heap/page_heap.h in the place of the files run*.c of src/pages; all that is above stays
  * as it is, and so do the lock, the growth, and which runs come first (dirty before clean, holes
  * of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
-#include "../../src/pages/huge.h"
+#include "../../src/page_heap/huge.h"
 
+#include "../../src/page_heap/supplied.h"
+#include "../../src/space/commit.h"
 #include "extents.h"
 
 struct page_heap page_heap;
@@ -14,7 +16,8 @@ struct page_heap page_heap;
 static void count_clean(size_t pages)
 {
     page_heap.clean_leased += pages;
-    huge_after_clean_lease(page_heap.clean_leased);
+    if (page_heap.clean_leased >= page_heap.huge.again_at)
+        huge_want_again(&page_heap.huge, page_heap.clean_leased, page_heap_used_pages(&page_heap));
 }
 
 /* ---- holes and growth ---- */
@@ -23,9 +26,11 @@ static bool grow(size_t missing)
 {
     struct page_span span = { 0, 0 };
 
-    if (have_extents()) span = space_grow(missing);
+    if (have_extents())
+        span = space_grow(missing, huge_pages_each(&page_heap.huge), commit_room_bytes());
     if (span.count == 0) return false;
     page_heap.grows++;
+    page_heap.open_pages += span.count;
     (void)make_free(kept_run_make(span.first, span.count, FREE_CLEAN), FREE_CLEAN);
     return true;
 }
@@ -50,7 +55,13 @@ static bool take_hole(struct tree_run *run, size_t pages)
 
 /* ---- the verbs of run.h ---- */
 
-void page_heap_start(void) { lock_init(&page_heap.lock, LOCK_PAGE_HEAP); }
+void page_heap_start(struct page_heap *heap)
+{
+    lock_init(&heap->lock, LOCK_PAGE_HEAP);
+    heap->lease_pages_max = RUN_PAGES_MAX;
+    heap->huge.again_at = UINT64_MAX;
+    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
+}
 
 static void count_lease(size_t pages, enum page_state state)
 {
@@ -120,24 +131,25 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {
+    struct page_heap *const heap = &page_heap;
     struct run run;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     run = lease_locked(pages, align_pages, state);
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return run;
 }
 
 /* Of what fits, the page heap finds dirty runs first. */
-uint32_t run_lease_dirty(size_t pages)
+uint32_t run_lease_dirty(struct page_heap *heap, size_t pages)
 {
     struct tree_run *from;
     uint32_t page = 0;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     from = have_extents() ? find(pages) : NULL;
     if (from != NULL && from->kind == FREE_DIRTY) page = take_part(from, 0, pages, PAGE_USED).page;
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return page;
 }
 
@@ -155,52 +167,60 @@ static void return_locked(uint32_t page, unsigned kind)
 
 void run_return(uint32_t page)
 {
-    lock_take(&page_heap.lock);
+    struct page_heap *const heap = &page_heap;
+    lock_take(&heap->lock);
     return_locked(page, FREE_DIRTY);
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
 }
 
-void run_return_emptied(uint32_t page) { return_locked(page, FREE_CLEAN); }
+void run_return_emptied(struct page_heap *heap, uint32_t page)
+{
+    (void)heap;
+    return_locked(page, FREE_CLEAN);
+}
 
 unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 {
+    struct page_heap *const heap = &page_heap;
     unsigned count = 0;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     while (count < wanted && have_extents()) {
         struct tree_run *from = find(pages);
         if (from == NULL) break;
         leased[count++] = take_part(from, 0, pages, PAGE_USED).page;
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return count;
 }
 
 void run_return_batch(const uint32_t *pages, unsigned count)
 {
-    lock_take(&page_heap.lock);
+    struct page_heap *const heap = &page_heap;
+    lock_take(&heap->lock);
     for (unsigned i = 0; i < count; i++) return_locked(pages[i], FREE_DIRTY);
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
 }
 
 /* Trees cannot be read without the lock. */
 bool run_lease_would_grow(size_t pages)
 {
+    struct page_heap *const heap = &page_heap;
     bool found;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     found = find(pages) != NULL;
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return !found;
 }
 
-bool run_extend(uint32_t page, size_t pages)
+bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
 {
     struct tree_run *extent, *next;
     size_t missing;
     bool fits;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     extent = used_at(page);
     missing = pages - extent->pages;
     struct tree_run end = { .page = page + extent->pages };
@@ -211,19 +231,19 @@ bool run_extend(uint32_t page, size_t pages)
         page_record(page)->run_pages = page_record(page + extent->pages - 1)->run_pages =
             extent->pages;
         page_record(page + extent->pages - 1)->state = PAGE_USED;
-        if (page_record(page)->state == PAGE_LARGE) page_heap.large_pages += missing;
+        if (page_record(page)->state == PAGE_LARGE) heap->large_pages += missing;
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return fits;
 }
 
-void run_trim(uint32_t page, size_t pages)
+void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
 {
     struct tree_run *extent;
     enum page_state state;
     size_t cut;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     extent = used_at(page);
     cut = extent->pages - pages;
     state = (enum page_state)page_record(page)->state;
@@ -233,10 +253,10 @@ void run_trim(uint32_t page, size_t pages)
         page_record(page + extent->pages - 1)->state = PAGE_USED;
         page_record(page)->run_pages = extent->pages;
         page_record(page)->state = (uint8_t)state;
-        if (state == PAGE_LARGE) page_heap.large_pages -= cut;
+        if (state == PAGE_LARGE) heap->large_pages -= cut;
         (void)make_free(kept_run_make(page + extent->pages, cut, FREE_DIRTY), FREE_DIRTY);
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
 }
 
 static void mark_large(uint32_t page, enum page_state state, uint32_t number)
@@ -247,8 +267,17 @@ static void mark_large(uint32_t page, enum page_state state, uint32_t number)
     lock_give(&page_heap.lock);
 }
 
-void run_mark_sampled(uint32_t page, uint32_t number) { mark_large(page, PAGE_SAMPLED, number); }
-void run_unmark_sampled(uint32_t page) { mark_large(page, PAGE_LARGE, 0); }
+void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
+{
+    (void)heap;
+
+    mark_large(page, PAGE_SAMPLED, number);
+}
+void run_unmark_sampled(struct page_heap *heap, uint32_t page)
+{
+    (void)heap;
+    mark_large(page, PAGE_LARGE, 0);
+}
 
 /* ---- to the kernel and back ---- */
 
@@ -263,7 +292,7 @@ static unsigned slot_in_flight(uint32_t page)
 /* The last so many pages of a run, cut at the boundaries of huge pages if it is long enough. */
 static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
 {
-    size_t length = from->pages, unit = huge_pages_each();
+    size_t length = from->pages, unit = huge_pages_each(&page_heap.huge);
     size_t pages = min_size(length, pages_max), head, rest;
 
     if (pages < 2 * unit) return cut_out(from, length - pages, pages);
@@ -273,7 +302,7 @@ static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
     return cut_out(from, head + rest - pages, pages);
 }
 
-uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
+uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
     struct tree_run *longest = at_size(KEEPER(last)(&kept_runs.by_size[FREE_DIRTY]));
     unsigned slot = slot_in_flight(0);
@@ -282,37 +311,79 @@ uint32_t run_take_dirty(size_t min_pages, size_t max_pages)
     if (!have_extents()) return 0;
     longest = cut_piece(longest, max_pages);
     note_used(longest, PAGE_USED);
-    page_heap.in_flight[slot] = longest->page;
+    heap->in_flight[slot] = longest->page;
     return longest->page;
 }
 
-void run_put_free(uint32_t page, enum page_state state)
+void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
 {
     unsigned slot = slot_in_flight(page);
 
     if (slot == IN_FLIGHT_MAX) return;
-    page_heap.in_flight[slot] = 0;
+    heap->in_flight[slot] = 0;
     (void)make_free(take_used(page), state == PAGE_CLEAN ? FREE_CLEAN : FREE_DIRTY);
 }
 
-void page_heap_put_back_in_flight(void)
+void page_heap_put_back_in_flight(struct page_heap *heap)
 {
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
-        if (page_heap.in_flight[i] != 0) run_put_free(page_heap.in_flight[i], PAGE_DIRTY);
+        if (heap->in_flight[i] != 0) run_put_free(heap, heap->in_flight[i], PAGE_DIRTY);
 }
 
-bool page_heap_close_tail(void)
+bool page_heap_close_tail(struct page_heap *heap)
 {
     struct tree_run *tail, *last;
     size_t closed = 0;
 
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     tail = find_tail();
     if (tail != NULL) closed = space_close_tail(tail->page, hole_pages(tail, SIZE_MAX));
     while (closed != 0 && (last = free_before(NULL)) != NULL && last->page >= space_open_end()) {
         remove_free(last);
         kept_run_drop(last);
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return closed != 0;
 }
+
+/* ---- supplied page heaps ---- */
+
+/* Arenas with hooks are not measured here, and get no memory. */
+
+void supplied_start(struct page_heap *heap) { (void)heap; }
+void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kind)
+{
+    (void)heap, (void)piece, (void)kind;
+}
+void supplied_remove(struct page_heap *heap, struct page_piece *piece) { (void)heap, (void)piece; }
+struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page)
+{
+    (void)heap, (void)page;
+    return NULL;
+}
+bool supplied_is_free(const struct page_piece *piece) { return piece == NULL; }
+uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages)
+{
+    (void)heap, (void)pages, (void)align_pages;
+    return 0;
+}
+uint32_t supplied_lease_exact(struct page_heap *heap, size_t pages, size_t align_pages)
+{
+    return supplied_lease(heap, pages, align_pages);
+}
+uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t from)
+{
+    (void)heap, (void)from;
+    return 0;
+}
+void supplied_return(struct page_heap *heap, uint32_t page, unsigned kind)
+{
+    (void)heap, (void)page, (void)kind;
+}
+void supplied_visit_free(struct page_heap *heap,
+                         void (*visit)(enum page_state state, size_t pages, void *context),
+                         void *context)
+{
+    (void)heap, (void)visit, (void)context;
+}
+void supplied_check(struct page_heap *heap) { (void)heap; }

@@ -2,13 +2,14 @@
  * count.
  * SPDX-License-Identifier: MIT
  */
-#include "../../src/pages/run_walk.h"
+#include "../../src/page_heap/run_walk.h"
 
 #include "extents.h"
 
-void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+void runs_visit(struct page_heap *heap,
+                void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&heap->lock);
     for (uint32_t i = 0; i < space.region_count; i++) {
         const struct region *region = &space.region[i];
         uint32_t page = region->first_page, end = page + region->open_pages;
@@ -25,7 +26,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
             page += run->pages;
         }
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
 }
 
 static void check_region(const struct region *region, size_t *free_pages, size_t *free_count)
@@ -63,7 +64,7 @@ static size_t count_by_size(unsigned kind)
     return count;
 }
 
-void page_heap_check(void)
+void page_heap_check(struct page_heap *heap)
 {
     size_t free_pages[FREE_KINDS] = { 0 }, free_count = 0;
 
@@ -73,7 +74,7 @@ void page_heap_check(void)
         check_region(&space.region[i], free_pages, &free_count);
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
         require(KEEPER(fault)(&kept_runs.by_size[kind], order_by_size) == NULL);
-        require(free_pages[kind] == page_heap.free_pages[kind]); /* T4 */
+        require(free_pages[kind] == heap->free_pages[kind]); /* T4 */
     }
     require(count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN) == free_count); /* T3 */
 }

@@ -74,7 +74,7 @@ static uint32_t random_length(void)
 static void check_page_heap(void)
 {
     lock_take(&page_heap.lock);
-    page_heap_check();
+    page_heap_check(&page_heap);
     lock_give(&page_heap.lock);
 }
 

@@ -21,7 +21,7 @@ endfunction()
 
 # The keeper of three trees instead of the linear map.
 macro(runs_tree_unity out)
-    runs_unity(${out} tree "#include \"pages/run_find\\.c\"\n.*#include \"pages/run_check\\.c\""
+    runs_unity(${out} tree "#include \"page_heap/run_find\\.c\"\n.*#include \"page_heap/run_check\\.c\""
                "#include \"runs/run_tree.c\"\n#include \"runs/run_tree_check.c\"")
 endmacro()
 

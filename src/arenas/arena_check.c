@@ -66,6 +66,7 @@ void arena_check(const struct arena *arena)
 {
     check(lock_is_mine(&arena->lock));
     require(arena->active_pages == active_pages_of(arena)); /* A2 */
+    if (arena->extents != NULL) supplied_check(&arena->extents->heap);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         check_class_bin(arena, class_index);
         check_depot(&arena->bin[class_index].depot, class_index);

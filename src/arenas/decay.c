@@ -5,8 +5,8 @@
 
 #include "../base/options.h"
 #include "../base/port.h"
-#include "../pages/limits.h"
-#include "../pages/purge.h"
+#include "../policy/limits.h"
+#include "../policy/purge.h"
 
 enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
@@ -64,7 +64,7 @@ void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
 
 static bool has_shrunk(void)
 {
-    size_t used = page_heap_used_pages_now();
+    size_t used = page_heap_used_pages_now(&page_heap);
 
     if (used > RELAXED_LOAD(decay.peak_pages)) RELAXED_STORE(decay.peak_pages, used);
     if (used > RELAXED_LOAD(decay.peak_pages) / SHRUNK_TO) return false;
@@ -80,7 +80,7 @@ static bool decay_at_once(void)
         depots_close();
         arenas_clear();
     }
-    purge_beyond_budget();
+    purge_beyond_budget(&page_heap);
     return shrunk;
 }
 
@@ -93,7 +93,7 @@ static bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 static void set_background(bool runs)
 {
     lock_take(&page_heap.lock);
-    purge_set_background(runs);
+    purge_set_background(&page_heap, runs);
     lock_give(&page_heap.lock);
 }
 
@@ -126,7 +126,7 @@ static void give_background_up(void)
 static void background_is_gone(void)
 {
     set_background_runs(false);
-    purge_set_background(false);
+    purge_set_background(&page_heap, false);
 }
 
 static bool is_told_to_end(void) { return RELAXED_LOAD(decay.ending) != 0; }
@@ -143,7 +143,8 @@ static bool background_may_end(void)
     }
     give_background_up();
     set_background(false);
-    wanted = __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
+    wanted =
+        __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background(&page_heap);
     if (!wanted || !claim_background()) return true;
     set_background(true);
     return false;
@@ -160,7 +161,7 @@ static uint64_t look_ms(void)
 
 void decay_close_tail(void)
 {
-    if (!option_is_set(OPTION_RETAIN)) (void)page_heap_close_tail();
+    if (!option_is_set(OPTION_RETAIN)) (void)page_heap_close_tail(&page_heap);
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
@@ -171,7 +172,10 @@ static unsigned quiet_looks_max(void)
 
 /* Whether it gave something back is no reason to stay with one thread, which gives back the rest
  * itself. */
-static bool is_needed(bool busy) { return (busy && !is_alone()) || purge_rests_on_background(); }
+static bool is_needed(bool busy)
+{
+    return (busy && !is_alone()) || purge_rests_on_background(&page_heap);
+}
 
 static bool background_may_go_on(unsigned quiet_looks)
 {
@@ -188,7 +192,7 @@ static bool look(void)
     RELAXED_STORE(decay.looks, decay.looks + 1);
     if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_drain_unneeded();
-    busy |= purge_unneeded() > 0;
+    busy |= purge_unneeded(&page_heap) > 0;
     decay_close_tail();
     return busy;
 }
@@ -219,7 +223,7 @@ static bool want_background(void)
     if (!claim_background()) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
-    purge_begin_unneeded();
+    purge_begin_unneeded(&page_heap);
     if (os_thread_start(background_body)) {
         set_background(true);
         return true;
@@ -278,7 +282,7 @@ bool decay_reclaim(void)
 void decay_before_refusal(void)
 {
     arenas_close_empty();
-    if (limits_hard() != SIZE_MAX) (void)purge_all();
+    if (limits_hard() != SIZE_MAX) (void)purge_all(&page_heap);
 }
 
 /* ---- the door ---- */
@@ -291,26 +295,30 @@ static bool may_leave_to_background(void)
 {
     if (!may_have_background()) return false;
     if (!is_alone()) return want_background();
-    return purge_wants_background() && want_background() && purge_is_within_budget();
+    return purge_wants_background(&page_heap) && want_background()
+        && purge_is_within_budget(&page_heap);
 }
 
 /* Apart, so that the usual way saves no registers. */
 static NOINLINE bool decay_excess(void)
 {
-    if (!is_alone() && purge_is_urgent()) {
-        purge_beyond_budget();
+    if (!is_alone() && purge_is_urgent(&page_heap)) {
+        purge_beyond_budget(&page_heap);
         return false;
     }
-    if (purge_oversize() || may_leave_to_background()) return false;
+    if (purge_oversize(&page_heap) || may_leave_to_background()) return false;
     return decay_at_once();
 }
 
-bool decay_after_return(void) { return unlikely(!purge_is_within_budget()) && decay_excess(); }
+bool decay_after_return(void)
+{
+    return unlikely(!purge_is_within_budget(&page_heap)) && decay_excess();
+}
 
 void decay_obey_options(void)
 {
-    purge_obey_options();
-    if (option_decay_ms() == 0) purge_beyond_budget();
+    purge_obey_options(&page_heap);
+    if (option_decay_ms() == 0) purge_beyond_budget(&page_heap);
 }
 
 struct decay_numbers decay_numbers(void)

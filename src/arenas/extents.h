@@ -1,28 +1,21 @@
-/* extents.h - an arena's memory, when the program supplies it: extents that its hooks give, cut
- * into runs.
+/* extents.h - a page heap whose pages an arena's hooks supply, extent by extent.
  *
  * The program's functions are called without any lock, so the work is in two steps: under the
- * arena's lock a run is taken from the free spans, and when there is none, the caller gives the
- * lock, asks the hooks for one extent more, and tries again.
+ * arena's lock a run is leased from the extents that are there (page_heap/supplied.h), and when
+ * none fits, the caller gives the lock, asks the hooks for one extent more, and tries again.
  *
- *      extents -> extent | base, pages, first page number
- *                 spans  -> free span -> free span ...       by page number
+ *      arena -> extents | hooks, page heap -> extent (a piece) -> extent ...
  *
- * An extent may lie in the address space, when a hook got it from the default one: then its pages
- * have numbers and belong to a used run of the page heap's. Anywhere else it is foreign
- * (pages/foreign.h).
- *
- * E1  every page of an extent is in a used run, in a large block, or in a free span; all three are
- *     tagged at both ends like used runs
- * E2  free spans do not touch each other within an extent
- * E3  no more pages of a free span are dirty than it has
+ * An extent may lie in the address space, when a hook got it from the default one or from malloc:
+ * then its pages have numbers already, and belong to a used run of the shared page heap. Anywhere
+ * else it gets some (space/foreign.h).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_EXTENTS_H
 #define PRAIRIE_ARENAS_EXTENTS_H
 
-#include "../pages/foreign.h"
-#include "../pages/run.h"
+#include "../space/foreign.h"
+#include "../page_heap/supplied.h"
 
 /* The program's functions, in the order of its own table; each gets that table. True means
  * refused. */
@@ -48,23 +41,14 @@ struct extent_hooks {
 };
 
 struct extent {
-    struct extent *next; /* under the arena's lock */
-    char *base;          /* constant */
-    uint32_t first_page; /* under the arena's lock: another one when it was added anew */
-    uint32_t pages;      /* constant */
-    uint8_t state; /* constant: of the run in the address space that it is; PAGE_INSIDE: foreign */
-    bool stays;    /* under the arena's lock: the hooks refused to take it back */
-    bool clean;    /* under the arena's lock: it came as zeros, and nobody has used it */
-    uint32_t sample;        /* constant: of the run in state PAGE_SAMPLED */
-    struct free_span *span; /* while it is in no arena: the record that it comes in with */
-};
-
-struct free_span {
-    struct free_span *next;
-    struct extent *extent;
-    uint32_t page, pages; /* E1 */
-    uint32_t dirty_pages; /* E3: used since they came or were purged; taken before the others, as it
-                             were */
+    struct page_piece piece; /* first: what the page heap knows; numbers are others when it was
+                                added anew */
+    char *base;              /* constant */
+    uint8_t state;           /* constant: of the run in the address space that it is; PAGE_INSIDE:
+                                foreign */
+    bool stays;              /* under the arena's lock: the hooks refused to take it back */
+    bool clean;              /* under the arena's lock: it came as zeros, and nobody has used it */
+    uint32_t sample;         /* constant: of the run in state PAGE_SAMPLED */
 };
 
 /* A thread is on its way through the hooks; on its stack. */
@@ -76,11 +60,9 @@ struct hook_call {
 /* What a hooked arena has; all of it under the arena's lock. */
 struct extents {
     struct extent_hooks *hooks;
-    struct extent *first;
-    struct free_span *spans;  /* E2: by page number within an extent */
-    struct free_span *spares; /* one for each used run, so that giving one back needs no memory */
-    size_t next_bytes;        /* how much to ask for next */
-    size_t grow_limit;        /* at most, unless more is wanted at once */
+    struct page_heap heap;
+    size_t next_bytes; /* how much to ask for next */
+    size_t grow_limit; /* at most, unless more is wanted at once */
     /* The hooks do not want extents cut up: each is asked for in the size that is wanted. */
     bool whole;
     struct hook_call *calls;
@@ -97,13 +79,13 @@ struct extents *extents_make(struct extent_hooks *hooks);
 
 /* Below, the caller holds the arena's lock. */
 
-/* A used run out of the free spans; 0: no span fits, or no memory for its records, and nothing
- * happened. */
+/* A used run out of the extents; 0: none fits. */
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
 /* Takes a run back. False: it is in no extent, and nothing happened: the arena had it before it had
  * hooks. */
 bool extents_put(struct extents *extents, uint32_t page);
-/* Moves the end of a used run of an extent. False: no room, or no memory; nothing happened. */
+/* Moves the end of a used run of an extent. False: no room, or it may not be cut; nothing
+ * happened. */
 bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
 void extents_add(struct extents *extents, struct extent *extent);
 /* Takes out an extent that is wholly free, unless it is the only one of those or stays. NULL: there
@@ -111,22 +93,8 @@ void extents_add(struct extents *extents, struct extent *extent);
 struct extent *extents_remove_free(struct extents *extents);
 /* Takes out one whose blocks are all gone, for the end of the arena. NULL: there is none. */
 struct extent *extents_remove_any(struct extents *extents);
-
 /* No more than this is asked for ahead of need. */
 void extents_limit_growth(struct extents *extents, size_t bytes);
-/* Takes the first free span at or after this page out as a used run; 0: there is none. */
-uint32_t extents_take_span(struct extents *extents, uint32_t page);
-/* The same as extents_put, of a run whose pages the hooks purged. */
-bool extents_put_purged(struct extents *extents, uint32_t page);
-/* Pages of free spans. */
-struct span_sum {
-    size_t dirty, clean;
-};
-struct span_sum extents_free(const struct extents *extents);
-/* Calls `visit` for each free span, as PAGE_DIRTY or PAGE_CLEAN. */
-void extents_visit_free(const struct extents *extents,
-                        void (*visit)(enum page_state state, size_t pages, void *context),
-                        void *context);
 /* The extent that holds the page; NULL: none does. */
 struct extent *extent_of(const struct extents *extents, uint32_t page);
 

@@ -99,8 +99,8 @@ bool manual_resize(uint32_t page, size_t pages)
     lock_take(&arena->lock);
     if (arena->extents != NULL && extent_of(arena->extents, page) != NULL)
         done = extents_resize(arena->extents, page, pages);
-    else if (pages > old_pages) done = run_extend(page, pages);
-    else run_trim(page, pages);
+    else if (pages > old_pages) done = run_extend(&page_heap, page, pages);
+    else run_trim(&page_heap, page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;
@@ -322,13 +322,13 @@ void arena_purge(struct arena *arena)
     if (extents == NULL) return;
     for (;;) {
         lock_take(&arena->lock);
-        page = extents_take_span(extents, page + 1);
+        page = supplied_take_dirty(&extents->heap, page + 1);
         extent = extent_of(extents, page);
         lock_give(&arena->lock);
         if (page == 0) break;
         purged = extent_purge(extents->hooks, extent, page, arena->index);
         lock_take(&arena->lock);
-        (void)(purged ? extents_put_purged(extents, page) : extents_put(extents, page));
+        supplied_return(&extents->heap, page, purged ? FREE_CLEAN : FREE_DIRTY);
         lock_give(&arena->lock);
     }
     end_calls(arena, &call);
@@ -403,12 +403,6 @@ static void give_extents(struct arena *arena)
         lock_give(&arena->lock);
         if (extent == NULL) break;
         (void)extent_give(extents->hooks, extent, arena->index, true);
-    }
-    while (extents->spares != NULL) {
-        struct free_span *spare = extents->spares;
-
-        extents->spares = spare->next;
-        meta_give(spare, sizeof *spare);
     }
     meta_give(extents, sizeof *extents);
 }

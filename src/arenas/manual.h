@@ -5,8 +5,8 @@
  * the rare way and puts the block straight home: they never get among the blocks that other calls
  * are served with. Its large blocks have an owner record each, whose number is in the page map.
  *
- *      arena->owned -> manual_large -> manual_large ...      page: PAGE_MANUAL, slab = number of
- * the owner
+ *      arena -> manual_large -> manual_large ...
+ *      page: PAGE_MANUAL, slab = number of its manual_large
  *
  * Because it knows all that it gave out, it can be reset: everything in it is free at once.
  * SPDX-License-Identifier: MIT

@@ -11,7 +11,7 @@
 #ifndef PRAIRIE_ARENAS_STOCK_H
 #define PRAIRIE_ARENAS_STOCK_H
 
-#include "../pages/run.h"
+#include "../page_heap/page_heap.h"
 
 enum { STOCK_RUNS_MAX = 8, STOCK_PAGES_MAX = 16 };
 

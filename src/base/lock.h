@@ -35,6 +35,7 @@ enum lock_rank {
     LOCK_RESERVE,         /* the pages of the reserve */
     LOCK_LIMITS,          /* what is known of limits */
     LOCK_PAGE_HEAP,       /* the page heap, and the page map */
+    LOCK_NUMBERS,         /* page numbers that are given, and foreign extents */
     LOCK_SAMPLES,         /* the table of samples */
     LOCK_META,            /* the metadata allocator */
     LOCK_RANK_COUNT

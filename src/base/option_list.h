@@ -3,8 +3,8 @@
  *
  * OPTION(id, kind, mode, name, default, least, most, words, sentence)
  *
- *   kind   BOOL      true or false; or, as a default, OPTION_UNASKED: true in effect, and read back
- * as false UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
+ *   kind   BOOL      true or false; OPTION_UNASKED as a default: true, but read back as false
+ *          UNSIGNED  32 bits;  SIZE, SSIZE, U64, I64: 64 bits; limits are those of the entry
  *          FRACTION  0.25; kept in 65536ths; -1: none
  *          CHOICE    one of `words`, which end with a NUL each; the value is its number
  *          TEXT      anything; `words` is the default

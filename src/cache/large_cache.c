@@ -99,10 +99,10 @@ void large_cache_check(const struct cache *cache)
         const struct page *record = page_record(large_cache->run[pages].page);
 
         if (large_cache->run[pages].block == NULL) continue;
-        require(page_is_cached(record) && record->run_pages == pages); /* E1 */
+        require(page_is_cached(record) && record->run_pages == pages); /* L1 */
         require(page_address(large_cache->run[pages].page)
-                == large_cache->run[pages].block); /* E1 */
+                == large_cache->run[pages].block); /* L1 */
         sum += pages;
     }
-    require(large_cache->room_pages + sum == room_pages_max()); /* E2 */
+    require(large_cache->room_pages + sum == room_pages_max()); /* L2 */
 }

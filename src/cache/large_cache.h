@@ -8,8 +8,8 @@
  * For the page heap a cached run is a large block; a mark in its record tells the doors that the
  * program does not hold it.
  *
- * E1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
- * E2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
+ * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
+ * L2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a
  * moment late.
  * SPDX-License-Identifier: MIT
@@ -28,8 +28,8 @@ struct cached_run {
 };
 
 struct large_cache {
-    struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* E1: by length */
-    uint32_t room_pages;                              /* E2 */
+    struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* L1: by length */
+    uint32_t room_pages;                              /* L2 */
     uint64_t takes; /* statistics: large blocks that came from here */
 };
 

@@ -10,7 +10,7 @@
 #include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../heap/placed.h"
-#include "../pages/purge.h"
+#include "../policy/purge.h"
 #include "../view/snapshot.h"
 #include "control_classes.h"
 #include "control_tables.h"
@@ -275,7 +275,7 @@ static int serve_arena(struct control_call *call)
     case ARENA_DECAY:
         if (made || all) {
             (void)arenas_drain_unneeded();
-            purge_beyond_budget();
+            purge_beyond_budget(&page_heap);
         }
         return 0;
     case ARENA_DSS: return serve_dss(call);

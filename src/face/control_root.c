@@ -2,6 +2,7 @@
  * was built.
  * SPDX-License-Identifier: MIT
  */
+#include "../space/commit.h"
 #include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../view/snapshot.h"
@@ -69,7 +70,8 @@ static int serve_thread_limit(struct control_call *call)
 /* Vast blocks are no runs. */
 static size_t active_bytes(void)
 {
-    return (page_heap_used_pages_now() << space.page_shift) + RELAXED_LOAD(space.vast_bytes);
+    return (page_heap_used_pages_now(&page_heap) << space.page_shift)
+         + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static int serve_root(struct control_call *call)

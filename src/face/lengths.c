@@ -4,7 +4,7 @@
 #include "lengths.h"
 
 #include "../arenas/manual.h"
-#include "../pages/run_walk.h"
+#include "../page_heap/run_walk.h"
 #include "control.h"
 
 unsigned last_step_below(size_t bytes, unsigned end)
@@ -50,7 +50,7 @@ static void count_manual(struct lengths *lengths, unsigned index)
     if (arena == NULL) return;
     lock_take(&arena->lock);
     manual_visit(arena, count_manual_block, lengths);
-    if (arena->extents != NULL) extents_visit_free(arena->extents, count_run, lengths);
+    if (arena->extents != NULL) supplied_visit_free(&arena->extents->heap, count_run, lengths);
     lock_give(&arena->lock);
 }
 
@@ -59,7 +59,7 @@ void lengths_count(struct lengths *lengths, unsigned arena)
     bool all = arena == CONTROL_ARENAS_ALL;
 
     __builtin_memset(lengths, 0, sizeof *lengths);
-    if (all || arena == 0) runs_visit(count_run, lengths);
+    if (all || arena == 0) runs_visit(&page_heap, count_run, lengths);
     for (unsigned index = all ? 0 : arena; index < (all ? arenas_end() : arena + 1); index++)
         count_manual(lengths, index);
 }

@@ -5,7 +5,7 @@
 
 #include "../base/port.h"
 #include "../os/os.h"
-#include "../pages/meta.h"
+#include "../space/meta.h"
 
 enum { BUCKETS = 4096, NAMES_MAX = 768, NAME_BYTES = 16 };
 /* A program whose every stack differs must not fill memory with them: beyond so many they are cut

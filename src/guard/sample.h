@@ -2,7 +2,7 @@
  *
  * A site is a stack, a size and the name of a thread; it counts the samples that were taken there
  * and those that live. A sampled block has a record, whose number stands in the page map
- * (pages/page_map.h).
+ * (space/page_map.h).
  *
  *      first page of a sampled block --> record --> site | bytes, name, counts | return addresses
  *                                                    ^ table by hash

@@ -131,7 +131,7 @@ void *large_lease_shared(size_t size, size_t align, bool zero);
 /* The same, of this arena, whatever the thread is bound to. */
 void *large_lease_of(struct arena *arena, size_t size, size_t align, bool zero);
 void large_put(uint32_t page);
-/* The same of a vast block (pages/vast.h), sampled or not. */
+/* The same of a vast block (heap/vast.h), sampled or not. */
 void large_put_vast(uint32_t page);
 /* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. NULL: no
  * memory, the block is as it was. */

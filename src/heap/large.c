@@ -10,7 +10,7 @@
 #include "../arenas/decay.h"
 #include "../cache/large_cache.h"
 #include "../guard/fill.h"
-#include "../pages/vast.h"
+#include "vast.h"
 
 static bool is_vast(uint32_t page) { return page_record(page)->state == PAGE_VAST; }
 
@@ -224,14 +224,14 @@ void large_put_vast(uint32_t page)
 static bool trim_pages(uint32_t page, size_t pages)
 {
     if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
-    run_trim(page, pages);
+    run_trim(&page_heap, page, pages);
     return true;
 }
 
 static bool extend_pages(uint32_t page, size_t pages)
 {
     if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
-    return run_extend(page, pages);
+    return run_extend(&page_heap, page, pages);
 }
 
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the

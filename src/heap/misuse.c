@@ -3,7 +3,7 @@
  */
 #include "heap.h"
 
-#include "../pages/vast.h"
+#include "vast.h"
 
 /* Does the page lie in a large block? Walks back to the first page. All that is neither a large
  * block nor a slab is free, or was and is between two uses. Only for pointers that are about to be

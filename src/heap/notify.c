@@ -5,7 +5,7 @@
 
 #include "../base/port.h"
 #include "../os/os.h"
-#include "../pages/meta.h"
+#include "../space/meta.h"
 
 struct listener {
     struct listener *next; /* under lock */

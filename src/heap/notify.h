@@ -3,8 +3,8 @@
  * Owns the listeners, in the order of their numbers, which only grow. An event remembers numbers
  * and no listener, so that a listener may go at any moment:
  *
- *      listeners   3   5   6   9        an event that starts at 6 calls 6 9 3 5, and no one that
- * came later ^ the next event starts at 9
+ *      listeners   3   5   6   9        an event that starts at 6 calls 6 9 3 5 and no later one
+ *                          ^ the next event starts at 9
  *
  * N1  numbers grow along the list, and none is above `newest`
  * Every listener that is there from the begin of an event to its end is called once, by the thread

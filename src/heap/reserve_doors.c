@@ -6,8 +6,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../base/options.h"
-#include "../pages/limits.h"
-#include "../pages/reserve.h"
+#include "../policy/limits.h"
+#include "../policy/reserve.h"
 #include "../arenas/decay.h"
 #include "heap.h"
 #include "notify.h"

@@ -139,7 +139,7 @@ static void mark(uint32_t page, uint32_t number)
     uint32_t *beside = number_beside_state(page);
 
     if (beside != NULL) RELAXED_STORE(*beside, number);
-    else run_mark_sampled(page, number);
+    else run_mark_sampled(&page_heap, page, number);
 }
 
 void *sampled_take(struct counting_front *counting, struct arena *arena, size_t bytes,
@@ -187,7 +187,7 @@ uint32_t sampled_pause(uint32_t page)
 
     if (number == 0) return 0;
     if (number_beside_state(page) != NULL) RELAXED_STORE(*number_beside_state(page), 0);
-    else run_unmark_sampled(page);
+    else run_unmark_sampled(&page_heap, page);
     return number;
 }
 

@@ -14,9 +14,9 @@
 #include "../arenas/decay.h"
 #include "../base/options.h"
 #include "../guard/fill.h"
-#include "../pages/limits.h"
-#include "../pages/purge.h"
-#include "../pages/reserve.h"
+#include "../policy/limits.h"
+#include "../policy/purge.h"
+#include "../policy/reserve.h"
 #include "notify.h"
 
 /* The reserve is tried again so soon when nothing was returned meanwhile. */
@@ -173,7 +173,7 @@ static void *serve_in_shortage(struct need need)
         bool fits = pages_wanted(need) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(need);
-        if (reserve_is_short() || page_heap_is_barred()) block = tell_low(need, block);
+        if (reserve_is_short() || page_heap_is_barred(&page_heap)) block = tell_low(need, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
             block = tell_low(need, NULL);
     }
@@ -251,7 +251,7 @@ void shortage_look(size_t size)
 
 void shortage_start(void)
 {
-    page_heap_limit_clean(limits_hard() != SIZE_MAX);
+    page_heap_limit_clean(&page_heap, limits_hard() != SIZE_MAX);
     RELAXED_STORE(limits.follows_group, option_limit_group());
     shortage_set_look();
 }

@@ -7,13 +7,13 @@
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
-#include "../pages/limits.h"
-#include "../pages/huge.h"
+#include "../policy/limits.h"
+#include "../page_heap/huge.h"
 #include "../guard/sample.h"
 #include "../view/profile.h"
-#include "../pages/purge.h"
-#include "../pages/reserve.h"
-#include "../pages/vast.h"
+#include "../policy/purge.h"
+#include "../policy/reserve.h"
+#include "vast.h"
 #include "notify.h"
 
 #include <errno.h>
@@ -46,6 +46,7 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     case LOCK_RESERVE: visit(&reserve.lock); break;
     case LOCK_LIMITS: visit(&limits.lock); break;
     case LOCK_PAGE_HEAP: visit(&page_heap.lock); break;
+    case LOCK_NUMBERS: visit(&space.numbers_lock); break;
     case LOCK_SAMPLES: samples_each_lock(visit); break;
     case LOCK_META: visit(&meta.lock); break;
     case LOCK_RANK_COUNT: break;
@@ -78,7 +79,7 @@ static void purge_before_fork(void)
     RELAXED_STORE(is_interrupted, false);
     for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
         visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
-    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
+    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget(&page_heap);
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -120,7 +121,7 @@ static void forget_others(void)
     decay_forget_thread();
     profile_forget_dump();
     notify_forget_others();
-    page_heap_put_back_in_flight();
+    page_heap_put_back_in_flight(&page_heap);
     vast_forget_others();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
@@ -141,7 +142,7 @@ static bool start_once(void)
     if (life.started) return true;
     cores = os_core_count();
     if (cores == 1) lock_set_spin(0);
-    page_heap_start();
+    page_heap_start(&page_heap);
     if (!space_start()) return false;
     slabs_start();
     arenas_start(cores);
@@ -190,7 +191,9 @@ void heap_obey_options(void)
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
     decay_obey_options();
-    huge_obey_option((enum huge_policy)option_value(OPTION_THP));
+    lock_take(&page_heap.lock);
+    huge_obey_option(&page_heap.huge, (enum huge_policy)option_value(OPTION_THP));
+    lock_give(&page_heap.lock);
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
         space_want_huge_records();
 }
@@ -219,7 +222,7 @@ void heap_check_all(void)
     notify_check();
     arenas_check();
     reserve_check();
-    page_heap_check();
+    page_heap_check(&page_heap);
     foreign_check();
     each_lock(give_lock, WALK_GIVES);
 }
@@ -241,7 +244,7 @@ PUBLIC size_t prairie_purge(void)
     thread_flush();
     arenas_clear();
     arenas_settle();
-    bytes = purge_all();
+    bytes = purge_all(&page_heap);
     decay_close_tail();
     return bytes;
 }

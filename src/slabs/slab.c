@@ -71,7 +71,7 @@ struct slab *slab_record_take(unsigned class_index)
     struct slab *slab = meta_take(bytes);
 
     /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && page_heap_close_tail()) slab = meta_take(bytes);
+    if (unlikely(slab == NULL) && page_heap_close_tail(&page_heap)) slab = meta_take(bytes);
     return slab;
 }
 

@@ -21,8 +21,8 @@
 #ifndef PRAIRIE_SLABS_SLAB_H
 #define PRAIRIE_SLABS_SLAB_H
 
-#include "../pages/meta.h"
-#include "../pages/run.h"
+#include "../space/meta.h"
+#include "../page_heap/page_heap.h"
 #include "size_class.h"
 
 struct slab {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "profile.h"
+#include "../space/commit.h"
 
 #include "../base/port.h"
 #include "../guard/sample.h"
@@ -204,7 +205,7 @@ static size_t mapped_bytes_now(void)
     lock_take(&page_heap.lock);
     bytes = space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift);
     lock_give(&page_heap.lock);
-    return bytes + RELAXED_LOAD(space.vast_bytes);
+    return bytes + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static void poll_peak(void)

@@ -3,12 +3,13 @@
  */
 #include "snapshot.h"
 
+#include "../space/commit.h"
 #include "../arenas/choose.h"
 #include "../arenas/decay.h"
 #include "../cache/large_cache.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/sample.h"
-#include "../pages/purge.h"
+#include "../policy/purge.h"
 
 static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
@@ -93,9 +94,8 @@ static void count_arena(struct arena *arena, struct snapshot_arena *into)
         into->active += sum.bytes;
     }
     if (arena->extents != NULL) {
-        struct span_sum sum = extents_free(arena->extents);
-        into->dirty += sum.dirty << space.page_shift;
-        into->clean += sum.clean << space.page_shift;
+        into->dirty += arena->extents->heap.free_pages[FREE_DIRTY] << space.page_shift;
+        into->clean += arena->extents->heap.free_pages[FREE_CLEAN] << space.page_shift;
     }
     room.numbers->depot_trades += arena->trades;
     into->lock = lock_numbers(&arena->lock);
@@ -166,8 +166,8 @@ static void count_pages(struct snapshot_arena *into)
     into->large_count +=
         page_heap.large_count - min_size(room.cached_large.count, page_heap.large_count);
     into->large_taken += page_heap.leases - room.other_leases + room.cached_large.takes;
-    into->purges = purge_stats.calls;
-    into->purged_pages = purge_stats.purged_pages;
+    into->purges = page_heap.decay.calls;
+    into->purged_pages = page_heap.decay.purged_pages;
     open_bytes = space.open_bytes;
     room.numbers->leases = page_heap.leases;
     room.numbers->returns = page_heap.returns;
@@ -177,8 +177,8 @@ static void count_pages(struct snapshot_arena *into)
     into->active += large_bytes_of_all;
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);
-    into->metadata = meta.used_bytes + into->metadata_map;
-    into->mapped = (size_t)(meta.zone_end - meta.open_base) - meta.used_bytes;
+    into->metadata = commit.record_bytes + into->metadata_map;
+    into->mapped = (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
     room.numbers->meta_lock = lock_numbers(&meta.lock);
     lock_give(&meta.lock);
 }

@@ -3,13 +3,14 @@
  */
 #include "stats.h"
 
+#include "../space/commit.h"
 #include "../arenas/choose.h"
 #include "../arenas/manual.h"
 #include "../cache/large_cache.h"
 #include "../cache/explicit_cache.h"
 #include "../heap/notify.h"
-#include "../pages/purge.h"
-#include "../pages/reserve.h"
+#include "../policy/purge.h"
+#include "../policy/reserve.h"
 
 static void add_lock(struct prairie_stats *stats, const struct lock *lock)
 {
@@ -103,17 +104,17 @@ static void add_pages(struct prairie_stats *stats, const struct large_cache_numb
         (page_heap.large_pages - min_size(cached_large->pages, page_heap.large_pages)) << shift;
     stats->large_count +=
         page_heap.large_count - min_size(cached_large->count, page_heap.large_count);
-    stats->mapped = space.open_bytes + space.vast_bytes;
+    stats->mapped = space.open_bytes + commit.vast_bytes;
     open_bytes = space.open_bytes;
-    stats->purged = purge_stats.purged_pages << shift;
-    stats->purges = purge_stats.calls;
+    stats->purged = page_heap.decay.purged_pages << shift;
+    stats->purges = page_heap.decay.calls;
     stats->run_leases = page_heap.leases;
     stats->run_returns = page_heap.returns;
     add_lock(stats, &page_heap.lock);
     lock_give(&page_heap.lock);
 
     lock_take(&meta.lock);
-    stats->metadata = meta.used_bytes + maps_bytes_for(open_bytes);
+    stats->metadata = commit.record_bytes + maps_bytes_for(open_bytes);
     add_lock(stats, &meta.lock);
     lock_give(&meta.lock);
 }

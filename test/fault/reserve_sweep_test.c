@@ -9,7 +9,7 @@
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>
 
-#include "pages/reserve.h"
+#include "policy/reserve.h"
 #include "sweep.h"
 
 #include <limits.h>
@@ -86,7 +86,8 @@ static void live_on(void)
     (void)reserve_cb_unregister(drop, NULL);
     (void)prairie_purge();
     prairie_check_all();
-    if (page_heap_used_pages() != 0) complain("pages were lost", page_heap_used_pages());
+    if (page_heap_used_pages(&page_heap) != 0)
+        complain("pages were lost", page_heap_used_pages(&page_heap));
 }
 
 static unsigned sweep_row(uint64_t row)

@@ -116,9 +116,9 @@ static void refused_runs_cost_no_records(void **state)
     fake_fail_all(true);
     for (unsigned i = 0; i < 100; i++) {
         while (fill(0, small_class() + 1, slots, 100) != 0) {}
-        if (i == 1) used = meta.used_bytes;
+        if (i == 1) used = commit.record_bytes;
     }
-    assert_int_equal(meta.used_bytes, used);
+    assert_int_equal(commit.record_bytes, used);
     assert_int_equal(arenas[0]->bin[small_class() + 1].closed_count, 1);
 }
 
@@ -154,7 +154,7 @@ static void empty_slabs_are_closed_but_for_the_last(void **state)
     arenas_close_empty();
     check_arenas();
     assert_int_equal(bin->slab_count, 0);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 static void each_arena_takes_its_own(void **state)
@@ -195,7 +195,7 @@ static void all_arenas_drain_at_once(void **state)
     arenas_drain(small_class(), mixed, count);
     check_arenas();
     arenas_close_empty();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
     arenas_drain(small_class(), mixed, 0);
 }
 
@@ -377,7 +377,7 @@ static void random_blocks_of_several_arenas(void **state)
     while (count-- > 0) arenas_drain(held[count].class_index, &held[count].block, 1);
     arenas_close_empty();
     check_arenas();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),

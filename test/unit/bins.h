@@ -37,7 +37,7 @@ static void check_arenas(void)
     take_arenas();
     lock_take(&page_heap.lock);
     arenas_check();
-    page_heap_check();
+    page_heap_check(&page_heap);
     lock_give(&page_heap.lock);
     give_arenas();
 }
@@ -45,7 +45,7 @@ static void check_arenas(void)
 /* Metadata in use but for the records that arenas keep for their next slabs. */
 static size_t meta_bytes_without_spares(void)
 {
-    size_t bytes = meta.used_bytes;
+    size_t bytes = commit.record_bytes;
 
     for (unsigned i = 0; i < ARENA_COUNT_MAX; i++)
         for (unsigned class_index = 1; arenas[i] != NULL && class_index < CLASS_COUNT;

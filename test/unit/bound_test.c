@@ -55,7 +55,7 @@ static void expect_all_from(const struct arena *arena, size_t large_from)
 static void a_bound_thread_takes_all_from_its_arena(void **state)
 {
     struct arena *arena = new_arena(), *before = thread_arena();
-    size_t used = page_heap_used_pages();
+    size_t used = page_heap_used_pages(&page_heap);
     void *block;
 
     (void)state;
@@ -76,7 +76,7 @@ static void a_bound_thread_takes_all_from_its_arena(void **state)
     assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     thread_flush();
-    assert_true(page_heap_used_pages() <= used);
+    assert_true(page_heap_used_pages(&page_heap) <= used);
     prairie_check_all();
 }
 
@@ -172,7 +172,7 @@ static void expect_bound_under(const char *words)
     assert_int_equal(arena->threads, 0);
     assert_int_equal(allocated_bytes(), 0);
     (void)prairie_purge();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 static void bound_with_the_option_tcache(void) { expect_bound_under("tcache:false"); }
@@ -450,13 +450,13 @@ static void without_a_question_the_front_goes(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     thread_flush();
-    used = meta.used_bytes;
+    used = commit.record_bytes;
     for (unsigned i = 0; i < 5; i++) {
         assert_true(thread_cache_off());
         prairie_free(prairie_malloc(100000));
         thread_cache_on();
         assert_true(cache_is_plain(thread_cache()));
-        assert_int_equal(meta.used_bytes, used);
+        assert_int_equal(commit.record_bytes, used);
     }
     assert_true(thread_cache_off());
     expect_counted(prairie_thread_totals());
@@ -509,9 +509,9 @@ static void records_are_as_new_for_the_next_thread(void **state)
     prairie_free(prairie_malloc(1));
     run_thread(take_and_end, NULL);
     run_thread(off_and_end, NULL);
-    used = meta.used_bytes;
+    used = commit.record_bytes;
     for (unsigned i = 0; i < 20; i++) run_thread(off_and_end, NULL);
-    assert_int_equal(meta.used_bytes, used);
+    assert_int_equal(commit.record_bytes, used);
     run_thread(expect_kept, NULL);
     prairie_check_all();
 }

@@ -7,11 +7,11 @@
 static size_t dirty_pages(void) { return page_heap.free_pages[FREE_DIRTY]; }
 static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
-static size_t held_pages(void) { return page_heap_used_pages() + dirty_pages(); }
+static size_t held_pages(void) { return page_heap_used_pages(&page_heap) + dirty_pages(); }
 
 static void start_threads(unsigned count)
 {
-    huge.policy = HUGE_NEVER;
+    page_heap.huge.policy = HUGE_NEVER;
     start_arenas(2);
     decay_thread_count(count);
 }
@@ -82,7 +82,7 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     assert_true(return_and_look(large[1])); /* the caller's magazines are next */
     assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
     assert_int_equal(arenas[0]->bin[5].slab_count, 0);
-    assert_int_equal(page_heap_used_pages(), burst_pages() / 8);
+    assert_int_equal(page_heap_used_pages(&page_heap), burst_pages() / 8);
 }
 
 static void a_program_that_did_not_shrink_keeps_them(void **state)
@@ -199,7 +199,7 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
     assert_false(inside_background_runs());
-    purge_beyond_budget();
+    purge_beyond_budget(&page_heap);
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
     assert_true(fake_thread_waits());
@@ -283,7 +283,7 @@ static void the_helper_empties_the_depots(void **state)
     assert_true(fake_thread_run());
     assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
     assert_int_equal(arenas[0]->bin[9].depot.full_count, 0);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 /* An empty magazine into the depot, for a full one. */
@@ -311,7 +311,7 @@ static void the_helper_empties_what_was_opened(void **state)
     start_threads(2);
     depot = &arenas[0]->bin[5].depot;
     fill_depot(5);
-    held = meta.used_bytes - magazine_bytes(magazine_capacity(5));
+    held = commit.record_bytes - magazine_bytes(magazine_capacity(5));
     lock_take(&arenas[0]->lock);
     assert_int_equal(depot_take_some(arenas[0], 5, slots, 1), 1);
     lock_give(&arenas[0]->lock);
@@ -323,8 +323,8 @@ static void the_helper_empties_what_was_opened(void **state)
     check_arenas();
     assert_null(depot->opened);
     assert_int_equal(depot->empty_count, 0);
-    assert_in_range(meta.used_bytes, 0, held);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_in_range(commit.record_bytes, 0, held);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 static void ask_again(void)
@@ -373,7 +373,7 @@ static void the_helper_empties_the_stocks(void **state)
     assert_true(fake_thread_run());
     check_arenas();
     assert_int_equal(arenas[0]->stock[4].count, 0);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 static void a_helper_that_ended_starts_again(void **state)

@@ -309,12 +309,9 @@ static void free_spans_are_purged(void **state)
 
 static void expect_free(const struct arena *arena, size_t dirty, size_t clean)
 {
-    struct span_sum sum = extents_free(arena->extents);
-
-    for (const struct free_span *span = arena->extents->spans; span != NULL; span = span->next)
-        assert_true(span->dirty_pages <= span->pages); /* E3 */
-    assert_int_equal(sum.dirty, dirty);
-    assert_int_equal(sum.clean, clean);
+    supplied_check(&arena->extents->heap);
+    assert_int_equal(arena->extents->heap.free_pages[FREE_DIRTY], dirty);
+    assert_int_equal(arena->extents->heap.free_pages[FREE_CLEAN], clean);
 }
 
 static void *zero_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
@@ -353,8 +350,10 @@ static void free_pages_are_clean_or_dirty(void **state)
     assert_int_equal(prairie_xallocx(first, 2 * MiB / 32, 0, flags), 2 * MiB / 32);
     prairie_free(first);
     prairie_free(aligned);
-    assert_int_equal(extents_free(arena->extents).dirty + extents_free(arena->extents).clean, all);
-    assert_true(extents_free(arena->extents).dirty > 0);
+    assert_int_equal(arena->extents->heap.free_pages[FREE_DIRTY]
+                         + arena->extents->heap.free_pages[FREE_CLEAN],
+                     all);
+    assert_true(arena->extents->heap.free_pages[FREE_DIRTY] > 0);
     arena_purge(arena);
     expect_free(arena, 0, all);
     prairie_check_all();

@@ -9,30 +9,33 @@
 
 static void start_space(void)
 {
-    page_heap_start();
+    page_heap_start(&page_heap);
     assert_true(space_start());
 }
 
 /* Nothing need be there. */
 static char *place_in_space(uintptr_t address) { return (char *)address; }
 
-static uint32_t foreign_add_locked(char *base, size_t pages)
+static void check_numbers(void)
+{
+    lock_take(&space.numbers_lock);
+    foreign_check();
+    lock_give(&space.numbers_lock);
+}
+
+static uint32_t add_checked(char *base, size_t pages)
 {
     uint32_t first;
 
-    lock_take(&page_heap.lock);
     first = foreign_add(base, pages);
-    foreign_check();
-    lock_give(&page_heap.lock);
+    check_numbers();
     return first;
 }
 
-static void foreign_remove_locked(uint32_t first)
+static void remove_checked(uint32_t first)
 {
-    lock_take(&page_heap.lock);
     foreign_remove(first);
-    foreign_check();
-    lock_give(&page_heap.lock);
+    check_numbers();
 }
 
 static void expect_numbers(char *base, size_t pages, uint32_t first)
@@ -55,7 +58,7 @@ static void each_page_has_a_number(void **state)
     start_space();
     assert_int_equal(page_at(base), 0);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
-        first[i] = foreign_add_locked(base + i * 64 * MiB, lengths[i]);
+        first[i] = add_checked(base + i * 64 * MiB, lengths[i]);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) {
         char *at = base + i * 64 * MiB;
 
@@ -63,12 +66,12 @@ static void each_page_has_a_number(void **state)
         expect_numbers(at, lengths[i], first[i]);
         assert_int_equal(page_at(at - 1), 0);
         assert_int_equal(page_at(at + lengths[i] * page_bytes()), 0);
-        assert_true(space_overlaps(at, 1));
-        assert_true(space_overlaps(at - MiB, 2 * MiB));
-        assert_false(space_overlaps(at - MiB, MiB));
-        assert_false(space_overlaps(at + lengths[i] * page_bytes(), MiB));
+        assert_true(foreign_overlaps(at, 1));
+        assert_true(foreign_overlaps(at - MiB, 2 * MiB));
+        assert_false(foreign_overlaps(at - MiB, MiB));
+        assert_false(foreign_overlaps(at + lengths[i] * page_bytes(), MiB));
     }
-    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) foreign_remove_locked(first[i]);
+    for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++) remove_checked(first[i]);
     for (unsigned i = 0; i < ARRAY_COUNT(lengths); i++)
         assert_int_equal(page_at(base + i * 64 * MiB), 0);
 }
@@ -83,12 +86,12 @@ static void regions_and_foreign_extents_share_no_number(void **state)
     (void)state;
     fake_address_space(31 * MiB, 0);
     start_space();
-    first = foreign_add_locked(base, 3000);
+    first = add_checked(base, 3000);
     assert_int_not_equal(first, 0);
-    foreign_remove_locked(first);
-    while (space_grow(40).count != 0) {}
-    while (space_grow(1).count != 0) {}
-    assert_int_equal(foreign_add_locked(base, 3000), first);
+    remove_checked(first);
+    while (space_grow(40, 1, SIZE_MAX).count != 0) {}
+    while (space_grow(1, 1, SIZE_MAX).count != 0) {}
+    assert_int_equal(add_checked(base, 3000), first);
     for (uint32_t i = 0; i < space.region_count; i++) {
         const struct region *region = &space.region[i];
         uint32_t end = region->first_page + (uint32_t)(region->bytes >> space.page_shift);
@@ -107,13 +110,13 @@ static void numbers_end_at_the_regions(void **state)
     (void)state;
     fake_address_space(31 * MiB, 0);
     start_space();
-    while ((first = foreign_add_locked(place_in_space(0x10000000000 + count * MiB), 100)) != 0) {
+    while ((first = add_checked(place_in_space(0x10000000000 + count * MiB), 100)) != 0) {
         if (first < least) least = first;
         count++;
     }
     assert_true(count > 10);
     assert_true(least > space.next_number);
-    while (space_grow(1).count != 0) {}
+    while (space_grow(1, 1, SIZE_MAX).count != 0) {}
     assert_true(space.next_number < least);
 }
 
@@ -127,13 +130,13 @@ static void numbers_are_used_again(void **state)
         uint32_t first[40];
 
         for (unsigned i = 0; i < ARRAY_COUNT(first); i++) {
-            first[i] = foreign_add_locked(place_in_space(0x10000000000 + (round + i) * 16 * MiB),
-                                          1 + i * 50);
+            first[i] =
+                add_checked(place_in_space(0x10000000000 + (round + i) * 16 * MiB), 1 + i * 50);
             assert_int_not_equal(first[i], 0);
         }
         if (round == 0) from = space.foreign_from;
         assert_int_equal(space.foreign_from, from);
-        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) foreign_remove_locked(first[i]);
+        for (unsigned i = 0; i < ARRAY_COUNT(first); i++) remove_checked(first[i]);
     }
 }
 
@@ -148,7 +151,6 @@ static void many_are_found(void **state)
 
     (void)state;
     start_space();
-    lock_take(&page_heap.lock);
     for (size_t i = 0; i < MANY; i++) {
         size_t at = i * 7919 % MANY; /* a prime that does not divide it */
 
@@ -156,8 +158,7 @@ static void many_are_found(void **state)
         first[i] = foreign_add(base[i], 1 + at % 4);
         assert_int_not_equal(first[i], 0);
     }
-    foreign_check();
-    lock_give(&page_heap.lock);
+    check_numbers();
     for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(page_at(base[i]), first[i]);
         assert_ptr_equal(page_address(first[i]), base[i]);
@@ -165,10 +166,8 @@ static void many_are_found(void **state)
     /* A search halves what is left. */
     for (uint32_t left = inside_places_used(); left != 0; left /= 2) looks++;
     assert_true(looks <= 13);
-    lock_take(&page_heap.lock);
     for (size_t i = 0; i < MANY; i += 2) foreign_remove(first[i]);
-    foreign_check();
-    lock_give(&page_heap.lock);
+    check_numbers();
     for (size_t i = 0; i < MANY; i++) assert_int_equal(page_at(base[i]), i % 2 != 0 ? first[i] : 0);
 }
 
@@ -182,13 +181,13 @@ static void memory_beyond_the_class_map(void **state)
 
     (void)state;
     start_space();
-    assert_true(space_grow(1).count > 0);
+    assert_true(space_grow(1, 1, SIZE_MAX).count > 0);
     span = (class_map.mask + 1) << CLASS_MAP_SHIFT;
     over_region = place_in_space(span + (uintptr_t)space.region[0].base);
     beside = place_in_space(span + (uintptr_t)space.region[0].base - 2 * MiB);
     /* There its blocks would be taken for blocks of slabs. */
-    assert_int_equal(foreign_add_locked(over_region, 16), 0);
-    first = foreign_add_locked(beside, 16);
+    assert_int_equal(add_checked(over_region, 16), 0);
+    first = add_checked(beside, 16);
     assert_int_not_equal(first, 0);
     expect_numbers(beside, 16, first);
     assert_int_equal(class_map_at(beside), 0);
@@ -211,12 +210,8 @@ static void *take_turns(void *unused)
         bool is_long = turn % 2 != 0;
         uint32_t first;
 
-        lock_take(&page_heap.lock);
         first = foreign_add(is_long ? long_piece : short_piece, is_long ? 200 : 3);
-        lock_give(&page_heap.lock);
-        lock_take(&page_heap.lock);
         foreign_remove(first);
-        lock_give(&page_heap.lock);
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     return unused;
@@ -230,7 +225,7 @@ static void readers_see_old_or_new(void **state)
 
     (void)state;
     start_space();
-    first = foreign_add_locked(stays, 5);
+    first = add_checked(stays, 5);
     assert_int_equal(pthread_create(&writer, NULL, take_turns, NULL), 0);
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         assert_int_equal(page_at(short_piece + 100 * page_bytes()), 0);
@@ -249,7 +244,7 @@ static void a_long_change_is_waited_for(void **state)
 
     (void)state;
     start_space();
-    first = foreign_add_locked(base, 5);
+    first = add_checked(base, 5);
     inside_change_begins();
     assert_int_equal(page_at(base + 4 * page_bytes()), first + 4);
     inside_change_ends();
@@ -263,9 +258,9 @@ static void the_version_starts_over(void **state)
 
     (void)state;
     start_space();
-    first = foreign_add_locked(base, 5);
+    first = add_checked(base, 5);
     inside_set_last_version();
-    foreign_remove_locked(foreign_add_locked(base + MiB, 5));
+    remove_checked(add_checked(base + MiB, 5));
     assert_int_equal(page_at(base), first);
 }
 
@@ -277,17 +272,17 @@ static void a_refused_call_adds_nothing(void **state)
 
     (void)state;
     start_space();
-    assert_int_equal(foreign_add_locked(base, SIZE_MAX >> space.page_shift), 0);
+    assert_int_equal(add_checked(base, SIZE_MAX >> space.page_shift), 0);
     for (unsigned round = 1; round <= 5; round++) {
         uint32_t first;
 
         fake_fail_nth(1);
-        first = foreign_add_locked(base, 3000);
+        first = add_checked(base, 3000);
         fake_fail_nth(0);
         if (first == 0) assert_int_equal(page_at(base), 0);
-        if (first == 0) first = foreign_add_locked(base, 3000);
+        if (first == 0) first = add_checked(base, 3000);
         expect_numbers(base, 3000, first);
-        foreign_remove_locked(first);
+        remove_checked(first);
         inside_forget_unused_places(3000);
     }
     assert_true(fake_failures() >= 2);

@@ -31,34 +31,25 @@ static void bring_records_back(void)
     while (hoarded > 0) meta_give(hoard[--hoarded], 1);
 }
 
-static unsigned length_of(const struct free_span *span)
+/* E1, E2. Returns the pages that are free. */
+static size_t check_free(struct extents *extents)
 {
-    unsigned length = 0;
-
-    while (span != NULL) {
-        length++;
-        span = span->next;
-    }
-    return length;
+    supplied_check(&extents->heap);
+    return extents->heap.free_pages[FREE_DIRTY] + extents->heap.free_pages[FREE_CLEAN];
 }
 
-/* E2, E3. Returns the pages of all of them. */
-static size_t check_spans(const struct extents *extents)
+static void count_free_run(enum page_state state, size_t pages, void *count)
 {
-    size_t pages = 0;
+    (void)state, (void)pages;
+    ++*(unsigned *)count;
+}
 
-    for (const struct free_span *span = extents->spans; span != NULL; span = span->next) {
-        const struct free_span *next = span->next;
+static unsigned free_runs(struct extents *extents)
+{
+    unsigned count = 0;
 
-        assert_true(span->dirty_pages <= span->pages);
-        assert_int_equal(page_record(span->page)->run_pages, span->pages);
-        if (next != NULL) {
-            assert_true(span->page + span->pages <= next->page);
-            assert_false(span->extent == next->extent && span->page + span->pages == next->page);
-        }
-        pages += span->pages;
-    }
-    return pages;
+    supplied_visit_free(&extents->heap, count_free_run, &count);
+    return count;
 }
 
 static uint32_t take_run(struct arena *arena, size_t pages, size_t align_pages)
@@ -71,38 +62,35 @@ static uint32_t take_run(struct arena *arena, size_t pages, size_t align_pages)
     return page;
 }
 
-/* An aligned run in the middle of a span takes two records. */
-static void a_cut_without_records_changes_nothing(void **state)
+/* An aligned run in the middle of a free one makes two of that. */
+static void a_cut_needs_no_records(void **state)
 {
     struct arena *arena = hooked_arena();
     struct extents *extents = arena->extents;
     size_t all = 2 * MiB >> space.page_shift, align = 64 * KiB >> space.page_shift;
+    uint32_t page;
 
     (void)state;
     seen.next += page_bytes(); /* no extent is aligned to more than a page */
     assert_true(arena_grow(arena, 1, 1));
-    for (unsigned records = 0; records < 3; records++) {
-        uint32_t page;
-
-        leave_records(records);
-        page = take_run(arena, 2, align);
-        assert_int_equal(page != 0, records == 2);
-        bring_records_back();
-        assert_int_equal(check_spans(extents), all - (records == 2 ? 2 : 0));
-        assert_int_equal(length_of(extents->spans), records == 2 ? 2 : 1);
-        assert_int_equal(length_of(extents->spares), records == 2 ? 1 : 0);
-        prairie_check_all();
-        if (page == 0) continue;
-        lock_take(&arena->lock);
-        assert_true(extents_put(extents, page));
-        lock_give(&arena->lock);
-    }
-    assert_int_equal(length_of(extents->spans), 1);
+    leave_records(0);
+    page = take_run(arena, 2, align);
+    assert_int_not_equal(page, 0);
+    assert_int_equal((uintptr_t)page_address(page) % (64 * KiB), 0);
+    assert_int_equal(check_free(extents), all - 2);
+    assert_int_equal(free_runs(extents), 2);
+    prairie_check_all();
+    lock_take(&arena->lock);
+    assert_true(extents_put(extents, page));
+    lock_give(&arena->lock);
+    bring_records_back();
+    assert_int_equal(check_free(extents), all);
+    assert_int_equal(free_runs(extents), 1);
     assert_true(arena_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
 }
 
-/* Every other step that takes a record: growing, cutting a tail off, an owner. */
+/* Every step that takes a record: growing, and a large block. */
 static void steps_without_records_change_nothing(void **state)
 {
     struct arena *arena = hooked_arena();
@@ -111,24 +99,24 @@ static void steps_without_records_change_nothing(void **state)
     size_t bytes_out = seen.bytes_out, used;
 
     (void)state;
-    used = meta.used_bytes;
+    used = commit.record_bytes;
     for (unsigned records = 0; records < 6; records++) {
         char *other;
 
         leave_records(records);
-        other = prairie_mallocx(30 * MiB, flags); /* an owner; an extent and its span */
-        assert_true(other == NULL || records >= 3);
+        other = prairie_mallocx(30 * MiB, flags); /* its own, and an extent's */
+        assert_true(other == NULL || records >= 2);
         if (other != NULL) prairie_free(other);
         bring_records_back();
-        assert_int_equal(check_spans(arena->extents)
+        assert_int_equal(check_free(arena->extents)
                              + (prairie_usable_size(block) >> space.page_shift),
                          seen.bytes_out >> space.page_shift);
-        if (records < 3) assert_int_equal(seen.bytes_out, bytes_out);
-        if (records < 3) assert_int_equal(meta.used_bytes, used);
+        if (records < 2) assert_int_equal(seen.bytes_out, bytes_out);
+        if (records < 2) assert_int_equal(commit.record_bytes, used);
         prairie_check_all();
     }
     leave_records(0);
-    assert_int_equal(prairie_xallocx(block, MiB / 2, 0, flags), MiB); /* a spare for the tail */
+    assert_int_equal(prairie_xallocx(block, MiB / 2, 0, flags), MiB / 2); /* it takes none */
     bring_records_back();
     prairie_check_all();
     prairie_free(block);
@@ -159,7 +147,7 @@ static void refused_extents_come_back(void **state)
     for (unsigned i = 0; i < 3; i++) {
         prairie_free(blocks[i]);
         bring_records_back();
-        (void)check_spans(arena->extents);
+        (void)check_free(arena->extents);
     }
     assert_true(arena_destroy(arena));
     bring_records_back();
@@ -176,7 +164,7 @@ static void *fickle_alloc(struct extent_hooks *hooks, void *new_address, size_t 
     if (refuse_sometimes(4)) return NULL;
     seen.uncommitted = refuse_sometimes(4);
     if (seen.next + bytes + align > seen.end) seen.next = seen.end - OUTSIDE_MIB * MiB;
-    if (space_overlaps(seen.next, bytes + align)) return NULL;
+    if (foreign_overlaps(seen.next, bytes + align)) return NULL;
     return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
 }
 
@@ -204,8 +192,8 @@ static bool fickle_purge(struct extent_hooks *hooks, void *base, size_t bytes, s
 }
 
 /* But for those of places of foreign extents, which stay for the next memory of their length
- * (pages/foreign.h). */
-static size_t returning_records(void) { return meta.used_bytes - inside_places_bytes(); }
+ * (space/foreign.h). */
+static size_t returning_records(void) { return commit.record_bytes - inside_places_bytes(); }
 
 /* Hooks and the kernel refuse at any point; what the end of the arena finds is all there, and all
  * records. */
@@ -232,7 +220,7 @@ static void whatever_is_refused_comes_back(void **state)
             else (void)prairie_xallocx(live[at], 1 + random_below(600000), 0, flags);
             bring_records_back();
             if (random_below(30) == 0) arena_purge(arena);
-            (void)check_spans(arena->extents);
+            (void)check_free(arena->extents);
         }
         prairie_check_all();
         assert_true(arena_destroy(arena));
@@ -362,7 +350,7 @@ static void what_may_not_be_cut_is_not_lost(void **state)
     prairie_free(prairie_mallocx(100, MALLOCX_ARENA(arena->index)));
     bytes = seen.bytes_out;
     assert_true(bytes > 2 * MiB);
-    (void)check_spans(arena->extents);
+    (void)check_free(arena->extents);
     assert_ptr_equal(arena_of_address(prairie_mallocx(2 * MiB, MALLOCX_ARENA(arena->index))),
                      arena);
     assert_int_equal(seen.bytes_out, bytes);
@@ -402,7 +390,7 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    used = page_heap_used_pages();
+    used = page_heap_used_pages(&page_heap);
     arena = arena_create();
     flags = MALLOCX_ARENA(arena->index);
     block = prairie_mallocx(MiB, flags);
@@ -414,9 +402,9 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
     assert_ptr_equal(prairie_realloc(block, MiB / 4), block);
     assert_true(all_bytes_are(block, 7, MiB / 4));
     prairie_check_all();
-    assert_int_equal(page_heap_used_pages(), used + (MiB / 4 >> space.page_shift));
+    assert_int_equal(page_heap_used_pages(&page_heap), used + (MiB / 4 >> space.page_shift));
     assert_true(arena_destroy(arena));
-    assert_int_equal(page_heap_used_pages(), used);
+    assert_int_equal(page_heap_used_pages(&page_heap), used);
     prairie_check_all();
 }
 
@@ -702,7 +690,7 @@ static void blocks_older_than_automatic_hooks(void **state)
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
     (void)prairie_purge();
     (void)prairie_purge();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
     prairie_check_all();
 }
 
@@ -731,9 +719,8 @@ static void all_arenas_are_hooked(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(UNIT_TEST(a_cut_without_records_changes_nothing),
-          UNIT_TEST(steps_without_records_change_nothing), UNIT_TEST(refused_extents_come_back),
-          UNIT_TEST(whatever_is_refused_comes_back),
+UNIT_MAIN(UNIT_TEST(a_cut_needs_no_records), UNIT_TEST(steps_without_records_change_nothing),
+          UNIT_TEST(refused_extents_come_back), UNIT_TEST(whatever_is_refused_comes_back),
           UNIT_TEST(a_block_older_than_the_hooks_is_resized), UNIT_TEST(hooks_take_from_elsewhere),
           UNIT_TEST(a_hook_binds_its_thread), UNIT_TEST(no_hook_switches_the_cache_off),
           UNIT_TEST(the_end_waits_for_other_threads), UNIT_TEST(numbers_of_the_past_want_a_record),

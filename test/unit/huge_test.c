@@ -6,7 +6,13 @@
 #include "pages.h"
 
 static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
-static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
+static size_t pages_from(void) { return HUGE_FROM_BYTES >> space.page_shift; }
+
+static void tell_purge(size_t pages)
+{
+    huge_before_purge(&page_heap.huge, pages, page_heap.clean_leased,
+                      page_heap_used_pages(&page_heap));
+}
 
 static bool ends_at_a_huge_page(void)
 {
@@ -19,18 +25,18 @@ static void a_small_space_is_refused_them(void **state)
     (void)state;
     start_pages();
     assert_true(fake_calls(FAKE_HUGE_REFUSE) >= 1);
-    (void)lease(from_pages() / 2);
+    (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
-    assert_int_equal(huge_pages_each(), 1);
+    assert_int_equal(huge_pages_each(&page_heap.huge), 1);
 }
 
 static void a_space_that_has_grown_wants_them_once(void **state)
 {
     (void)state;
     start_pages();
-    for (unsigned i = 0; i < 8; i++) (void)lease(from_pages() / 2);
+    for (unsigned i = 0; i < 8; i++) (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
-    assert_int_equal(huge_pages_each(), huge_each());
+    assert_int_equal(huge_pages_each(&page_heap.huge), huge_each());
     assert_true(ends_at_a_huge_page());
     (void)lease(huge_each() + 1);
     assert_true(ends_at_a_huge_page());
@@ -39,22 +45,22 @@ static void a_space_that_has_grown_wants_them_once(void **state)
 static void never_means_never(void **state)
 {
     (void)state;
-    huge.policy = HUGE_NEVER;
+    page_heap.huge.policy = HUGE_NEVER;
     start_pages();
-    (void)lease(4 * from_pages());
+    (void)lease(4 * pages_from());
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
 }
 
 static void always_means_from_the_first_page(void **state)
 {
     (void)state;
-    huge.policy = HUGE_ALWAYS;
+    page_heap.huge.policy = HUGE_ALWAYS;
     start_pages();
     (void)lease(1);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
-    huge_before_purge(1);
-    huge_before_purge(100 * from_pages() - 1);
-    assert_true(huge.wanted);
+    tell_purge(1);
+    tell_purge(100 * pages_from() - 1);
+    assert_true(page_heap.huge.wanted);
 }
 
 static void larger_pages_have_none(void **state)
@@ -62,7 +68,7 @@ static void larger_pages_have_none(void **state)
     (void)state;
     fake_page_bytes(64 * KiB);
     start_pages();
-    (void)lease(2 * from_pages());
+    (void)lease(2 * pages_from());
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
 }
 
@@ -71,8 +77,8 @@ static void narrow_regions_have_none(void **state)
     (void)state;
     fake_address_space(64 * MiB, 0);
     start_pages();
-    (void)lease(from_pages());
-    (void)lease(from_pages());
+    (void)lease(pages_from());
+    (void)lease(pages_from());
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
 }
 
@@ -83,18 +89,18 @@ static void short_pieces_end_it_and_growth_begins_it(void **state)
 
     (void)state;
     start_pages();
-    (void)lease(2 * from_pages());
-    used = page_heap_used_pages();
-    huge_before_purge(8 * used);
-    assert_true(huge.wanted);
-    for (; huge.wanted; gone += 2) huge_before_purge(2);
-    assert_true(gone >= from_pages() && gone >= used / HUGE_SHORT_SHARE);
-    assert_true(gone <= max_size(from_pages(), used / HUGE_SHORT_SHARE) + 2);
+    (void)lease(2 * pages_from());
+    used = page_heap_used_pages(&page_heap);
+    tell_purge(8 * used);
+    assert_true(page_heap.huge.wanted);
+    for (; page_heap.huge.wanted; gone += 2) tell_purge(2);
+    assert_true(gone >= pages_from() && gone >= used / HUGE_SHORT_SHARE);
+    assert_true(gone <= max_size(pages_from(), used / HUGE_SHORT_SHARE) + 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
-    (void)lease(from_pages() - 1);
-    assert_false(huge.wanted);
+    (void)lease(pages_from() - 1);
+    assert_false(page_heap.huge.wanted);
     (void)lease(1);
-    assert_true(huge.wanted);
+    assert_true(page_heap.huge.wanted);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2);
 }
 
@@ -105,14 +111,14 @@ static void an_empty_space_does_not_want_them_again(void **state)
 
     (void)state;
     start_pages();
-    page = lease(2 * from_pages());
-    while (huge.wanted) huge_before_purge(1);
+    page = lease(2 * pages_from());
+    while (page_heap.huge.wanted) tell_purge(1);
     give_back(page);
     for (unsigned i = 0; i < 8; i++) {
-        assert_true(purge_all() > 0);
-        give_back(lease(from_pages() / 2));
+        assert_true(purge_all(&page_heap) > 0);
+        give_back(lease(pages_from() / 2));
     }
-    assert_false(huge.wanted);
+    assert_false(page_heap.huge.wanted);
 }
 
 static void long_pieces_are_cut_between_huge_pages(void **state)
@@ -123,18 +129,18 @@ static void long_pieces_are_cut_between_huge_pages(void **state)
     (void)state;
     start_pages();
     page = fenced(16 * huge_each() + 3);
-    assert_true(huge.wanted);
+    assert_true(page_heap.huge.wanted);
     run_return(page);
     lock_take(&page_heap.lock);
-    page = run_take_dirty(huge_each(), 4 * huge_each() + 1);
+    page = run_take_dirty(&page_heap, huge_each(), 4 * huge_each() + 1);
     at = (uintptr_t)page_address(page);
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
     assert_int_equal(page_record(page)->run_pages, 4 * huge_each());
-    run_put_free(page, PAGE_CLEAN);
-    page = run_take_dirty(huge_each(), SIZE_MAX);
+    run_put_free(&page_heap, page, PAGE_CLEAN);
+    page = run_take_dirty(&page_heap, huge_each(), SIZE_MAX);
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
-    run_put_free(page, PAGE_CLEAN);
+    run_put_free(&page_heap, page, PAGE_CLEAN);
     lock_give(&page_heap.lock);
     check_runs();
 }

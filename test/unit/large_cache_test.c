@@ -174,11 +174,11 @@ static void flush_and_purge_give_all_back(void **state)
 
     (void)state;
     begin_to_keep();
-    used = page_heap_used_pages();
+    used = page_heap_used_pages(&page_heap);
     prairie_free(take_pages(LENGTH));
-    assert_int_equal(page_heap_used_pages(), used + LENGTH);
+    assert_int_equal(page_heap_used_pages(&page_heap), used + LENGTH);
     thread_flush();
-    assert_int_equal(page_heap_used_pages(), used);
+    assert_int_equal(page_heap_used_pages(&page_heap), used);
     prairie_free(take_pages(LENGTH));
     (void)prairie_purge();
     assert_int_equal(pages_kept(), 0);

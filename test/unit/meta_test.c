@@ -90,10 +90,10 @@ static void used_bytes_are_counted(void **state)
     for (unsigned i = 0; i < 64; i++) {
         record[i] = meta_take(i * 100 + 1);
         used += round_up(i * 100 + 1, META_UNIT_BYTES);
-        assert_int_equal(meta.used_bytes, used);
+        assert_int_equal(commit.record_bytes, used);
     }
     for (unsigned i = 0; i < 64; i++) meta_give(record[i], i * 100 + 1);
-    assert_int_equal(meta.used_bytes, 0);
+    assert_int_equal(commit.record_bytes, 0);
 }
 
 /* The zone opens in steps: few calls, and never far ahead of what is used. */
@@ -108,7 +108,7 @@ static void the_zone_opens_as_it_is_used(void **state)
         assert_true(fake_committed_bytes() <= used + META_OPEN_BYTES + used / 4);
     }
     assert_int_equal(fake_committed_bytes(), ZONE_BYTES);
-    assert_int_equal(meta.used_bytes, ZONE_BYTES);
+    assert_int_equal(commit.record_bytes, ZONE_BYTES);
     assert_true(fake_calls(FAKE_COMMIT) <= ZONE_BYTES / META_OPEN_BYTES);
 }
 
@@ -123,7 +123,7 @@ static void a_full_zone_refuses_and_goes_on(void **state)
     next = meta.next;
     assert_null(meta_take(4096));
     assert_ptr_equal(meta.next, next);
-    assert_int_equal(meta.used_bytes, ZONE_BYTES);
+    assert_int_equal(commit.record_bytes, ZONE_BYTES);
     meta_give(last, 4096);
     assert_ptr_equal(meta_take(4096), last);
     assert_null(meta_take(64));
@@ -168,7 +168,7 @@ static void what_is_opened_ahead_is_there(void **state)
     start_zone();
     assert_true(meta_open_ahead(100 * KiB));
     assert_true(fake_committed_bytes() >= 100 * KiB);
-    assert_int_equal(meta.used_bytes, 0);
+    assert_int_equal(commit.record_bytes, 0);
     fake_fail_all(true);
     assert_true(meta_open_ahead(100 * KiB));
     assert_true(meta_open_ahead(1));
@@ -230,7 +230,7 @@ static void random_records_never_overlap(void **state)
     }
     for (unsigned i = 0; i < RECORDS_MAX; i++)
         if (records[i].base != NULL) used += round_up(records[i].bytes, META_UNIT_BYTES);
-    assert_int_equal(meta.used_bytes, used);
+    assert_int_equal(commit.record_bytes, used);
 }
 
 /* ---- misuse ---- */

@@ -7,14 +7,14 @@
 
 static void start_pages(void)
 {
-    page_heap_start();
+    page_heap_start(&page_heap);
     assert_true(space_start());
 }
 
 static void check_runs(void)
 {
     lock_take(&page_heap.lock);
-    page_heap_check();
+    page_heap_check(&page_heap);
     lock_give(&page_heap.lock);
 }
 

@@ -1,7 +1,7 @@
 /* run_check_test.c - every invariant of runs, broken by hand: the walk must abort and name it. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
-#include "pages/run_bins.h"
+#include "page_heap/run_bins.h"
 
 #include "pages.h"
 
@@ -31,8 +31,8 @@ static void start_pieces(void)
     give_back(dirty);
     give_back(clean);
     lock_take(&page_heap.lock);
-    assert_int_equal(run_take_dirty(PIECE_PAGES, PIECE_PAGES), clean);
-    run_put_free(clean, PAGE_CLEAN);
+    assert_int_equal(run_take_dirty(&page_heap, PIECE_PAGES, PIECE_PAGES), clean);
+    run_put_free(&page_heap, clean, PAGE_CLEAN);
     lock_give(&page_heap.lock);
     give_back(dirty_long);
     expect_run(dirty, PIECE_PAGES, PAGE_DIRTY);
@@ -61,7 +61,7 @@ static void a_free_boundary_inside(void) { at(used, 4)->state = PAGE_DIRTY; }
 static void free_neighbours_of_a_kind(void)
 {
     lock_take(&page_heap.lock);
-    (void)split_free(dirty, 4);
+    (void)split_free(&page_heap, dirty, 4);
     lock_give(&page_heap.lock);
 }
 
@@ -273,13 +273,13 @@ static void k3_pages_are_counted(void **state)
 
 static void return_what_is_free(void) { run_return(dirty); }
 static void return_the_inside(void) { run_return(large + 1); }
-static void extend_what_is_free(void) { (void)run_extend(dirty, PIECE_PAGES + 1); }
-static void extend_to_less(void) { (void)run_extend(large, PIECE_PAGES); }
-static void trim_to_nothing(void) { run_trim(large, 0); }
-static void trim_to_more(void) { run_trim(large, PIECE_PAGES); }
+static void extend_what_is_free(void) { (void)run_extend(&page_heap, dirty, PIECE_PAGES + 1); }
+static void extend_to_less(void) { (void)run_extend(&page_heap, large, PIECE_PAGES); }
+static void trim_to_nothing(void) { run_trim(&page_heap, large, 0); }
+static void trim_to_more(void) { run_trim(&page_heap, large, PIECE_PAGES); }
 static void lease_nothing(void) { (void)run_lease(0, 1, PAGE_USED); }
 static void lease_oddly_aligned(void) { (void)run_lease(1, 3, PAGE_USED); }
-static void walk_without_the_lock(void) { page_heap_check(); }
+static void walk_without_the_lock(void) { page_heap_check(&page_heap); }
 
 static void wrong_calls_abort(void **state)
 {

@@ -1,8 +1,8 @@
 /* run_test.c - leasing, splitting, merging and returning runs of pages, one case at a time. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
-#include "pages/run_bins.h"
-#include "pages/run_find.h"
+#include "page_heap/run_bins.h"
+#include "page_heap/run_find.h"
 
 #include "pages.h"
 
@@ -173,11 +173,12 @@ static void large_runs_are_counted(void **state)
     space_used = run_lease(3, 1, PAGE_USED).page;
     assert_int_equal(page_heap.large_pages, 7);
     assert_int_equal(page_heap.large_count, 1);
-    assert_int_equal(page_heap_used_pages(), 10);
+    assert_int_equal(page_heap_used_pages(&page_heap), 10);
     give_back(space_used);
     assert_int_equal(page_heap.large_count, 1);
     give_back(large);
-    assert_int_equal(page_heap.large_pages + page_heap.large_count + page_heap_used_pages(), 0);
+    assert_int_equal(
+        page_heap.large_pages + page_heap.large_count + page_heap_used_pages(&page_heap), 0);
     assert_int_equal(page_heap.leases, 2);
     assert_int_equal(page_heap.returns, 2);
     assert_int_equal(page_heap.clean_leased, 10);
@@ -198,13 +199,13 @@ static void a_lease_reaches_across_dirty_and_clean(void **state)
     stain(first, 40, 7);
     give_back(first);
     lock_take(&page_heap.lock);
-    assert_int_equal(run_take_dirty(1, 20), first + 20);
+    assert_int_equal(run_take_dirty(&page_heap, 1, 20), first + 20);
     assert_true(os_purge((struct os_range){ page_address(first + 20), bytes_of(20) }));
-    run_put_free(first + 20, PAGE_CLEAN);
+    run_put_free(&page_heap, first + 20, PAGE_CLEAN);
     lock_give(&page_heap.lock);
     expect_run(first, 20, PAGE_DIRTY);
     expect_run(first + 20, 20, PAGE_CLEAN);
-    while (run_find(35) != 0) (void)lease(35);
+    while (run_find(&page_heap, 35) != 0) (void)lease(35);
     open = space.open_bytes;
     run = run_lease(35, 1, PAGE_LARGE);
     check_runs();
@@ -251,7 +252,7 @@ static void absurd_wishes_are_refused(void **state)
     assert_int_equal(run_lease(space.number_max, 1, PAGE_LARGE).page, 0);
     assert_int_equal(run_lease((size_t)space.page_count_max + 1, 1, PAGE_LARGE).page, 0);
     assert_int_equal(fake_committed_bytes(), 0);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
     check_runs();
 }
 

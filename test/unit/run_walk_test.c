@@ -28,7 +28,7 @@ static void note_run(enum page_state state, size_t pages, void *context)
 static void walk_all(void)
 {
     tour.count = 0;
-    runs_visit(note_run, &tour);
+    runs_visit(&page_heap, note_run, &tour);
     assert_false(lock_is_mine(&page_heap.lock));
 }
 
@@ -52,7 +52,7 @@ static size_t pages_open(void) { return space.open_bytes >> space.page_shift; }
 static void before_the_first_run_there_is_none(void **state)
 {
     (void)state;
-    page_heap_start();
+    page_heap_start(&page_heap);
     walk_all();
     assert_int_equal(tour.count, 0);
     assert_true(space_start());

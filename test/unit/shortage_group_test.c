@@ -45,12 +45,12 @@ static void the_last_of_a_group_is_not_taken(void **state)
     prairie_free(kept); /* dirty: paid for */
     assert_non_null(prairie_malloc(50000));
     assert_null(prairie_malloc(3 * MiB)); /* it would be clean pages */
-    assert_true(page_heap_is_barred());
+    assert_true(page_heap_is_barred(&page_heap));
     assert_non_null(prairie_malloc(100));
     fake_group(64 * MiB, 10 * MiB);
     fake_clock_ms(100);
     assert_non_null(prairie_malloc(3 * MiB));
-    assert_false(page_heap_is_barred());
+    assert_false(page_heap_is_barred(&page_heap));
     prairie_check_all();
 }
 
@@ -96,7 +96,7 @@ static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
     assert_string_equal(told.conditions, "L");
     assert_non_null(prairie_malloc(20000));
     assert_string_equal(told.conditions, "L");
-    assert_false(RELAXED_LOAD(purge_hard));
+    assert_false(RELAXED_LOAD(page_heap.decay.is_hard));
 }
 
 static void quiet_is_not_told(void **state)

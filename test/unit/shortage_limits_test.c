@@ -8,7 +8,7 @@
 static size_t taken_bytes(void)
 {
     return space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift)
-         + meta.used_bytes;
+         + commit.record_bytes;
 }
 
 static void the_hard_limit_is_a_wall(void **state)
@@ -136,16 +136,16 @@ static void the_soft_limit_is_told_and_told_again(void **state)
     limit_soft_set(soft);
     assert_int_equal(limit_soft_get(), soft);
     while (told.count == 0) spare_block(16 * KiB);
-    first = limits_used_bytes();
+    first = commit_used_bytes();
     assert_in_range(first, soft - soft / 8, soft + soft / 8);
     assert_string_equal(told.conditions, "L");
     while (told.count == 1) spare_block(16 * KiB);
-    assert_in_range(limits_used_bytes() - first, soft / 64, soft / 8);
+    assert_in_range(commit_used_bytes() - first, soft / 64, soft / 8);
     while (spare.count > 0) prairie_free(spare.block[--spare.count]);
     spare_block(16 * KiB); /* it hears that there is less */
     forget_told();
     while (told.count == 0) spare_block(16 * KiB);
-    assert_in_range(limits_used_bytes(), soft - soft / 8, soft + soft / 8);
+    assert_in_range(commit_used_bytes(), soft - soft / 8, soft + soft / 8);
 }
 
 /* Blocks that are mappings of their own count too, though the region does not grow with them. */
@@ -184,10 +184,10 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     for (unsigned i = 0; i < 8; i++) assert_non_null(block[i] = prairie_malloc(256 * KiB));
     prairie_free(block[0]);
     assert_true(page_heap.free_pages[FREE_DIRTY] << space.page_shift < 64 * KiB);
-    assert_true(RELAXED_LOAD(purge_hard));
+    assert_true(RELAXED_LOAD(page_heap.decay.is_hard));
     for (unsigned i = 1; i < 8; i++) prairie_free(block[i]);
     prairie_free(prairie_malloc(20000)); /* looks, and sees that all is well */
-    assert_false(RELAXED_LOAD(purge_hard));
+    assert_false(RELAXED_LOAD(page_heap.decay.is_hard));
 }
 
 UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),

@@ -1,7 +1,7 @@
 /* slab_test.c - shapes of slabs, blocks going out and coming back, wrong blocks, and S1 to S4. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
-#include "pages/run_find.h"
+#include "page_heap/run_find.h"
 
 #include "pages.h"
 
@@ -338,7 +338,7 @@ static void closing_gives_everything_back(void **state)
         struct slab *slab;
         char *base;
 
-        used = meta.used_bytes;
+        used = commit.record_bytes;
         slab = open_one(class_index);
         base = slab->base;
         check_runs();
@@ -347,8 +347,8 @@ static void closing_gives_everything_back(void **state)
         close_test_slab(slab);
         slab_record_give(slab, class_index);
         check_runs();
-        assert_int_equal(meta.used_bytes, used);
-        assert_int_equal(page_heap_used_pages(), 0);
+        assert_int_equal(commit.record_bytes, used);
+        assert_int_equal(page_heap_used_pages(&page_heap), 0);
         assert_int_equal(class_map_at(base), 0);
         assert_int_equal(page_record(page_at(base))->class_at, 0);
     }
@@ -400,7 +400,7 @@ static void refused_memory_opens_nothing(void **state)
     (void)state;
     start_slabs();
     for (unsigned budget = 0; budget < 64; budget++) {
-        size_t used = meta.used_bytes, pages = page_heap_used_pages();
+        size_t used = commit.record_bytes, pages = page_heap_used_pages(&page_heap);
         struct slab *slab;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget * page_bytes());
@@ -408,11 +408,12 @@ static void refused_memory_opens_nothing(void **state)
         check_runs();
         if (slab == NULL) {
             refused++;
-            assert_int_equal(meta.used_bytes, used);
-            assert_int_equal(page_heap_used_pages(), pages);
+            assert_int_equal(commit.record_bytes, used);
+            assert_int_equal(page_heap_used_pages(&page_heap), pages);
         }
         fake_commit_bytes_max(SIZE_MAX);
-        while (slab == NULL || run_find(slab_shape[20].bytes >> space.page_shift) != 0) {
+        while (slab == NULL
+               || run_find(&page_heap, slab_shape[20].bytes >> space.page_shift) != 0) {
             slab = open_test_slab(20, 0); /* until the next one needs memory again */
             assert_non_null(slab);
         }

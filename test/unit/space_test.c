@@ -6,7 +6,7 @@
 
 static void start_space(void)
 {
-    page_heap_start();
+    page_heap_start(&page_heap);
     assert_true(space_start());
 }
 
@@ -77,7 +77,7 @@ static void the_space_opens_as_a_prefix(void **state)
     (void)state;
     start_space();
     for (unsigned i = 0; i < ARRAY_COUNT(wishes); i++) {
-        struct page_span span = space_grow(wishes[i]);
+        struct page_span span = space_grow(wishes[i], 1, SIZE_MAX);
         assert_true(span.count >= wishes[i]);
         assert_int_equal(span.first, next);
         assert_true(
@@ -98,7 +98,7 @@ static void grow_on_larger_pages(void)
     start_space();
     assert_int_equal(page_bytes(), page_size_to_try);
     for (unsigned i = 1; i < 20; i++) {
-        struct page_span span = space_grow(i);
+        struct page_span span = space_grow(i, 1, SIZE_MAX);
         assert_true(span.count >= i);
         check_map_is_open(span);
         class_map_set(page_address(span.first), (size_t)span.count << space.page_shift, 7);
@@ -119,11 +119,12 @@ static void fill_the_address_space(void)
 {
     struct space before;
 
-    while (space_grow(1 + random_below(40)).count != 0) {}
-    while (space_grow(1).count != 0) {}
+    while (space_grow(1 + random_below(40), 1, SIZE_MAX).count != 0) {}
+    while (space_grow(1, 1, SIZE_MAX).count != 0) {}
     check_numbers();
     before = space;
-    assert_int_equal(space_grow(1).count, 0);
+    assert_int_equal(space_grow(1, 1, SIZE_MAX).count, 0);
+    before.numbers_lock = space.numbers_lock; /* it counts who took it */
     assert_memory_equal(&before, &space, sizeof space);
 }
 
@@ -149,14 +150,14 @@ static void small_wishes_use_what_large_ones_left(void **state)
     (void)state;
     fake_address_space(24 * MiB, 0);
     start_space();
-    assert_true(space_grow(1).count > 0);
-    large = space_grow(room_in_pages(&space.region[0]) + 1);
+    assert_true(space_grow(1, 1, SIZE_MAX).count > 0);
+    large = space_grow(room_in_pages(&space.region[0]) + 1, 1, SIZE_MAX);
     assert_int_equal(space.region_count, 2);
     assert_int_equal(large.first, space.region[1].first_page);
-    while (inside_room_of(&space.region[1]) > 0) (void)space_grow(1);
+    while (inside_room_of(&space.region[1]) > 0) (void)space_grow(1, 1, SIZE_MAX);
     next = space.region[0].first_page + space.region[0].open_pages;
     assert_true(inside_room_of(&space.region[0]) > 0);
-    small = space_grow(1);
+    small = space_grow(1, 1, SIZE_MAX);
     assert_int_equal(small.first, next);
     assert_int_equal(space.region_count, 2);
     check_numbers();
@@ -171,7 +172,7 @@ static void a_wish_larger_than_regions_gets_its_own(void **state)
     fake_address_space(24 * MiB, 0);
     start_space();
     pages = room_in_pages(&space.region[0]) + 5;
-    span = space_grow(pages);
+    span = space_grow(pages, 1, SIZE_MAX);
     assert_true(span.count >= pages);
     assert_int_equal(space.region_count, 2);
     check_numbers();
@@ -210,9 +211,10 @@ static void absurd_wishes_are_refused(void **state)
     (void)state;
     start_space();
     before = space;
-    assert_int_equal(space_grow((size_t)space.page_count_max + 1).count, 0);
-    assert_int_equal(space_grow(SIZE_MAX).count, 0);
-    assert_int_equal(space_grow(SIZE_MAX >> space.page_shift).count, 0);
+    assert_int_equal(space_grow((size_t)space.page_count_max + 1, 1, SIZE_MAX).count, 0);
+    assert_int_equal(space_grow(SIZE_MAX, 1, SIZE_MAX).count, 0);
+    assert_int_equal(space_grow(SIZE_MAX >> space.page_shift, 1, SIZE_MAX).count, 0);
+    before.numbers_lock = space.numbers_lock; /* it counts who took it */
     assert_memory_equal(&before, &space, sizeof space);
     assert_int_equal(fake_committed_bytes(), 0);
 }
@@ -237,13 +239,13 @@ static void a_failure_at_any_step_opens_nothing(void **state)
         struct page_span span;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget_pages * page_bytes());
-        span = space_grow(40);
+        span = space_grow(40, 1, SIZE_MAX);
         if (span.count == 0) {
             refused++;
             check_nothing_opened(&before);
         }
         fake_commit_bytes_max(SIZE_MAX);
-        assert_true(space_grow(40).count >= 40);
+        assert_true(space_grow(40, 1, SIZE_MAX).count >= 40);
     }
     check_numbers();
     assert_true(refused > 10);
@@ -259,10 +261,10 @@ static void the_nth_failure_is_either_hidden_or_clean(void **state)
         struct space before = space;
         failures = fake_failures();
         fake_fail_nth(n);
-        if (space_grow(300).count == 0) check_nothing_opened(&before);
+        if (space_grow(300, 1, SIZE_MAX).count == 0) check_nothing_opened(&before);
         if (n == 1) assert_int_equal(fake_failures(), failures + 1);
         fake_fail_nth(0);
-        assert_true(space_grow(1).count > 0);
+        assert_true(space_grow(1, 1, SIZE_MAX).count > 0);
     }
     check_numbers();
 }
@@ -271,23 +273,23 @@ static void a_large_step_that_fails_is_tried_smaller(void **state)
 {
     (void)state;
     start_space();
-    assert_true(space_grow(1).count > 0);
+    assert_true(space_grow(1, 1, SIZE_MAX).count > 0);
     fake_commit_bytes_max(fake_committed_bytes() + page_bytes());
-    assert_int_equal(space_grow(1).count, 1);
-    assert_int_equal(space_grow(1).count, 0);
+    assert_int_equal(space_grow(1, 1, SIZE_MAX).count, 1);
+    assert_int_equal(space_grow(1, 1, SIZE_MAX).count, 0);
 }
 
 static void starting_can_be_tried_again(void **state)
 {
     (void)state;
-    page_heap_start();
+    page_heap_start(&page_heap);
     fake_fail_all(true);
     assert_false(space_start());
     assert_false(space_start());
     assert_int_equal(fake_reserved_bytes(), 0);
     fake_fail_all(false);
     assert_true(space_start());
-    assert_true(space_grow(5).count >= 5);
+    assert_true(space_grow(5, 1, SIZE_MAX).count >= 5);
     check_numbers();
 }
 
@@ -296,10 +298,10 @@ static size_t size_to_try;
 static void start_with_small_reservations(void)
 {
     fake_reserve_bytes_max(size_to_try);
-    page_heap_start();
+    page_heap_start(&page_heap);
     if (!space_start()) _exit(size_to_try < inside_least_reservation() ? 0 : 1);
     assert_true(space.region[0].bytes <= size_to_try);
-    assert_true(space_grow(10).count >= 10);
+    assert_true(space_grow(10, 1, SIZE_MAX).count >= 10);
     check_numbers();
 }
 
@@ -317,10 +319,10 @@ static void start_under_a_limit(void)
     bool must = size_to_try >= 8 * MiB;
 
     fake_address_space(size_to_try, 0);
-    page_heap_start();
+    page_heap_start(&page_heap);
     if (!space_start()) _exit(must ? 1 : 0);
     assert_true(fake_reserved_bytes() <= size_to_try);
-    if (space_grow(10).count < 10) _exit(must ? 1 : 0);
+    if (space_grow(10, 1, SIZE_MAX).count < 10) _exit(must ? 1 : 0);
     check_numbers();
 }
 
@@ -340,14 +342,14 @@ static void a_limit_that_comes_late_is_kept(void **state)
 
     (void)state;
     start_space();
-    assert_true(space_grow(10).count >= 10);
+    assert_true(space_grow(10, 1, SIZE_MAX).count >= 10);
     limit = other + space.open_bytes + 3 * MiB;
     fake_address_space(limit, other);
-    while (space_grow(1).count != 0) {}
+    while (space_grow(1, 1, SIZE_MAX).count != 0) {}
     assert_true(space.open_bytes <= limit - other);
     assert_true(space.open_bytes > limit - other - 2 * page_bytes());
     fake_address_space(SIZE_MAX, other);
-    assert_true(space_grow(1).count > 0);
+    assert_true(space_grow(1, 1, SIZE_MAX).count > 0);
     check_numbers();
 }
 

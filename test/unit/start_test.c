@@ -37,7 +37,7 @@ static void live_on_this_page_size(size_t page_bytes_wanted)
     if (!live_a_little()) _exit(1);
     (void)prairie_purge();
     prairie_check_all();
-    if (page_heap_used_pages() != 0) _exit(2);
+    if (page_heap_used_pages(&page_heap) != 0) _exit(2);
 }
 
 static void on_4_kib(void) { live_on_this_page_size(4 * KiB); }
@@ -178,7 +178,7 @@ static void parent_and_child_go_on(void **state)
             good &= live_a_little();
             (void)prairie_purge();
             prairie_check_all();
-            _exit(good && page_heap_used_pages() == 0 ? 0 : 1);
+            _exit(good && page_heap_used_pages(&page_heap) == 0 ? 0 : 1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
@@ -239,7 +239,7 @@ static void the_child_has_what_was_on_its_way(void **state)
     (void)state;
     prairie_free(memset(block, 1, PURGE_KEEP_BYTES / 2));
     lock_take(&page_heap.lock);
-    page = run_take_dirty(1, 1000);
+    page = run_take_dirty(&page_heap, 1, 1000);
     lock_give(&page_heap.lock);
     assert_int_not_equal(page, 0);
     child = fake_fork();
@@ -247,12 +247,12 @@ static void the_child_has_what_was_on_its_way(void **state)
         prairie_check_all();
         (void)prairie_purge();
         prairie_check_all();
-        _exit(page_heap_used_pages() == 0 ? 0 : 1);
+        _exit(page_heap_used_pages(&page_heap) == 0 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     lock_take(&page_heap.lock);
-    run_put_free(page, PAGE_DIRTY);
+    run_put_free(&page_heap, page, PAGE_DIRTY);
     lock_give(&page_heap.lock);
     prairie_check_all();
 }
@@ -382,7 +382,7 @@ static void purging_gives_all_free_memory_back(void **state)
     assert_true(live_a_little());
     purged = prairie_purge();
     assert_true(purged > 0);
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
     assert_int_equal(page_heap.free_pages[FREE_DIRTY], 0);
     assert_int_equal(prairie_purge(), 0);
     assert_true(live_a_little());

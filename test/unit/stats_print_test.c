@@ -206,7 +206,7 @@ static void the_sums_are_those_of_the_heap(void **state)
     json = printed_json("J");
     assert_int_equal(json_number(json, "jemalloc/stats/allocated"), stats.allocated);
     assert_int_equal(json_number(json, "jemalloc/stats/active"), stats.active);
-    assert_int_equal(json_number(json, "jemalloc/stats/metadata_edata"), meta.used_bytes);
+    assert_int_equal(json_number(json, "jemalloc/stats/metadata_edata"), commit.record_bytes);
     assert_int_equal(json_number(json, "jemalloc/stats/metadata_edata")
                          + json_number(json, "jemalloc/stats/metadata_rtree"),
                      json_number(json, "jemalloc/stats/metadata"));

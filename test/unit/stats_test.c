@@ -131,7 +131,7 @@ static void expect_one_metadata(void)
     lock_give(&control_lock);
     assert_non_null(snapshot);
     assert_int_equal(read_stats().metadata, snapshot->all.metadata);
-    assert_int_equal(snapshot->all.metadata - meta.used_bytes, snapshot->all.metadata_map);
+    assert_int_equal(snapshot->all.metadata - commit.record_bytes, snapshot->all.metadata_map);
 }
 
 static void metadata_is_records_and_maps(void **state)
@@ -141,7 +141,7 @@ static void metadata_is_records_and_maps(void **state)
     (void)state;
     expect_one_metadata();
     assert_int_equal(read_stats().metadata,
-                     meta.used_bytes + (space.open_bytes >> 12) * page_bytes_each);
+                     commit.record_bytes + (space.open_bytes >> 12) * page_bytes_each);
 }
 
 static void a_class_map_that_is_not_there_counts_nothing(void **state)
@@ -151,7 +151,7 @@ static void a_class_map_that_is_not_there_counts_nothing(void **state)
     expect_one_metadata();
     assert_int_equal(class_map.mask, 0);
     assert_int_equal(read_stats().metadata,
-                     meta.used_bytes + (space.open_bytes >> 12) * sizeof(struct page));
+                     commit.record_bytes + (space.open_bytes >> 12) * sizeof(struct page));
 }
 
 static void events_are_counted(void **state)

@@ -152,11 +152,11 @@ static void many_threads_leave_nothing_behind(void **state)
     for (unsigned i = 0; i < 900; i++) {
         run_thread(allocate_and_end, &cache);
         if (i == 500) { /* by now magazines, depots and stocks are as full as they get */
-            meta_bytes = meta.used_bytes;
+            meta_bytes = commit.record_bytes;
             open = space.open_bytes;
         }
     }
-    assert_true(meta.used_bytes <= meta_bytes + 1 * KiB); /* a slab more or less */
+    assert_true(commit.record_bytes <= meta_bytes + 1 * KiB); /* a slab more or less */
     assert_int_equal(space.open_bytes, open);
     prairie_check_all();
 }
@@ -181,7 +181,7 @@ static void blocks_outlive_their_thread(void **state)
     prairie_check_all();
     (void)prairie_purge();
     prairie_check_all();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 /* Destructors that run after ours still allocate and free: slowly, and nothing is kept for them. */
@@ -210,7 +210,7 @@ static void a_thread_past_its_end_can_allocate(void **state)
     prairie_check_all();
     fake_thread_end(); /* a second end of the same thread is nothing */
     (void)prairie_purge();
-    assert_int_equal(page_heap_used_pages(), 0);
+    assert_int_equal(page_heap_used_pages(&page_heap), 0);
 }
 
 /* A thread that cannot arrange to hear of its end works; only its cache is lost. */

@@ -1,0 +1,49 @@
+/* vast.h - blocks that are mappings of their own, because they are too large for the page map, or
+ * it is full.
+ *
+ * A record a page would cost a vast block gigabytes of address space, and page numbers of 32 bits
+ * name 16 TiB in all. A vast block is foreign (foreign.h) as one whole instead:
+ *
+ *      address    | first page | ............ all other pages ............ |
+ *      number     | first      | first + 1                                 |
+ *      record     | VAST       | INSIDE                                    |
+ *
+ * So every way that looks a pointer up finds it, last of all. Its memory comes from the kernel when
+ * it is taken and goes back when it is freed; nothing of it is kept. The last few that were freed
+ * are remembered, to tell a double free from a foreign pointer.
+ *
+ * O1  commit.vast_bytes and commit.vast_count are those of the foreign extents whose first record
+ *     says VAST; the page heap counts them among its large blocks
+ * O2  commit.vast_coming are the bytes that threads are at the kernel for; the hard limit counts
+ *     them already
+ * Functions here take the page heap's lock themselves.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_VAST_H
+#define PRAIRIE_HEAP_VAST_H
+
+#include "../space/foreign.h"
+#include "../page_heap/page_heap.h"
+
+/* Is a block of this size and alignment better a mapping of its own? */
+INLINE bool vast_is_better(size_t bytes, size_t align) { return (bytes | align) >= VAST_BYTES_MIN; }
+/* Is it worth one when the address space has no numbers left for it? */
+bool vast_is_refuge(size_t bytes);
+
+/* A block of `bytes`, whole pages, that reads as zero, at a multiple of `align`. NULL: no
+ * memory. */
+char *vast_take(size_t bytes, size_t align);
+/* A block of `bytes` with the contents of a large run, which is given back then. NULL: not
+ * possible, the run is as it was. */
+char *vast_take_from(uint32_t page, size_t bytes);
+void vast_put(uint32_t page);
+size_t vast_bytes(uint32_t page);
+/* To so many bytes, whole pages; what is gained reads as zero. Its page stays the same, its address
+ * only when it may not move. False: no memory, the block is as it was. */
+bool vast_resize(uint32_t page, size_t bytes, bool may_move);
+/* Did a vast block that is free now begin there, or lie around there, of late? */
+bool vast_was_there(const void *address);
+/* In the child of a fork, under the lock: what others were at the kernel for does not come. */
+void vast_forget_others(void);
+
+#endif

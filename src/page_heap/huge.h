@@ -1,0 +1,52 @@
+/* huge.h - when the heap is worth huge pages.
+ *
+ * A first touch inside a huge page costs less than half of one outside, and a heap in huge pages
+ * misses the translation caches less often; but a page of 2 MiB of which only a part is used costs
+ * memory. So the address space is refused huge pages while it is small, wants them once it has
+ * grown dense (it opens from one end, and what is touched next lies beside what is used), and is
+ * refused them again when pieces shorter than a huge page go back to the kernel, which would
+ * otherwise fill them up behind our back. It wants them again when it grows again.
+ *
+ * One wish covers the first region, open or not, so that there are no more mappings than without.
+ * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
+ * Everything here is under the page heap's lock.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_PAGE_HEAP_HUGE_H
+#define PRAIRIE_PAGE_HEAP_HUGE_H
+
+#include "../space/space.h"
+
+enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
+
+struct huge {
+    enum huge_policy policy;
+    bool wanted;        /* atomic for policy/purge.c, which asks without the lock */
+    bool barred;        /* each would take too much of what is left (policy/limits.c) */
+    size_t short_pages; /* given back in short pieces since they were wanted */
+    uint64_t again_at;  /* clean_leased at which an address space that was refused them wants them
+                           again; UINT64_MAX: it is not refused them */
+};
+
+/* How long a huge page is; 1: there are none for us. */
+INLINE size_t huge_pages_each(const struct huge *huge)
+{
+    return RELAXED_LOAD(huge->wanted) ? HUGE_PAGE_BYTES >> space.page_shift : 1;
+}
+
+/* Are they for heaps like this one, and not barred? */
+bool huge_is_possible(const struct huge *huge);
+/* The address space is about to have so many bytes open. */
+void huge_before_growth(struct huge *huge, size_t open_bytes);
+/* What is open already was refused huge pages, and is wished them now when they are always
+ * wanted. */
+void huge_obey_option(struct huge *huge, enum huge_policy policy);
+/* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
+ * 2 MiB at once. */
+void huge_bar(struct huge *huge, bool barred, uint64_t clean_leased);
+/* again_at has come. */
+void huge_want_again(struct huge *huge, uint64_t clean_leased, size_t used_pages);
+/* So many pages go back to the kernel, in one piece. */
+void huge_before_purge(struct huge *huge, size_t pages, uint64_t clean_leased, size_t used_pages);
+
+#endif

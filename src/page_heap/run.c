@@ -1,0 +1,457 @@
+/* run.c - the things done with runs: lease, return, extend, trim.
+ * SPDX-License-Identifier: MIT
+ */
+#include "page_heap.h"
+
+#include "../space/commit.h"
+#include "run_bins.h"
+#include "supplied.h"
+
+struct page_heap page_heap;
+
+void page_heap_start(struct page_heap *heap)
+{
+    lock_init(&heap->lock, LOCK_PAGE_HEAP);
+    heap->lease_pages_max = RUN_PAGES_MAX;
+    heap->huge.again_at = UINT64_MAX;
+    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
+}
+
+static COLD NOINLINE void want_huge_again(struct page_heap *heap)
+{
+    huge_want_again(&heap->huge, heap->clean_leased, page_heap_used_pages(heap));
+}
+
+INLINE void count_clean(struct page_heap *heap, size_t pages)
+{
+    heap->clean_leased += pages;
+    if (unlikely(heap->clean_leased >= heap->huge.again_at)) want_huge_again(heap);
+}
+
+/* ---- holes and growth ---- */
+
+bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t pages,
+                   enum page_state state)
+{
+    bool zero = true;
+
+    while (at < pages) {
+        uint32_t next = page + (uint32_t)at;
+        size_t part = min_size(page_record(next)->run_pages, pages - at);
+
+        if (kind_of(page_record(next)->state) == FREE_CLEAN) count_clean(heap, part);
+        else zero = false;
+        take_front(heap, next, part, PAGE_USED);
+        page_record(next)->state = PAGE_INSIDE;
+        page_record(next + (uint32_t)part - 1)->state = PAGE_INSIDE;
+        at += part;
+    }
+    tag_run(page_record(page), pages, state, PAGE_USED);
+    return zero;
+}
+
+/* Opens at least `missing` more pages: a clean run, or the end of one. */
+static struct page_span grow(struct page_heap *heap, size_t missing)
+{
+    struct page_span span;
+
+    if (unlikely(heap->is_supplied)) return (struct page_span){ 0, 0 };
+    huge_before_growth(&heap->huge,
+                       space.open_bytes + (space_opening_step(missing) << space.page_shift));
+    span = space_grow(missing, huge_pages_each(&heap->huge), commit_room_bytes());
+    if (span.count != 0) {
+        heap->grows++;
+        heap->open_pages += span.count;
+        make_free(heap, span.first, span.count, PAGE_CLEAN);
+    }
+    return span;
+}
+
+/* How many of the first `pages` of a hole are clean. */
+static size_t clean_pages_of(struct hole hole, size_t pages)
+{
+    size_t clean = 0;
+
+    for (size_t at = 0; at < min_size(pages, hole.pages);) {
+        const struct page *record = page_record(hole.first + (uint32_t)at);
+
+        if (kind_of(record->state) == FREE_CLEAN) clean += min_size(record->run_pages, pages - at);
+        at += record->run_pages;
+    }
+    return clean;
+}
+
+/* Long enough, and what is clean in it may be taken. */
+static bool hole_serves(struct page_heap *heap, struct hole hole, size_t pages)
+{
+    return hole.pages >= pages && page_heap_may_take_clean(heap, clean_pages_of(hole, pages));
+}
+
+/* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
+static struct hole grow_tail(struct page_heap *heap, size_t pages)
+{
+    const struct hole none = { 0, 0 };
+    struct hole tail = none;
+    struct page_span span;
+
+    if (unlikely(heap->is_supplied)) return none;
+    if (space_newest_is_open()) tail = hole_before(heap, space_open_end());
+    if (tail.pages >= pages) return hole_serves(heap, tail, pages) ? tail : none;
+    if (!page_heap_may_take_clean(heap, pages - tail.pages + clean_pages_of(tail, pages)))
+        return none;
+    span = grow(heap, pages - tail.pages);
+    if (span.count == 0) return none;
+    if (tail.pages != 0 && span.first == tail.first + tail.pages)
+        return (struct hole){ tail.first, tail.pages + span.count };
+    /* That was in another region, where the tail is of no help. */
+    if (!page_heap_may_take_clean(heap, pages)) return none;
+    if (span.count < pages) span = grow(heap, pages);
+    return span.count != 0 ? hole_before(heap, span.first + span.count) : none;
+}
+
+static struct run take_aligned_run(struct page_heap *heap, size_t pages, size_t align_pages,
+                                   enum page_state state)
+{
+    uint32_t page = run_find_aligned(heap, pages, align_pages);
+    struct run run = { 0, false };
+    size_t skip;
+
+    if (page == 0) return run;
+    run.zero = kind_of(page_record(page)->state) == FREE_CLEAN;
+    if (run.zero && !page_heap_may_take_clean(heap, pages)) return run;
+    skip = pages_to_alignment(page, align_pages);
+    if (skip != 0) page = split_free(heap, page, skip);
+    run.page = page;
+    if (run.zero) count_clean(heap, pages);
+    take_front(heap, page, pages, state);
+    return run;
+}
+
+static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages,
+                                            size_t align_pages, enum page_state state)
+{
+    struct run run = take_aligned_run(heap, pages, align_pages, state);
+
+    if (run.page == 0 && page_heap_may_take_clean(heap, pages)
+        && grow(heap, pages + align_pages - 1).count != 0)
+        run = take_aligned_run(heap, pages, align_pages, state);
+    return run;
+}
+
+/* The front of a free run that is long enough. */
+INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enum page_state state)
+{
+    run->zero = page_record(run->page)->state == PAGE_CLEAN;
+    if (run->zero) count_clean(heap, pages);
+    take_front(heap, run->page, pages, state);
+}
+
+/* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the
+ * region opens further. */
+static COLD struct run take_hole_or_grow(struct page_heap *heap, size_t pages,
+                                         enum page_state state)
+{
+    struct hole hole = run_find_hole(heap, pages);
+
+    if (!hole_serves(heap, hole, pages)) hole = grow_tail(heap, pages);
+    if (hole.pages < pages) return (struct run){ 0, false };
+    return (struct run){ hole.first, run_take_hole(heap, hole.first, 0, pages, state) };
+}
+
+INLINE void note_dirty_low(struct page_heap *heap)
+{
+    if (heap->free_pages[FREE_DIRTY] < heap->dirty_low)
+        heap->dirty_low = heap->free_pages[FREE_DIRTY];
+}
+
+INLINE void count_lease(struct page_heap *heap, size_t pages, enum page_state state)
+{
+    heap->leases++;
+    note_dirty_low(heap);
+    if (state == PAGE_LARGE) {
+        heap->large_pages += pages;
+        heap->large_count++;
+    }
+}
+
+/* The usual lease: a dirty run of just this length, which was returned a moment ago. 0: there is
+ * none. */
+INLINE uint32_t take_exact(struct page_heap *heap, size_t pages, enum page_state state)
+{
+    struct run_bins *bins = &heap->bins; /* the dirty ones come first */
+    uint32_t page = bins->head[pages - 1];
+    struct page *record = page_record(page);
+    uint32_t next;
+
+    if (unlikely(page == 0)) return 0;
+    next = record->bin.next;
+    bins->head[pages - 1] = next;
+    page_record(next)->bin.previous = 0;
+    if (next == 0) bins->bitmap[0] &= ~((uint64_t)1 << (pages - 1));
+    heap->free_pages[FREE_DIRTY] -= pages;
+    (record + pages - 1)->state = PAGE_USED;
+    record->state = (uint8_t)state;
+    record->slab = 0; /* R3: the links shared this place */
+    return page;
+}
+
+/* The usual ways through run_lease and run_return call nothing: what might call something is called
+ * last, in their place, and does the rest, which spares them saving registers. */
+
+static NOINLINE struct run give_contended_after(struct run run)
+{
+    struct page_heap *const heap = &page_heap;
+    lock_give_contended(&heap->lock);
+    return run;
+}
+
+uint32_t run_lease_dirty(struct page_heap *heap, size_t pages)
+{
+    uint32_t page;
+
+    lock_take(&heap->lock);
+    page = pages <= space.page_count_max ? run_find_dirty(heap, pages) : 0;
+    if (page != 0) {
+        take_front(heap, page, pages, PAGE_USED);
+        count_lease(heap, pages, PAGE_USED);
+    }
+    lock_give(&heap->lock);
+    return page;
+}
+
+/* A free run of that length that may be taken; 0: there is none. */
+static uint32_t find_allowed(struct page_heap *heap, size_t pages)
+{
+    return page_heap_may_take_clean(heap, pages) ? run_find(heap, pages)
+                                                 : run_find_dirty(heap, pages);
+}
+
+static COLD struct run lease_searching(struct page_heap *heap, size_t pages, size_t align_pages,
+                                       enum page_state state)
+{
+    struct run run = { 0, false };
+
+    if (pages <= space.page_count_max && align_pages <= space.page_count_max) {
+        if (align_pages > 1) run = take_aligned_or_grow(heap, pages, align_pages, state);
+        else if ((run.page = find_allowed(heap, pages)) != 0) take_part(heap, &run, pages, state);
+        else run = take_hole_or_grow(heap, pages, state);
+    }
+    if (run.page != 0) count_lease(heap, pages, state);
+    lock_give(page_heap_lock(heap));
+    return run;
+}
+
+static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct page_heap *const heap = &page_heap;
+    struct run run = { 0, false };
+
+    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
+        run.page = run_find(heap, pages);
+    if (unlikely(run.page == 0)) return lease_searching(heap, pages, align_pages, state);
+    take_part(heap, &run, pages, state);
+    count_lease(heap, pages, state);
+    return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
+}
+
+INLINE struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct page_heap *const heap = &page_heap;
+    struct run run = { 0, false };
+
+    if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1))
+        run.page = take_exact(heap, pages, state);
+    if (unlikely(run.page == 0)) return lease_splitting(pages, align_pages, state);
+    count_lease(heap, pages, state);
+    return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
+}
+
+static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct page_heap *const heap = &page_heap;
+    lock_take_contended(&heap->lock);
+    return lease_locked(pages, align_pages, state);
+}
+
+uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages)
+{
+    check(heap->is_supplied);
+    lock_take(page_heap_lock(heap));
+    return lease_searching(heap, pages, align_pages, PAGE_USED).page;
+}
+
+struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+{
+    struct page_heap *const heap = &page_heap;
+    check(pages > 0 && is_power_of_two(align_pages));
+    if (unlikely(!lock_try(&heap->lock))) return lease_contended(pages, align_pages, state);
+    return lease_locked(pages, align_pages, state);
+}
+
+static NOINLINE void return_merging(uint32_t page, size_t pages)
+{
+    struct page_heap *const heap = &page_heap;
+    make_free(heap, page, pages, PAGE_DIRTY);
+    if (unlikely(!lock_give_unless_contended(&heap->lock))) lock_give_contended(&heap->lock);
+}
+
+INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
+
+INLINE void count_return(struct page_heap *heap, const struct page *record, size_t pages)
+{
+    check(is_used_state(record->state));
+    heap->returns++;
+    if (record->state == PAGE_LARGE) {
+        heap->large_count--;
+        heap->large_pages -= pages;
+    }
+}
+
+INLINE void return_locked(uint32_t page)
+{
+    struct page_heap *const heap = &page_heap;
+    struct page *record = page_record(page);
+    size_t pages = record->run_pages;
+
+    count_return(heap, record, pages);
+    if (unlikely(pages > BIN_EXACT_COUNT || (record - 1)->state == PAGE_DIRTY
+                 || (record + pages)->state == PAGE_DIRTY)) {
+        return_merging(page, pages);
+        return;
+    }
+    record->state = PAGE_DIRTY;
+    (record + pages - 1)->state = PAGE_DIRTY;
+    heap->free_pages[FREE_DIRTY] += pages;
+    bin_add(heap, (unsigned)pages - 1, page, record);
+    if (unlikely(!lock_give_unless_contended(&heap->lock))) lock_give_contended(&heap->lock);
+}
+
+static NOINLINE void return_contended(uint32_t page)
+{
+    struct page_heap *const heap = &page_heap;
+    lock_take_contended(&heap->lock);
+    return_locked(page);
+}
+
+void run_return(uint32_t page)
+{
+    struct page_heap *const heap = &page_heap;
+    if (unlikely(!lock_try(&heap->lock))) return_contended(page);
+    else return_locked(page);
+}
+
+void run_return_emptied(struct page_heap *heap, uint32_t page)
+{
+    const struct page *record = page_record(page);
+
+    check(lock_is_mine(&heap->lock));
+    count_return(heap, record, record->run_pages);
+    make_free(heap, page, record->run_pages, PAGE_CLEAN);
+}
+
+unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+{
+    struct page_heap *const heap = &page_heap;
+    unsigned count = 0;
+
+    check(pages > 0 && pages <= BIN_EXACT_COUNT);
+    lock_take(&heap->lock);
+    while (count < wanted) {
+        uint32_t page = take_exact(heap, pages, PAGE_USED);
+
+        if (page == 0) {
+            struct run run = { find_allowed(heap, pages), false };
+
+            page = run.page;
+            if (page == 0) break;
+            take_part(heap, &run, pages, PAGE_USED);
+        }
+        count_lease(heap, pages, PAGE_USED);
+        leased[count++] = page;
+    }
+    lock_give(&heap->lock);
+    return count;
+}
+
+void run_return_batch(const uint32_t *pages, unsigned count)
+{
+    struct page_heap *const heap = &page_heap;
+    lock_take(&heap->lock);
+    for (unsigned i = 0; i < count; i++) {
+        const struct page *record = page_record(pages[i]);
+
+        count_return(heap, record, record->run_pages);
+        make_free(heap, pages[i], record->run_pages, PAGE_DIRTY);
+    }
+    lock_give(&heap->lock);
+}
+
+/* Of a run whose length may be changed, under the lock. */
+INLINE enum page_state resizable_state(struct page_heap *heap, const struct page *record)
+{
+    check(lock_is_mine(page_heap_lock(heap)));
+    check(is_used_state(record->state) || record->state == PAGE_MANUAL);
+    return (enum page_state)record->state;
+}
+
+bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    struct page *record = page_record(page);
+    enum page_state state;
+    size_t old_pages, missing;
+    bool fits;
+
+    lock_take(page_heap_lock(heap));
+    state = resizable_state(heap, record);
+    old_pages = record->run_pages;
+    missing = pages - old_pages;
+    check(pages > old_pages);
+    fits = hole_serves(heap, hole_after(heap, page + (uint32_t)old_pages, missing), missing);
+    if (fits) {
+        (record + old_pages - 1)->state = PAGE_INSIDE;
+        (void)run_take_hole(heap, page, old_pages, pages, state);
+        note_dirty_low(heap);
+        if (state == PAGE_LARGE) heap->large_pages += missing;
+    }
+    lock_give(page_heap_lock(heap));
+    return fits;
+}
+
+void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    struct page *record = page_record(page);
+    enum page_state state;
+    size_t old_pages;
+
+    lock_take(page_heap_lock(heap));
+    state = resizable_state(heap, record);
+    old_pages = record->run_pages;
+    check(pages > 0 && pages < old_pages);
+    tag_run(record, pages, state, PAGE_USED);
+    if (state == PAGE_LARGE) heap->large_pages -= old_pages - pages;
+    make_free(heap, page + (uint32_t)pages, old_pages - pages, free_state(heap, FREE_DIRTY));
+    lock_give(page_heap_lock(heap));
+}
+
+static void mark_large(struct page_heap *heap, uint32_t page, enum page_state before,
+                       enum page_state after, uint32_t number)
+{
+    struct page *record = page_record(page);
+
+    lock_take(&heap->lock);
+    check(record->state == before);
+    (void)before;
+    record->state = (uint8_t)after;
+    record->slab = number;
+    lock_give(&heap->lock);
+}
+
+void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
+{
+    mark_large(heap, page, PAGE_LARGE, PAGE_SAMPLED, number);
+}
+
+void run_unmark_sampled(struct page_heap *heap, uint32_t page)
+{
+    mark_large(heap, page, PAGE_SAMPLED, PAGE_LARGE, 0);
+}

@@ -1,0 +1,49 @@
+/* run_bounds.c - how many pages are in use, and whether clean ones may be leased.
+ *
+ * The same for every page heap (lab/runs has others).
+ * SPDX-License-Identifier: MIT
+ */
+#include "page_heap.h"
+
+#include "../space/commit.h"
+
+size_t page_heap_used_pages_now(struct page_heap *heap)
+{
+    size_t pages;
+
+    lock_take(&heap->lock);
+    pages = page_heap_used_pages(heap);
+    lock_give(&heap->lock);
+    return pages;
+}
+
+static void ask_before_lease(struct page_heap *heap)
+{
+    bool asks = RELAXED_LOAD(heap->clean_is_barred) || RELAXED_LOAD(heap->clean_is_limited);
+
+    RELAXED_STORE(heap->lease_pages_max, asks ? 0 : RUN_PAGES_MAX);
+}
+
+void page_heap_bar_clean(struct page_heap *heap, bool barred)
+{
+    lock_take(&heap->lock);
+    RELAXED_STORE(heap->clean_is_barred, barred);
+    ask_before_lease(heap);
+    lock_give(&heap->lock);
+}
+
+void page_heap_limit_clean(struct page_heap *heap, bool limited)
+{
+    lock_take(&heap->lock);
+    RELAXED_STORE(heap->clean_is_limited, limited);
+    ask_before_lease(heap);
+    lock_give(&heap->lock);
+}
+
+/* Their records count as well. */
+bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
+{
+    if (pages == 0 || likely(RELAXED_LOAD(heap->lease_pages_max) != 0)) return true;
+    return !page_heap_is_barred(heap)
+        && commit_allows(pages * (page_bytes() + sizeof(struct page)));
+}

@@ -1,0 +1,271 @@
+/* limits.c - the three limits, and when to look at them.
+ * SPDX-License-Identifier: MIT
+ */
+#include "limits.h"
+
+#include "../base/constants.h"
+#include "purge.h"
+
+/* The last of a group's limit: when a reserve is kept, pages that would be paid for from it are not
+ * handed out. The kernel keeps its accounts in batches of some 100 KiB, and other threads are at
+ * work. */
+#define LAST_BYTES_MIN (2 * MiB)
+#define LAST_BYTES_MAX (16 * MiB)
+enum { LAST_SHARE = 64, LAST_SHARE_MAX = 16, CROWDED_LASTS = 4, CROWDED_SHARE_MAX = 8 };
+/* Huge pages are for groups with much room. */
+#define HUGE_ROOM_MIN (32 * MiB)
+enum { HUGE_ROOM_SHARE = 4 };
+/* A measure that stays beyond its line is told again each time that it grows by such a share of the
+ * line. Beyond the group's line there is not far to go. */
+enum { SOFT_TOLD_SHARE = 32, CROWDED_TOLD_SHARE = 128 };
+/* Processes wait for memory when somebody did for a tenth of the time. */
+enum { STALL_LOOK_MS = 500, STALL_SHARE = 10 };
+/* Reading the group costs some 30 microseconds. */
+enum { GROUP_READ_PAGES_MIN = 16, GROUP_READ_MS = 4 };
+
+struct limits limits = { .lock = { .state = LOCK_FREE, .rank = LOCK_LIMITS },
+                         .soft_bytes = SIZE_MAX };
+
+void limits_set_soft(size_t bytes)
+{
+    RELAXED_STORE(limits.soft_bytes, bytes == 0 ? SIZE_MAX : bytes);
+}
+void limits_set_hard(size_t bytes)
+{
+    size_t hard = bytes == 0 ? SIZE_MAX : bytes;
+
+    RELAXED_STORE(commit.limit_bytes, hard);
+    page_heap_limit_clean(&page_heap, hard != SIZE_MAX);
+    purge_obey_options(&page_heap);
+    if (commit_is_over()) (void)purge_all(&page_heap);
+}
+
+/* ---- measures ---- */
+
+static READS_UNLOCKED size_t free_bytes(unsigned kind)
+{
+    return page_heap.free_pages[kind] << space.page_shift;
+}
+
+static READS_UNLOCKED size_t region_bytes(void) { return space.open_bytes; }
+static READS_UNLOCKED uint64_t clean_leased_pages(void) { return page_heap.clean_leased; }
+
+/* ---- the group ---- */
+
+static READS_UNLOCKED bool group_is_limited(void)
+{
+    return limits.group_known && limits.group.limit_bytes != SIZE_MAX;
+}
+
+/* What is left of the room that was read, if nobody else took any. */
+static size_t room_now(void)
+{
+    uint64_t taken = (clean_leased_pages() - limits.group_clean) << space.page_shift;
+
+    return limits.group.room_bytes - min_size(limits.group.room_bytes, (size_t)taken);
+}
+
+/* Every first touch of a huge page takes 2 MiB at once. */
+static void bar_huge_pages(void)
+{
+    size_t least = max_size(limits.group.limit_bytes / HUGE_ROOM_SHARE, HUGE_ROOM_MIN);
+    bool barred = group_is_limited() && room_now() < (page_heap.huge.barred ? 2 * least : least);
+
+    lock_take(&page_heap.lock);
+    if (barred != page_heap.huge.barred) huge_bar(&page_heap.huge, barred, page_heap.clean_leased);
+    lock_give(&page_heap.lock);
+}
+
+/* Pages that were leased and not touched yet are not in the group's account, and will be. */
+static size_t untouched_bytes(void)
+{
+    size_t used = commit_used_bytes();
+
+    return used - min_size(used, os_own_bytes());
+}
+
+static void read_group(void)
+{
+    limits.group_clean = clean_leased_pages();
+    limits.group = os_group_memory();
+    if (limits.group.limit_bytes != SIZE_MAX)
+        limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched_bytes());
+    limits.group_known = true;
+    limits.group_open_bytes = region_bytes();
+    limits.group_ms = os_now_ms();
+    bar_huge_pages();
+}
+
+static size_t last_of_group(void)
+{
+    size_t limit = limits.group.limit_bytes;
+    size_t last = min_size(max_size(limit / LAST_SHARE, LAST_BYTES_MIN), LAST_BYTES_MAX);
+
+    return min_size(last, limit / LAST_SHARE_MAX);
+}
+
+/* A group with less room than this is crowded. */
+static size_t crowded_of_group(void)
+{
+    return min_size(CROWDED_LASTS * last_of_group(), limits.group.limit_bytes / CROWDED_SHARE_MAX);
+}
+
+static bool group_is_crowded(void) { return group_is_limited() && room_now() < crowded_of_group(); }
+
+/* May we have taken a quarter of the room since it was read? */
+static READS_UNLOCKED bool group_is_taken_from(void)
+{
+    size_t quarter =
+        max_size(limits.group.room_bytes / 4 >> space.page_shift, GROUP_READ_PAGES_MIN);
+
+    return !limits.group_known
+        || (group_is_limited() && clean_leased_pages() - limits.group_clean >= quarter);
+}
+
+static bool group_is_stale(void)
+{
+    if (group_is_taken_from()) return true;
+    if (!group_is_limited()) return region_bytes() / 2 >= limits.group_open_bytes;
+    return group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
+}
+
+static void bar_clean_pages(void)
+{
+    size_t line = page_heap_is_barred(&page_heap) ? 2 * last_of_group() : last_of_group();
+    bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited() && room_now() < line;
+
+    if (barred != page_heap_is_barred(&page_heap)) page_heap_bar_clean(&page_heap, barred);
+}
+
+READS_UNLOCKED size_t limits_room_bytes(void) { return group_is_limited() ? room_now() : SIZE_MAX; }
+
+/* ---- stalls ---- */
+
+/* Has somebody waited for long since it was looked at last? */
+static bool has_stalled(void)
+{
+    uint64_t now, stalled, passed, waited;
+    bool first = limits.stalled_ms == 0;
+
+    if (!RELAXED_LOAD(limits.looks_for_stalls)) return false;
+    now = os_now_ms();
+    passed = now - limits.stalled_ms;
+    if (!first && passed < STALL_LOOK_MS) return false;
+    stalled = os_stalled_us();
+    waited = stalled - limits.stalled_us;
+    limits.stalled_us = stalled;
+    limits.stalled_ms = now;
+    return !first && waited >= passed * 1000 / STALL_SHARE;
+}
+
+bool limits_look_for_stalls(void)
+{
+    if (!RELAXED_LOAD(limits.looks_for_stalls) || !lock_try(&limits.lock)) return false;
+    if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
+    lock_give(&limits.lock);
+    return RELAXED_LOAD(limits.stall_due);
+}
+
+/* ---- looking ---- */
+
+static bool alarm_due(struct alarm *alarm, size_t measure, size_t line, unsigned told_share)
+{
+    size_t step = line / told_share;
+
+    if (measure <= line - step) alarm->told_bytes = 0;
+    if (measure <= line || (alarm->told_bytes != 0 && measure - step < alarm->told_bytes))
+        return false;
+    alarm->told_bytes = measure;
+    return true;
+}
+
+static bool group_alarm_due(void)
+{
+    size_t limit = limits.group.limit_bytes;
+
+    if (!group_is_limited()) return false;
+    return alarm_due(&limits.crowded, limit - min_size(room_now(), limit),
+                     limit - crowded_of_group(), CROWDED_TOLD_SHARE);
+}
+
+static bool is_over_soft(void) { return commit_used_bytes() > limits_soft(); }
+
+/* Beyond a line the budget of dirty pages is nothing, and those there are go back now. Only when
+ * they are all that may be leased they stay, unless they make enough room together. */
+static void purge_beyond_lines(void)
+{
+    bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);
+
+    bar_clean_pages();
+    if (page_heap_is_barred(&page_heap)
+        && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
+        beyond = false;
+    purge_set_hard(&page_heap, beyond);
+    if (beyond && purge_all(&page_heap) != 0 && group_is_limited()) {
+        read_group();
+        bar_clean_pages();
+    }
+}
+
+enum limits_state limits_look(void)
+{
+    enum limits_state state = LIMITS_CALM;
+
+    if (!lock_try(&limits.lock)) {
+        /* While its holder reads or purges, the others could take all that is left. */
+        if (!RELAXED_LOAD(limits.follows_group) || !group_is_taken_from()) return state;
+        lock_take(&limits.lock);
+    }
+    if (RELAXED_LOAD(limits.follows_group) && group_is_stale()) read_group();
+    if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
+    purge_beyond_lines();
+    if (alarm_due(&limits.soft, commit_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
+        state = LIMITS_NEAR;
+    if (group_alarm_due()) state = LIMITS_NEAR;
+    if (RELAXED_LOAD(limits.stall_due)) state = LIMITS_STALLED;
+    RELAXED_STORE(limits.stall_due, false);
+    lock_give(&limits.lock);
+    return state;
+}
+
+bool limits_are_clear(void)
+{
+    bool clear;
+
+    lock_take(&limits.lock);
+    if (group_is_limited()) read_group();
+    purge_beyond_lines();
+    clear = !is_over_soft() && !group_is_crowded();
+    lock_give(&limits.lock);
+    return clear;
+}
+
+/* A line is to be seen before the growth that crosses it: large requests look only when they grow
+ * the region, unless they always do. */
+static size_t before_growth(size_t line, size_t open_bytes, size_t coming)
+{
+    size_t step = max_size(max_size(OPEN_BYTES_MIN, open_bytes / 8), coming) + HUGE_PAGE_BYTES;
+
+    return line <= step || open_bytes >= line - step ? 0 : line - step;
+}
+
+static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming)
+{
+    size_t idle = free_bytes(FREE_CLEAN), half = limits.group.room_bytes / 2;
+
+    if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
+    if (!group_is_limited()) return max_size(2 * limits.group_open_bytes, GROUP_OPEN_BYTES_MIN);
+    if (half <= idle || group_is_crowded()) return 0;
+    return before_growth(open_bytes + (half - idle), open_bytes, coming);
+}
+
+READS_UNLOCKED size_t limits_look_from(size_t coming)
+{
+    size_t open_bytes = region_bytes(), soft = limits_soft(), from = SIZE_MAX;
+
+    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(page_heap.decay.is_hard)) return 0;
+    if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);
+    if (RELAXED_LOAD(limits.follows_group))
+        from = min_size(from, look_at_group_from(open_bytes, coming));
+    return from;
+}

@@ -1,0 +1,72 @@
+/* limits.h - how much memory there may be, and how near that is.
+ *
+ * Owns three limits and a warning. The hard limit is a wall for what is in use, dirty or a record.
+ * The soft limit and the limit of the process's control group are lines: beyond them free pages go
+ * back to the kernel at once, and the doors call those who want to know. That processes wait for
+ * memory (pressure stalls) is the warning.
+ *
+ * Nobody looks here in ordinary life. limits_look_from says from which size of the region on a look
+ * is worth it; arenas/decay folds that into a comparison that is made anyway.
+ *
+ * What the group has left is read from files, and again when we may have taken a quarter of it
+ * since: pages leased that were clean are counted by the page heap.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_POLICY_LIMITS_H
+#define PRAIRIE_POLICY_LIMITS_H
+
+#include "../page_heap/page_heap.h"
+#include "../space/commit.h"
+
+/* Tells when a measure beyond a line has grown enough to be told again. */
+struct alarm {
+    size_t told_bytes; /* the measure when it was told last; 0: it is armed */
+};
+
+struct limits {
+    struct lock lock;
+    size_t soft_bytes;          /* atomic; SIZE_MAX: none */
+    bool follows_group;         /* atomic */
+    bool bars_clean;            /* atomic: keep the process out of the last of its group's memory */
+    bool looks_for_stalls;      /* atomic */
+    bool group_known;           /* under lock */
+    struct os_group group;      /* under lock: as it was read last */
+    uint64_t group_clean;       /* under lock: page_heap.clean_leased then */
+    size_t group_open_bytes;    /* under lock: space.open_bytes then */
+    uint64_t group_ms;          /* under lock: when, in the ends of its room */
+    uint64_t stalled_us;        /* under lock: os_stalled_us when it was read last */
+    uint64_t stalled_ms;        /* under lock: when; 0: never */
+    bool stall_due;             /* atomic: stalls were seen and not told */
+    struct alarm soft, crowded; /* under lock */
+};
+
+extern PRIVATE struct limits limits;
+
+/* Below, `bytes` of 0 or SIZE_MAX mean that there is no limit. */
+void limits_set_soft(size_t bytes);
+void limits_set_hard(size_t bytes);
+/* SIZE_MAX: none. */
+INLINE size_t limits_soft(void) { return RELAXED_LOAD(limits.soft_bytes); }
+INLINE size_t limits_hard(void) { return RELAXED_LOAD(commit.limit_bytes); }
+
+/* What the group has left, as far as is known; SIZE_MAX when it has no limit or nobody has looked.
+ */
+size_t limits_room_bytes(void);
+
+enum limits_state {
+    LIMITS_CALM,   /* nothing that was not told */
+    LIMITS_NEAR,   /* beyond a line: it is time to tell those who can free, until it is clear */
+    LIMITS_STALLED /* processes wait for memory: it is time to tell all of them */
+};
+/* Gives back free pages beyond a line, or while processes wait for memory. Called without a
+ * lock. */
+enum limits_state limits_look(void);
+/* Is everything below its line again, after reading anew? Called without a lock. */
+bool limits_are_clear(void);
+/* The size of the region from which on limits_look should be called, when `coming` bytes are about
+ * to be taken; 0: always, SIZE_MAX: never. */
+size_t limits_look_from(size_t coming);
+/* For the background thread, twice a second: looks for stalls. True: there is something to tell. */
+bool limits_look_for_stalls(void);
+
+#endif

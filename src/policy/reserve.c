@@ -1,0 +1,245 @@
+/* reserve.c - filling the reserve with real pages, and giving them away.
+ * SPDX-License-Identifier: MIT
+ */
+#include "reserve.h"
+
+#include "limits.h"
+#include "../space/meta.h"
+
+struct reserve reserve;
+
+/* Of records, for each page of the reserve: what its slabs of small blocks need, and some caches of
+ * threads. */
+enum { RECORDS_SHARE = 32, RECORDS_BYTES_MIN = 16 * 1024 };
+/* Pieces are halved down to this when no longer one can be had: every slab fits into one. */
+enum { PIECE_PAGES_MIN = 16 };
+
+void reserve_start(void) { lock_init(&reserve.lock, LOCK_RESERVE); }
+
+static struct os_range range_of(uint32_t page, size_t pages)
+{
+    return (struct os_range){ page_address(page), pages << space.page_shift };
+}
+
+static void set_pages(size_t now) { RELAXED_STORE(reserve.pages, now); }
+
+/* ---- giving away ---- */
+
+static void forget_run(uint32_t index) { reserve.run[index] = reserve.run[--reserve.run_count]; }
+
+/* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as
+ * ordinary pages again; they stay, because a child would find them empty. */
+static bool give_tail(uint32_t index, size_t pages)
+{
+    uint32_t page = reserve.run[index];
+    size_t left = page_record(page)->run_pages - pages;
+
+    if (!os_keep_from_child(range_of(page + (uint32_t)left, pages), false)) return false;
+    set_pages(reserve.pages - pages);
+    if (left == 0) {
+        forget_run(index);
+        run_return(page);
+    } else {
+        run_trim(&page_heap, page, left);
+    }
+    return true;
+}
+
+/* The shortest run that is long enough, so that long ones stay for those who need them; run_count:
+ * none. */
+static uint32_t run_for(size_t pages)
+{
+    uint32_t best = reserve.run_count;
+    size_t best_pages = SIZE_MAX;
+
+    for (uint32_t i = 0; i < reserve.run_count; i++) {
+        size_t run_pages = page_record(reserve.run[i])->run_pages;
+        if (run_pages < pages || run_pages >= best_pages) continue;
+        best = i;
+        best_pages = run_pages;
+    }
+    return best;
+}
+
+bool reserve_release(size_t pages)
+{
+    bool given = false;
+    uint32_t index;
+
+    lock_take(&reserve.lock);
+    index = run_for(pages);
+    if (index < reserve.run_count) {
+        given =
+            give_tail(index, pages) || give_tail(index, page_record(reserve.run[index])->run_pages);
+        reserve.releases += given;
+    }
+    if (given) {
+        reserve.records_short = true;
+        (void)meta_hold_back(0);
+    }
+    lock_give(&reserve.lock);
+    return given;
+}
+
+static void shrink(void)
+{
+    while (reserve.pages > reserve.wanted_pages) {
+        size_t run_pages = page_record(reserve.run[reserve.run_count - 1])->run_pages;
+        if (!give_tail(reserve.run_count - 1,
+                       min_size(run_pages, reserve.pages - reserve.wanted_pages)))
+            return;
+    }
+}
+
+/* ---- filling ---- */
+
+/* Makes pages that were just added real. Keeping them from children is a wish: without it a fork
+ * shares them, and the first write afterwards needs a page of the kernel's. */
+static bool make_real(uint32_t page, size_t pages)
+{
+    if (!os_touch(range_of(page, pages))) return false;
+    (void)os_keep_from_child(range_of(page, pages), true);
+    return true;
+}
+
+static bool extend_some_run(size_t missing)
+{
+    for (uint32_t i = 0; i < reserve.run_count; i++) {
+        uint32_t page = reserve.run[i];
+        size_t old_pages = page_record(page)->run_pages;
+
+        if (!run_extend(&page_heap, page, old_pages + missing)) continue;
+        if (!make_real(page + (uint32_t)old_pages, missing)) {
+            run_trim(&page_heap, page, old_pages);
+            return false;
+        }
+        set_pages(reserve.pages + missing);
+        return true;
+    }
+    return false;
+}
+
+static bool add_run(size_t pages, bool dirty_only)
+{
+    uint32_t page;
+
+    if (reserve.run_count == RESERVE_RUNS_MAX) return false;
+    page = dirty_only ? run_lease_dirty(&page_heap, pages) : run_lease(pages, 1, PAGE_USED).page;
+    if (page == 0) return false;
+    if (!make_real(page, pages)) {
+        run_return(page);
+        return false;
+    }
+    reserve.run[reserve.run_count++] = page;
+    set_pages(reserve.pages + pages);
+    return true;
+}
+
+/* One piece for all that is missing if possible, else shorter ones. A full array of short runs
+ * gives the shortest back, so that a longer one has a place. */
+static void add_pieces(bool dirty_only)
+{
+    size_t piece = reserve.wanted_pages - reserve.pages;
+
+    if (reserve.run_count == RESERVE_RUNS_MAX) {
+        uint32_t shortest = run_for(1);
+        (void)give_tail(shortest, page_record(reserve.run[shortest])->run_pages);
+        piece = reserve.wanted_pages - reserve.pages;
+    }
+    while (reserve.pages < reserve.wanted_pages) {
+        piece = min_size(piece, reserve.wanted_pages - reserve.pages);
+        if ((!dirty_only && extend_some_run(piece)) || add_run(piece, dirty_only)) {
+            reserve.refills++;
+            continue;
+        }
+        if (piece <= PIECE_PAGES_MIN) return;
+        piece = max_size(piece / 2, PIECE_PAGES_MIN);
+    }
+}
+
+/* Filling must not be what takes the last of a group's memory; dirty pages are paid for. */
+static bool has_room_for(size_t pages)
+{
+    return limits_room_bytes() / 2 >= pages << space.page_shift;
+}
+
+/* One long run for several short ones, when so much is free: requests are served in one piece. */
+static void join_runs(void)
+{
+    size_t wanted = reserve.wanted_pages;
+
+    if (reserve.run_count < 2 || reserve.run_count == RESERVE_RUNS_MAX) return;
+    if (run_lease_would_grow(wanted) || !has_room_for(wanted) || !add_run(wanted, false)) return;
+    for (uint32_t i = reserve.run_count - 1; i-- > 0;)
+        (void)give_tail(i, page_record(reserve.run[i])->run_pages);
+}
+
+/* In a child: the pages that it inherited as zeros. */
+static void touch_again(void)
+{
+    for (uint32_t i = 0; i < reserve.run_count; i++)
+        if (!os_touch(range_of(reserve.run[i], page_record(reserve.run[i])->run_pages))) return;
+    reserve.untouched = false;
+}
+
+static size_t records_bytes(void)
+{
+    if (reserve.wanted_pages == 0) return 0;
+    return max_size((reserve.wanted_pages << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
+}
+
+static bool fill_up(void)
+{
+    size_t missing = reserve.wanted_pages - min_size(reserve.pages, reserve.wanted_pages);
+
+    if (missing != 0) add_pieces(!has_room_for(missing));
+    join_runs();
+    if (reserve.untouched) touch_again();
+    if (reserve.records_short) reserve.records_short = !meta_hold_back(records_bytes());
+    return reserve.pages >= reserve.wanted_pages && !reserve.untouched && !reserve.records_short;
+}
+
+bool reserve_refill(void)
+{
+    bool full;
+
+    lock_take(&reserve.lock);
+    full = fill_up();
+    lock_give(&reserve.lock);
+    return full;
+}
+
+bool reserve_resize(size_t bytes)
+{
+    bool full;
+
+    lock_take(&reserve.lock);
+    RELAXED_STORE(reserve.wanted_pages,
+                  pages_for(min_size(bytes, (size_t)space.page_count_max << space.page_shift)));
+    reserve.records_short = true;
+    shrink();
+    full = fill_up();
+    lock_give(&reserve.lock);
+    return full;
+}
+
+READS_UNLOCKED bool reserve_is_short(void)
+{
+    return reserve_missing_pages() != 0 || reserve.untouched || reserve.records_short;
+}
+
+/* ---- fork and walks ---- */
+
+void reserve_forget_pages(void) { reserve.untouched = reserve.pages != 0; }
+
+void reserve_check(void)
+{
+    size_t pages = 0;
+
+    for (uint32_t i = 0; i < reserve.run_count; i++) {
+        const struct page *record = page_record(reserve.run[i]);
+        require(record->state == PAGE_USED && record->class_at == 0); /* B2 */
+        pages += record->run_pages;
+    }
+    require(pages == reserve.pages); /* B1 */
+}

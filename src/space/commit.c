@@ -1,0 +1,52 @@
+/* commit.c - sums what is taken.
+ * SPDX-License-Identifier: MIT
+ */
+#include "commit.h"
+
+#include "../base/constants.h"
+#include "page_map.h"
+
+struct commit commit = { .limit_bytes = SIZE_MAX };
+
+void commit_add_heap(const size_t *clean_pages)
+{
+    check(commit.heap_count < PAGE_HEAP_MAX);
+    commit.clean_pages[commit.heap_count] = clean_pages;
+    __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
+}
+
+static READS_UNLOCKED size_t clean_bytes(void)
+{
+    unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
+    size_t pages = 0;
+
+    for (unsigned i = 0; i < count; i++) pages += *commit.clean_pages[i];
+    return pages << space.page_shift;
+}
+
+static READS_UNLOCKED size_t committed_open_bytes(void) { return space.open_bytes; }
+
+/* Pages that were opened and never leased are address space, and so are their records. */
+size_t commit_used_bytes(void)
+{
+    size_t open_bytes = committed_open_bytes();
+    size_t taken_bytes = open_bytes - min_size(clean_bytes(), open_bytes);
+
+    return taken_bytes + (taken_bytes >> space.page_shift) * sizeof(struct page)
+         + RELAXED_LOAD(commit.vast_bytes) + RELAXED_LOAD(commit.vast_coming)
+         + RELAXED_LOAD(commit.record_bytes);
+}
+
+size_t commit_room_bytes(void)
+{
+    size_t limit = RELAXED_LOAD(commit.limit_bytes), used;
+
+    if (limit == SIZE_MAX) return SIZE_MAX;
+    used = commit_used_bytes();
+    return limit - min_size(used, limit);
+}
+
+bool commit_is_over(void)
+{
+    return commit_is_limited() && commit_used_bytes() > RELAXED_LOAD(commit.limit_bytes);
+}

@@ -1,0 +1,44 @@
+/* commit.h - what prairie takes of the machine, and the hard limit on it.
+ *
+ * Taken is what memory stands or may stand behind: open pages, but for free ones that read as zero
+ * and were never touched or were purged; the records that describe them; vast blocks; prairie's own
+ * records. Who changes one of these writes its counter here, and asks before it takes more.
+ *
+ * Sums are of a moment ago. Those of pages are exact under the page heaps' locks.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SPACE_COMMIT_H
+#define PRAIRIE_SPACE_COMMIT_H
+
+#include "../base/constants.h"
+
+struct commit {
+    size_t limit_bytes;                       /* atomic: the hard limit; SIZE_MAX: none */
+    size_t record_bytes;                      /* atomic: of prairie's own records (meta.c) */
+    size_t vast_bytes;                        /* atomic: of vast blocks (heap/vast.h) */
+    size_t vast_coming;                       /* atomic: O2 */
+    size_t vast_count;                        /* under the page heap's lock */
+    const size_t *clean_pages[PAGE_HEAP_MAX]; /* of each page heap; constant once counted */
+    unsigned heap_count;                      /* atomic */
+};
+
+extern PRIVATE struct commit commit;
+
+/* A page heap counts its clean free pages there, atomically. */
+void commit_add_heap(const size_t *clean_pages);
+
+size_t commit_used_bytes(void);
+/* What may still be taken; SIZE_MAX: there is no limit. */
+size_t commit_room_bytes(void);
+INLINE bool commit_is_limited(void)
+{
+    return unlikely(RELAXED_LOAD(commit.limit_bytes) != SIZE_MAX);
+}
+INLINE bool commit_allows(size_t bytes)
+{
+    return likely(!commit_is_limited()) || bytes <= commit_room_bytes();
+}
+/* Was the limit set below what is taken? */
+bool commit_is_over(void);
+
+#endif

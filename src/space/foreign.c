@@ -1,0 +1,414 @@
+/* foreign.c - places and numbers for foreign extents.
+ *
+ * Numbers are given in lengths of which four lie in each doubling, so that a place fits the next
+ * piece of about the same length. Records are never given back: a late reader finds a place, whose
+ * it may be by then.
+ * SPDX-License-Identifier: MIT
+ */
+#include "foreign.h"
+
+#include "../base/bits.h"
+#include "meta.h"
+#include "commit.h"
+
+enum { LENGTH_COUNT = 28 * 4, UNLOCKED_LOOKS_MAX = 64 };
+
+struct foreign_extent {
+    char *base;       /* under the numbers' lock */
+    size_t pages;     /* under the numbers' lock; 0: not in use */
+    size_t last;      /* under the numbers' lock: this page and those after it have one number */
+    uint32_t first;   /* constant: the unused number before its first page */
+    uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
+    uint32_t
+        next; /* under the numbers' lock: an unused one of that length, by its record's number */
+};
+
+/* Numbers of records, in memory that opens as it grows. */
+struct open_array {
+    uint32_t *at;    /* constant once it is there */
+    size_t room;     /* under the numbers' lock: entries that are open, */
+    size_t room_max; /* and that there may be */
+};
+
+static struct {
+    uint32_t version;        /* atomic, under the numbers' lock; partner: foreign_page_at */
+    uint32_t count;          /* atomic, under the numbers' lock: P1 */
+    struct open_array order; /* P1: numbers of records */
+    struct open_array units; /* P2: the same, for each FOREIGN_UNIT from the end of the numbers */
+    uint32_t hidden;         /* under the numbers' lock: places that may be in `order` again */
+    uint32_t unused[LENGTH_COUNT]; /* under the numbers' lock: lists of places, by their numbers */
+} foreign SPARSE;
+
+/* What a change writes, and what is read without the lock: in order with the version before and
+ * after. */
+#define LOAD(object) __atomic_load_n(&(object), __ATOMIC_ACQUIRE)
+#define STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELEASE)
+
+static struct foreign_extent *extent_record(uint32_t number) { return meta_record(number); }
+static struct foreign_extent *extent_at(uint32_t index)
+{
+    return extent_record(LOAD(foreign.order.at[index]));
+}
+static size_t extent_bytes(const struct foreign_extent *extent)
+{
+    return LOAD(extent->pages) << space.page_shift;
+}
+
+/* ---- looking up ---- */
+
+/* The first place in order that ends beyond the address. */
+static uint32_t first_ending_beyond(uintptr_t address)
+{
+    uint32_t low = 0, high = LOAD(foreign.count);
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct foreign_extent *extent = extent_at(middle);
+
+        if (address < (uintptr_t)LOAD(extent->base) + extent_bytes(extent)) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+static uint32_t find_page(const void *address)
+{
+    uint32_t at = first_ending_beyond((uintptr_t)address);
+    const struct foreign_extent *extent;
+    size_t offset;
+
+    if (at >= LOAD(foreign.count)) return 0;
+    extent = extent_at(at);
+    offset = (uintptr_t)address - (uintptr_t)LOAD(extent->base);
+    if (offset >= extent_bytes(extent)) return 0;
+    return extent->first + 1 + (uint32_t)min_size(offset >> space.page_shift, LOAD(extent->last));
+}
+
+/* The change lasts long: its thread does not run just now, perhaps because this one does. A thread
+ * that holds the lock never comes here, for nothing changes then. */
+static COLD NOINLINE uint32_t find_page_locked(const void *address)
+{
+    uint32_t page;
+
+    lock_take(&space.numbers_lock);
+    page = find_page(address);
+    lock_give(&space.numbers_lock);
+    return page;
+}
+
+uint32_t foreign_page_at(const void *address)
+{
+    for (unsigned look = 0; look < UNLOCKED_LOOKS_MAX; look++) {
+        uint32_t version = LOAD(foreign.version), page;
+
+        if (likely(version == 0)) return 0; /* nothing was ever added */
+        if (version % 2 != 0) continue;
+        page = find_page(address);
+        if (RELAXED_LOAD(foreign.version) == version) return page;
+    }
+    return find_page_locked(address);
+}
+
+/* P2. The entry of a number. */
+static size_t unit_of(uint32_t number) { return (space.number_max - number) / FOREIGN_UNIT; }
+
+static struct foreign_extent *extent_of_number(uint32_t page)
+{
+    return extent_record(foreign.units.at[unit_of((uint32_t)round_down(page, FOREIGN_UNIT))]);
+}
+
+char *foreign_page_address(uint32_t page)
+{
+    const struct foreign_extent *extent = extent_of_number(page);
+
+    return RELAXED_LOAD(extent->base) + ((size_t)(page - extent->first - 1) << space.page_shift);
+}
+
+/* ---- arrays ---- */
+
+static bool reserve_array(struct open_array *array, size_t most)
+{
+    struct os_range range =
+        os_reserve(round_up(most * sizeof *array->at, os_page_bytes()), os_page_bytes());
+
+    if (range.base == NULL) return false;
+    array->at = (uint32_t *)range.base;
+    array->room_max = range.bytes / sizeof *array->at;
+    space.reserved_bytes += range.bytes;
+    return true;
+}
+
+/* Makes room for `count` entries of `most`. False: no memory. */
+static bool open_array(struct open_array *array, size_t count, size_t most)
+{
+    size_t step = max_size(META_OPEN_BYTES, os_page_bytes());
+    struct os_range range;
+
+    if (count <= array->room) return true;
+    if (count > most || (array->at == NULL && !reserve_array(array, most))) return false;
+    step = round_up((count - array->room) * sizeof *array->at, step);
+    step = min_size(step, (array->room_max - array->room) * sizeof *array->at);
+    range = (struct os_range){ (char *)(array->at + array->room), step };
+    if (!os_commit(range)) return false;
+    array->room += step / sizeof *array->at;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+/* The three highest bits of its count of units follow those of the doubling. */
+static unsigned length_index(uint32_t numbers)
+{
+    uint32_t units = numbers / FOREIGN_UNIT;
+    unsigned top = highest_bit(units);
+
+    return 4 * top + (unsigned)(((uint64_t)units << 2 >> top) & 3);
+}
+
+/* With an unused number at both ends. */
+static size_t numbers_for(size_t pages)
+{
+    size_t units = round_up(pages + 2, FOREIGN_UNIT) / FOREIGN_UNIT;
+    unsigned top = highest_bit(units);
+
+    return round_up(units, top > 2 ? (size_t)1 << (top - 2) : 1) * FOREIGN_UNIT;
+}
+
+static struct foreign_extent *take_unused(unsigned length)
+{
+    struct foreign_extent *extent;
+
+    if (foreign.unused[length] == 0) return NULL;
+    extent = extent_record(foreign.unused[length]);
+    foreign.unused[length] = extent->next;
+    return extent;
+}
+
+/* The first of `count` numbers that nobody had, whose records can be used; a multiple of
+ * FOREIGN_UNIT, like `count`. 0: none are left, or no memory for records. */
+static uint32_t take_numbers(uint32_t count)
+{
+    size_t end = round_down(space.foreign_from, FOREIGN_UNIT);
+    uintptr_t from, to;
+
+    if (end < (size_t)space.next_number + count
+        || !open_array(&foreign.units, unit_of((uint32_t)end - count) + 1, unit_of(0) + 1))
+        return 0;
+    from = round_down((uintptr_t)page_record((uint32_t)end - count), os_page_bytes());
+    to = round_up((uintptr_t)page_record((uint32_t)end), os_page_bytes());
+    if (!os_commit((struct os_range){ (char *)from, to - from })) return 0;
+    RELAXED_STORE(space.foreign_from, (uint32_t)end - count);
+    return space.foreign_from;
+}
+
+static struct foreign_extent *make_foreign(uint32_t numbers)
+{
+    struct foreign_extent *extent = meta_take(sizeof *extent);
+
+    if (extent == NULL) return NULL;
+    extent->first = take_numbers(numbers);
+    extent->numbers = numbers;
+    if (extent->first == 0) {
+        meta_give(extent, sizeof *extent);
+        return NULL;
+    }
+    for (uint32_t at = 0; at < numbers; at += FOREIGN_UNIT)
+        foreign.units.at[unit_of(extent->first + at)] = meta_number(extent);
+    return extent;
+}
+
+/* One of that length, a new one, or a longer one. */
+static struct foreign_extent *take_foreign(uint32_t numbers)
+{
+    unsigned length = length_index(numbers);
+    struct foreign_extent *extent = take_unused(length);
+
+    if (extent == NULL) extent = make_foreign(numbers);
+    while (extent == NULL && ++length < LENGTH_COUNT) extent = take_unused(length);
+    return extent;
+}
+
+static void put_foreign(struct foreign_extent *extent)
+{
+    unsigned length = length_index(extent->numbers);
+
+    extent->next = foreign.unused[length];
+    foreign.unused[length] = meta_number(extent);
+}
+
+/* ---- order ---- */
+
+static void change_begins(void) { RELAXED_STORE(foreign.version, foreign.version + 1); }
+
+static void change_ends(void)
+{
+    uint32_t version = foreign.version + 1;
+
+    STORE(foreign.version, version != 0 ? version : 2); /* partner: foreign_page_at */
+}
+
+static void insert_in_order(struct foreign_extent *extent, char *base, size_t pages,
+                            size_t numbered)
+{
+    uint32_t at = first_ending_beyond((uintptr_t)base), count = foreign.count;
+
+    change_begins();
+    STORE(extent->base, base);
+    STORE(extent->pages, pages);
+    STORE(extent->last, numbered - 1);
+    for (uint32_t i = count; i > at; i--) STORE(foreign.order.at[i], foreign.order.at[i - 1]);
+    STORE(foreign.order.at[at], meta_number(extent));
+    STORE(foreign.count, count + 1);
+    change_ends();
+}
+
+static void remove_from_order(struct foreign_extent *extent)
+{
+    uint32_t at = first_ending_beyond((uintptr_t)extent->base), count = foreign.count - 1;
+
+    check(extent_at(at) == extent);
+    change_begins();
+    for (uint32_t i = at; i < count; i++) STORE(foreign.order.at[i], foreign.order.at[i + 1]);
+    STORE(foreign.count, count);
+    STORE(extent->pages, (size_t)0);
+    change_ends();
+}
+
+/* ---- adding ---- */
+
+static bool is_in(const struct region *region, const char *base, size_t bytes)
+{
+    return (uintptr_t)base < (uintptr_t)region->base + region->bytes
+        && (uintptr_t)region->base < (uintptr_t)base + bytes;
+}
+
+bool foreign_overlaps(const char *base, size_t bytes)
+{
+    uint32_t at = first_ending_beyond((uintptr_t)base);
+
+    for (uint32_t i = 0; i < space.region_count; i++)
+        if (is_in(&space.region[i], base, bytes)) return true;
+    return at < foreign.count && (uintptr_t)extent_at(at)->base < (uintptr_t)base + bytes;
+}
+
+/* The first so many pages get a number each; those after them have the last one. */
+static uint32_t add_foreign(char *base, size_t pages, size_t numbered)
+{
+    struct foreign_extent *extent;
+
+    if (numbered == 0 || numbered >= space.page_count_max / 2) return 0;
+    if (regions_share_slots((struct os_range){ base, pages << space.page_shift })
+        || !open_array(&foreign.order, (size_t)foreign.count + foreign.hidden + 1,
+                       min_size(FOREIGN_COUNT_MAX, space.page_count_max / FOREIGN_UNIT)))
+        return 0;
+    extent = take_foreign((uint32_t)numbers_for(numbered));
+    if (extent == NULL) return 0;
+    __builtin_memset(page_record(extent->first), 0, (numbered + 2) * sizeof(struct page));
+    insert_in_order(extent, base, pages, numbered);
+    return extent->first + 1;
+}
+
+uint32_t foreign_add(char *base, size_t pages)
+{
+    uint32_t first = 0;
+
+    lock_take(&space.numbers_lock);
+    if (!foreign_overlaps(base, pages << space.page_shift)) first = add_foreign(base, pages, pages);
+    lock_give(&space.numbers_lock);
+    return first;
+}
+
+uint32_t foreign_add_whole(char *base, size_t pages)
+{
+    uint32_t first;
+
+    lock_take(&space.numbers_lock);
+    first = add_foreign(base, pages, min_size(pages, 2));
+    lock_give(&space.numbers_lock);
+    return first;
+}
+
+size_t foreign_bytes(uint32_t page) { return extent_bytes(extent_of_number(page)); }
+
+void foreign_resize(uint32_t page, size_t pages)
+{
+    struct foreign_extent *extent = extent_of_number(page);
+
+    lock_take(&space.numbers_lock);
+    change_begins();
+    STORE(extent->pages, pages);
+    STORE(extent->last, min_size(pages, 2) - 1);
+    change_ends();
+    lock_give(&space.numbers_lock);
+}
+
+void foreign_hide(uint32_t page)
+{
+    lock_take(&space.numbers_lock);
+    remove_from_order(extent_of_number(page));
+    foreign.hidden++;
+    lock_give(&space.numbers_lock);
+}
+
+void foreign_show(uint32_t page, char *base, size_t pages)
+{
+    lock_take(&space.numbers_lock);
+    foreign.hidden--;
+    insert_in_order(extent_of_number(page), base, pages, min_size(pages, 2));
+    lock_give(&space.numbers_lock);
+}
+
+void foreign_remove(uint32_t first)
+{
+    struct foreign_extent *extent = extent_of_number(first);
+
+    lock_take(&space.numbers_lock);
+    check(extent->pages != 0 && extent->first + 1 == first);
+    remove_from_order(extent);
+    put_foreign(extent);
+    lock_give(&space.numbers_lock);
+}
+
+bool foreign_shares_slots(struct os_range range)
+{
+    for (uint32_t i = 0; i < foreign.count; i++)
+        if (class_map_shares(range,
+                             (struct os_range){ extent_at(i)->base, extent_bytes(extent_at(i)) }))
+            return true;
+    return false;
+}
+
+void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
+                         void *context)
+{
+    lock_take(&space.numbers_lock);
+    for (uint32_t i = 0; i < foreign.count && commit.vast_count != 0; i++)
+        if (page_record(extent_at(i)->first + 1)->state == PAGE_VAST)
+            visit(PAGE_LARGE, extent_at(i)->pages, context);
+    lock_give(&space.numbers_lock);
+}
+
+void foreign_check(void)
+{
+    uintptr_t end = 0;
+    size_t vast = 0, vast_count = 0;
+
+    check(lock_is_mine(&space.numbers_lock));
+    for (uint32_t i = 0; i < foreign.count; i++) {
+        const struct foreign_extent *extent = extent_at(i);
+
+        require(extent->pages != 0 && extent->last < extent->pages); /* P1 */
+        require(extent->last + 3 <= extent->numbers);                /* P1 */
+        require((uintptr_t)extent->base >= end);                     /* P1 */
+        require(extent->first >= space.foreign_from);                /* P2 */
+        require(
+            !regions_share_slots((struct os_range){ extent->base, extent_bytes(extent) })); /* P3 */
+        for (uint32_t at = 0; at < extent->numbers; at += FOREIGN_UNIT)
+            require(extent_of_number(extent->first + at) == extent); /* P2 */
+        end = (uintptr_t)extent->base + extent_bytes(extent);
+        if (page_record(extent->first + 1)->state != PAGE_VAST) continue;
+        vast += extent_bytes(extent);
+        vast_count++;
+    }
+    require(vast == commit.vast_bytes && vast_count == commit.vast_count); /* O1 */
+}

@@ -1,0 +1,64 @@
+/* foreign.h - page numbers for memory that somebody else reserved.
+ *
+ * Foreign extents have numbers from the end of the sequence downward. Who adds one has its pages cut
+ * up by a page heap of his own (page_heap/supplied.h), or keeps it whole (heap/vast.h).
+ *
+ * A place is a stretch of numbers and its record. It stays when its memory goes, and serves the
+ * next piece of memory of about that length. The first number is an unused one, as is the one after
+ * the last page.
+ *
+ *      address -> order, sorted by address -> place     a search that halves
+ *      number  -> units, by FOREIGN_UNIT numbers -> place
+ *
+ * P1  `order` holds the places in use, sorted by address, and no two of them overlap
+ * P2  `units` names the place of each FOREIGN_UNIT numbers that were ever given
+ * P3  a place in use shares no byte of the class map with a region, so that its bytes say 0
+ * Written under the numbers' lock. Looked up without it: a version counts changes of `order` and
+ * of places in it, and is odd during one.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SPACE_FOREIGN_H
+#define PRAIRIE_SPACE_FOREIGN_H
+
+#include "page_map.h"
+
+/* Numbers are given by so many. */
+#define FOREIGN_UNIT 32u
+
+/* The first number of `pages` pages at `base`, which is a multiple of a page; their records are
+ * zero. 0: no numbers or no memory for records are left, or the memory is beyond the class map,
+ * where it would be taken for some of a region (P3), or memory with numbers is there. */
+uint32_t foreign_add(char *base, size_t pages);
+/* The same with two numbers, one for the first page and one for all others; any number of pages. */
+uint32_t foreign_add_whole(char *base, size_t pages);
+/* The numbers are nobody's again. */
+void foreign_remove(uint32_t first);
+
+/* Of what was added as a whole: more or fewer pages, and around a move of the memory: at no
+ * address, and at its new one. */
+void foreign_resize(uint32_t first, size_t pages);
+void foreign_hide(uint32_t first);
+void foreign_show(uint32_t first, char *base, size_t pages);
+/* Calls `visit` for each vast block (vast.h), as PAGE_LARGE. */
+void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
+                         void *context);
+/* Bytes of the piece that the page is of. */
+size_t foreign_bytes(uint32_t page);
+
+/* Below, the caller holds the numbers' lock. */
+
+/* Does memory with numbers lie in there? */
+bool foreign_overlaps(const char *base, size_t bytes);
+/* Do foreign extents share bytes of the class map with the range? */
+bool foreign_shares_slots(struct os_range range);
+/* Aborts on a broken invariant. */
+void foreign_check(void);
+
+/* Below, without a lock. */
+
+/* The number of the page that holds the address; 0: it is in no foreign extent. */
+uint32_t foreign_page_at(const void *address);
+/* The address of a foreign page. */
+char *foreign_page_address(uint32_t page);
+
+#endif

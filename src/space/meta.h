@@ -1,0 +1,59 @@
+/* meta.h - memory for prairie's own records.
+ *
+ * Owns the metadata zone: one stretch of address space, away from the blocks that programs write
+ * to. It grows downward, so that its open part touches the open part of the page map and both are
+ * one kernel mapping:
+ *
+ *      zone.base                              zone end == page map
+ *      | reserved .............| open records | open map |............ reserved |
+ *
+ * Records are whole 64-byte units and never move; a record's number counts units back from the end
+ * of the zone, fits 32 bits and is never 0. A given record is reused for records of the same size
+ * only. Its lock is the innermost one.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SPACE_META_H
+#define PRAIRIE_SPACE_META_H
+
+#include "../base/lock.h"
+#include "../base/units.h"
+#include "../os/os.h"
+
+#define META_UNIT_BYTES ((size_t)64)
+#define META_RECORD_BYTES_MAX ((size_t)8192)
+
+struct meta {
+    struct lock lock;
+    char *zone_base; /* constant after meta_start */
+    char *zone_end;  /* constant after meta_start */
+    char *open_base; /* under lock */
+    char *next;      /* under lock: records lie at and above it */
+    void *given[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1]; /* under lock: lists by units */
+    size_t held_back_bytes; /* under lock: open, and kept for when no more can be opened */
+};
+
+extern PRIVATE struct meta meta;
+
+void meta_start(struct os_range zone);
+/* A zeroed record of at least `bytes` (at most META_RECORD_BYTES_MAX), at a multiple of 64 bytes,
+ * or of a page when `bytes` is a multiple of the page size. NULL: no memory. */
+void *meta_take(size_t bytes);
+void meta_give(void *record, size_t bytes);
+/* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for
+ * blocks has run out. False: no memory. */
+bool meta_open_ahead(size_t bytes);
+/* Keeps so many open bytes out of use from now on, real ones, for when no more can be opened; 0
+ * lets go of them. False: no memory, as before. */
+bool meta_hold_back(size_t bytes);
+
+INLINE uint32_t meta_number(const void *record)
+{
+    return (uint32_t)((size_t)(meta.zone_end - (const char *)record) / META_UNIT_BYTES);
+}
+
+INLINE void *meta_record(uint32_t number)
+{
+    return meta.zone_end - (size_t)number * META_UNIT_BYTES;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* page_map.c - the class map's memory.
+ *
+ * Reserving 32 GiB readable costs the kernel one record and us nothing until a byte is written:
+ * reads of untouched parts see the kernel's one page of zeros.
+ * SPDX-License-Identifier: MIT
+ */
+#include "page_map.h"
+
+#include "../base/bits.h"
+#include "../base/check.h"
+
+/* The stack of a program that something else runs inside of itself may lie low. */
+enum { ADDRESS_BITS_MIN = 47 };
+
+static const uint8_t not_a_slab[1];
+
+struct class_map class_map = { not_a_slab, 0 };
+struct page *page_map;
+uint8_t class_map_offset;
+
+static struct os_range map_reserved; /* constant after start */
+static uintptr_t open_first,
+    open_end; /* under the page heap's lock: the written part, as map offsets */
+
+static unsigned bits_of(uintptr_t address) { return highest_bit(address) + 1; }
+
+/* As many as the kernel gives without being asked, and as the first region has. */
+static unsigned address_bits(void)
+{
+    const struct region *first = &space.region[0];
+    uintptr_t region_last = (uintptr_t)first->base + first->bytes - (first->bytes != 0);
+    unsigned bits = bits_of(os_highest_address() | region_last);
+
+    return bits < ADDRESS_BITS_MIN ? ADDRESS_BITS_MIN : bits;
+}
+
+/* After the first region is there. */
+void class_map_start(bool narrow)
+{
+    size_t bytes;
+
+    if (narrow) return;
+    bytes = (size_t)1 << (address_bits() - CLASS_MAP_SHIFT);
+    map_reserved = os_reserve_readable(bytes);
+    if (map_reserved.base == NULL) return;
+    os_refuse_huge_pages(map_reserved);
+    class_map.bytes = (const uint8_t *)map_reserved.base;
+    class_map.mask = bytes - 1;
+}
+
+/* The first byte of a range in the map. */
+static uintptr_t slot_of(const char *base)
+{
+    return ((uintptr_t)base >> CLASS_MAP_SHIFT) & class_map.mask;
+}
+
+bool class_map_shares(struct os_range one, struct os_range other)
+{
+    uintptr_t first = slot_of(one.base), end = first + (one.bytes >> CLASS_MAP_SHIFT);
+    uintptr_t other_first = slot_of(other.base);
+
+    if (class_map.mask == 0) return false;
+    if (end > map_reserved.bytes) return true;
+    return first < other_first + (other.bytes >> CLASS_MAP_SHIFT) && other_first < end;
+}
+
+size_t class_map_reserved_bytes(void) { return map_reserved.bytes; }
+
+size_t maps_bytes_for(size_t space_bytes)
+{
+    return (space_bytes >> space.page_shift) * sizeof(struct page)
+         + (class_map.mask != 0 ? space_bytes >> CLASS_MAP_SHIFT : 0);
+}
+
+/* The open part is one stretch when regions lie together; a far region opens its own. */
+bool class_map_open(const char *base, size_t bytes)
+{
+    size_t unit = max_size(META_OPEN_BYTES, os_page_bytes());
+    uintptr_t first = round_down(slot_of(base), unit);
+    uintptr_t end = round_up(slot_of(base) + (bytes >> CLASS_MAP_SHIFT), unit);
+
+    if (class_map.mask == 0 || (first >= open_first && end <= open_end)) return true;
+    check(end <= map_reserved.bytes);
+    if (first >= open_first && first <= open_end) first = open_end;
+    if (!os_commit((struct os_range){ map_reserved.base + first, end - first })) return false;
+    if (first != open_end) open_first = first;
+    open_end = end;
+    return true;
+}
+
+void class_map_set(const char *base, size_t bytes, uint8_t class_at)
+{
+    uint8_t *map = (uint8_t *)map_reserved.base;
+
+    if (class_map.mask == 0) return;
+    if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
+    __builtin_memset(map + slot_of(base), class_at, bytes >> CLASS_MAP_SHIFT);
+}
+
+/* Does a region share bytes of the class map with the range? */
+bool regions_share_slots(struct os_range range)
+{
+    uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (class_map_shares(range,
+                             (struct os_range){ space.region[i].base, space.region[i].bytes }))
+            return true;
+    return false;
+}

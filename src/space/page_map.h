@@ -1,0 +1,133 @@
+/* page_map.h - two linear maps: what is at an address, and what each page belongs to.
+ *
+ * The class map has one byte for each 4 KiB of the whole address space, whatever the page size, and
+ * is all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h),
+ * in words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
+ * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the
+ * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond
+ * what the kernel gives without being asked share the bytes of those below: no two pieces of memory
+ * of ours do.
+ *
+ * The page map has one record a page of the address space:
+ *
+ *      run of 4 pages     | FIRST  | inside | inside |  LAST  |
+ *        state              x        INSIDE   INSIDE   x
+ *        run_pages          4        -        -        4
+ *        slab, class_at     in every page of a slab; 0 elsewhere
+ *
+ * R1  the first and last page of a run carry its length and state; every page between says INSIDE
+ * R2  no two neighbours are free in the same state
+ * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
+ *     in the first page of a sampled block
+ * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the
+ * run belongs to the arena).
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SPACE_PAGE_MAP_H
+#define PRAIRIE_SPACE_PAGE_MAP_H
+
+#include "space.h"
+
+#define CLASS_MAP_SHIFT 12u
+
+enum page_state {
+    PAGE_INSIDE, /* not a boundary; also: never opened */
+    PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything
+                    used */
+    PAGE_LARGE,   /* the first page of a large block */
+    PAGE_MANUAL,  /* the same of a manual arena, sampled or not */
+    PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
+    PAGE_VAST,    /* a large block that is a mapping of its own (heap/vast.h); `slab` is as in
+                  PAGE_SAMPLED, or 0 */
+    PAGE_DIRTY,   /* free, with stale contents; states of free pages are pairs of dirty and clean */
+    PAGE_CLEAN,   /* free, reads as zero */
+    PAGE_SUPPLIED_DIRTY, /* the same of a page heap whose pages are supplied (page_heap/supplied.h) */
+    PAGE_SUPPLIED_CLEAN,
+};
+
+/* The first page of a large block that the page heap counts; that of any large block. */
+INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
+INLINE bool is_block_state(uint8_t state)
+{
+    return is_large_state(state) || state == PAGE_MANUAL || state == PAGE_VAST;
+}
+
+struct page {
+    uint32_t run_pages; /* R1 */
+    uint8_t state;      /* R1: enum page_state */
+    uint8_t class_at;   /* R3 */
+    /* In the first page of a free run: the bin it is in; of a large block: PAGE_CACHED or not. */
+    uint16_t bin_index;
+    union {
+        struct {
+            uint32_t next, previous;
+        } bin;         /* in the first page of a free run */
+        uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of the owner's */
+    };
+};
+
+/* A large run that the program gave back and that a thread keeps (cache/large_cache.h), who alone
+ * writes the mark. */
+#define PAGE_CACHED ((uint16_t)UINT16_MAX)
+
+INLINE void page_mark_cached(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_CACHED); }
+INLINE void page_unmark_cached(struct page *record)
+{
+    RELAXED_STORE(record->bin_index, (uint16_t)0);
+}
+INLINE bool page_is_cached(const struct page *record)
+{
+    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) == PAGE_CACHED;
+}
+/* The first page of a large block that the program holds. */
+INLINE bool page_is_held_large(const struct page *record)
+{
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) != PAGE_CACHED);
+}
+
+struct class_map {
+    const uint8_t *bytes; /* constant after start */
+    uintptr_t mask;       /* constant after start */
+};
+
+extern PRIVATE struct class_map class_map;
+extern PRIVATE struct page *page_map; /* constant after start */
+/* What is added to each place in the class map: 0, unless frees have magazines of their own
+ * (cache/counting.h). Constant once a second thread has a cache. */
+extern PRIVATE uint8_t class_map_offset;
+
+INLINE uint8_t class_map_at(const void *address)
+{
+    return class_map.bytes[((uintptr_t)address >> CLASS_MAP_SHIFT) & class_map.mask];
+}
+
+INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
+
+/* R1. The first page is written last: in a run of one page its state is the one that stays. */
+INLINE void tag_run(struct page *record, size_t pages, enum page_state first, enum page_state last)
+{
+    struct page *end = record + pages - 1;
+
+    end->run_pages = (uint32_t)pages;
+    end->state = (uint8_t)last;
+    record->run_pages = (uint32_t)pages;
+    record->state = (uint8_t)first;
+}
+
+/* Reserves the class map, unless address space is narrow. */
+void class_map_start(bool narrow);
+/* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with
+ * all. */
+bool class_map_shares(struct os_range one, struct os_range other);
+/* Does a region share bytes of the class map with the range? */
+bool regions_share_slots(struct os_range range);
+/* Makes the class map writable for an open part of the address space. False: no memory. */
+bool class_map_open(const char *base, size_t bytes);
+/* Writes the byte for every 4 KiB of a run. */
+void class_map_set(const char *base, size_t bytes, uint8_t class_at);
+/* Bytes of address space that the class map takes. */
+size_t class_map_reserved_bytes(void);
+/* Bytes of both maps for so much of the address space. */
+size_t maps_bytes_for(size_t space_bytes);
+
+#endif

@@ -1,0 +1,314 @@
+/* space.c - reserves address space once, and opens it piece by piece.
+ *
+ * One reservation holds, in this order, the metadata zone, the page map and the first region; each
+ * has an open part that grows. Under an address-space limit the sizes follow the limit, and further
+ * regions are reserved as they are needed.
+ * SPDX-License-Identifier: MIT
+ */
+#include "space.h"
+
+#include "../base/bits.h"
+#include "foreign.h"
+#include "meta.h"
+#include "page_map.h"
+
+struct space space;
+
+static char *map_open_end; /* under the page heap's lock: the page map is usable below it */
+static char *map_end;      /* constant after start */
+
+/* A kernel whose page is larger than 4 KiB still opens whole pages. */
+static size_t whole_pages(size_t bytes)
+{
+    return round_up(bytes, max_size(os_page_bytes(), 64 * KiB));
+}
+
+struct layout {
+    size_t meta_bytes, map_bytes, region_bytes;
+};
+
+/* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it:
+ * more than all but the smallest blocks need. The checking flavours know twice as much of each
+ * slab. */
+enum { META_SHARE = CHECKED ? 32 : 64 };
+
+/* The map has 16 bytes a page. */
+static struct layout layout_for(size_t space_bytes, size_t region_bytes)
+{
+    size_t map_records = min_size((space_bytes >> space.page_shift) + 2 * (size_t)REGION_COUNT_MAX,
+                                  UINT32_MAX - (size_t)UINT16_MAX);
+
+    return (struct layout){
+        .meta_bytes = whole_pages(min_size(max_size(space_bytes / (META_SHARE / 2), 512 * KiB),
+                                           META_BYTES_MAX - HUGE_PAGE_BYTES)),
+        .map_bytes = round_up(map_records * sizeof(struct page),
+                              region_bytes >= HUGE_REGION_BYTES_MIN ? HUGE_PAGE_BYTES : 64 * KiB),
+        .region_bytes = whole_pages(region_bytes),
+    };
+}
+
+static bool reserve_all(struct layout layout)
+{
+    size_t total = layout.meta_bytes + layout.map_bytes + layout.region_bytes;
+    struct os_range all = os_reserve(total, 2 * MiB);
+    struct region *region = &space.region[0];
+
+    if (all.base == NULL) return false;
+    meta_start((struct os_range){ all.base, layout.meta_bytes });
+    page_map = (struct page *)(all.base + layout.meta_bytes);
+    map_open_end = all.base + layout.meta_bytes;
+    map_end = map_open_end + layout.map_bytes;
+    os_refuse_huge_pages(all);
+
+    space.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
+    space.page_count_max = (uint32_t)min_size(space.number_max, RUN_PAGES_MAX);
+    space.next_number = 1 + (uint32_t)(layout.region_bytes >> space.page_shift) + 1;
+    space.foreign_from = space.number_max;
+    space.reserved_bytes = total;
+    *region = (struct region){ map_end, 0, 1, 0 };
+    __atomic_store_n(&region->bytes, layout.region_bytes, __ATOMIC_RELEASE); /* partner: page_at */
+    __atomic_store_n(&space.region_count, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+void space_want_huge_records(void)
+{
+    os_want_huge_pages((struct os_range){ meta.zone_base, (size_t)(map_end - meta.zone_base) });
+}
+
+/* The region that holds the address, of those after the first; NULL: none does. */
+static const struct region *region_beyond_first(const void *address)
+{
+    uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
+
+    for (uint32_t i = 1; i < count; i++)
+        if ((uintptr_t)address - (uintptr_t)space.region[i].base < space.region[i].bytes)
+            return &space.region[i];
+    return NULL;
+}
+
+static uint32_t pages_into(const struct region *region, const void *address)
+{
+    return (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> space.page_shift);
+}
+
+uint32_t page_at_beyond_first(const void *address)
+{
+    const struct region *region = region_beyond_first(address);
+
+    if (region == NULL) return foreign_page_at(address);
+    return region->first_page + pages_into(region, address);
+}
+
+uint32_t open_page_at_beyond_first(const void *address)
+{
+    const struct region *region = region_beyond_first(address);
+
+    if (region == NULL) return foreign_page_at(address);
+    if (pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
+    return region->first_page + pages_into(region, address);
+}
+
+char *page_address_beyond_first(uint32_t page)
+{
+    const struct region *region = &space.region[1];
+
+    if (page >= RELAXED_LOAD(space.foreign_from)) return foreign_page_address(page);
+    while (page - region->first_page >= region->bytes >> space.page_shift) region++;
+    return region->base + ((size_t)(page - region->first_page) << space.page_shift);
+}
+
+static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
+
+/* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is
+ * about what blocks can use, and regions come in pieces of a sixteenth. */
+static bool start_narrow(size_t limit)
+{
+    size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
+
+    space.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
+    class_map_start(true);
+    return reserve_all(layout_for(min_size(limit, SPACE_BYTES_PER_REGION * REGION_BYTES_FIRST),
+                                  space.region_bytes_next));
+}
+
+/* How much of the address space there are numbers for, with a first region of so many bytes: no
+ * more than half of what addresses can tell apart. */
+static size_t numbered_bytes(size_t region_bytes)
+{
+    return max_size(min_size(SPACE_BYTES_PER_REGION * region_bytes, space.address_bytes / 2),
+                    region_bytes);
+}
+
+bool space_start(void)
+{
+    size_t limit = os_address_space_limit();
+    struct layout widest;
+
+    lock_init(&space.numbers_lock, LOCK_NUMBERS);
+    space.page_shift = log2_of(os_page_bytes());
+    space.address_bytes = (size_t)2 << highest_bit(os_highest_address());
+    widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
+    if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
+        return start_narrow(limit);
+
+    for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
+        space.region_bytes_next = bytes;
+        if (reserve_all(layout_for(numbered_bytes(bytes), bytes))) {
+            class_map_start(false);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
+ * was. */
+static bool open_pages(struct region *region, size_t pages)
+{
+    char *base = region->base + ((size_t)region->open_pages << space.page_shift);
+    size_t bytes = pages << space.page_shift;
+    char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
+
+    if (map_wanted > map_open_end) {
+        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end),
+                                    max_size(META_OPEN_BYTES, os_page_bytes()));
+        map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
+        if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
+        /* A page whose first access is a read costs one fault more. */
+        ((struct page *)map_open_end)->state = PAGE_INSIDE;
+        map_open_end += map_bytes;
+    }
+    if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
+        return false;
+    return os_commit((struct os_range){ base, bytes });
+}
+
+/* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so
+ * we keep to it ourselves. */
+static bool limit_allows(size_t bytes)
+{
+    size_t limit = os_address_space_limit();
+    size_t used, unopened;
+
+    if (limit == SIZE_MAX) return true;
+    used = os_address_space_used();
+    unopened = space.reserved_bytes - space.open_bytes + class_map_reserved_bytes();
+    if (used < unopened || used <= limit) return true; /* within it as the kernel counts */
+    return used - unopened + bytes <= limit;
+}
+
+static size_t room_of(const struct region *region)
+{
+    return (region->bytes >> space.page_shift) - region->open_pages;
+}
+
+/* A region takes a number for each page and the unused one after them. */
+READS_UNLOCKED bool space_has_numbers(size_t bytes)
+{
+    return space.region_count < REGION_COUNT_MAX
+        && (bytes >> space.page_shift) + 1 <= space.foreign_from - space.next_number;
+}
+
+/* Address space whose bytes in the class map are nobody else's. */
+static struct os_range reserve_region(size_t bytes)
+{
+    struct os_range range = os_reserve(bytes, 64 * KiB);
+
+    if (range.base == NULL || (!regions_share_slots(range) && !foreign_shares_slots(range)))
+        return range;
+    os_release(range);
+    return (struct os_range){ NULL, 0 };
+}
+
+/* Under the numbers' lock. */
+static struct region *add_numbered_region(size_t pages)
+{
+    size_t bytes = max_size(space.region_bytes_next, round_up(pages << space.page_shift, 1 * MiB));
+    struct os_range range;
+
+    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << space.page_shift)) {
+        if (space_has_numbers(bytes)) {
+            range = reserve_region(bytes);
+            if (range.base != NULL) break;
+        }
+        if (bytes == pages << space.page_shift) return NULL;
+    }
+    space.region[space.region_count] =
+        (struct region){ range.base, range.bytes, space.next_number, 0 };
+    space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
+    space.reserved_bytes += range.bytes;
+    if (space.region_count % 8 == 0)
+        space.region_bytes_next *= 2; /* the array of regions is short */
+    __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
+    return &space.region[space.region_count - 1];
+}
+
+static struct region *add_region(size_t pages)
+{
+    struct region *region;
+
+    lock_take(&space.numbers_lock);
+    region = add_numbered_region(pages);
+    lock_give(&space.numbers_lock);
+    return region;
+}
+
+static struct region *region_with_room(size_t pages)
+{
+    for (uint32_t i = space.region_count; i-- > 0;)
+        if (room_of(&space.region[i]) >= pages) return &space.region[i];
+    return add_region(pages);
+}
+
+/* The records of the first opening, and of the page after it, fit into one page of the map. */
+size_t space_opening_step(size_t pages)
+{
+    size_t step =
+        max_size(OPEN_BYTES_MIN, min_size(space.open_bytes / 8, 64 * MiB)) >> space.page_shift;
+
+    if (space.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
+    return max_size(step, pages);
+}
+
+static bool open_within(struct region *region, size_t pages, size_t room_bytes)
+{
+    size_t bytes = pages << space.page_shift;
+
+    return bytes <= room_bytes && limit_allows(bytes) && open_pages(region, pages);
+}
+
+struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
+{
+    struct region *region;
+    size_t step;
+    struct page_span span;
+
+    if (pages > space.page_count_max) return (struct page_span){ 0, 0 };
+    region = region_with_room(pages);
+    if (region == NULL) return (struct page_span){ 0, 0 };
+
+    step =
+        round_up(region->open_pages + space_opening_step(pages), unit_pages) - region->open_pages;
+    step = min_size(step, room_of(region));
+    if (!open_within(region, step, room_bytes)) {
+        step = pages;
+        if (!open_within(region, step, room_bytes)) return (struct page_span){ 0, 0 };
+    }
+    span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
+    /* Partner: open_page_at, which reads records of open pages. */
+    __atomic_store_n(&region->open_pages, region->open_pages + (uint32_t)step, __ATOMIC_RELEASE);
+    space.open_bytes += step << space.page_shift;
+    return span;
+}
+
+size_t space_close_tail(uint32_t first, size_t pages)
+{
+    struct region *region = &space.region[space.region_count - 1];
+    size_t bytes = pages << space.page_shift;
+
+    if (!os_close((struct os_range){ page_address(first), bytes })) return 0;
+    RELAXED_STORE(region->open_pages, region->open_pages - (uint32_t)pages);
+    space.open_bytes -= bytes;
+    return bytes;
+}

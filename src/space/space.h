@@ -1,0 +1,136 @@
+/* space.h - the address space that opens as a growing prefix, and the numbers of its pages.
+ *
+ * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch
+ * of it, with one unused number before the first region and after each, so that "the page before"
+ * and "the page after" may always be asked for. 0 means no page. Foreign extents (foreign.h) take
+ * their numbers from the other end of the sequence; both ends are moved under
+ * the numbers' lock, and never meet.
+ *
+ *      first region                                 second region, when the first is full
+ *      |0|1 ... open ...|... reserved ...|unused|   first_page ...
+ *      the rest of the numbers:  next_number -> ...................... <- foreign_from
+ *
+ * With unlimited address space the first region has 1 TiB, and when it is full there are more, up
+ * to the 16 TiB that 32 bits can number. Under a limit the regions are small and come one after
+ * another.
+ *
+ * Regions and the page map are written under the page heap's lock; a region's constants may be read
+ * by all.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_SPACE_SPACE_H
+#define PRAIRIE_SPACE_SPACE_H
+
+#include "../base/constants.h"
+#include "../base/lock.h"
+#include "../os/os.h"
+
+struct region {
+    char *base;          /* constant once counted */
+    size_t bytes;        /* constant once counted: reserved */
+    uint32_t first_page; /* constant once counted */
+    uint32_t open_pages; /* under the page heap's lock */
+};
+
+struct space {
+    uint32_t page_shift;      /* constant after space_start */
+    uint32_t region_count;    /* grows under the page heap's lock; published with release */
+    uint32_t number_max;      /* constant after space_start: the last number the map has room for */
+    uint32_t page_count_max;  /* constant after space_start: no run can have more */
+    size_t region_bytes_next; /* under the page heap's lock */
+    size_t reserved_bytes;    /* under the page heap's lock: address space taken, all kinds */
+    size_t open_bytes;        /* under the page heap's lock: of all regions */
+    uint32_t next_number; /* under the page heap's lock: no region has this number or a later one */
+    struct lock numbers_lock; /* foreign extents, and both ends of the numbers */
+    size_t address_bytes;     /* constant after space_start: what addresses can tell apart */
+    uint32_t
+        foreign_from; /* sinks under the numbers' lock: foreign extents have those from here on */
+    struct region region[REGION_COUNT_MAX];
+};
+
+extern PRIVATE struct space space;
+
+/* Takes the refusal of huge pages for prairie's own records back. After space_start. */
+void space_want_huge_records(void);
+/* Reserves metadata zone, page map and first region. False: no memory, the next call may try
+ * again. */
+bool space_start(void);
+
+struct page_span {
+    uint32_t first, count;
+}; /* count == 0: no memory */
+/* Opens at least `pages` more pages, in one piece; up to a multiple of unit_pages, and no more than
+ * room_bytes. Under the page heap's lock. */
+/* How many pages an opening of so many takes as a rule: ahead of need. */
+size_t space_opening_step(size_t pages);
+struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
+
+INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
+INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> space.page_shift; }
+
+INLINE bool space_newest_is_open(void)
+{
+    return space.region[space.region_count - 1].open_pages != 0;
+}
+
+/* Could a region of so many bytes have numbers? As of a moment ago. */
+bool space_has_numbers(size_t bytes);
+
+/* Gives the last open pages of the newest region back, with the right to use them. Returns bytes;
+ * 0: the kernel would not. Under the page heap's lock; the pages are nobody's. */
+size_t space_close_tail(uint32_t first, size_t pages);
+
+/* The page after the last open one of the newest region. Under the page heap's lock. */
+INLINE uint32_t space_open_end(void)
+{
+    const struct region *newest = &space.region[space.region_count - 1];
+
+    return newest->first_page + newest->open_pages;
+}
+
+/* The same as page_at, when it is not in the first region. */
+uint32_t page_at_beyond_first(const void *address);
+
+/* The number of the page that holds the address; 0 when no region does. */
+INLINE uint32_t page_at(const void *address)
+{
+    size_t bytes = __atomic_load_n(&space.region[0].bytes, __ATOMIC_ACQUIRE);
+    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
+
+    if (likely(offset < bytes)) return 1 + (uint32_t)(offset >> space.page_shift);
+    return page_at_beyond_first(address);
+}
+
+/* The same for addresses in open pages, whose records can be read; 0 for all others. */
+uint32_t open_page_at_beyond_first(const void *address);
+
+INLINE uint32_t open_page_at(const void *address)
+{
+    size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);
+    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
+
+    if (likely(offset >> space.page_shift < open_pages))
+        return 1 + (uint32_t)(offset >> space.page_shift);
+    return open_page_at_beyond_first(address);
+}
+
+/* Does the address begin a page? Of an address in a page, this says whether it is that page's. */
+INLINE bool is_page_start(const void *address)
+{
+    return ((uintptr_t)address & (page_bytes() - 1)) == 0;
+}
+
+/* The same as page_address, when it is not in the first region. */
+char *page_address_beyond_first(uint32_t page);
+
+/* `page` is a page of some region, or of foreign extents. */
+INLINE char *page_address(uint32_t page)
+{
+    const struct region *first = &space.region[0];
+
+    if (unlikely(page - 1 >= first->bytes >> space.page_shift))
+        return page_address_beyond_first(page);
+    return first->base + ((size_t)(page - 1) << space.page_shift);
+}
+
+#endif
