@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 plain="-DPRAIRIE_CHECK=0"
-checked="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY"
+checked="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_FACE_NONE"
 fake=(-std=gnu17 -Itest -Isrc -Iinclude -DPRAIRIE_CHECK=1 -DPRAIRIE_TINY)
 # Definitions that some of the lab's files expect from its build.
 lab=(-std=gnu17 -Ilab -Isrc -Iinclude -DPRAIRIE_CHECK=0 -DPRAIRIE_FACE_NONE -DWITH_BTREE
