@@ -1,4 +1,4 @@
-/* run.h - the page heap: lease, split, merge and return, each in constant time.
+/* page_heap.h - runs of pages: lease, split, merge and return, each in constant time.
  *
  * A run is a length of pages in one state. Used runs belong to whoever leased them; free runs hang
  * in bins, dirty ones (stale contents) apart from clean ones (zeros):
@@ -15,8 +15,8 @@
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
  * K3  free_pages counts the pages of the free runs of each kind
- * One lock guards all of it, and the page map. Every function here takes and gives that lock itself
- * unless it says otherwise.
+ * Its lock guards all of it, and the page map of its pages. Every function here takes and gives that
+ * lock itself unless it says otherwise.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_PAGE_HEAP_H
@@ -83,6 +83,7 @@ struct run {
     bool zero;
 }; /* page == 0: no memory */
 
+/* The one that automatic arenas share, and large blocks. */
 extern PRIVATE struct page_heap page_heap;
 
 /* Pieces may lie between runs of the shared page heap, whose lock guards them too. */
@@ -118,6 +119,9 @@ INLINE bool page_heap_is_barred(struct page_heap *heap)
 void page_heap_limit_clean(struct page_heap *heap, bool limited);
 /* May so many clean pages be leased? Under the lock. */
 bool page_heap_may_take_clean(struct page_heap *heap, size_t pages);
+
+/* Functions that take no heap are of the shared one: the usual ways, to which its address is a
+ * constant. */
 
 /* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
  * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */

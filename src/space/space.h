@@ -3,8 +3,8 @@
  * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch
  * of it, with one unused number before the first region and after each, so that "the page before"
  * and "the page after" may always be asked for. 0 means no page. Foreign extents (foreign.h) take
- * their numbers from the other end of the sequence; both ends are moved under
- * the numbers' lock, and never meet.
+ * their numbers from the other end of the sequence; both ends are moved under the numbers'
+ * lock, and never meet.
  *
  *      first region                                 second region, when the first is full
  *      |0|1 ... open ...|... reserved ...|unused|   first_page ...
@@ -59,10 +59,10 @@ bool space_start(void);
 struct page_span {
     uint32_t first, count;
 }; /* count == 0: no memory */
-/* Opens at least `pages` more pages, in one piece; up to a multiple of unit_pages, and no more than
- * room_bytes. Under the page heap's lock. */
 /* How many pages an opening of so many takes as a rule: ahead of need. */
 size_t space_opening_step(size_t pages);
+/* Opens at least `pages` more pages, in one piece; up to a multiple of unit_pages, and no more than
+ * room_bytes. Under the page heap's lock. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
