@@ -6,7 +6,8 @@
 D1  docs/errors.md has a heading for each message in src/, and no heading for any other
 D2  docs/options.md is what dev/make_options.py makes of the list in src/base/option_list.h
 D3  a link to a file of the project leads to one, and a link to a heading leads to one
-D4  the page of a floor names the numbered invariants of the floor's headers, and no others
+D4  the page of a floor names the numbered invariants of the floor's headers, and no others; a page is
+    called as the folder, but for those of PAGES
 D5  a path of the project in a code span exists, and a `make` command in one is a target
 D6  a constant that is named with its value, `NAME` (16 KiB), has that value in src/
 """
@@ -16,6 +17,8 @@ import sys
 from pathlib import Path
 
 ERRORS = Path("docs/errors.md")
+# Pages of docs/floors/ for folders of another name. docs/control.md is the users'.
+PAGES = {"doors": ("libc", "cxx", "jemalloc"), "control_tree": ("control",)}
 TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MESSAGE_CALL = re.compile(r"\b(fatal|fatal_address)\s*\(")
@@ -140,18 +143,20 @@ def check_links(root):
 
 def check_invariants(root):
     for page in sorted((root / "docs" / "floors").glob("*.md")):
-        folder = root / "src" / page.stem
-        if not folder.is_dir():
+        folders = [root / "src" / name for name in PAGES.get(page.stem, (page.stem,))]
+        if not all(folder.is_dir() for folder in folders):
             yield page.relative_to(root), "D4: there is no such floor"
             continue
-        stated = {number for header in folder.glob("*.h")
+        stated = {number for folder in folders for header in folder.glob("*.h")
                   for number in INVARIANT.findall(header.read_text())}
         named = set(NAMED_INVARIANT.findall(page.read_text()))
         for number in sorted(stated ^ named):
             side = "does not name" if number in stated else "names, and no header states,"
             yield page.relative_to(root), f"D4: {side} {number}"
+    page_of = {name: page for page, names in PAGES.items() for name in names}
     for folder in sorted({path.parent for path in (root / "src").glob("*/*.[ch]")}):
-        if not (root / "docs" / "floors" / f"{folder.name}.md").is_file():
+        page = page_of.get(folder.name, folder.name)
+        if not (root / "docs" / "floors" / f"{page}.md").is_file():
             yield Path("docs/floors"), f"D4: the floor {folder.name} has no page"
 
 

@@ -10,7 +10,7 @@ flags=(-std=gnu17 -O2 -fPIC -fvisibility=hidden -ftls-model=initial-exec -Werror
        -Wold-style-definition -Wundef -Wvla -Wpointer-arith
        -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough -Wnull-dereference -Wdouble-promotion)
 choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY"
-         "-DPRAIRIE_CHECK=2 -DPRAIRIE_TINY" "-DPRAIRIE_FACE_NONE")
+         "-DPRAIRIE_CHECK=2 -DPRAIRIE_TINY" "-DPRAIRIE_OWN_NAMES")
 
 # No -I: one file with relative includes is a promise to those who build it by hand.
 read_all() {

@@ -100,7 +100,7 @@ TAIL = """
   some programs close theirs before they end.
 - Child processes inherit the environment, as they do `LD_PRELOAD`.
 - Only the library that answers under `malloc`'s own names reads options. A program built with
-  `PRAIRIE_FACE_NONE` has none.
+  `PRAIRIE_OWN_NAMES` has none.
 
 [Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
 GNU C library and changes nothing.

@@ -5,7 +5,7 @@
  *      cc -O2 -c src/prairie.c
  *
  * PRAIRIE_OS_ELSEWHERE  who links this file brings another floor os along (test/kernel/fake.c)
- * PRAIRIE_FACE_NONE  only the prairie_ names, not malloc's own
+ * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's
  *                    own and C++'s are left out
  * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may
@@ -22,9 +22,8 @@
 #endif
 
 #if defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM == 8 && !defined(PRAIRIE_PREFIX) \
-    && !defined(PRAIRIE_FACE_NONE)
-#error \
-    "PRAIRIE_QUANTUM=8 needs PRAIRIE_PREFIX or PRAIRIE_FACE_NONE: malloc promises an alignment of 16"
+    && !defined(PRAIRIE_OWN_NAMES)
+#error "PRAIRIE_QUANTUM=8 needs PRAIRIE_PREFIX or PRAIRIE_OWN_NAMES: malloc aligns to 16"
 #endif
 
 #include "base/fatal.c"
@@ -88,7 +87,8 @@
 #include "heap/unusual.c"
 #include "heap/start.c"
 #include "view/snapshot.c"
-#include "view/totals.c"
+#include "view/snapshot_count.c"
+#include "view/report.c"
 #include "view/profile_out.c"
 #include "view/profile_snapshot.c"
 #include "view/profile_jeprof.c"
@@ -98,30 +98,25 @@
 #include "heap/shortage.c"
 #include "heap/reserve_doors.c"
 #include "view/stats.c"
-#include "view/print.c"
-#ifndef PRAIRIE_FACE_NONE
-#include "face/libc.c"
-#include "face/conf.c"
-#include "face/control.c"
-#include "face/control_arenas.c"
-#include "face/control_opt.c"
-#include "face/control_prof.c"
-#include "face/control_reserve.c"
-#include "face/control_placed.c"
-#include "face/control_root.c"
-#include "face/control_stats.c"
-#include "face/control_tables.c"
-#include "face/mallctl.c"
-#include "face/report.c"
-#include "face/stats_print.c"
-#include "face/stats_general.c"
-#include "face/stats_arena.c"
-#include "face/lengths.c"
-#include "face/stats_lists.c"
-#include "face/metrics.c"
-#include "face/jemalloc.c"
+#ifndef PRAIRIE_OWN_NAMES
+#include "control/conf.c"
+#include "control/control.c"
+#include "control/control_tree.c"
+#include "control/control_arenas.c"
+#include "control/control_opt.c"
+#include "control/control_placed.c"
+#include "control/control_prof.c"
+#include "control/lengths.c"
+#include "control/figures.c"
+#include "control/stats_print.c"
+#include "control/stats_general.c"
+#include "control/stats_arena.c"
+#include "control/metrics.c"
+#include "libc/libc.c"
+#include "jemalloc/mallctl.c"
+#include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
-#include "face/libc_info.c"
-#include "face/cxx_new.c"
+#include "libc/libc_info.c"
+#include "cxx/cxx_new.c"
 #endif
 #endif

@@ -108,8 +108,8 @@ bool prairie_stats_read(struct prairie_stats *stats);
 /* Prints them to the standard error, without allocating. */
 void prairie_stats_print(void);
 
-/* Hands the same moment's numbers out as OpenMetrics text, which Prometheus reads, in pieces that
- * end with a NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
+/* Hands the numbers of now out as OpenMetrics text, which Prometheus reads, in pieces that end with
+ * a NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
 bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
 
 /* Bytes of all blocks that the calling thread took and gave back since it first asked, by their

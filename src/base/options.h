@@ -1,6 +1,6 @@
 /* options.h - what a user may set.
  *
- * Read once, before main, as "key:value,key:value" from the places that face/conf.c names. Every
+ * Read once, before main, as "key:value,key:value" from the places that control/conf.c names. Every
  * option is an entry of option_list.h; other names for some of them are in options.c. A pair that
  * is not understood is said on stderr and ignored.
  * SPDX-License-Identifier: MIT

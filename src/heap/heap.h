@@ -14,9 +14,6 @@
 
 #include "../../include/prairie/prairie.h"
 
-/* What the control tree and its snapshot keep is under this lock. */
-extern PRIVATE struct lock control_lock;
-
 /* Prepares the process for its first allocation. False: no memory; the next call tries again. */
 bool heap_start(void);
 /* What this thread's slot points at, once it is more than the constant of a thread before its first
@@ -100,9 +97,8 @@ struct sampling_hooks {
 extern PRIVATE struct sampling_hooks sampling_hooks; /* atomic, each by itself */
 /* Walks as if no hook were there: within `walk` the stack of the sample, else the caller's. */
 void sampling_walk(void **return_address, unsigned *depth, unsigned most);
-/* Somebody wants to look now and then: view/profile.c. */
+/* Somebody wants to look now and then: profile_poll of view/profile.h. */
 extern PRIVATE bool sampling_polls; /* atomic */
-void profile_poll(void);
 
 /* The magazine at the place of that size had nothing. */
 NOINLINE void *malloc_miss(size_t size, struct cache *cache, size_t offset);

@@ -6,6 +6,7 @@
 #include "../arenas/decay.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
+#include "../view/profile.h"
 
 struct arena *placed_arena(unsigned index)
 {

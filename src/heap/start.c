@@ -10,9 +10,10 @@
 #include "../policy/limits.h"
 #include "../page_heap/huge.h"
 #include "../guard/sample.h"
-#include "../view/profile.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
+#include "../view/profile.h"
+#include "../view/snapshot.h"
 #include "vast.h"
 #include "notify.h"
 
@@ -20,8 +21,6 @@
 
 /* A word of metadata_thp. */
 enum { METADATA_THP_ALWAYS = 2 };
-
-struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
 
 /* Among initialised data, which the loader has touched already: in zeroed data the first read and
  * the first write of a page are a fault each. */

@@ -8,6 +8,7 @@
 #include "heap.h"
 
 #include "../guard/fill.h"
+#include "../view/profile.h"
 
 void *counted(void *block, size_t bytes)
 {

@@ -6,8 +6,9 @@
 
 #include "../base/port.h"
 #include "../guard/sample.h"
+#include "report.h"
 
-enum { PREFIX_BYTES = 256, NAME_BYTES_MAX = PREFIX_BYTES + 80 };
+enum { PREFIX_BYTES = 256 };
 /* How long a dump waits for another one to end. */
 enum { TURNS_MAX = 200, TURN_MS = 5 };
 
@@ -36,43 +37,21 @@ unsigned profile_lg_sample(void) { return RELAXED_LOAD(profile.lg_sample); }
 
 /* ---- names ---- */
 
-struct file_name {
-    char text[NAME_BYTES_MAX];
-    size_t used;
-};
-
-static void name_add(struct file_name *name, const char *text)
-{
-    while (*text != '\0' && name->used < sizeof name->text - 1) name->text[name->used++] = *text++;
-    name->text[name->used] = '\0';
-}
-
-static void name_add_number(struct file_name *name, uint64_t number)
-{
-    char digits[21];
-    size_t at = sizeof digits - 1;
-
-    digits[at] = '\0';
-    do digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    name_add(name, digits + at);
-}
-
 /* prefix.process.sequence.reason, with a sequence of its own for all reasons but the end. */
-static void make_name(struct file_name *name, char reason)
+static const char *make_name(struct report *name, char reason)
 {
-    char letter[2] = { reason, '\0' };
+    const char letter[2] = { reason, '\0' };
 
-    name->used = 0;
-    name_add(name, profile.prefix);
-    name_add(name, ".");
-    name_add_number(name, os_process_id());
-    name_add(name, ".");
-    name_add_number(name, profile.dumps++);
-    name_add(name, ".");
-    name_add(name, letter);
-    if (reason != 'f') name_add_number(name, profile.dumps_by_reason++);
-    name_add(name, profile.pprof ? ".pb.gz" : ".heap");
+    report_text(name, profile.prefix);
+    report_text(name, ".");
+    report_number(name, os_process_id());
+    report_text(name, ".");
+    report_number(name, profile.dumps++);
+    report_text(name, ".");
+    report_text(name, letter);
+    if (reason != 'f') report_number(name, profile.dumps_by_reason++);
+    report_text(name, profile.pprof ? ".pb.gz" : ".heap");
+    return report_kept(name);
 }
 
 static bool name_ends(const char *name, const char *ending)
@@ -112,11 +91,11 @@ static void dump_done(void) { __atomic_store_n(&profile.dumping, (uintptr_t)0, _
 void profile_forget_dump(void) { dump_done(); }
 
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. */
-static void report_leaks(const struct profile_snapshot *snapshot)
+static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
 {
     double bytes = 0, blocks = 0;
     uint64_t contexts = 0;
-    struct file_name line = { .used = 0 };
+    struct report line = { .write = report_to_error };
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
         double count =
@@ -127,15 +106,15 @@ static void report_leaks(const struct profile_snapshot *snapshot)
         contexts += snapshot->site[i].live > 0;
     }
     if (contexts == 0) return;
-    name_add(&line, "prairie: Leak approximation summary: ");
-    name_add(&line, "~");
-    name_add_number(&line, (uint64_t)(bytes + 0.5));
-    name_add(&line, " bytes, ~");
-    name_add_number(&line, (uint64_t)(blocks + 0.5));
-    name_add(&line, " objects, >= ");
-    name_add_number(&line, contexts);
-    name_add(&line, " contexts\n");
-    port_write_error(line.text, line.used);
+    report_text(&line, "prairie: Leak approximation summary: ");
+    report_text(&line, "~");
+    report_number(&line, (uint64_t)(bytes + 0.5));
+    report_text(&line, " bytes, ~");
+    report_number(&line, (uint64_t)(blocks + 0.5));
+    report_text(&line, " objects, >= ");
+    report_number(&line, contexts);
+    report_text(&line, " contexts\n");
+    report_flush(&line);
     if (profile.leak_error) os_exit(1);
 }
 
@@ -155,15 +134,12 @@ void profile_set_hook_of_dumps(profile_dump_hook *hook) { RELAXED_STORE(profile.
 static bool dump(const char *path, char reason)
 {
     profile_dump_hook *hook = profile_hook_of_dumps();
-    struct file_name name;
+    struct report name = { .used = 0 };
     struct profile_snapshot snapshot;
     bool written;
 
     if (!profile.on || !dump_turn()) return false;
-    if (path == NULL) {
-        make_name(&name, reason);
-        path = name.text;
-    }
+    if (path == NULL) path = make_name(&name, reason);
     if (!profile_snapshot_take(&snapshot)) {
         dump_done();
         return false;
@@ -184,7 +160,6 @@ bool profile_dump(const char *name)
 
 static void dump_at_end(void) { (void)dump(NULL, 'f'); }
 
-/* Threads come here now and then, holding no lock. */
 static void poll_interval(void)
 {
     uint64_t next = RELAXED_LOAD(profile.interval_next), taken = sampler_taken_bytes();

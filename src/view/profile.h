@@ -53,6 +53,9 @@ typedef void profile_dump_hook(const char *path);
 profile_dump_hook *profile_hook_of_dumps(void);
 void profile_set_hook_of_dumps(profile_dump_hook *hook);
 
+/* When sampling_polls says so: writes the files that are due. Threads come here now and then,
+ * holding no lock. */
+void profile_poll(void);
 /* In the child of a fork. */
 void profile_forget_dump(void);
 

@@ -3,55 +3,61 @@
  */
 #include "profile.h"
 
+#include "report.h"
+
+struct counts {
+    uint64_t live, live_bytes, taken, taken_bytes;
+};
+
+static void write_piece(void *out, const char *text)
+{
+    out_bytes(out, text, __builtin_strlen(text));
+}
+
+static void write_counts(struct report *report, struct counts counts)
+{
+    report_text(report, "  t*: ");
+    report_number(report, counts.live);
+    report_text(report, ": ");
+    report_number(report, counts.live_bytes);
+    report_text(report, " [");
+    report_number(report, counts.taken);
+    report_text(report, ": ");
+    report_number(report, counts.taken_bytes);
+    report_text(report, "]\n");
+}
+
 /* jeprof scales what it reads by itself, from the period in the first line; a line is of one
  * size. */
-static void write_counts(struct profile_out *out, const struct profile_snapshot_site *site,
-                         bool with_freed)
+static struct counts counts_of(const struct profile_snapshot_site *site, bool with_freed)
 {
     uint64_t taken = with_freed ? site->taken : 0;
 
-    out_text(out, "  t*: ");
-    out_number(out, site->live);
-    out_text(out, ": ");
-    out_number(out, site->live * site->bytes);
-    out_text(out, " [");
-    out_number(out, taken);
-    out_text(out, ": ");
-    out_number(out, taken * site->bytes);
-    out_text(out, "]\n");
+    return (struct counts){ site->live, site->live * site->bytes, taken, taken * site->bytes };
 }
 
-static void write_totals(struct profile_out *out, const struct profile_snapshot *snapshot,
+static void write_totals(struct report *report, const struct profile_snapshot *snapshot,
                          bool with_freed)
 {
-    uint64_t live = 0, live_bytes = 0, taken = 0, taken_bytes = 0;
+    struct counts sum = { 0, 0, 0, 0 };
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
-        const struct profile_snapshot_site *site = &snapshot->site[i];
+        struct counts counts = counts_of(&snapshot->site[i], with_freed);
 
-        live += site->live;
-        live_bytes += site->live * site->bytes;
-        taken += with_freed ? site->taken : 0;
-        taken_bytes += with_freed ? site->taken * site->bytes : 0;
+        sum.live += counts.live;
+        sum.live_bytes += counts.live_bytes;
+        sum.taken += counts.taken;
+        sum.taken_bytes += counts.taken_bytes;
     }
-    out_text(out, "  t*: ");
-    out_number(out, live);
-    out_text(out, ": ");
-    out_number(out, live_bytes);
-    out_text(out, " [");
-    out_number(out, taken);
-    out_text(out, ": ");
-    out_number(out, taken_bytes);
-    out_text(out, "]\n");
+    write_counts(report, sum);
 }
 
-static void write_maps(struct profile_out *out)
+static NOINLINE void write_maps(struct profile_out *out)
 {
     int file = os_file_open("/proc/self/maps");
     char piece[512];
     size_t got;
 
-    out_text(out, "\nMAPPED_LIBRARIES:\n");
     if (file < 0) return;
     while ((got = os_file_read(file, piece, sizeof piece)) > 0) out_bytes(out, piece, got);
     os_file_close(file);
@@ -59,23 +65,25 @@ static void write_maps(struct profile_out *out)
 
 void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_freed)
 {
-    struct profile_out *out = snapshot->out;
+    struct report report = { .write = write_piece, .context = snapshot->out };
 
-    out_text(out, "heap_v2/");
-    out_number(out, snapshot->period);
-    out_text(out, "\n");
-    write_totals(out, snapshot, with_freed);
+    report_text(&report, "heap_v2/");
+    report_number(&report, snapshot->period);
+    report_text(&report, "\n");
+    write_totals(&report, snapshot, with_freed);
     for (size_t i = 0; i < snapshot->site_count; i++) {
         const struct profile_snapshot_site *site = &snapshot->site[i];
 
         if (site->live == 0 && !with_freed) continue;
-        out_text(out, "@");
+        report_text(&report, "@");
         for (uint32_t at = 0; at < site->depth; at++) {
-            out_text(out, " ");
-            out_hex(out, site->return_address[at]);
+            report_text(&report, " ");
+            report_hex(&report, site->return_address[at]);
         }
-        out_text(out, "\n");
-        write_counts(out, site, with_freed);
+        report_text(&report, "\n");
+        write_counts(&report, counts_of(site, with_freed));
     }
-    write_maps(out);
+    report_text(&report, "\nMAPPED_LIBRARIES:\n");
+    report_flush(&report);
+    write_maps(snapshot->out);
 }

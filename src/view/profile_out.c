@@ -83,29 +83,6 @@ void out_bytes(struct profile_out *out, const void *bytes, size_t count)
     }
 }
 
-void out_text(struct profile_out *out, const char *text)
-{
-    out_bytes(out, text, __builtin_strlen(text));
-}
-
-static void out_in_base(struct profile_out *out, uint64_t number, unsigned base)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-
-    do digits[--at] = "0123456789abcdef"[number % base];
-    while ((number /= base) != 0);
-    out_bytes(out, digits + at, sizeof digits - at);
-}
-
-void out_number(struct profile_out *out, uint64_t number) { out_in_base(out, number, 10); }
-
-void out_hex(struct profile_out *out, uint64_t number)
-{
-    out_text(out, "0x");
-    out_in_base(out, number, 16);
-}
-
 bool out_close(struct profile_out *out)
 {
     uint8_t tail[8];

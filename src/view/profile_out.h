@@ -20,9 +20,6 @@ struct profile_out {
 /* False: the file cannot be made. */
 bool out_open(struct profile_out *out, const char *path, bool gzip);
 void out_bytes(struct profile_out *out, const void *bytes, size_t count);
-void out_text(struct profile_out *out, const char *text);
-void out_number(struct profile_out *out, uint64_t number);
-void out_hex(struct profile_out *out, uint64_t number);
 /* False: something was not written. */
 bool out_close(struct profile_out *out);
 

@@ -1,14 +1,17 @@
-/* snapshot.h - everything that can be counted, as of one moment, kept until the next one is asked
- * for.
+/* snapshot.h - everything that can be counted, as of one moment.
  *
- * Beyond struct prairie_stats it knows each arena and each class. It lives in records of the
- * metadata zone, which are taken when somebody asks for the first time. Blocks of an arena that
- * wait in threads or depots are taken off that arena's; what is of no arena (large blocks, free
- * pages, records) is the first one's.
+ * All outputs read it: the control tree (stats.*), the printed statistics, OpenMetrics and
+ * struct prairie_stats. Members are 64 bits each, so that one table of offsets names them all
+ * (control/figures.h).
+ *
+ * Whoever wants sums alone counts into a struct of his own. The control tree's one is kept until
+ * the next one is asked for, and knows each arena; it lives in records of the metadata zone, which
+ * are taken when somebody asks for the first time. Blocks of an arena that wait in threads or
+ * depots are taken off that arena's; what is of no arena (large blocks, free pages, records) is the
+ * first one's.
  *
  * V1  allocated <= active <= resident <= mapped, though other threads go on meanwhile
  * V2  what the arenas hold adds up to what all hold
- * All of it is under control_lock, which the caller holds.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_VIEW_SNAPSHOT_H
@@ -16,40 +19,74 @@
 
 #include "../heap/heap.h"
 
+/* What was taken and given back. A large block is a request of its own, and a fill. */
+struct snapshot_flow {
+    uint64_t allocated; /* bytes */
+    uint64_t taken, given, requests, fills, drains;
+};
+
 struct snapshot_class {
     uint64_t slabs, slabs_not_full, slabs_opened;
     uint64_t blocks;          /* that the program holds */
     uint64_t cached;          /* that wait in threads and depots */
     uint64_t cached_of_arena; /* blocks of this arena among all that wait, as far as can be told */
     uint64_t fills, drains;   /* times blocks came from slabs, and went back */
-    uint64_t blocks_taken;    /* blocks that came from slabs so far */
+    uint64_t taken, given;    /* blocks that came from slabs so far; of these, not out */
 };
 
+/* A lock, or the sum of several, the last two the largest. */
+struct snapshot_lock {
+    uint64_t taken, contended, waits, spins; /* of the contended ones, slept for, and not */
+    uint64_t wait_ns, wait_ns_max, sleepers_max;
+};
+
+/* All but the first are shared by all arenas. */
+enum { ARENA_LOCK_OWN, ARENA_LOCK_RUNS, ARENA_LOCK_META, ARENA_LOCK_THREADS, ARENA_LOCK_COUNT };
+
 struct snapshot_arena {
-    unsigned threads;
-    size_t small_allocated, large_allocated;
-    size_t active, dirty, clean; /* bytes of pages */
-    size_t metadata, metadata_map, resident, mapped;
-    size_t cached;
-    uint64_t large_count, large_taken;
-    uint64_t purges, purged_pages;
-    struct lock_numbers lock;
+    struct snapshot_flow small, large, all;
+    uint64_t large_count;
+    uint64_t threads;
+    uint64_t active, dirty, clean; /* bytes of pages */
+    uint64_t active_pages, dirty_pages;
+    uint64_t metadata, metadata_map, metadata_records; /* the first is the sum of the others */
+    uint64_t resident, mapped;
+    uint64_t cached;
+    uint64_t purges, purged_pages, purged_bytes;
+    struct snapshot_lock locks[ARENA_LOCK_COUNT];
     struct snapshot_class of_class[CLASS_COUNT];
 };
 
 struct snapshot {
     uint64_t epoch;
-    unsigned arena_count; /* arenas with numbers below this may have been made */
-    struct lock_numbers runs_lock, meta_lock, control_lock, threads_lock, decay_lock, samples_lock;
+    uint64_t arena_count; /* arenas with numbers below this may have been made */
+    uint64_t arenas_made;
+    uint64_t opened; /* bytes of address space, with records */
     uint64_t arena_hops, refills, overflows, depot_trades, leases, returns;
-    uint64_t background_runs, background_looks, background_look_ms;
+    uint64_t background_runs, background_looks, background_look_ns;
     uint64_t realloc_zero_calls;
-    uint64_t uptime_ms;        /* since the library was loaded */
-    struct snapshot_arena all; /* V2 */
+    uint64_t reserve, reserve_wanted, reserve_releases, reserve_refills; /* two of bytes */
+    uint64_t events_low, events_crit, event_calls;
+    uint64_t uptime_ns, uptime_seconds; /* since the library was loaded */
+    struct snapshot_lock control_lock, decay_lock, samples_lock;
+    struct snapshot_lock locks; /* those of arenas, runs and records */
+    struct snapshot_arena all;  /* V2 */
 };
+
+/* Guards the control tree: the snapshot that it keeps, and what can be set through it. */
+extern PRIVATE struct lock control_lock;
 
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
+
+/* ---- a struct of one's own ---- */
+
+/* Counts now, with what destroyed arenas had counted, so that counters never fall. The process has
+ * started. */
+void snapshot_sum(struct snapshot *numbers);
+
+/* ---- the control tree's, under control_lock ---- */
+
 /* The numbers as they were when the snapshot was taken; one is taken when there is none yet. NULL:
  * no memory. */
 const struct snapshot *snapshot_get(void);

@@ -1,162 +1,125 @@
-/* stats.c - sums up what the floors counted.
+/* stats.c - struct prairie_stats and its lines, and what the calling thread took and gave back.
  * SPDX-License-Identifier: MIT
  */
 #include "stats.h"
 
-#include "../space/commit.h"
-#include "../arenas/choose.h"
-#include "../arenas/manual.h"
-#include "../cache/large_cache.h"
-#include "../cache/explicit_cache.h"
-#include "../heap/notify.h"
-#include "../policy/purge.h"
-#include "../policy/reserve.h"
+#include "snapshot.h"
 
-static void add_lock(struct prairie_stats *stats, const struct lock *lock)
-{
-    struct lock_numbers numbers = lock_numbers(lock);
+/* A member of the struct, its line, and where the snapshot has it. */
+#define MEMBER(name, label, note, from)                                                     \
+    {                                                                                       \
+        label, note, offsetof(struct prairie_stats, name), offsetof(struct snapshot, from), \
+            sizeof(((struct prairie_stats *)NULL)->name) == sizeof(unsigned)                \
+    }
 
-    stats->lock_acquired += numbers.taken;
-    stats->lock_contended += numbers.contended;
-    stats->lock_waits += numbers.waits;
-}
-
-struct sums {
-    struct prairie_stats *stats;
-    struct large_cache_numbers cached_large;
+static const struct {
+    char label[18], note[40];
+    uint16_t offset, from;
+    bool is_unsigned; /* others have 64 bits */
+} members[] = {
+    MEMBER(allocated, "allocated", "blocks that the program holds", all.all.allocated),
+    MEMBER(large_allocated, "of them large", "above 14 KiB, whole pages", all.large.allocated),
+    MEMBER(active, "active", "pages with such blocks", all.active),
+    MEMBER(cached, "cached", "free blocks held ready", all.cached),
+    MEMBER(dirty, "dirty", "free pages the kernel has not got back", all.dirty),
+    MEMBER(clean, "clean", "free pages that cost nothing", all.clean),
+    MEMBER(metadata, "metadata", "prairie's own records", all.metadata),
+    MEMBER(mapped, "mapped", "opened address space", opened),
+    MEMBER(purged, "purged", "given back to the kernel so far", all.purged_bytes),
+    MEMBER(purges, "purges", "calls that gave back", all.purges),
+    MEMBER(refills, "refills", "empty magazines, of live threads", refills),
+    MEMBER(overflows, "overflows", "full magazines, of live threads", overflows),
+    MEMBER(slab_fills, "slab fills", "magazines filled from slabs", all.small.fills),
+    MEMBER(slab_drains, "slab drains", "magazines drained into slabs", all.small.drains),
+    MEMBER(depot_trades, "depot trades", "full magazines exchanged", depot_trades),
+    MEMBER(run_leases, "run leases", "runs of pages taken", leases),
+    MEMBER(run_returns, "run returns", "runs of pages given back", returns),
+    MEMBER(lock_acquired, "locks", "taken, all kinds", locks.taken),
+    MEMBER(lock_contended, "locks contended", "found held", locks.contended),
+    MEMBER(lock_waits, "lock waits", "slept for", locks.waits),
+    MEMBER(arena_hops, "arena hops", "arena was busy, thread took another", arena_hops),
+    MEMBER(arenas, "arenas", "made so far", arenas_made),
+    MEMBER(threads, "threads", "with a cache now", all.threads),
+    MEMBER(reserve_cur, "reserve", "kept for when there is no more", reserve),
+    MEMBER(reserve_min, "reserve to keep", "when it is full", reserve_wanted),
+    MEMBER(reserve_uses, "reserve uses", "times that it gave pages away", reserve_releases),
+    MEMBER(reserve_refills, "reserve refills", "pieces that it took back", reserve_refills),
+    MEMBER(events_low, "LOW", "told to callbacks", events_low),
+    MEMBER(events_crit, "CRIT", "told to callbacks", events_crit),
+    MEMBER(event_calls, "callbacks", "calls of them", event_calls),
+    MEMBER(large_count, "", "", all.large_count),
 };
-
-/* The owner goes on meanwhile: the counts are of a moment that is just past. */
-static READS_UNLOCKED void add_cache(const struct cache *cache, void *context)
-{
-    struct sums *sums = context;
-    struct prairie_stats *stats = sums->stats;
-
-    large_cache_add_numbers(cache, &sums->cached_large);
-    stats->threads++;
-    stats->refills += RELAXED_LOAD(cache->refills);
-    stats->overflows += RELAXED_LOAD(cache->overflows);
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        void **top = RELAXED_LOAD(cache->magazine[class_index].top);
-        void **limit = RELAXED_LOAD(cache->magazine[class_index].limit);
-        size_t capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
-        size_t blocks = RELAXED_LOAD(cache->spare[class_index].count);
-
-        if (top <= limit && (size_t)(limit - top) <= capacity)
-            blocks += capacity - (size_t)(limit - top);
-        stats->cached += blocks * class_bytes[class_index];
-    }
-}
-
-static void add_class_bin(struct prairie_stats *stats, const struct class_bin *bin,
-                          unsigned class_index)
-{
-    size_t slab_blocks = bin->slab_count * slab_shape[class_index].block_count;
-    size_t block_bytes = class_bytes[class_index];
-
-    stats->allocated += (slab_blocks - bin->slab_free_blocks) * block_bytes;
-    stats->active += bin->slab_count * slab_shape[class_index].bytes;
-    stats->cached +=
-        ((size_t)bin->depot.full_count * magazine_capacity(class_index) + bin->depot.opened_count)
-        * block_bytes;
-    stats->slab_fills += bin->fills;
-    stats->slab_drains += bin->drains;
-}
-
-static void add_arena(struct prairie_stats *stats, struct arena *arena)
-{
-    lock_take(&arena->lock);
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        add_class_bin(stats, &arena->bin[class_index], class_index);
-    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
-        stats->dirty += (size_t)arena->stock[pages].count * pages << space.page_shift;
-    if (arena->manual_large != NULL) {
-        struct manual_sum sum = manual_sum(arena);
-        stats->large_allocated += sum.bytes;
-        stats->large_count += sum.count;
-    }
-    stats->depot_trades += arena->trades;
-    add_lock(stats, &arena->lock);
-    lock_give(&arena->lock);
-    stats->arenas++;
-}
-
-static void add_past_arenas(struct prairie_stats *stats)
-{
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        stats->slab_fills += RELAXED_LOAD(past_arenas.of_class[class_index].fills);
-        stats->slab_drains += RELAXED_LOAD(past_arenas.of_class[class_index].drains);
-    }
-    stats->lock_acquired += RELAXED_LOAD(past_arenas.lock_taken);
-    stats->lock_contended += RELAXED_LOAD(past_arenas.lock_contended);
-    stats->lock_waits += RELAXED_LOAD(past_arenas.lock_waits);
-}
-
-static void add_pages(struct prairie_stats *stats, const struct large_cache_numbers *cached_large)
-{
-    unsigned shift = space.page_shift;
-    size_t open_bytes;
-
-    lock_take(&page_heap.lock);
-    stats->dirty += (page_heap.free_pages[FREE_DIRTY] + cached_large->pages) << shift;
-    stats->clean = page_heap.free_pages[FREE_CLEAN] << shift;
-    stats->large_allocated +=
-        (page_heap.large_pages - min_size(cached_large->pages, page_heap.large_pages)) << shift;
-    stats->large_count +=
-        page_heap.large_count - min_size(cached_large->count, page_heap.large_count);
-    stats->mapped = space.open_bytes + commit.vast_bytes;
-    open_bytes = space.open_bytes;
-    stats->purged = page_heap.decay.purged_pages << shift;
-    stats->purges = page_heap.decay.calls;
-    stats->run_leases = page_heap.leases;
-    stats->run_returns = page_heap.returns;
-    add_lock(stats, &page_heap.lock);
-    lock_give(&page_heap.lock);
-
-    lock_take(&meta.lock);
-    stats->metadata = commit.record_bytes + maps_bytes_for(open_bytes);
-    add_lock(stats, &meta.lock);
-    lock_give(&meta.lock);
-}
-
-static READS_UNLOCKED void add_reserve(struct prairie_stats *stats)
-{
-    stats->reserve_cur = reserve.pages << space.page_shift;
-    stats->reserve_min = reserve.wanted_pages << space.page_shift;
-    stats->reserve_uses = reserve.releases;
-    stats->reserve_refills = reserve.refills;
-    stats->events_low = notify_stats.events[RESERVE_CND_LOW];
-    stats->events_crit = notify_stats.events[RESERVE_CND_CRIT];
-    stats->event_calls = notify_stats.calls;
-}
+/* From `reserve` on only when there is a reserve, or callbacks; the last one has no line. */
+enum { LINES = ARRAY_COUNT(members) - 1, LINES_ALWAYS = LINES - 7 };
+enum { LABEL_COLUMNS = 26, NUMBER_COLUMNS = 18 };
 
 PUBLIC bool prairie_stats_read(struct prairie_stats *stats)
 {
-    size_t struct_bytes = stats->struct_bytes;
-    struct sums sums = { stats, { 0, 0, 0 } };
-    unsigned threads;
+    struct snapshot numbers;
 
-    if (struct_bytes != sizeof *stats) return false;
-    __builtin_memset(stats, 0, sizeof *stats);
-    stats->struct_bytes = struct_bytes;
+    if (stats->struct_bytes != sizeof *stats) return false;
+    *stats = (struct prairie_stats){ .struct_bytes = sizeof *stats };
     if (!heap_start()) return true; /* nothing is there: all zero */
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-        if (arena != NULL) add_arena(stats, arena);
+    snapshot_sum(&numbers);
+    for (unsigned i = 0; i < ARRAY_COUNT(members); i++) {
+        uint64_t number = *(const uint64_t *)((const char *)&numbers + members[i].from);
+        char *member = (char *)stats + members[i].offset;
+
+        if (members[i].is_unsigned) *(unsigned *)member = (unsigned)number;
+        else *(uint64_t *)member = number;
     }
-    add_past_arenas(stats);
-    threads_visit(add_cache, &sums);
-    threads = stats->threads;
-    explicit_cache_visit(add_cache, &sums);
-    stats->threads = threads;
-    add_pages(stats, &sums.cached_large);
-    add_reserve(stats);
-    stats->allocated -= min_size(stats->cached, stats->allocated);
-    stats->allocated += stats->large_allocated;
-    stats->active += stats->large_allocated;
-    stats->mapped += stats->metadata;
-    stats->arena_hops = RELAXED_LOAD(arena_choices.hops);
     return true;
 }
 
 PUBLIC const char *prairie_version(void) { return PRAIRIE_VERSION; }
+
+/* ---- lines ---- */
+
+void stats_print_to(const struct prairie_stats *stats, struct report *report)
+{
+    bool with_reserve = stats->reserve_min != 0 || stats->event_calls != 0;
+
+    report_text(report, "prairie: statistics of prairie " PRAIRIE_VERSION
+                        " (bytes unless said otherwise)\n");
+    report_flush(report);
+    for (unsigned i = 0; i < (with_reserve ? LINES : LINES_ALWAYS); i++) {
+        const void *member = (const char *)stats + members[i].offset;
+
+        report_text(report, "prairie:   ");
+        report_text(report, members[i].label);
+        report_number_column(
+            report, members[i].is_unsigned ? *(const unsigned *)member : *(const uint64_t *)member,
+            LABEL_COLUMNS + NUMBER_COLUMNS - (int)__builtin_strlen(members[i].label));
+        report_text(report, "  ");
+        report_text(report, members[i].note);
+        report_text(report, "\n");
+        report_flush(report);
+    }
+}
+
+PUBLIC void prairie_stats_print(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    struct report report = { .write = report_to_error };
+
+    if (prairie_stats_read(&stats)) stats_print_to(&stats, &report);
+}
+
+/* ---- the calling thread ---- */
+
+_Static_assert(sizeof(struct prairie_thread_totals) == 2 * sizeof(uint64_t)
+                   && offsetof(struct counting_front, deallocated)
+                          == offsetof(struct counting_front, allocated) + sizeof(uint64_t),
+               "the public struct lies in the counting front");
+
+struct counting_front *totals_count_calls(void)
+{
+    return heap_attach() != NULL ? thread_count_calls() : NULL;
+}
+
+PUBLIC const struct prairie_thread_totals *prairie_thread_totals(void)
+{
+    const struct counting_front *counting = totals_count_calls();
+
+    return counting != NULL ? (const struct prairie_thread_totals *)&counting->allocated : NULL;
+}

@@ -1,4 +1,4 @@
-/* stats.h - the numbers, gathered when somebody asks.
+/* stats.h - struct prairie_stats as lines, and the calling thread's totals.
  *
  * Counters are kept where a lock is held anyway, at the granularity of magazines; nothing is
  * counted on the fast path. The public struct is in prairie.h.
@@ -8,14 +8,10 @@
 #define PRAIRIE_VIEW_STATS_H
 
 #include "../heap/heap.h"
+#include "report.h"
 
-/* Text without allocation: each line goes out as soon as it is whole. */
-struct print_sink {
-    void (*write)(void *context, const char *text, size_t length_bytes);
-    void *context;
-};
-
-void stats_print_to(const struct prairie_stats *stats, const struct print_sink *sink);
+/* Each line goes out as soon as it is whole. */
+void stats_print_to(const struct prairie_stats *stats, struct report *report);
 
 /* Sees every call of the calling thread from now on. NULL: it holds no blocks, or there is no
  * memory. */

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "face/control.h"
+#include "control_tree.h"
 #include "hooks.h"
 #include "samples.h"
 #include "threads.h"

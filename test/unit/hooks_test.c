@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "face/control.h"
+#include "control_tree.h"
 #include "hooks.h"
 
 #include "samples.h"
@@ -122,6 +122,23 @@ static void steps_without_records_change_nothing(void **state)
     prairie_free(block);
     assert_true(arena_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
+}
+
+/* What the arena's own extents have free counts as free pages of all do. */
+static void free_pages_of_hooks_are_counted(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct prairie_stats before = { .struct_bytes = sizeof before }, after = before;
+    char *block = prairie_mallocx(MiB, MALLOCX_ARENA(arena->index));
+
+    (void)state;
+    assert_non_null(block);
+    assert_true(prairie_stats_read(&before));
+    prairie_free(block);
+    assert_true(prairie_stats_read(&after));
+    assert_int_equal(before.active - after.active, MiB);
+    assert_int_equal(after.dirty + after.clean - before.dirty - before.clean, MiB);
+    assert_true(arena_destroy(arena));
 }
 
 static bool dalloc_without_records(struct extent_hooks *hooks, void *base, size_t bytes,
@@ -720,7 +737,8 @@ static void all_arenas_are_hooked(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(a_cut_needs_no_records), UNIT_TEST(steps_without_records_change_nothing),
-          UNIT_TEST(refused_extents_come_back), UNIT_TEST(whatever_is_refused_comes_back),
+          UNIT_TEST(free_pages_of_hooks_are_counted), UNIT_TEST(refused_extents_come_back),
+          UNIT_TEST(whatever_is_refused_comes_back),
           UNIT_TEST(a_block_older_than_the_hooks_is_resized), UNIT_TEST(hooks_take_from_elsewhere),
           UNIT_TEST(a_hook_binds_its_thread), UNIT_TEST(no_hook_switches_the_cache_off),
           UNIT_TEST(the_end_waits_for_other_threads), UNIT_TEST(numbers_of_the_past_want_a_record),

@@ -71,7 +71,7 @@ static size_t small_allocated(void)
     lock_take(&control_lock);
     numbers = snapshot_take();
     assert_non_null(numbers);
-    bytes = numbers->all.small_allocated;
+    bytes = numbers->all.small.allocated;
     lock_give(&control_lock);
     return bytes;
 }

@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "face/report.c"
-
 #include "unit.h"
 
 static struct {
@@ -78,6 +76,19 @@ static void nothing_is_not_written(void **state)
     assert_int_equal(paper.pieces, 0);
 }
 
+static void what_is_kept_goes_nowhere(void **state)
+{
+    struct report report = { .used = 0 };
+
+    (void)state;
+    assert_string_equal(report_kept(&report), "");
+    report_text(&report, "arena ");
+    report_number(&report, 7);
+    assert_string_equal(report_kept(&report), "arena 7");
+    report_text(&report, "!");
+    assert_string_equal(report_kept(&report), "arena 7!");
+}
+
 /* ---- numbers and columns ---- */
 
 static void numbers_are_decimal(void **state)
@@ -101,6 +112,12 @@ static void numbers_are_decimal(void **state)
     report_text(&report, " ");
     report_signed(&report, INT64_MIN);
     expect_text(&report, "0 -1 9223372036854775807 -9223372036854775808");
+    report_hex(&report, 0);
+    report_text(&report, " ");
+    report_hex(&report, 0x1f0);
+    report_text(&report, " ");
+    report_hex(&report, UINT64_MAX);
+    expect_text(&report, "0x0 0x1f0 0xffffffffffffffff");
 }
 
 static void columns_lean_right_or_left(void **state)
@@ -174,6 +191,7 @@ static void commas_stand_between_members(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(long_texts_arrive_whole), UNIT_TEST(a_full_buffer_is_one_piece),
-          UNIT_TEST(nothing_is_not_written), UNIT_TEST(numbers_are_decimal),
-          UNIT_TEST(columns_lean_right_or_left), UNIT_TEST(columns_cut_nothing),
-          UNIT_TEST(what_json_forbids_is_escaped), UNIT_TEST(commas_stand_between_members))
+          UNIT_TEST(nothing_is_not_written), UNIT_TEST(what_is_kept_goes_nowhere),
+          UNIT_TEST(numbers_are_decimal), UNIT_TEST(columns_lean_right_or_left),
+          UNIT_TEST(columns_cut_nothing), UNIT_TEST(what_json_forbids_is_escaped),
+          UNIT_TEST(commas_stand_between_members))

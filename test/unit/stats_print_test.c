@@ -2,12 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "face/control.h"
-#include "face/lengths.h"
-#include "face/report.h"
-#include "face/stats_print.h"
-
-#include <jemalloc/jemalloc.h>
+#include "control_tree.h"
 #include "json.h"
 
 static struct {

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "face/control.h"
+#include "control_tree.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>

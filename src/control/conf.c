@@ -1,0 +1,116 @@
+/* conf.c - where options come from, in which order, and what is done about them at once.
+ *
+ * Programs for jemalloc define malloc_conf, so both symbols are weak and found through the dynamic
+ * linker. A program that runs with more rights than its user hears neither environment variable;
+ * the link in /etc is its administrator's.
+ * SPDX-License-Identifier: MIT
+ */
+#include "conf.h"
+
+#include "../base/options.h"
+#include "../heap/heap.h"
+#include "../view/profile.h"
+#include "../view/snapshot.h"
+#include "stats_print.h"
+
+/* A library whose names have a prefix reads its own (cmake/prefix.cmake). */
+#ifndef PRAIRIE_MALLOC_CONF_NAME
+#define PRAIRIE_MALLOC_CONF_NAME "MALLOC_CONF"
+#define PRAIRIE_MALLOC_CONF_FILE "/etc/malloc.conf"
+#endif
+
+PUBLIC const char *malloc_conf __attribute__((weak));
+PUBLIC const char *malloc_conf_2_conf_harder __attribute__((weak));
+
+static const char *conf_texts[CONF_SOURCE_COUNT];
+static char symlink_text[256] SPARSE;
+
+const char *conf_text(enum conf_source source) { return conf_texts[source]; }
+
+static const char *conf_name(enum conf_source source)
+{
+    switch (source) {
+    case CONF_GLOBAL: return "malloc_conf";
+    case CONF_SYMLINK: return PRAIRIE_MALLOC_CONF_FILE;
+    case CONF_MALLOC_CONF: return PRAIRIE_MALLOC_CONF_NAME;
+    case CONF_PRAIRIE_CONF: return "PRAIRIE_CONF";
+    default: return "malloc_conf_2_conf_harder";
+    }
+}
+
+static void confirm_source(enum conf_source source)
+{
+    struct report line = { .write = report_to_error };
+
+    report_text(&line, "prairie: malloc_conf ");
+    report_text(&line, conf_name(source));
+    report_text(&line, ": \"");
+    if (conf_texts[source] != NULL) report_text(&line, conf_texts[source]);
+    report_text(&line, "\"\n");
+    report_flush(&line);
+}
+
+static void parse_all(void)
+{
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) options_parse_first(conf_texts[i]);
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) {
+        if (option_is_set(OPTION_CONFIRM_CONF)) confirm_source((enum conf_source)i);
+        options_parse(conf_texts[i], conf_name((enum conf_source)i));
+    }
+    options_finish();
+}
+
+static void print_at_exit(void)
+{
+    if (option_value(OPTION_STATS_PRINT) == STATS_PRINTED_SHORT
+        && option_text(OPTION_STATS_PRINT_OPTS)[0] == '\0')
+        prairie_stats_print();
+    else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
+}
+
+#define SAMPLING_NEEDS "another thread came first, or there is no memory"
+
+static void start_profile(void)
+{
+    struct profile_options options = {
+        .active = option_is_set(OPTION_PROF_ACTIVE),
+        .thread_active_init = option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT),
+        .accum = option_is_set(OPTION_PROF_ACCUM),
+        .gdump = option_is_set(OPTION_PROF_GDUMP),
+        .final = option_is_set(OPTION_PROF_FINAL),
+        .leak = option_is_set(OPTION_PROF_LEAK),
+        .leak_error = option_is_set(OPTION_PROF_LEAK_ERROR),
+        .pprof = option_is_set(OPTION_PROF_PPROF),
+        .lg_sample = (unsigned)option_value(OPTION_LG_PROF_SAMPLE),
+        .depth = (unsigned)option_value(OPTION_PROF_BT_MAX),
+        .lg_interval = (int)option_value(OPTION_LG_PROF_INTERVAL),
+        .prefix = option_text(OPTION_PROF_PREFIX),
+    };
+
+    if (!profile_start(&options))
+        report_to_error(NULL,
+                        "prairie: prof:true, but nothing can be sampled: " SAMPLING_NEEDS "\n");
+}
+
+void conf_read(void)
+{
+    bool any = false;
+
+    snapshot_begin();
+    conf_texts[CONF_GLOBAL] = malloc_conf;
+    conf_texts[CONF_SYMLINK] =
+        os_link_text(PRAIRIE_MALLOC_CONF_FILE, symlink_text, sizeof symlink_text) ? symlink_text
+                                                                                  : NULL;
+    conf_texts[CONF_MALLOC_CONF] = os_setting(PRAIRIE_MALLOC_CONF_NAME);
+    conf_texts[CONF_PRAIRIE_CONF] = os_setting("PRAIRIE_CONF");
+    conf_texts[CONF_GLOBAL_2] = malloc_conf_2_conf_harder;
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) any |= conf_texts[i] != NULL;
+    if (!any) return;
+    parse_all();
+    heap_obey_options();
+    if (option_is_set(OPTION_PROF)) start_profile();
+    if (option_is_set(OPTION_STATS_PRINT)) {
+        os_keep_error_output();
+        os_at_exit(print_at_exit);
+    }
+}

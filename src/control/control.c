@@ -1,0 +1,318 @@
+/* control.c - finds the leaf that a name or a number path means, and keeps the protocol.
+ *
+ * A number path has one number for each part of a name: the number itself where the name has one,
+ * else a number that stands for a row which begins so. Whoever patches a number of the first kind
+ * gets a leaf of the same row.
+ *
+ *      stats   .  arenas  .  *  .  pactive
+ *      token      token      7     token     the last token is the row's own; the others are those
+ * of the first row that begins like this
+ *
+ * A token is the table's number in its upper half and the row's in its lower one.
+ * SPDX-License-Identifier: MIT
+ */
+#include "control.h"
+
+#include <errno.h>
+
+enum { TOKEN_BITS = 16 };
+
+/* A part of a name: from `start` up to a dot or the end. */
+struct part {
+    const char *start;
+    size_t length;
+};
+
+static struct part first_part(const char *name)
+{
+    return (struct part){ name, __builtin_strcspn(name, ".") };
+}
+
+/* Length 0: there is none. */
+static struct part part_after(struct part part)
+{
+    const char *end = part.start + part.length;
+
+    return *end == '.' ? first_part(end + 1) : (struct part){ end, 0 };
+}
+
+static bool is_last(struct part part) { return part.start[part.length] != '.'; }
+
+static bool is_star(struct part part) { return part.length == 1 && part.start[0] == '*'; }
+
+static bool parts_equal(struct part a, struct part b)
+{
+    return a.length == b.length && __builtin_memcmp(a.start, b.start, a.length) == 0;
+}
+
+static bool number_of_part(struct part part, size_t *number)
+{
+    size_t value = 0;
+
+    for (size_t i = 0; i < part.length; i++) {
+        unsigned digit = (unsigned char)part.start[i] - '0';
+        if (digit > 9 || value > (SIZE_MAX - digit) / 10) return false;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return part.length > 0;
+}
+
+/* ---- rows ---- */
+
+static const struct control_row *row_of_token(size_t token)
+{
+    size_t table = token >> TOKEN_BITS, row = token & (((size_t)1 << TOKEN_BITS) - 1);
+
+    if (table >= control_table_count || row >= control_tables[table]->count) return NULL;
+    return &control_tables[table]->rows[row];
+}
+
+/* What a row was found by. */
+struct found {
+    size_t path[CONTROL_DEPTH_MAX]; /* numbers where the row has stars; elsewhere not set */
+    unsigned parts;                 /* in the name; may be fewer than the row has */
+    bool whole;                     /* as many as the row has */
+};
+
+/* Does the row begin as the name says? */
+static bool row_matches(const struct control_row *row, const char *name, struct found *found)
+{
+    struct part pattern = first_part(row->name), part = first_part(name);
+
+    for (found->parts = 0; found->parts < CONTROL_DEPTH_MAX;) {
+        bool star = is_star(pattern);
+        if (pattern.length == 0) return false;
+        if (star && !number_of_part(part, &found->path[found->parts])) return false;
+        if (!star && !parts_equal(pattern, part)) return false;
+        found->parts++;
+        if (is_last(part)) {
+            found->whole = is_last(pattern);
+            return true;
+        }
+        part = part_after(part);
+        pattern = part_after(pattern);
+    }
+    return false;
+}
+
+static unsigned indices_of(const struct control_row *row, const size_t *path, unsigned parts,
+                           size_t *index)
+{
+    struct part pattern = first_part(row->name);
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < parts; i++, pattern = part_after(pattern))
+        if (is_star(pattern) && count < CONTROL_INDEX_MAX) index[count++] = path[i];
+    return count;
+}
+
+static bool leaf_exists(const struct control_table *table, const struct control_row *row,
+                        const size_t *path, unsigned parts)
+{
+    size_t index[CONTROL_INDEX_MAX] = { 0, 0 };
+
+    (void)indices_of(row, path, parts, index);
+    return table->exists == NULL || table->exists(row, index);
+}
+
+/* The first row that begins so; -1: none does. */
+static int64_t find_token(const char *name, struct found *found)
+{
+    for (unsigned t = 0; t < control_table_count; t++) {
+        const struct control_table *table = control_tables[t];
+
+        for (unsigned r = 0; r < table->count; r++) {
+            const struct control_row *row = &table->rows[r];
+            if (row->name[0] != name[0] || !row_matches(row, name, found)) continue;
+            if (!leaf_exists(table, row, found->path, found->parts)) continue;
+            return (int64_t)t << TOKEN_BITS | r;
+        }
+    }
+    return -1;
+}
+
+/* ---- number paths ---- */
+
+/* Are the names equal up to there, and does a part end there in both? The second one is known
+ * to. */
+static bool begins_alike(const char *name, const char *other, size_t length)
+{
+    return __builtin_strncmp(name, other, length) == 0
+        && (name[length] == '.' || name[length] == '\0');
+}
+
+/* The token of the first row that begins as this one does, up to and with the part. */
+static size_t token_of_start(const struct control_row *row, struct part last)
+{
+    size_t length = (size_t)(last.start - row->name) + last.length;
+
+    for (unsigned t = 0; t < control_table_count; t++)
+        for (unsigned r = 0; r < control_tables[t]->count; r++)
+            if (begins_alike(control_tables[t]->rows[r].name, row->name, length))
+                return (size_t)t << TOKEN_BITS | r;
+    return SIZE_MAX; /* not reached: the row itself begins so */
+}
+
+int control_path_of(const char *name, size_t *path, size_t *length)
+{
+    struct found found = { .parts = 0 };
+    int64_t token = find_token(name, &found);
+    const struct control_row *row;
+    struct part pattern;
+    size_t wanted;
+
+    row = token >= 0 ? row_of_token((size_t)token) : NULL;
+    if (row == NULL) return ENOENT;
+    pattern = first_part(row->name);
+    wanted = *length < found.parts ? *length : found.parts;
+    for (unsigned i = 0; i < wanted; i++, pattern = part_after(pattern)) {
+        if (is_star(pattern)) path[i] = found.path[i];
+        else if (found.whole && i == found.parts - 1) path[i] = (size_t)token;
+        else path[i] = token_of_start(row, pattern);
+    }
+    *length = wanted;
+    return 0;
+}
+
+/* Do the tokens of a path stand for rows that begin as this one does? */
+static bool path_fits(const struct control_row *row, const size_t *path, size_t length)
+{
+    struct part pattern = first_part(row->name);
+
+    for (size_t i = 0; i < length; i++, pattern = part_after(pattern)) {
+        size_t start_bytes = (size_t)(pattern.start - row->name) + pattern.length;
+        const struct control_row *other;
+
+        if (pattern.length == 0) return false;
+        if (is_star(pattern)) continue;
+        other = row_of_token(path[i]);
+        if (other == NULL || !begins_alike(other->name, row->name, start_bytes)) return false;
+    }
+    return pattern.length == 0;
+}
+
+/* ---- the protocol ---- */
+
+static size_t bytes_of_type(unsigned type)
+{
+    switch (type) {
+    case CONTROL_BOOL: return sizeof(bool);
+    case CONTROL_UNSIGNED: return sizeof(unsigned);
+    default: return sizeof(uint64_t);
+    }
+}
+
+static bool is_permitted(const struct control_call *call)
+{
+    bool reads = call->old_buffer != NULL || call->old_length != NULL;
+    bool writes = call->new_buffer != NULL || call->new_length != 0;
+    unsigned rights = call->row->rights;
+
+    return (!reads || (rights & CONTROL_READ) != 0) && (!writes || (rights & CONTROL_WRITE) != 0);
+}
+
+/* A buffer of another length gets what fits, and the error. */
+static int give_old(struct control_call *call)
+{
+    size_t bytes = bytes_of_type(call->row->type), fits;
+
+    if (call->old_buffer == NULL || call->old_length == NULL) return 0;
+    fits = *call->old_length < bytes ? *call->old_length : bytes;
+    if (*call->old_length != bytes) {
+        __builtin_memcpy(call->old_buffer, &call->old, fits);
+        *call->old_length = fits;
+        return EINVAL;
+    }
+    __builtin_memcpy(call->old_buffer, &call->old, bytes);
+    return 0;
+}
+
+/* For leaves that must be read, in full. */
+static bool is_read_exactly(const struct control_call *call, size_t bytes)
+{
+    if (call->old_buffer != NULL && call->old_length != NULL && *call->old_length == bytes)
+        return true;
+    if (call->old_length != NULL) *call->old_length = 0;
+    return false;
+}
+
+static int call_row(const struct control_table *table, struct control_call *call)
+{
+    size_t bytes = bytes_of_type(call->row->type);
+    int error;
+
+    if (!is_permitted(call)) return EPERM;
+    if (call->row->type == CONTROL_RAW || call->row->type == CONTROL_ACTION)
+        return table->serve(call);
+    if (call->new_buffer != NULL) {
+        if (call->new_length != bytes) return EINVAL;
+        __builtin_memcpy(&call->new_value, call->new_buffer, bytes);
+        call->writes = true;
+    }
+    if ((call->row->rights & CONTROL_EXACT) != 0 && !is_read_exactly(call, bytes)) return EINVAL;
+    error = table->serve(call);
+    return error != 0 ? error : give_old(call);
+}
+
+static int call_token(size_t token, const size_t *path, unsigned parts, struct control_call *call)
+{
+    call->row = row_of_token(token);
+    if (call->row == NULL) return ENOENT;
+    (void)indices_of(call->row, path, parts, call->index);
+    return call_row(control_tables[token >> TOKEN_BITS], call);
+}
+
+int control_by_name(const char *name, void *old_buffer, size_t *old_length, const void *new_buffer,
+                    size_t new_length)
+{
+    struct control_call call = { .old_buffer = old_buffer,
+                                 .old_length = old_length,
+                                 .new_buffer = new_buffer,
+                                 .new_length = new_length };
+    struct found found = { .parts = 0 };
+    int64_t token = find_token(name, &found);
+
+    if (token < 0 || !found.whole) return ENOENT;
+    return call_token((size_t)token, found.path, found.parts, &call);
+}
+
+union control_value control_read_row(const struct control_table *table,
+                                     const struct control_row *row)
+{
+    union control_value value = { .u64 = 0 };
+    size_t bytes = bytes_of_type(row->type);
+    struct control_call call = { .row = row, .old_buffer = &value, .old_length = &bytes };
+
+    (void)call_row(table, &call);
+    return value;
+}
+
+const struct control_row *control_read(const char *name, union control_value *value)
+{
+    struct found found = { .parts = 0 };
+    int64_t token = find_token(name, &found);
+
+    if (token < 0 || !found.whole) return NULL;
+    *value = control_read_row(control_tables[token >> TOKEN_BITS], row_of_token((size_t)token));
+    return row_of_token((size_t)token);
+}
+
+int control_by_path(const size_t *path, size_t length, void *old_buffer, size_t *old_length,
+                    const void *new_buffer, size_t new_length)
+{
+    struct control_call call = { .old_buffer = old_buffer,
+                                 .old_length = old_length,
+                                 .new_buffer = new_buffer,
+                                 .new_length = new_length };
+    const struct control_row *row;
+    size_t token;
+
+    if (length == 0 || length > CONTROL_DEPTH_MAX) return ENOENT;
+    token = path[length - 1]; /* every leaf's name ends in a word */
+    row = row_of_token(token);
+    if (row == NULL || !path_fits(row, path, length)) return ENOENT;
+    if (!leaf_exists(control_tables[token >> TOKEN_BITS], row, path, (unsigned)length))
+        return ENOENT;
+    return call_token(token, path, (unsigned)length, &call);
+}

@@ -1,0 +1,130 @@
+/* control.h - the control tree: names for what can be asked and set, in tables.
+ *
+ * A row is a leaf: its name, with a `*` for each number in it, its type, what may be done with it,
+ * and a number by which its table's `serve` knows it. There are three tables: figures (figures.h),
+ * options, and the list of all else (control_list.h); they meet in control_tree.c. Rows hold no
+ * pointers, so that the loader need not write to them.
+ *
+ * The protocol (lengths, permissions, partial reads) is kept in control.c, so that `serve` sees
+ * values:
+ *
+ *      reading    serve puts the value into call->old
+ *      writing    call->writes is true and call->new_value is what shall be; call->old becomes
+ *                 what was
+ *      calling    a leaf of type ACTION
+ *
+ * It returns 0 or an error number of <errno.h>: EFAULT for values out of range, EAGAIN when it
+ * cannot be done now, ENOENT as if the name did not exist. The numbers of a name are in
+ * call->index, in order.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CONTROL_H
+#define PRAIRIE_CONTROL_H
+
+#include "../base/attrs.h"
+
+enum control_type {
+    CONTROL_BOOL,     /* bool */
+    CONTROL_UNSIGNED, /* unsigned, uint32_t */
+    CONTROL_SIZE,     /* size_t */
+    CONTROL_SSIZE,    /* ssize_t */
+    CONTROL_U64,      /* uint64_t */
+    CONTROL_TEXT,     /* const char * */
+    CONTROL_POINTER,  /* void * */
+    CONTROL_ACTION,   /* nothing goes in or out */
+    CONTROL_RAW,      /* serve looks at the caller's buffers itself */
+};
+
+/* What may be done with a leaf. */
+enum {
+    CONTROL_READ = 1,
+    CONTROL_WRITE = 2,
+    CONTROL_EXACT = 4, /* reading with another length gives nothing at all, and sets it to 0 */
+    CONTROL_JSON = 8,  /* no right: printed as JSON (figures.h) */
+    CONTROL_HEAP = 16, /* no right: the process starts before it is served */
+    CONTROL_NONE = 0,
+    CONTROL_BOTH = CONTROL_READ | CONTROL_WRITE,
+    CONTROL_HEAP_READ = CONTROL_HEAP | CONTROL_READ,
+    CONTROL_HEAP_WRITE = CONTROL_HEAP | CONTROL_WRITE,
+    CONTROL_HEAP_BOTH = CONTROL_HEAP | CONTROL_BOTH,
+    CONTROL_HEAP_EXACT = CONTROL_HEAP | CONTROL_READ | CONTROL_EXACT,
+};
+
+enum { CONTROL_NAME_BYTES = 60, CONTROL_INDEX_MAX = 2, CONTROL_DEPTH_MAX = 7 };
+/* Numbers of arenas with a meaning of their own. */
+enum { CONTROL_ARENAS_ALL = 4096, CONTROL_ARENAS_DESTROYED = 4097 };
+
+struct control_row {
+    char name[CONTROL_NAME_BYTES];
+    uint8_t type; /* enum control_type */
+    uint8_t rights;
+    uint16_t leaf; /* a number that the table gives it */
+};
+
+union control_value {
+    bool flag;
+    unsigned number;
+    size_t size;
+    int64_t ssize;
+    uint64_t u64;
+    const char *text;
+    void *pointer;
+};
+
+struct control_call {
+    const struct control_row *row;
+    size_t index[CONTROL_INDEX_MAX];
+    bool writes;
+    union control_value old, new_value;
+    /* As the caller gave them, for RAW leaves. */
+    void *old_buffer;
+    size_t *old_length;
+    const void *new_buffer;
+    size_t new_length;
+};
+
+struct control_table {
+    const struct control_row *rows;
+    unsigned count;
+    /* Is there this leaf, with these numbers? Asked for every look-up of a name or a number path;
+     * those of its numbers that a partial name lacks are 0. NULL: always. */
+    bool (*exists)(const struct control_row *row, const size_t *index);
+    int (*serve)(struct control_call *call);
+};
+
+/* All tables, in the order in which names are looked for. */
+extern PRIVATE const struct control_table *const control_tables[];
+extern PRIVATE const unsigned control_table_count;
+
+/* ---- for tables that speak of arenas ---- */
+
+/* As `arenas.narenas` says. */
+unsigned control_arena_count(void);
+/* Has this arena, by number, been made? */
+bool control_arena_is_made(size_t index);
+/* May names speak of it? Those below the count, the two with a meaning of their own, and the count
+ * itself, which is an old name for all of them. */
+bool control_arena_is_known(size_t index);
+/* Does the number stand for those that were destroyed, and was one? */
+bool control_arena_is_past(size_t index);
+/* Does the number stand for all arenas? */
+bool control_arena_is_all(size_t index);
+/* Writes the name that the program gave to the arena, or one of its number: at most
+ * CONTROL_ARENA_NAME_BYTES with the NUL. Under control_lock. */
+enum { CONTROL_ARENA_NAME_BYTES = 32 };
+void control_arena_name(unsigned index, char *name);
+
+/* ---- the protocol ---- */
+
+int control_by_name(const char *name, void *old_buffer, size_t *old_length, const void *new_buffer,
+                    size_t new_length);
+/* Read a leaf whose name has no numbers, into a value of its row's type; 0 when it has none now.
+ * By name, NULL: there is no such leaf. */
+union control_value control_read_row(const struct control_table *table,
+                                     const struct control_row *row);
+const struct control_row *control_read(const char *name, union control_value *value);
+int control_path_of(const char *name, size_t *path, size_t *length);
+int control_by_path(const size_t *path, size_t length, void *old_buffer, size_t *old_length,
+                    const void *new_buffer, size_t new_length);
+
+#endif

@@ -1,0 +1,224 @@
+/* control_arenas.c - arenas: which there are, their names, and how they give memory back.
+ *
+ * Free pages are shared by all arenas that the library makes by itself. So what jemalloc sets for
+ * each arena (how long pages stay dirty, from what size on they do not) is one value here: whoever
+ * sets it for one of these arenas sets it for all.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../arenas/decay.h"
+#include "../policy/purge.h"
+#include "../view/report.h"
+#include "../view/snapshot.h"
+#include "control_tree.h"
+#include "lengths.h"
+
+#include <errno.h>
+
+/* ---- which arenas there are ---- */
+
+unsigned control_arena_count(void)
+{
+    return arenas_end() > arena_limit ? arenas_end() : arena_limit;
+}
+
+bool control_arena_is_all(size_t index)
+{
+    return index == CONTROL_ARENAS_ALL || index == control_arena_count();
+}
+
+/* The first one counts as made, for what is of no arena is its. */
+bool control_arena_is_made(size_t index) { return index == 0 || made_arena_at(index) != NULL; }
+
+bool control_arena_is_past(size_t index)
+{
+    return index == CONTROL_ARENAS_DESTROYED && RELAXED_LOAD(past_arenas.count) != 0;
+}
+
+bool control_arena_is_known(size_t index)
+{
+    return index <= control_arena_count() || index == CONTROL_ARENAS_ALL
+        || index == CONTROL_ARENAS_DESTROYED;
+}
+
+/* ---- names that programs give to arenas ---- */
+
+void control_arena_name(unsigned index, char *name)
+{
+    const struct arena *arena = made_arena_at(index);
+    const char *start = index < arena_limit ? "auto_" : "manual_";
+    size_t length = __builtin_strlen(start);
+    char digits[REPORT_DIGITS];
+
+    check(lock_is_mine(&control_lock));
+    if (arena != NULL && arena->name[0] != '\0') {
+        __builtin_memcpy(name, arena->name, sizeof arena->name);
+        return;
+    }
+    __builtin_memcpy(name, start, length);
+    __builtin_strcpy(name + length, report_digits(index, digits));
+}
+
+static int name_arena(unsigned index, const char *name)
+{
+    struct arena *arena = index < arena_limit ? arena_at(index) : made_arena_at(index);
+    size_t length = 0;
+
+    if (arena == NULL) return EAGAIN;
+    while (length < sizeof arena->name - 1 && name[length] != '\0') length++;
+    __builtin_memset(arena->name, 0, sizeof arena->name);
+    __builtin_memcpy(arena->name, name, length);
+    return 0;
+}
+
+/* Reading writes into the buffer that the caller's pointer leads to. */
+int serve_name(struct control_call *call)
+{
+    int error = 0;
+
+    if (control_arena_is_all(call->index[0])) return EINVAL;
+    if (!control_arena_is_made(call->index[0])) return EFAULT;
+    if (call->old_buffer != NULL
+        && (call->old_length == NULL || *call->old_length != sizeof(char *)))
+        return EINVAL;
+    if (call->new_buffer != NULL && call->new_length != sizeof(char *)) return EINVAL;
+    lock_take(&control_lock);
+    if (call->old_buffer != NULL)
+        control_arena_name((unsigned)call->index[0], *(char **)call->old_buffer);
+    if (call->new_buffer != NULL) {
+        const char *name = *(const char *const *)call->new_buffer;
+        error = name != NULL ? name_arena((unsigned)call->index[0], name) : EINVAL;
+    }
+    lock_give(&control_lock);
+    return error;
+}
+
+/* ---- what is one value for all ---- */
+
+int serve_decay(struct control_call *call, enum option option)
+{
+    int error = 0;
+
+    lock_take(&control_lock);
+    call->old.ssize = (int64_t)option_value(option);
+    if (call->writes) {
+        if (call->new_value.ssize < -1) error = EFAULT;
+        else option_set(option, call->new_value.u64);
+    }
+    lock_give(&control_lock);
+    if (call->writes && error == 0 && heap_start()) decay_obey_options();
+    return error;
+}
+
+static bool is_there(size_t index)
+{
+    return control_arena_is_made(index) || control_arena_is_all(index);
+}
+
+int serve_arena_decay(struct control_call *call, enum option option)
+{
+    return is_there(call->index[0]) ? serve_decay(call, option) : EFAULT;
+}
+
+int serve_oversize(struct control_call *call)
+{
+    if (!is_there(call->index[0])) return EFAULT;
+    lock_take(&control_lock);
+    call->old.size = option_value(OPTION_OVERSIZE_THRESHOLD);
+    if (call->writes) option_set(OPTION_OVERSIZE_THRESHOLD, call->new_value.size);
+    lock_give(&control_lock);
+    if (call->writes && heap_start()) decay_obey_options();
+    return 0;
+}
+
+int serve_dss(struct control_call *call)
+{
+    int wanted, error = 0;
+
+    lock_take(&control_lock);
+    call->old.text = option_word(OPTION_DSS, option_value(OPTION_DSS));
+    if (call->writes) {
+        wanted = option_number(OPTION_DSS, call->new_value.text);
+        if (wanted < 0) error = EINVAL;
+        else option_set(OPTION_DSS, (uint64_t)wanted);
+    }
+    lock_give(&control_lock);
+    return error;
+}
+
+/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of
+ * need. For all others the heap grows by what is missing, at most 64 MiB ahead; so the limit is
+ * kept and no more. */
+int serve_grow_limit(struct control_call *call)
+{
+    static size_t limit; /* under control_lock; 0: none was set */
+    size_t index = call->index[0];
+    struct arena *arena = made_arena_at(index);
+
+    if (!option_is_set(OPTION_RETAIN)) return ENOENT;
+    if (!control_arena_is_made(index)) return EFAULT;
+    if (call->writes) {
+        if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
+        call->new_value.size = step_bytes(last_step_below(call->new_value.size, step_count()));
+    }
+    if (arena != NULL && arena->extents != NULL) {
+        lock_take(&arena->lock);
+        call->old.size = arena->extents->grow_limit;
+        if (call->writes) extents_limit_growth(arena->extents, call->new_value.size);
+        lock_give(&arena->lock);
+        return 0;
+    }
+    lock_take(&control_lock);
+    call->old.size = limit != 0 ? limit : lextent_bytes(lextent_count() - 1);
+    if (call->writes) limit = call->new_value.size;
+    lock_give(&control_lock);
+    return 0;
+}
+
+int serve_lookup(struct control_call *call)
+{
+    const struct arena *arena;
+    const void *block;
+
+    if (call->new_buffer == NULL || call->new_length != sizeof block) return EINVAL;
+    if (call->old_buffer == NULL || call->old_length == NULL
+        || *call->old_length != sizeof arena->index)
+        return EINVAL;
+    block = *(const void *const *)call->new_buffer;
+    arena = arena_of_address(block);
+    if (arena == NULL) return EINVAL;
+    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
+    return 0;
+}
+
+/* Those whose memory the program supplies have free pages of their own. */
+static void purge_manual(size_t index, bool all)
+{
+    for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
+        struct arena *arena = made_arena_at(i);
+        if (arena != NULL) arena_purge(arena);
+    }
+}
+
+int serve_initialized(struct control_call *call)
+{
+    call->old.flag = is_there(call->index[0]) || control_arena_is_past(call->index[0]);
+    return 0;
+}
+
+int serve_purge(struct control_call *call)
+{
+    size_t index = call->index[0];
+
+    if (!is_there(index)) return 0;
+    purge_manual(index, control_arena_is_all(index));
+    (void)prairie_purge();
+    return 0;
+}
+
+int serve_decay_now(struct control_call *call)
+{
+    if (!is_there(call->index[0])) return 0;
+    (void)arenas_drain_unneeded();
+    purge_beyond_budget(&page_heap);
+    return 0;
+}

@@ -1,0 +1,304 @@
+/* control_placed.c - arenas that a program makes, caches that it makes, and what its threads use.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../arenas/decay.h"
+#include "../cache/large_cache.h"
+#include "../cache/explicit_cache.h"
+#include "../guard/fill.h"
+#include "../heap/extended.h"
+#include "control_tree.h"
+
+#include <errno.h>
+
+/* ---- arenas ---- */
+
+static bool set_hooks(struct arena *arena, struct extent_hooks *hooks)
+{
+    if (hooks == NULL || arena_set_hooks(arena, hooks) != NULL) return true;
+    (void)arena_destroy(arena);
+    return false;
+}
+
+/* Reading tells the default ones of arenas that have no others, so that a program can chain its own
+ * to them. */
+int serve_hooks(struct control_call *call)
+{
+    struct arena *arena;
+
+    if (!control_arena_is_made(call->index[0])) return EFAULT;
+    arena = made_arena_at(call->index[0]);
+    call->old.pointer = arena != NULL ? arena_hooks(arena) : &extent_hooks_default;
+    if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
+    if (call->new_value.pointer == NULL) return EFAULT;
+    arena = placed_arena((unsigned)call->index[0]);
+    if (arena == NULL) return EAGAIN;
+    if (arena_set_hooks(arena, call->new_value.pointer) == NULL) return EAGAIN;
+    thread_follow_hooks();
+    return 0;
+}
+
+/* For RAW leaves that give a value of this length. */
+static bool is_asked_for(struct control_call *call, size_t bytes)
+{
+    if (call->old_buffer != NULL && call->old_length != NULL && *call->old_length == bytes)
+        return true;
+    if (call->old_length != NULL) *call->old_length = 0;
+    return false;
+}
+
+int serve_create(struct control_call *call, size_t wish_bytes)
+{
+    struct arena_wish wish = { NULL, false };
+    struct arena *arena;
+
+    if (!is_asked_for(call, sizeof arena->index)) return EINVAL;
+    if (call->new_buffer != NULL) {
+        if (call->new_length != wish_bytes) return EINVAL;
+        __builtin_memcpy(&wish, call->new_buffer, wish_bytes);
+    }
+    arena = arena_create();
+    if (arena == NULL || !set_hooks(arena, wish.hooks)) return EAGAIN;
+    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
+    return 0;
+}
+
+/* Where the pages of its slabs are counted, and of its large blocks if it was made by the
+ * program. */
+int serve_active_at(struct control_call *call)
+{
+    size_t index = call->index[0];
+    struct arena *arena;
+    const size_t *active;
+
+    if (!is_asked_for(call, sizeof active)) return EINVAL;
+    if (index >= ARENA_INDEX_END || !control_arena_is_made(index)) return EFAULT;
+    arena = placed_arena((unsigned)index);
+    if (arena == NULL) return EAGAIN;
+    active = &arena->active_pages;
+    __builtin_memcpy(call->old_buffer, &active, sizeof active);
+    return 0;
+}
+
+int serve_reset(struct control_call *call)
+{
+    struct arena *arena = manual_arena_at((unsigned)call->index[0]);
+
+    if (arena == NULL) return EFAULT;
+    placed_reset(arena);
+    (void)decay_after_return();
+    return 0;
+}
+
+int serve_destroy(struct control_call *call)
+{
+    struct arena *arena = manual_arena_at((unsigned)call->index[0]);
+
+    if (arena == NULL || !placed_destroy(arena)) return EFAULT;
+    (void)decay_after_return();
+    return 0;
+}
+
+/* ---- caches ---- */
+
+int serve_cache_create(struct control_call *call)
+{
+    call->old.number = explicit_cache_create();
+    return call->old.number < EXPLICIT_CACHE_COUNT_MAX ? 0 : EAGAIN;
+}
+
+int serve_cache_flush(struct control_call *call)
+{
+    struct cache *cache = explicit_cache_at(call->new_value.number);
+
+    if (cache == NULL) return EFAULT;
+    explicit_cache_flush(cache);
+    (void)decay_after_return();
+    return 0;
+}
+
+int serve_cache_destroy(struct control_call *call)
+{
+    if (explicit_cache_at(call->new_value.number) == NULL) return EFAULT;
+    explicit_cache_destroy(call->new_value.number);
+    (void)decay_after_return();
+    return 0;
+}
+
+/* ---- the calling thread ---- */
+
+int serve_thread_arena(struct control_call *call)
+{
+    struct cache *cache = heap_attach();
+    struct arena *arena;
+
+    if (cache == NULL || cache_is_gone(cache)) return EAGAIN;
+    arena = thread_arena();
+    if (arena == NULL) return EAGAIN;
+    call->old.number = arena->index;
+    if (!call->writes) return 0;
+    if (call->new_value.number >= control_arena_count()) return EFAULT;
+    arena = placed_arena(call->new_value.number);
+    if (arena == NULL) return call->new_value.number < arena_limit ? EAGAIN : EFAULT;
+    thread_bind(arena);
+    return 0;
+}
+
+int serve_cache_enabled(struct control_call *call)
+{
+    if (heap_attach() == NULL) return EAGAIN;
+    call->old.flag = !thread_cache_is_off();
+    if (!call->writes || call->new_value.flag == call->old.flag) return 0;
+    if (!call->new_value.flag) return thread_cache_off() ? 0 : EAGAIN;
+    if (fill_is_wanted() || cache_is_gone(thread_cache())) return EFAULT;
+    thread_cache_on();
+    return 0;
+}
+
+int serve_thread_flush(void)
+{
+    thread_flush();
+    (void)decay_after_return();
+    return 0;
+}
+
+/* A size beyond the largest class means that one. */
+int serve_cache_max(struct control_call *call)
+{
+    struct cache *cache = heap_attach();
+    bool holds_none;
+
+    if (cache == NULL) return EAGAIN;
+    holds_none = cache_is_gone(cache);
+    call->old.size = class_bytes[holds_none ? cached_class_max : cache->behind->class_max];
+    if (!call->writes) return 0;
+    if (holds_none) return EFAULT;
+    thread_hold_up_to(class_of_size(min_size(call->new_value.size, SMALL_BYTES_MAX)));
+    (void)decay_after_return();
+    return 0;
+}
+
+/* jemalloc knows no larger bins. */
+enum { CACHED_BYTES_LIMIT = 8 * MiB };
+
+/* Two magazines of a class; of large blocks one of each length, as long as the thread holds all
+ * classes. */
+static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
+{
+    if (cache_is_gone(cache) || cache->behind->is_off) return 0;
+    cache = cache->behind;
+    if (bytes > SMALL_BYTES_MAX)
+        return cache->class_max == CLASS_COUNT - 1 && bytes <= LARGE_CACHE_BYTES_MAX;
+    return class_of_size(bytes) <= cache->class_max ? 2 * magazine_capacity(class_of_size(bytes))
+                                                    : 0;
+}
+
+int serve_cache_blocks(struct control_call *call)
+{
+    const struct cache *cache = heap_attach();
+    size_t bytes, blocks;
+
+    if (cache == NULL) return EAGAIN;
+    if (call->new_buffer == NULL || call->new_length != sizeof bytes) return EINVAL;
+    __builtin_memcpy(&bytes, call->new_buffer, sizeof bytes);
+    if (bytes > CACHED_BYTES_LIMIT) return EINVAL;
+    blocks = blocks_held_at_most(cache, bytes);
+    if (call->old_buffer == NULL || call->old_length == NULL) return 0;
+    if (*call->old_length != sizeof blocks) return EINVAL;
+    __builtin_memcpy(call->old_buffer, &blocks, sizeof blocks);
+    return 0;
+}
+
+/* ---- many blocks at once ---- */
+
+struct batch {
+    void **blocks;
+    size_t count, size;
+    int flags; /* as of mallocx */
+};
+
+/* Tells how many there are; fewer than wanted, when memory ran out. */
+int serve_batch_take(struct control_call *call)
+{
+    struct batch batch;
+    size_t taken = 0;
+
+    if (!is_asked_for(call, sizeof taken)) return EINVAL;
+    if (call->new_buffer == NULL || call->new_length != sizeof batch) return EINVAL;
+    __builtin_memcpy(&batch, call->new_buffer, sizeof batch);
+    for (; taken < batch.count; taken++) {
+        batch.blocks[taken] = prairie_mallocx(batch.size, batch.flags);
+        if (batch.blocks[taken] == NULL) break;
+    }
+    __builtin_memcpy(call->old_buffer, &taken, sizeof taken);
+    return 0;
+}
+
+/* ---- how full slabs are ---- */
+
+struct use_of_block {
+    size_t free_blocks, blocks, bytes;
+};
+
+/* Of the slab of a block; a large one is a slab of its own; all 0 for any other address. */
+static struct use_of_block use_of(const void *block, struct arena **arena, struct slab **slab)
+{
+    struct use_of_block use = { 0, 0, 0 };
+    uint32_t page;
+
+    *slab = NULL;
+    switch (pointer_kind(block, &page)) {
+    case POINTER_LARGE:
+    case POINTER_SAMPLED: return (struct use_of_block){ 0, 1, large_bytes(page) };
+    case POINTER_SMALL: break;
+    default: return use;
+    }
+    *slab = slab_record(page_record(page)->slab);
+    *arena = arenas[(*slab)->arena];
+    lock_take(&(*arena)->lock);
+    use = (struct use_of_block){ (*slab)->free_count, (*slab)->block_count,
+                                 slab_shape[(*slab)->class_index].bytes };
+    lock_give(&(*arena)->lock);
+    return use;
+}
+
+int serve_batch_query(struct control_call *call)
+{
+    const void *const *blocks = call->new_buffer;
+    struct use_of_block *uses = call->old_buffer;
+    size_t count = call->new_length / sizeof *blocks;
+    struct arena *arena;
+    struct slab *slab;
+
+    if (blocks == NULL || uses == NULL || call->old_length == NULL || count == 0) return EINVAL;
+    if (call->new_length != count * sizeof *blocks || *call->old_length != count * sizeof *uses)
+        return EINVAL;
+    for (size_t i = 0; i < count; i++) uses[i] = use_of(blocks[i], &arena, &slab);
+    return 0;
+}
+
+struct use_of_bin {
+    void *filled_next; /* the slab that the next block comes from */
+    struct use_of_block of_slab;
+    size_t free_blocks, blocks; /* of all slabs of the class in this arena */
+};
+
+int serve_query(struct control_call *call)
+{
+    struct use_of_bin *use = call->old_buffer;
+    const struct class_bin *bin;
+    struct arena *arena;
+    struct slab *slab;
+
+    if (call->new_buffer == NULL || call->new_length != sizeof(void *)) return EINVAL;
+    if (use == NULL || call->old_length == NULL || *call->old_length != sizeof *use) return EINVAL;
+    *use = (struct use_of_bin){ .filled_next = NULL };
+    use->of_slab = use_of(*(const void *const *)call->new_buffer, &arena, &slab);
+    if (slab == NULL) return 0;
+    lock_take(&arena->lock);
+    bin = &arena->bin[slab->class_index];
+    if (bin->partial != 0) use->filled_next = slab_record(bin->partial)->base;
+    use->free_blocks = bin->slab_free_blocks;
+    use->blocks = bin->slab_count * slab->block_count;
+    lock_give(&arena->lock);
+    return 0;
+}

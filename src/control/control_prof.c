@@ -1,0 +1,151 @@
+/* control_prof.c - samples of allocations, and what the calling thread took and gave back.
+ *
+ * Without prof:true the names are there, as in a jemalloc that was built to profile: what is asked
+ * is answered with "off", and what would need samples is refused with ENOENT.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../view/profile.h"
+#include "../view/stats.h"
+#include "control_tree.h"
+
+#include <errno.h>
+
+int serve_switch(struct control_call *call, bool (*get)(void), void (*set)(bool))
+{
+    call->old.flag = profile_is_on() && get();
+    if (!call->writes) return 0;
+    if (!profile_is_on()) return call->new_value.flag ? ENOENT : 0;
+    set(call->new_value.flag);
+    return 0;
+}
+
+/* The caller's argument, which may be left out. Else an error number. */
+static int argument_of(const struct control_call *call, void *argument, size_t bytes)
+{
+    if (!profile_is_on()) return ENOENT;
+    if (call->old_buffer != NULL || call->old_length != NULL) return EPERM;
+    if (call->new_buffer == NULL) return 0;
+    if (call->new_length != bytes) return EINVAL;
+    __builtin_memcpy(argument, call->new_buffer, bytes);
+    return 0;
+}
+
+int serve_dump(struct control_call *call)
+{
+    const char *name = NULL;
+    int error = argument_of(call, &name, sizeof name);
+
+    if (error != 0) return error;
+    return profile_dump(name) ? 0 : EFAULT;
+}
+
+int serve_profile_reset(struct control_call *call)
+{
+    size_t lg_sample = profile_lg_sample();
+    int error = argument_of(call, &lg_sample, sizeof lg_sample);
+
+    if (error != 0) return error;
+    profile_reset(lg_sample < 63 ? (unsigned)lg_sample : 63);
+    return 0;
+}
+
+/* ---- functions of the program ---- */
+
+/* Functions as the caller's pointers have them. */
+union hook {
+    void *pointer;
+    void (*walk)(void **return_address, unsigned *depth, unsigned most);
+    profile_dump_hook *dump;
+    void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
+                  size_t bytes);
+    void (*given)(const void *block, size_t bytes);
+};
+
+static union hook hook_of(enum prof_hook which)
+{
+    union hook hook = { .pointer = NULL };
+
+    switch (which) {
+    case HOOK_WALK:
+        hook.walk = RELAXED_LOAD(sampling_hooks.walk);
+        if (hook.walk == NULL) hook.walk = sampling_walk;
+        return hook;
+    case HOOK_DUMP: hook.dump = profile_hook_of_dumps(); return hook;
+    case HOOK_TAKEN: hook.taken = RELAXED_LOAD(sampling_hooks.taken); return hook;
+    default: hook.given = RELAXED_LOAD(sampling_hooks.given); return hook;
+    }
+}
+
+int serve_hook(struct control_call *call, enum prof_hook which)
+{
+    union hook hook = { .pointer = call->new_value.pointer };
+
+    if (call->old_buffer == NULL && !call->writes) return EINVAL;
+    call->old.pointer = hook_of(which).pointer;
+    if (!call->writes) return 0;
+    if (!profile_is_on()) return ENOENT;
+    switch (which) {
+    case HOOK_WALK:
+        if (hook.pointer == NULL) return EINVAL;
+        RELAXED_STORE(sampling_hooks.walk, hook.walk != sampling_walk ? hook.walk : NULL);
+        return 0;
+    case HOOK_DUMP: profile_set_hook_of_dumps(hook.dump); return 0;
+    case HOOK_TAKEN: RELAXED_STORE(sampling_hooks.taken, hook.taken); return 0;
+    default: RELAXED_STORE(sampling_hooks.given, hook.given); return 0;
+    }
+}
+
+int serve_prefix(struct control_call *call)
+{
+    if (!profile_is_on()) return ENOENT;
+    if (!call->writes || call->new_value.text == NULL) return EINVAL;
+    profile_set_prefix(call->new_value.text);
+    return 0;
+}
+
+/* ---- the calling thread ---- */
+
+int serve_total(struct control_call *call, enum thread_total which)
+{
+    struct counting_front *counting = totals_count_calls();
+
+    if (counting == NULL) return EAGAIN;
+    switch (which) {
+    case TOTAL_TAKEN: call->old.u64 = counting->allocated; return 0;
+    case TOTAL_GIVEN: call->old.u64 = counting->deallocated; return 0;
+    case TOTAL_TAKEN_AT: call->old.pointer = &counting->allocated; return 0;
+    case TOTAL_GIVEN_AT: call->old.pointer = &counting->deallocated; return 0;
+    case TOTAL_PEAK: call->old.u64 = counting_peak(counting); return 0;
+    default: counting_forget_peak(counting); return 0;
+    }
+}
+
+/* What jemalloc takes: ASCII that can be seen, blanks and tabs. */
+static bool is_printable(const char *name)
+{
+    for (; *name != '\0'; name++)
+        if (*name != '\t' && ((unsigned char)*name < ' ' || (unsigned char)*name >= 127))
+            return false;
+    return true;
+}
+
+/* Reads or writes, but not both at once. */
+int serve_thread_name(struct control_call *call)
+{
+    bool reads = call->old_buffer != NULL && call->old_length != NULL;
+
+    if (!profile_is_on()) return ENOENT;
+    if (reads && (call->writes || call->new_length != 0)) return EPERM;
+    call->old.text = profile_thread_name();
+    if (!call->writes) return 0;
+    if (call->new_value.text == NULL || !is_printable(call->new_value.text)) return EINVAL;
+    return profile_set_thread_name(call->new_value.text) ? 0 : EAGAIN;
+}
+
+int serve_thread_sampling(struct control_call *call)
+{
+    call->old.flag = profile_is_on() && profile_thread_active();
+    if (!call->writes) return 0;
+    if (!profile_is_on()) return ENOENT;
+    return profile_set_thread_active(call->new_value.flag) ? 0 : EAGAIN;
+}

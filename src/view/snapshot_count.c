@@ -1,0 +1,342 @@
+/* snapshot_count.c - sums up what the floors counted, for each arena and each class.
+ * SPDX-License-Identifier: MIT
+ */
+#include "snapshot_count.h"
+
+#include "../space/commit.h"
+#include "../arenas/choose.h"
+#include "../arenas/decay.h"
+#include "../cache/explicit_cache.h"
+#include "../cache/large_cache.h"
+#include "../guard/sample.h"
+#include "../heap/notify.h"
+#include "../policy/purge.h"
+#include "../policy/reserve.h"
+#include "../heap/vast.h"
+
+/* One count. */
+struct count {
+    struct snapshot *numbers;
+    struct snapshot_arena *const *arenas; /* by number, some NULL; or NULL: all count as one */
+    unsigned arena_end;                   /* 1 when all count as one */
+    uint64_t other_leases; /* runs for stocks and manual arenas; all others are large blocks */
+    struct large_cache_numbers cached_large; /* of all threads: blocks that no program holds */
+    bool is_explicit;                        /* caches of no thread are being counted */
+};
+
+static uint64_t begin_ms; /* written before main */
+
+void snapshot_begin(void) { begin_ms = os_now_ms(); }
+
+/* Where the numbers of that arena go; NULL: it was made just now. */
+static struct snapshot_arena *place_of(const struct count *count, unsigned index)
+{
+    if (count->arenas == NULL) return &count->numbers->all;
+    return index < count->arena_end ? count->arenas[index] : NULL;
+}
+
+/* Of two structs that are 64-bit numbers up to there. */
+static void add_words(void *sum, const void *part, size_t bytes)
+{
+    uint64_t *into = sum;
+    const uint64_t *from = part;
+
+    for (size_t i = 0; i < bytes / sizeof *into; i++) into[i] += from[i];
+}
+
+static void add_lock(struct snapshot_lock *sum, const struct snapshot_lock *lock)
+{
+    add_words(sum, lock, offsetof(struct snapshot_lock, wait_ns_max));
+    sum->wait_ns_max = max_size(sum->wait_ns_max, lock->wait_ns_max);
+    sum->sleepers_max = max_size(sum->sleepers_max, lock->sleepers_max);
+}
+
+static struct snapshot_lock look_at(const struct lock *lock)
+{
+    struct lock_numbers now = lock_numbers(lock);
+
+    return (struct snapshot_lock){ now.taken,       now.contended,
+                                   now.waits,       now.contended - now.waits,
+                                   now.wait_ns,     now.wait_ns_max,
+                                   now.sleepers_max };
+}
+
+/* Of a lock that its file keeps to itself. */
+static struct snapshot_lock visited_lock; /* under control_lock */
+static void look_at_visited(struct lock *lock) { visited_lock = look_at(lock); }
+static struct snapshot_lock look_through(void (*visit_lock)(void (*visit)(struct lock *lock)))
+{
+    visit_lock(look_at_visited);
+    return visited_lock;
+}
+
+/* `blocks` is what is out of the slabs until what is cached is known. */
+static void count_bin(const struct class_bin *bin, unsigned class_index,
+                      struct snapshot_class *into)
+{
+    into->slabs += bin->slab_count;
+    into->slabs_not_full += bin->partial_count;
+    into->slabs_opened += bin->slabs_opened;
+    into->blocks += bin->slab_count * slab_shape[class_index].block_count - bin->slab_free_blocks;
+    into->cached +=
+        (uint64_t)bin->depot.full_count * magazine_capacity(class_index) + bin->depot.opened_count;
+    into->fills += bin->fills;
+    into->drains += bin->drains;
+    into->taken += bin->blocks_taken;
+}
+
+static void count_arena(struct count *count, struct arena *arena, struct snapshot_arena *into)
+{
+    unsigned shift = space.page_shift;
+    struct snapshot_lock own;
+
+    lock_take(&arena->lock);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        count_bin(&arena->bin[class_index], class_index, &into->of_class[class_index]);
+        into->active += arena->bin[class_index].slab_count * slab_shape[class_index].bytes;
+    }
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
+        into->dirty += (size_t)arena->stock[pages].count * pages << shift;
+        count->other_leases += arena->stock[pages].leased;
+    }
+    if (arena->manual_large != NULL || arena->manual_taken != 0) {
+        struct manual_sum sum = manual_sum(arena);
+        into->large.allocated += sum.bytes;
+        into->large.taken += arena->manual_taken;
+        into->large_count += sum.count;
+    }
+    if (arena->extents != NULL) {
+        const size_t *free_pages = arena->extents->heap.free_pages;
+        into->dirty += free_pages[FREE_DIRTY] << shift;
+        into->clean += free_pages[FREE_CLEAN] << shift;
+    }
+    count->numbers->depot_trades += arena->trades;
+    count->numbers->arenas_made++;
+    own = look_at(&arena->lock);
+    add_lock(&into->locks[ARENA_LOCK_OWN], &own);
+    lock_give(&arena->lock);
+}
+
+/* The owner goes on meanwhile: the counts are of a moment that is just past. */
+static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
+{
+    struct count *count = context;
+    const struct arena *home = RELAXED_LOAD(cache->arena);
+    struct snapshot_arena *into = place_of(count, home != NULL ? home->index : 0);
+
+    if (into == NULL) into = place_of(count, 0);
+    if (!count->is_explicit) into->threads++;
+    large_cache_add_numbers(cache, &count->cached_large);
+    count->numbers->refills += RELAXED_LOAD(cache->refills);
+    count->numbers->overflows += RELAXED_LOAD(cache->overflows);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        void **top = RELAXED_LOAD(cache->magazine[class_index].top), **limit;
+        size_t capacity;
+
+        BETWEEN_READS(count_cache);
+        limit = RELAXED_LOAD(cache->magazine[class_index].limit);
+        capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
+        into->of_class[class_index].cached += RELAXED_LOAD(cache->spare[class_index].count);
+        if (top <= limit && (size_t)(limit - top) <= capacity)
+            into->of_class[class_index].cached += capacity - (size_t)(limit - top);
+    }
+}
+
+static void count_pages(struct count *count, struct snapshot_arena *into)
+{
+    const struct large_cache_numbers *cached = &count->cached_large;
+    unsigned shift = space.page_shift;
+    size_t open_bytes, large_bytes;
+
+    lock_take(&page_heap.lock);
+    into->dirty += (page_heap.free_pages[FREE_DIRTY] + cached->pages) << shift;
+    into->clean += page_heap.free_pages[FREE_CLEAN] << shift;
+    large_bytes = (page_heap.large_pages - min_size(cached->pages, page_heap.large_pages)) << shift;
+    into->large.allocated += large_bytes;
+    into->large.taken += page_heap.leases - count->other_leases + cached->takes;
+    into->large_count += page_heap.large_count - min_size(cached->count, page_heap.large_count);
+    into->purges = page_heap.decay.calls;
+    into->purged_pages = page_heap.decay.purged_pages;
+    open_bytes = space.open_bytes;
+    count->numbers->opened = open_bytes + commit.vast_bytes;
+    count->numbers->leases = page_heap.leases;
+    count->numbers->returns = page_heap.returns;
+    into->locks[ARENA_LOCK_RUNS] = look_at(&page_heap.lock);
+    lock_give(&page_heap.lock);
+
+    into->metadata_map = maps_bytes_for(open_bytes);
+    lock_take(&meta.lock);
+    into->metadata_records = commit.record_bytes;
+    into->mapped = (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
+    into->locks[ARENA_LOCK_META] = look_at(&meta.lock);
+    lock_give(&meta.lock);
+}
+
+/* ---- what follows from the counts ---- */
+
+/* Takes up to `cached` blocks off those that are out; what cannot be taken off is returned. */
+static uint64_t take_off(struct snapshot_class *numbers, uint64_t cached)
+{
+    uint64_t part = cached < numbers->blocks ? cached : numbers->blocks;
+
+    numbers->blocks -= part;
+    numbers->cached_of_arena += part;
+    return cached - part;
+}
+
+/* A thread holds blocks of other arenas too, so that an arena may have fewer out than wait. V2 */
+static void take_cached_off(const struct count *count, unsigned class_index)
+{
+    uint64_t rest = 0;
+
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned index = 0; index < count->arena_end; index++) {
+            struct snapshot_arena *arena = place_of(count, index);
+            struct snapshot_class *numbers;
+
+            if (arena == NULL) continue;
+            numbers = &arena->of_class[class_index];
+            rest = pass == 0 ? rest + take_off(numbers, numbers->cached) : take_off(numbers, rest);
+        }
+}
+
+/* V1 */
+static void finish_arena(struct snapshot_arena *arena)
+{
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct snapshot_class *numbers = &arena->of_class[class_index];
+
+        numbers->given = numbers->taken - numbers->blocks - numbers->cached_of_arena;
+        arena->small.allocated += numbers->blocks * class_bytes[class_index];
+        arena->small.taken += numbers->taken;
+        arena->small.given += numbers->given;
+        arena->small.fills += numbers->fills;
+        arena->small.drains += numbers->drains;
+        arena->cached += numbers->cached * class_bytes[class_index];
+    }
+    arena->large.given = arena->large.taken - arena->large_count;
+    arena->large.requests = arena->large.fills = arena->large.taken;
+    add_words(&arena->all, &arena->small, sizeof arena->all);
+    add_words(&arena->all, &arena->large, sizeof arena->all);
+    arena->active += arena->large.allocated;
+    arena->metadata = arena->metadata_records + arena->metadata_map;
+    arena->resident = arena->active + arena->dirty + arena->metadata;
+    arena->mapped += arena->resident;
+    arena->active_pages = arena->active >> space.page_shift;
+    arena->dirty_pages = arena->dirty >> space.page_shift;
+    arena->purged_bytes = arena->purged_pages << space.page_shift;
+}
+
+/* All is one 64-bit sum after the other, but the locks. */
+static void add_arena(struct snapshot_arena *sum, const struct snapshot_arena *arena)
+{
+    add_words(sum, arena, offsetof(struct snapshot_arena, locks));
+    for (unsigned i = 0; i < ARENA_LOCK_COUNT; i++) add_lock(&sum->locks[i], &arena->locks[i]);
+    add_words(sum->of_class, arena->of_class, sizeof sum->of_class);
+}
+
+static READS_UNLOCKED void count_reserve(struct snapshot *numbers)
+{
+    numbers->reserve = reserve.pages << space.page_shift;
+    numbers->reserve_wanted = reserve.wanted_pages << space.page_shift;
+    numbers->reserve_releases = reserve.releases;
+    numbers->reserve_refills = reserve.refills;
+    numbers->events_low = notify_stats.events[RESERVE_CND_LOW];
+    numbers->events_crit = notify_stats.events[RESERVE_CND_CRIT];
+    numbers->event_calls = notify_stats.calls;
+}
+
+static void count_all(struct count *count)
+{
+    struct snapshot *numbers = count->numbers;
+    struct decay_numbers decay_now = decay_numbers();
+
+    count->other_leases = __atomic_load_n(&manual_leases, __ATOMIC_RELAXED);
+    count->cached_large.takes = large_cache_takes_drained();
+    for (unsigned index = 0; index < arenas_end(); index++) {
+        struct arena *arena = snapshot_counted_arena(index);
+        if (arena != NULL && place_of(count, index) != NULL)
+            count_arena(count, arena, place_of(count, index));
+    }
+    threads_visit(count_cache, count);
+    count->is_explicit = true;
+    explicit_cache_visit(count_cache, count);
+    count_pages(count, place_of(count, 0));
+    count_reserve(numbers);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        take_cached_off(count, class_index);
+    numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
+    numbers->background_runs = decay_now.background_runs;
+    numbers->background_looks = decay_now.looks;
+    numbers->background_look_ns = decay_now.look_ms * 1000000;
+    numbers->realloc_zero_calls = realloc_zero_calls();
+    numbers->uptime_ns = (os_now_ms() - begin_ms) * 1000000;
+    numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
+}
+
+/* Each number is atomic by itself. */
+void snapshot_count_past(struct snapshot_arena *into)
+{
+    const struct past_arenas *past = &past_arenas;
+    struct snapshot_lock lock = {
+        .taken = RELAXED_LOAD(past->lock_taken),
+        .contended = RELAXED_LOAD(past->lock_contended),
+        .waits = RELAXED_LOAD(past->lock_waits),
+        .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
+        .wait_ns_max = RELAXED_LOAD(past->lock_wait_ns_max),
+        .sleepers_max = RELAXED_LOAD(past->lock_sleepers_max),
+    };
+
+    lock.spins = lock.contended - lock.waits;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct snapshot_class *numbers = &into->of_class[class_index];
+
+        numbers->fills += RELAXED_LOAD(past->of_class[class_index].fills);
+        numbers->drains += RELAXED_LOAD(past->of_class[class_index].drains);
+        numbers->taken += RELAXED_LOAD(past->of_class[class_index].blocks_taken);
+        numbers->slabs_opened += RELAXED_LOAD(past->of_class[class_index].slabs_opened);
+    }
+    into->large.taken += RELAXED_LOAD(past->manual_taken);
+    add_lock(&into->locks[ARENA_LOCK_OWN], &lock);
+    finish_arena(into);
+}
+
+static void finish_process(struct snapshot *numbers)
+{
+    numbers->opened += numbers->all.metadata;
+    for (unsigned i = 0; i <= ARENA_LOCK_META; i++)
+        add_lock(&numbers->locks, &numbers->all.locks[i]);
+}
+
+/* ---- the whole ---- */
+
+/* Of the locks that their files keep to themselves. */
+static void count_hidden_locks(struct snapshot *numbers, struct snapshot_arena *first)
+{
+    check(lock_is_mine(&control_lock));
+    numbers->control_lock = look_at(&control_lock);
+    numbers->decay_lock = look_through(decay_each_lock);
+    numbers->samples_lock = look_through(samples_each_lock);
+    first->locks[ARENA_LOCK_THREADS] = look_through(threads_each_lock);
+}
+
+void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *arenas_apart,
+                    unsigned end)
+{
+    struct count count = { .numbers = numbers, .arenas = arenas_apart, .arena_end = 1 };
+
+    if (arenas_apart != NULL) count.arena_end = end;
+    count_all(&count);
+    if (arenas_apart == NULL) {
+        snapshot_count_past(&numbers->all);
+    } else {
+        count_hidden_locks(numbers, arenas_apart[0]);
+        for (unsigned index = 0; index < end; index++) {
+            if (arenas_apart[index] == NULL) continue;
+            finish_arena(arenas_apart[index]);
+            add_arena(&numbers->all, arenas_apart[index]);
+            if (index >= arena_limit) numbers->arena_count = index + 1;
+        }
+    }
+    finish_process(numbers);
+}
