@@ -7,13 +7,12 @@
 #include "../arenas/decay.h"
 
 _Static_assert(sizeof(struct cache) <= 4096, "a cache is one page");
-_Static_assert(offsetof(struct cache, behind) == offsetof(union cache_constant, end)
-                   && offsetof(struct cache, left) == offsetof(union cache_constant, end[0].left)
-                   && offsetof(struct cache, large)
-                          == offsetof(union cache_constant, end[1].behind),
-               "all that a slot may point at begin alike");
-_Static_assert(offsetof(union cache_constant, end[3]) <= OFFSET_FOR_FREES * sizeof(void *),
-               "places for frees come after");
+_Static_assert(offsetof(struct front, left)
+                       == offsetof(union front_constant, nothing[2 * CLASS_COUNT])
+                   && offsetof(struct front, cache) == offsetof(union front_constant, none)
+                   && offsetof(struct front, kind) == offsetof(union front_constant, none[1]),
+               "the constants begin like a front");
+_Static_assert(offsetof(struct cache, front) == 0, "a front of kind FRONT_CACHE is a cache");
 _Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "places count words");
 
 /* Refills and overflows after which a class gets a larger magazine. */
@@ -36,28 +35,23 @@ static const union {
     uint16_t left[CLASS_COUNT];
 } nothing;
 
-#define EMPTY_MAGAZINE                                 \
-    {                                                  \
-        (void **)&nothing.slot, (void **)&nothing.slot \
-    }
-#define END_OF_CONSTANT    \
-    {                      \
-        NULL, nothing.left \
-    }
-const union cache_constant cache_empty = {
-    { .magazine = { [0 ... CLASS_COUNT + 1] = EMPTY_MAGAZINE },
-      .end = { END_OF_CONSTANT, END_OF_CONSTANT, END_OF_CONSTANT } }
-};
+const union front_constant front_empty = { { .nothing = { [0 ... 2 * CLASS_COUNT + 1] = &nothing },
+                                             .kind = FRONT_GONE } };
+
+void front_clear(struct front *front, enum front_kind kind)
+{
+    front->kind = (uint8_t)kind;
+    front->nothing = NULL;
+    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
+        front->magazine[class_index] = (struct magazine){ &front->nothing, &front->nothing };
+}
 
 void cache_init(struct cache *cache)
 {
-    cache->behind = cache;
-    cache->left = nothing.left;
-    cache->nothing = NULL;
-    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
-        cache->magazine[class_index] = (struct magazine){ &cache->nothing, &cache->nothing };
-        cache->spare[class_index] = (struct spare){ 0 };
-    }
+    front_clear(&cache->front, FRONT_CACHE);
+    cache->front.cache = cache;
+    cache->front.left = nothing.left;
+    __builtin_memset(cache->spare, 0, sizeof cache->spare);
 }
 
 #define CACHE_BYTES round_up(sizeof(struct cache), 4 * KiB)
@@ -69,7 +63,7 @@ struct cache *cache_make(void)
     if (cache == NULL) return NULL;
     cache_init(cache);
     cache->class_max = (uint8_t)cached_class_max;
-    cache->large = cache;
+    cache->front.keeps_runs = true;
     return cache;
 }
 
@@ -82,17 +76,17 @@ void cache_give(struct cache *cache)
 /* Slot 0 of the loaded magazine. C1 */
 static void **loaded_of(const struct cache *cache, unsigned class_index)
 {
-    return cache->magazine[class_index].limit - cache->spare[class_index].capacity;
+    return cache->front.magazine[class_index].limit - cache->spare[class_index].capacity;
 }
 
 static unsigned count_of(const struct cache *cache, unsigned class_index)
 {
-    return (unsigned)(cache->magazine[class_index].top - loaded_of(cache, class_index));
+    return (unsigned)(cache->front.magazine[class_index].top - loaded_of(cache, class_index));
 }
 
 static void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
 {
-    cache->magazine[class_index] =
+    cache->front.magazine[class_index] =
         (struct magazine){ slots + count, slots + cache->spare[class_index].capacity };
 }
 
@@ -145,23 +139,17 @@ static void give_magazine(struct cache *cache, unsigned class_index, void **slot
  * ones, 130 so). */
 enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
 
-static unsigned fill_bound(struct cache *cache, unsigned class_index)
-{
-    unsigned capacity = cache->spare[class_index].capacity;
-    size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
-    size_t blocks = max_size(bytes / class_bytes[class_index], 1);
-
-    return is_full_size(cache, class_index) || blocks > capacity ? capacity : (unsigned)blocks;
-}
-
 /* As many as end where a cache line ends, so that two threads that fill one after the other do not
  * write to one line. */
 static unsigned fill_count(struct cache *cache, unsigned class_index)
 {
-    size_t factor = class_bytes[class_index] & (0 - class_bytes[class_index]);
+    unsigned capacity = cache->spare[class_index].capacity, count = capacity;
+    size_t size = class_bytes[class_index], factor = size & (0 - size);
+    size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
     unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
-    unsigned count = fill_bound(cache, class_index);
 
+    if (!is_full_size(cache, class_index) && bytes / size < capacity)
+        count = (unsigned)max_size(bytes / size, 1);
     return count >= group ? count & ~(group - 1) : count;
 }
 
@@ -226,7 +214,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
 /* M3: takes NULLs off the top. True: there are blocks below them. */
 static bool drop_nothings(struct cache *cache, unsigned class_index)
 {
-    struct magazine *magazine = &cache->magazine[class_index];
+    struct magazine *magazine = &cache->front.magazine[class_index];
     void **bottom = loaded_of(cache, class_index);
 
     while (magazine->top != bottom && *magazine->top == NULL) magazine->top--;
@@ -278,31 +266,30 @@ static bool fill_from(struct arena *arena, struct cache *cache, unsigned class_i
     return count > 0;
 }
 
-/* From the depot, else from slabs. */
-static bool refill_from(struct arena *arena, struct cache *cache, unsigned class_index,
-                        bool may_grow)
-{
-    if (!is_full_size(cache, class_index)) share_from(arena, cache, class_index);
-    else trade_from(arena, cache, class_index);
-    return drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
-}
-
-/* Locked. */
+/* Locked. NULL: no memory. */
 static struct arena *arena_for(struct cache *cache)
 {
+    if (unlikely(cache == NULL)) {
+        struct arena *arena = arena_choose_unhooked();
+        return arena != NULL ? arena : arena_choose(NULL);
+    }
     if (likely(cache->fixed == 0)) return cache->arena = arena_choose(cache->arena);
     if ((cache->fixed & CACHE_AWAY) != 0) return arena_choose_unhooked();
     lock_take(&cache->arena->lock);
     return cache->arena;
 }
 
+/* From the depot, else from slabs. */
 static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
 {
     struct arena *arena = arena_for(cache);
     bool filled;
 
     if (arena == NULL) return false;
-    filled = refill_from(arena, cache, class_index, may_grow);
+    if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
+    if (is_full_size(cache, class_index)) trade_from(arena, cache, class_index);
+    else share_from(arena, cache, class_index);
+    filled = drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
     lock_give(&arena->lock);
     return filled;
 }
@@ -315,7 +302,7 @@ static void empty_if_manual(struct cache *cache)
 
 bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_front()->cache;
     bool grown;
 
     if (RELAXED_LOAD(arena->extents) == NULL) return false;
@@ -335,7 +322,6 @@ static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
     for (unsigned i = 0; i < GROWTHS_MAX; i++) {
         if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1))
             return false;
-        if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
         if (drop_nothings(cache, class_index) || refill_once(cache, class_index, true)) return true;
     }
     return false;
@@ -356,33 +342,44 @@ bool cache_refill(struct cache *cache, unsigned class_index)
     get_second(cache, class_index);
     if (refill_once(cache, class_index, !decay_could_reclaim())) return true;
     if (decay_reclaim()) cache_drain_all(cache);
-    if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
     if (refill_once(cache, class_index, true)) return true;
     decay_before_refusal();
     return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
 }
 
-static void *take_one_once(struct cache *cache, unsigned class_index)
+void *cache_take(struct cache *cache, unsigned class_index)
+{
+    void *block = magazine_take(&cache->front.magazine[class_index]);
+
+    if (likely(block != NULL)) return block;
+    return cache_refill(cache, class_index) ? magazine_take(&cache->front.magazine[class_index])
+                                            : NULL;
+}
+
+static void *take_one_once(struct cache *cache, struct arena *arena, unsigned class_index)
 {
     void *slots[2] = { NULL, NULL };
-    struct arena *arena = arena_for(cache);
 
+    if (arena != NULL) lock_take(&arena->lock);
+    else arena = arena_for(cache);
     if (arena == NULL) return NULL;
     (void)arena_fill(arena, class_index, slots, 1, true);
     lock_give(&arena->lock);
     return slots[1];
 }
 
-void *cache_take_one(struct cache *cache, unsigned class_index)
+void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index)
 {
-    void *block = take_one_once(cache, class_index);
+    void *block = take_one_once(cache, arena, class_index);
 
     if (likely(block != NULL)) return block;
     decay_before_refusal();
-    block = take_one_once(cache, class_index);
+    block = take_one_once(cache, arena, class_index);
     for (unsigned i = 0; i < GROWTHS_MAX && block == NULL; i++) {
-        if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1)) break;
-        block = take_one_once(cache, class_index);
+        struct arena *hooked = arena == NULL && cache != NULL ? cache->arena : arena;
+
+        if (hooked == NULL || !thread_grow(hooked, slab_pages(class_index), 1)) break;
+        block = take_one_once(cache, arena, class_index);
     }
     return block;
 }
@@ -485,8 +482,14 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     }
 
     if (count_of(cache, class_index) == spare->capacity) empty_loaded(cache, class_index);
-    (void)magazine_put(&cache->magazine[class_index], block);
+    (void)magazine_put(&cache->front.magazine[class_index], block);
     if (unlikely(decay_after_return())) cache_drain_all(cache);
+}
+
+void cache_put(struct cache *cache, unsigned class_index, void *block)
+{
+    if (!magazine_put(&cache->front.magazine[class_index], block))
+        cache_overflow(cache, class_index, block);
 }
 
 /* ---- the end ---- */
@@ -523,7 +526,7 @@ void cache_aim(struct cache *cache)
 {
     bool owned = (cache->fixed & CACHE_BOUND) != 0 && arena_if_counts_large(cache->arena) != NULL;
 
-    cache->large = cache->is_off || owned ? NULL : cache;
+    cache->front.keeps_runs = !cache->is_off && !owned;
 }
 
 struct arena *cache_large_arena(const struct cache *cache)
@@ -533,20 +536,22 @@ struct arena *cache_large_arena(const struct cache *cache)
 
 void cache_check(struct cache *cache)
 {
-    require(cache->behind == cache && cache->left == nothing.left); /* C3 */
-    require(cache->nothing == NULL);
-    require(cache->large == cache || cache->large == NULL); /* C4 */
-    require(cache->large == NULL || !cache->is_off);
-    require(cache->large == NULL || (cache->fixed & CACHE_BOUND) == 0 || !cache->arena->is_manual);
+    bool is_bound = (cache->fixed & CACHE_BOUND) != 0;
+
+    require(cache->front.cache == cache && cache->front.kind == FRONT_CACHE); /* C3 */
+    require(cache->front.left == nothing.left);                               /* F2 */
+    require(cache->front.nothing == NULL);
+    if (cache->front.keeps_runs) require(!cache->is_off && !(is_bound && cache->arena->is_manual));
     large_cache_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
-        const struct magazine *magazine = &cache->magazine[class_index];
+        const struct magazine *magazine = &cache->front.magazine[class_index];
         void **loaded = loaded_of(cache, class_index);
 
         require(!cache->is_off || spare->capacity == 0); /* C5 */
         if (spare->capacity == 0) {
-            require(magazine->top == &cache->nothing && magazine->limit == magazine->top); /* C1 */
+            require(magazine->top == &cache->front.nothing
+                    && magazine->limit == magazine->top); /* C1 */
             continue;
         }
         require(loaded[0] == NULL);                                           /* M1 */

@@ -1,83 +1,69 @@
-/* counting.c - calls that are seen, one by one.
+/* counting.c - when a front that counts begins and ends, and when a sample is due.
  * SPDX-License-Identifier: MIT
  */
 #include "counting.h"
 
-_Static_assert(offsetof(struct counting_front, behind) == offsetof(struct cache, behind)
-                   && offsetof(struct counting_front, left) == offsetof(struct cache, left),
-               "all that a slot may point at begin alike");
-_Static_assert(offsetof(struct counting_front, large) == offsetof(struct cache, large),
-               "these too");
-_Static_assert(offsetof(struct exact_front, put) == OFFSET_FOR_FREES * sizeof(void *)
+_Static_assert(offsetof(struct counting_front, front) == 0
+                   && offsetof(struct exact_front, put) == OFFSET_FOR_FREES * sizeof(void *)
                    && offsetof(struct sampled_front, cache) == OFFSET_FOR_FREES * sizeof(void *)
-                   && offsetof(struct cache, magazine) == 0 && OFFSET_PER_CLASS == sizeof(uint16_t)
+                   && OFFSET_PER_CLASS == sizeof(uint16_t)
                    && OFFSET_FOR_FREES + 2 * CLASS_COUNT <= 256,
                "frees find their magazines");
 
-static void no_magazines(struct counting_front *counting, struct magazine *magazine)
-{
-    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
-        magazine[class_index] = (struct magazine){ &counting->nothing, &counting->nothing };
-}
-
-struct counting_front *counting_begin_exact(const struct cache *front)
+struct counting_front *counting_begin_exact(struct front *front)
 {
     struct exact_front *exact = meta_take(sizeof *exact);
+    const struct counting_front *before = counting_of(front);
 
     if (exact == NULL) return NULL;
-    no_magazines(&exact->counting, exact->counting.magazine);
-    no_magazines(&exact->counting, exact->put);
-    exact->counting.behind = front->behind;
-    exact->counting.left = (uint16_t *)front->left;
-    exact->counting.large = front->large;
-    if (cache_is_sampled(front))
-        exact->counting.sampler = ((const struct counting_front *)front)->sampler;
+    front_clear(&exact->counting.front, FRONT_COUNTED);
+    __builtin_memcpy(exact->put, exact->counting.front.magazine, sizeof exact->put);
+    exact->counting.front.cache = front->cache;
+    exact->counting.front.left = front->left;
+    exact->counting.sampler = before != NULL ? before->sampler : NULL;
     return &exact->counting;
 }
 
 struct sampled_front *counting_make_sampled(void)
 {
-    struct sampled_front *sampled_fronts = meta_take(sizeof *sampled_fronts);
+    struct sampled_front *sampled = meta_take(sizeof *sampled);
 
-    if (sampled_fronts == NULL) return NULL;
-    no_magazines(&sampled_fronts->counting, sampled_fronts->counting.magazine);
-    sampled_fronts->counting.behind = &sampled_fronts->cache;
-    sampled_fronts->counting.sampler = &sampled_fronts->sampler;
-    sampled_fronts->counting.left = sampled_fronts->left;
-    cache_init(&sampled_fronts->cache);
-    sampled_fronts->cache.class_max = (uint8_t)cached_class_max;
-    sampled_fronts->counting.large = sampled_fronts->cache.large = &sampled_fronts->cache;
-    return sampled_fronts;
+    if (sampled == NULL) return NULL;
+    front_clear(&sampled->counting.front, FRONT_SAMPLED);
+    sampled->counting.front.cache = &sampled->cache;
+    sampled->counting.front.left = sampled->left;
+    sampled->counting.sampler = &sampled->sampler;
+    cache_init(&sampled->cache);
+    sampled->cache.class_max = (uint8_t)cached_class_max;
+    sampled->cache.front.keeps_runs = true;
+    return sampled;
 }
 
-void counting_give_sampled(struct sampled_front *sampled_fronts)
-{
-    meta_give(sampled_fronts, sizeof *sampled_fronts);
-}
+void counting_give_sampled(struct sampled_front *sampled) { meta_give(sampled, sizeof *sampled); }
 
-static struct sampled_front *sampled_front_of(struct cache *cache)
+static struct sampled_front *sampled_of(struct cache *cache)
 {
     return (struct sampled_front *)((char *)cache - offsetof(struct sampled_front, cache));
 }
 
-struct counting_front *counting_sampled_of(struct cache *cache)
+struct front *counting_sampled_of(struct cache *cache)
 {
-    return &sampled_front_of(cache)->counting;
+    return &sampled_of(cache)->counting.front;
 }
 
-struct counting_front *counting_begin_sampled(struct cache *cache, bool sampled)
+struct front *counting_begin_sampled(struct cache *cache, bool is_sampled)
 {
-    struct sampled_front *sampled_fronts = sampled_front_of(cache);
-
-    sampler_init(&sampled_fronts->sampler, sampled);
-    return &sampled_fronts->counting;
+    sampler_init(&sampled_of(cache)->sampler, is_sampled);
+    return counting_sampled_of(cache);
 }
 
 void counting_pass_back(struct counting_front *counting)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        sampler_pass_back(counting->sampler, class_index, counting->left[class_index]);
-        counting->left[class_index] = 0;
+        uint16_t *left = left_at(counting->front.left, offset_of_class(class_index));
+
+        sampler_pass_back(counting->sampler, class_index, *left);
+        *left = 0;
     }
 }
 
@@ -87,11 +73,10 @@ void counting_end(struct counting_front *counting)
         counting_pass_back(counting);
         sampler_tell(counting->sampler);
     }
-    if (!cache_is_sampled((struct cache *)counting))
-        meta_give(counting, sizeof(struct exact_front));
+    if (counting->front.kind != FRONT_SAMPLED) meta_give(counting, sizeof(struct exact_front));
 }
 
-/* ---- taking ---- */
+/* ---- what is due ---- */
 
 static unsigned stretch_blocks(unsigned class_index)
 {
@@ -109,15 +94,15 @@ INLINE void follow_period_of(struct counting_front *counting)
 bool counting_block_is_due(struct counting_front *counting, unsigned class_index)
 {
     struct sampler *sampler = counting->sampler;
+    uint16_t *left = left_at(counting->front.left, offset_of_class(class_index));
 
     if (sampler == NULL) return false;
     follow_period_of(counting);
-    if (counting->left[class_index] == 0) {
+    if (*left == 0) {
         if (sampler_block_is_due(sampler, class_index)) return true;
-        counting->left[class_index] =
-            (uint16_t)sampler_pass(sampler, class_index, stretch_blocks(class_index));
+        *left = (uint16_t)sampler_pass(sampler, class_index, stretch_blocks(class_index));
     }
-    counting->left[class_index]--;
+    --*left;
     return false;
 }
 
@@ -126,25 +111,4 @@ bool counting_large_is_due(struct counting_front *counting, size_t bytes)
     if (counting->sampler == NULL) return false;
     follow_period_of(counting);
     return sampler_large_is_due(counting->sampler, bytes);
-}
-
-void *counting_take(struct counting_front *counting, unsigned class_index)
-{
-    void *block = magazine_take(&counting->behind->magazine[class_index]);
-
-    if (block == NULL) {
-        if (!cache_refill(counting->behind, class_index)) return NULL;
-        block = magazine_take(&counting->behind->magazine[class_index]);
-    }
-    counting_add_taken(counting, class_bytes[class_index]);
-    return block;
-}
-
-/* ---- putting ---- */
-
-void counting_put(struct counting_front *counting, unsigned class_index, void *block)
-{
-    counting_add_given(counting, class_bytes[class_index]);
-    if (unlikely(!magazine_put(&counting->behind->magazine[class_index], block)))
-        cache_overflow(counting->behind, class_index, block);
 }

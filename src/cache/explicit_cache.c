@@ -70,15 +70,12 @@ struct arena *explicit_cache_arena(struct cache *cache)
 
 void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned class_index)
 {
-    struct magazine *magazine = &cache->magazine[class_index];
     void *block;
 
     cache->is_busy = true;
     leave_destroyed(cache);
     bind(cache, arena);
-    block = magazine_take(magazine);
-    if (unlikely(block == NULL) && cache_refill(cache, class_index))
-        block = magazine_take(magazine);
+    block = cache_take(cache, class_index);
     cache->is_busy = false;
     return block;
 }
@@ -99,8 +96,7 @@ bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
     leave_destroyed(cache);
     if (!belongs(cache, class_index, block)) return false;
     cache->is_busy = true;
-    if (unlikely(!magazine_put(&cache->magazine[class_index], block)))
-        cache_overflow(cache, class_index, block);
+    cache_put(cache, class_index, block);
     cache->is_busy = false;
     return true;
 }

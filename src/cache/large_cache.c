@@ -17,7 +17,7 @@ void large_cache_begin_soon(struct cache *cache)
     struct large_cache *large_cache;
 
     if (++cache->large_takes % LARGE_CACHE_AFTER != 0) return;
-    if (cache->class_max < CLASS_COUNT - 1) return;
+    if (!cache_may_hold(cache, CLASS_COUNT - 1)) return;
     large_cache = meta_take(sizeof *large_cache);
     if (large_cache == NULL) return;
     large_cache->room_pages = room_pages_max();

@@ -10,11 +10,11 @@
 static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under list_lock: caches in use */
 static unsigned in_use;           /* under list_lock: how many */
-static struct cache *oldest;    /* under list_lock: the first one of all, while its thread lives */
-static bool sampled_fronts;     /* under list_lock: every new thread is counted for samples */
-static bool unsampled_at_birth; /* atomic */
-static uintptr_t oldest_thread; /* under list_lock: the mark of that thread */
-static struct cache *waiting;   /* under list_lock: drained ones, linked by next */
+static struct cache *oldest;     /* under list_lock: the first one of all, while its thread lives */
+static bool threads_are_sampled; /* under list_lock: every new thread has a sampled front */
+static bool unsampled_at_birth;  /* atomic */
+static uintptr_t oldest_thread;  /* under list_lock: the mark of that thread */
+static struct cache *waiting;    /* under list_lock: drained ones, linked by next */
 
 void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
 
@@ -54,26 +54,25 @@ static void unbind(struct cache *cache)
 }
 
 /* The cache waits for the next thread. */
-static void end_front(struct cache *front)
+static void end_front(struct front *front)
 {
-    struct cache *cache = front->behind;
+    struct cache *cache = front->cache;
 
-    if (front != cache) counting_end((struct counting_front *)front);
+    if (front_is_counting(front)) counting_end((struct counting_front *)front);
     cache_drain_all(cache);
     unbind(cache);
     cache->is_off = false;
-    cache->large = cache;
-    if (RELAXED_LOAD(sampled_fronts)) counting_sampled_of(cache)->large = cache;
+    cache_aim(cache);
     leave_cache(cache);
 }
 
 /* Its blocks go back. */
 static void thread_end(void)
 {
-    struct cache *front = thread_cache();
+    struct front *front = thread_front();
 
-    if (front->behind == NULL) return;
-    thread_cache_set(CACHE_GONE);
+    if (front->cache == NULL) return;
+    thread_front_set(GONE_FRONT);
     end_front(front);
     (void)decay_after_return();
 }
@@ -92,72 +91,75 @@ static void keep_no_runs(struct cache *cache)
 }
 
 /* C4 */
-static void aim(struct cache *front)
+static void aim(struct cache *cache)
 {
-    struct cache *cache = front->behind;
-
     cache_aim(cache);
-    front->large = cache->large;
-    if (cache->large == NULL) keep_no_runs(cache);
+    if (!cache->front.keeps_runs) keep_no_runs(cache);
 }
 
 void thread_follow_hooks(void)
 {
-    struct cache *front = thread_cache();
+    struct cache *cache = thread_front()->cache;
 
-    if (!cache_is_constant(front)) aim(front);
+    if (cache != NULL) aim(cache);
 }
 
-static bool is_exact(const struct cache *front)
+static bool is_exact(const struct front *front)
 {
-    return !cache_is_plain(front) && !cache_is_sampled(front);
+    return front->kind == FRONT_COUNTED || front->kind == FRONT_OFF;
+}
+
+static struct counting_front *exact_front(struct front *front)
+{
+    return is_exact(front) ? (struct counting_front *)front : counting_begin_exact(front);
 }
 
 /* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the
  * cache. NULL: no memory. */
-static struct cache *front_without_blocks(struct cache *front)
+static struct front *front_without_blocks(struct front *front)
 {
-    struct cache *off = is_exact(front) ? front : (struct cache *)counting_begin_exact(front);
+    struct counting_front *exact = exact_front(front);
 
-    if (off == NULL) return NULL;
-    cache_drain_all(off->behind);
-    off->behind->is_off = true;
-    aim(off);
-    return off;
+    if (exact == NULL) return NULL;
+    cache_drain_all(front->cache);
+    front->cache->is_off = true;
+    exact->front.kind = FRONT_OFF;
+    aim(front->cache);
+    return &exact->front;
 }
 
 bool thread_cache_off(void)
 {
-    struct cache *front = thread_cache();
+    struct front *front = thread_front();
 
-    if (cache_is_constant(front)) return true;
-    if ((front->behind->fixed & CACHE_AWAY) != 0) return false;
+    if (front->cache == NULL) return true;
+    if ((front->cache->fixed & CACHE_AWAY) != 0) return false;
     front = front_without_blocks(front);
     if (front == NULL) return false;
-    thread_cache_set(front);
+    thread_front_set(front);
     (void)decay_after_return();
     return true;
 }
 
 /* As it was before every call was seen. */
-static struct cache *usual_front(struct cache *cache)
+static struct front *usual_front(struct cache *cache)
 {
-    return RELAXED_LOAD(sampled_fronts) ? (struct cache *)counting_sampled_of(cache) : cache;
+    return RELAXED_LOAD(threads_are_sampled) ? counting_sampled_of(cache) : &cache->front;
 }
 
 void thread_cache_on(void)
 {
-    struct cache *front = thread_cache(), *cache = front->behind;
-    struct counting_front *exact = (struct counting_front *)front;
+    struct counting_front *exact = (struct counting_front *)thread_front();
+    struct cache *cache = exact->front.cache;
 
-    if (cache == NULL || !cache->is_off) return;
+    if (exact->front.kind != FRONT_OFF) return;
     cache->is_off = false;
+    exact->front.kind = FRONT_COUNTED;
     if (!exact->is_told) {
-        front = usual_front(cache);
-        thread_cache_set(front);
+        thread_front_set(usual_front(cache));
         counting_end(exact);
     }
-    aim(front);
+    aim(cache);
 }
 
 static struct cache *take_waiting(void)
@@ -190,9 +192,9 @@ static struct cache *find_oldest(void)
 
 static struct cache *make_sampled(void)
 {
-    struct sampled_front *counting = counting_make_sampled();
+    struct sampled_front *sampled = counting_make_sampled();
 
-    return counting != NULL ? &counting->cache : NULL;
+    return sampled != NULL ? &sampled->cache : NULL;
 }
 
 /* False: not of the kind that threads have by now. */
@@ -201,7 +203,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
     bool is_right;
 
     lock_take(&list_lock);
-    is_right = is_sampled == sampled_fronts;
+    is_right = is_sampled == threads_are_sampled;
     if (likely(is_right)) {
         list_add(cache);
         if (oldest_thread == 0) {
@@ -216,7 +218,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
 /* Once frees have magazines of their own a plain one will not do. That may have begun meanwhile. */
 static struct cache *make_cache(void)
 {
-    bool is_sampled = RELAXED_LOAD(sampled_fronts);
+    bool is_sampled = RELAXED_LOAD(threads_are_sampled);
     struct cache *cache = is_sampled ? make_sampled() : cache_make();
 
     if (cache == NULL || likely(add_made(cache, is_sampled))) return cache;
@@ -224,18 +226,19 @@ static struct cache *make_cache(void)
     return make_cache();
 }
 
-static struct cache *front_for(struct cache *cache)
+static struct front *front_for(struct cache *cache)
 {
-    if (!RELAXED_LOAD(sampled_fronts)) return cache;
-    return (struct cache *)counting_begin_sampled(cache, !RELAXED_LOAD(unsampled_at_birth));
+    if (!RELAXED_LOAD(threads_are_sampled)) return &cache->front;
+    return counting_begin_sampled(cache, !RELAXED_LOAD(unsampled_at_birth));
 }
 
 void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
 bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth); }
 
-struct cache *thread_attach(bool off)
+struct front *thread_attach(bool off)
 {
-    struct cache *cache = find_oldest(), *begun, *front;
+    struct cache *cache = find_oldest();
+    struct front *begun, *front;
 
     if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
@@ -246,29 +249,27 @@ struct cache *thread_attach(bool off)
         end_front(begun);
         return NULL;
     }
-    thread_cache_set(front); /* before the hook, which may allocate */
+    thread_front_set(front); /* before the hook, which may allocate */
     (void)os_thread_end_hook(thread_end);
     return front;
 }
 
 void thread_flush(void)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_front()->cache;
 
     if (cache != NULL) cache_drain_all(cache);
 }
 
 struct counting_front *thread_count_calls(void)
 {
-    struct cache *front = thread_cache();
-    struct counting_front *counting;
+    struct front *front = thread_front();
+    struct counting_front *exact = front->cache != NULL ? exact_front(front) : NULL;
 
-    if (cache_is_constant(front)) return NULL;
-    counting = is_exact(front) ? (struct counting_front *)front : counting_begin_exact(front);
-    if (counting == NULL) return NULL;
-    counting->is_told = true;
-    thread_cache_set((struct cache *)counting);
-    return counting;
+    if (exact == NULL) return NULL;
+    exact->is_told = true;
+    thread_front_set(&exact->front);
+    return exact;
 }
 
 /* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class
@@ -307,14 +308,15 @@ static void replace_only(struct cache *old, struct cache *fresh)
     fresh->overflows = old->overflows;
     if (oldest == old) RELAXED_STORE(oldest, fresh);
     first_cache = fresh;
-    thread_cache_set(front_for(fresh));
-    aim(thread_cache());
+    thread_front_set(front_for(fresh));
+    aim(fresh);
 }
 
 static bool sample_mine(void)
 {
-    struct cache *mine = thread_cache();
-    struct sampled_front *fresh = cache_is_plain(mine) ? counting_make_sampled() : NULL;
+    struct cache *mine = thread_front()->cache;
+    struct sampled_front *fresh =
+        thread_front()->kind == FRONT_CACHE ? counting_make_sampled() : NULL;
     bool alone;
 
     if (fresh == NULL) return false;
@@ -322,7 +324,7 @@ static bool sample_mine(void)
     alone = in_use == 1 && first_cache == mine;
     if (alone) {
         give_waiting();
-        RELAXED_STORE(sampled_fronts, true);
+        RELAXED_STORE(threads_are_sampled, true);
         separate_frees();
         replace_only(mine, &fresh->cache);
     }
@@ -348,7 +350,7 @@ bool threads_sample(void)
 
 struct arena *thread_arena(void)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_front()->cache;
 
     if (cache->arena == NULL) {
         struct arena *arena = arena_choose(NULL);
@@ -361,12 +363,12 @@ struct arena *thread_arena(void)
 
 void thread_bind(struct arena *arena)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_front()->cache;
 
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     unbind(cache);
     cache_bind(cache, arena);
-    aim(thread_cache());
+    aim(cache);
 }
 
 /* ---- how large blocks are held ---- */
@@ -382,40 +384,11 @@ void threads_hold_up_to(unsigned class_index)
 
 void thread_hold_up_to(unsigned class_index)
 {
-    struct cache *cache = thread_cache()->behind;
+    struct cache *cache = thread_front()->cache;
 
     cache_drain_all(cache);
     RELAXED_STORE(cache->class_max, (uint8_t)class_index);
     if (class_index < CLASS_COUNT - 1) keep_no_runs(cache);
-}
-
-/* ---- blocks that no cache holds ---- */
-
-static void *take_uncached(unsigned class_index)
-{
-    struct arena *arena = arena_choose_unhooked();
-    void *slots[2] = { NULL, NULL };
-
-    if (arena == NULL) arena = arena_choose(NULL);
-    if (arena == NULL) return NULL;
-    (void)arena_fill(arena, class_index, slots, 1, true);
-    lock_give(&arena->lock);
-    return slots[1];
-}
-
-void *uncached_thread_take(unsigned class_index)
-{
-    void *block = take_uncached(class_index);
-
-    if (likely(block != NULL)) return block;
-    decay_before_refusal();
-    return take_uncached(class_index);
-}
-
-void uncached_thread_put(unsigned class_index, void *block)
-{
-    arenas_drain(class_index, &block, 1);
-    (void)decay_after_return();
 }
 
 /* ---- fork and visits ---- */
@@ -426,7 +399,7 @@ void threads_each_lock(void (*visit)(struct lock *lock)) { visit(&list_lock); }
  * the middle of a push when the memory was copied. */
 void threads_forget_others(void)
 {
-    struct cache *mine = thread_cache()->behind;
+    struct cache *mine = thread_front()->cache;
 
     for (unsigned index = 0; index < arenas_end(); index++)
         if (arenas[index] != NULL) arenas[index]->threads = 0;

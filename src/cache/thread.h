@@ -13,30 +13,16 @@
 /* Called once, before any thread has a cache. */
 void threads_start(void);
 /* Gives the calling thread a cache; `off`: which shall hold no blocks. NULL: no memory. */
-struct cache *thread_attach(bool off);
+struct front *thread_attach(bool off);
 
-/* Of a thread past its end. */
-INLINE bool cache_is_gone(const struct cache *cache)
-{
-    return cache_is_constant(cache) && cache != CACHE_EMPTY;
-}
-/* Of one that holds no blocks. */
-INLINE bool thread_cache_is_off(void)
-{
-    const struct cache *cache = thread_cache()->behind;
-
-    return cache == NULL || cache->is_off;
-}
+/* It holds no blocks. */
+INLINE bool thread_cache_is_off(void) { return thread_front()->kind <= FRONT_OFF; }
 
 /* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals
  * and its sampler. Nothing happens to a thread that has no cache. False: no memory; or its cache
  * waits to be filled by hooks. */
 bool thread_cache_off(void);
 void thread_cache_on(void);
-
-/* A block for a thread past its end, and the way back for whom no cache takes it; slow. */
-void *uncached_thread_take(unsigned class_index);
-void uncached_thread_put(unsigned class_index, void *block);
 
 /* The arena that the calling thread fills from; NULL: no memory. The thread has a cache. */
 struct arena *thread_arena(void);
@@ -49,7 +35,7 @@ void thread_follow_hooks(void);
 struct counting_front *thread_count_calls(void);
 
 /* From now on enough of every thread's calls is seen to sample them. Only while the calling thread
- * is the only one with a cache, for a plain cache knows no magazines for frees. False: it is not,
+ * is the only one with a cache, for other caches know no magazines for frees. False: it is not,
  * or no memory. */
 bool threads_sample(void);
 /* Whether threads that are made from now on are sampled; they may change their minds. */

@@ -6,6 +6,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
+#include "../heap/doors.h"
+#include "../heap/heap.h"
 #include "../policy/purge.h"
 #include "../view/report.h"
 #include "../view/snapshot.h"

@@ -5,7 +5,12 @@
 #include "../cache/large_cache.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
+#include "../arenas/manual.h"
+#include "../heap/doors.h"
 #include "../heap/extended.h"
+#include "../heap/heap.h"
+#include "../heap/large.h"
+#include "../heap/placed.h"
 #include "control_tree.h"
 
 #include <errno.h>
@@ -128,10 +133,10 @@ int serve_cache_destroy(struct control_call *call)
 
 int serve_thread_arena(struct control_call *call)
 {
-    struct cache *cache = heap_attach();
+    struct front *front = heap_attach();
     struct arena *arena;
 
-    if (cache == NULL || cache_is_gone(cache)) return EAGAIN;
+    if (front == NULL || front->cache == NULL) return EAGAIN;
     arena = thread_arena();
     if (arena == NULL) return EAGAIN;
     call->old.number = arena->index;
@@ -149,7 +154,7 @@ int serve_cache_enabled(struct control_call *call)
     call->old.flag = !thread_cache_is_off();
     if (!call->writes || call->new_value.flag == call->old.flag) return 0;
     if (!call->new_value.flag) return thread_cache_off() ? 0 : EAGAIN;
-    if (fill_is_wanted() || cache_is_gone(thread_cache())) return EFAULT;
+    if (fill_is_wanted() || thread_front()->kind == FRONT_GONE) return EFAULT;
     thread_cache_on();
     return 0;
 }
@@ -164,14 +169,12 @@ int serve_thread_flush(void)
 /* A size beyond the largest class means that one. */
 int serve_cache_max(struct control_call *call)
 {
-    struct cache *cache = heap_attach();
-    bool holds_none;
+    const struct front *front = heap_attach();
 
-    if (cache == NULL) return EAGAIN;
-    holds_none = cache_is_gone(cache);
-    call->old.size = class_bytes[holds_none ? cached_class_max : cache->behind->class_max];
+    if (front == NULL) return EAGAIN;
+    call->old.size = class_bytes[front->cache == NULL ? cached_class_max : front->cache->class_max];
     if (!call->writes) return 0;
-    if (holds_none) return EFAULT;
+    if (front->cache == NULL) return EFAULT;
     thread_hold_up_to(class_of_size(min_size(call->new_value.size, SMALL_BYTES_MAX)));
     (void)decay_after_return();
     return 0;
@@ -184,24 +187,23 @@ enum { CACHED_BYTES_LIMIT = 8 * MiB };
  * classes. */
 static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 {
-    if (cache_is_gone(cache) || cache->behind->is_off) return 0;
-    cache = cache->behind;
-    if (bytes > SMALL_BYTES_MAX)
-        return cache->class_max == CLASS_COUNT - 1 && bytes <= LARGE_CACHE_BYTES_MAX;
-    return class_of_size(bytes) <= cache->class_max ? 2 * magazine_capacity(class_of_size(bytes))
-                                                    : 0;
+    unsigned class_index = bytes > SMALL_BYTES_MAX ? CLASS_COUNT - 1 : class_of_size(bytes);
+
+    if (!cache_may_hold(cache, class_index)) return 0;
+    if (bytes > SMALL_BYTES_MAX) return bytes <= LARGE_CACHE_BYTES_MAX;
+    return 2 * magazine_capacity(class_index);
 }
 
 int serve_cache_blocks(struct control_call *call)
 {
-    const struct cache *cache = heap_attach();
+    const struct front *front = heap_attach();
     size_t bytes, blocks;
 
-    if (cache == NULL) return EAGAIN;
+    if (front == NULL) return EAGAIN;
     if (call->new_buffer == NULL || call->new_length != sizeof bytes) return EINVAL;
     __builtin_memcpy(&bytes, call->new_buffer, sizeof bytes);
     if (bytes > CACHED_BYTES_LIMIT) return EINVAL;
-    blocks = blocks_held_at_most(cache, bytes);
+    blocks = blocks_held_at_most(front->cache, bytes);
     if (call->old_buffer == NULL || call->old_length == NULL) return 0;
     if (*call->old_length != sizeof blocks) return EINVAL;
     __builtin_memcpy(call->old_buffer, &blocks, sizeof blocks);

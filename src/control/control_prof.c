@@ -4,6 +4,7 @@
  * is answered with "off", and what would need samples is refused with ENOENT.
  * SPDX-License-Identifier: MIT
  */
+#include "../heap/sampled.h"
 #include "../view/profile.h"
 #include "../view/stats.h"
 #include "control_tree.h"

@@ -5,7 +5,8 @@
  * weak, and a program without the runtime cannot have called new.
  * SPDX-License-Identifier: MIT
  */
-#include "../heap/heap.h"
+#include "../heap/doors.h"
+#include "../os/os.h"
 
 typedef void (*new_handler)(void);
 
@@ -25,18 +26,14 @@ void _ZdlPvSt11align_val_t(void *block, size_t align);
 void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
 void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align);
 
-struct request {
-    size_t size, align;
-}; /* align 0: as malloc does */
-
-static void *new_once(struct request request)
+/* `align` 0: as malloc does. */
+static void *new_once(size_t size, size_t align)
 {
-    return request.align == 0 ? prairie_malloc(request.size)
-                              : prairie_aligned_alloc(request.align, request.size);
+    return align == 0 ? prairie_malloc(size) : prairie_aligned_alloc(align, size);
 }
 
 /* As the C++ standard says: call the handler and try again, until there is memory or no handler. */
-COLD static void *new_again(struct request request)
+COLD static void *new_again(size_t size, size_t align)
 {
     for (;;) {
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
@@ -44,7 +41,7 @@ COLD static void *new_again(struct request request)
 
         if (handler == NULL) break;
         handler();
-        block = new_once(request);
+        block = new_once(size, align);
         if (block != NULL) return block;
     }
     if (_ZSt17__throw_bad_allocv != NULL) _ZSt17__throw_bad_allocv();
@@ -53,76 +50,68 @@ COLD static void *new_again(struct request request)
 
 /* A handler may throw, and a nothrow new must then answer NULL. C cannot catch, but the C++
  * runtime's own nothrow new can: it is a try block around the throwing one, which is ours. */
-COLD static void *new_again_nothrow(struct request request, const struct nothrow *nothrow)
+COLD static void *new_again_nothrow(size_t size, size_t align, const struct nothrow *nothrow)
 {
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL) return NULL;
-    if (request.align == 0) {
+    if (align == 0) {
         void *(*next)(size_t, const struct nothrow *) =
             (void *(*)(size_t, const struct nothrow *))os_next_symbol("_ZnwmRKSt9nothrow_t");
-        if (next != NULL) return next(request.size, nothrow);
+        if (next != NULL) return next(size, nothrow);
     } else {
         void *(*next)(size_t, size_t, const struct nothrow *) =
             (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(
                 "_ZnwmSt11align_val_tRKSt9nothrow_t");
-        if (next != NULL) return next(request.size, request.align, nothrow);
+        if (next != NULL) return next(size, align, nothrow);
     }
-    return new_again(request); /* a static program: its handler must not throw */
-}
-
-/* The doors for callers with a frame of their own: their caller is the one who asked. */
-static void *malloc_from(const void *frame, size_t size)
-{
-    if (likely(cache_is_plain(thread_cache()))) return prairie_malloc(size);
-    return take_unusual_for(frame, size, 1, false);
-}
-
-static void *aligned_from(const void *frame, size_t align, size_t size)
-{
-    if (likely(cache_is_plain(thread_cache())) || !is_power_of_two(align))
-        return prairie_aligned_alloc(align, size);
-    return take_unusual_for(frame, size, align, false);
+    return new_again(size, align); /* a static program: its handler must not throw */
 }
 
 /* malloc's other ways, then the standard's. */
-NOINLINE static void *new_refill(size_t size)
+NOINLINE static void *new_missed(size_t size)
 {
-    void *block = malloc_from(FRAME_HERE(), size);
+    void *block = alloc_from(FRAME_HERE(), size, 1, false);
 
-    return likely(block != NULL) ? block : new_again((struct request){ size, 0 });
+    return likely(block != NULL) ? block : new_again(size, 0);
 }
 
 /* As malloc_miss. */
-NOINLINE static void *new_miss(size_t size, struct cache *cache, size_t offset)
+NOINLINE static void *new_miss(size_t size, struct front *front, size_t offset)
 {
-    void *block = sampled_front_take(cache, offset);
+    void *block = front_take_unseen(front, offset);
 
-    if (unlikely(block == NULL)) return new_refill(size);
+    if (unlikely(block == NULL)) return new_missed(size);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
 PUBLIC void *_Znwm(size_t size)
 {
-    struct cache *cache = thread_cache();
+    struct front *front = thread_front();
     void *block;
 
-    if (unlikely(size > TABLE_BYTES_MAX)) return new_refill(size);
-    block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return new_miss(size, cache, offset_of_size[size]);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_missed(size);
+    block = malloc_hit(front, size);
+    if (unlikely(block == NULL)) return new_miss(size, front, offset_of_size[size]);
     return block;
 }
 
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
-    void *block = malloc_from(FRAME_HERE(), size);
+    void *block = alloc_from(FRAME_HERE(), size, 1, false);
 
-    return likely(block != NULL) ? block : new_again_nothrow((struct request){ size, 0 }, nothrow);
+    return likely(block != NULL) ? block : new_again_nothrow(size, 0, nothrow);
+}
+
+static void *aligned_from(const void *frame, size_t align, size_t size)
+{
+    if (unlikely(!is_power_of_two(align))) return prairie_aligned_alloc(align, size); /* refuses */
+    return alloc_from(frame, size, align, false);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 {
     void *block = aligned_from(FRAME_HERE(), align, size);
 
-    return likely(block != NULL) ? block : new_again((struct request){ size, align });
+    return likely(block != NULL) ? block : new_again(size, align);
 }
 
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
@@ -130,8 +119,7 @@ PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 {
     void *block = aligned_from(FRAME_HERE(), align, size);
 
-    return likely(block != NULL) ? block
-                                 : new_again_nothrow((struct request){ size, align }, nothrow);
+    return likely(block != NULL) ? block : new_again_nothrow(size, align, nothrow);
 }
 
 void *_Znam(size_t size) ALIAS_OF(_Znwm);
@@ -166,17 +154,12 @@ PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
     prairie_free(block);
 }
 
-PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
-{
-    (void)size;
-    (void)align;
-    prairie_free(block);
-}
-
+void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
+    ALIAS_OF(prairie_free_aligned_sized);
 void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
     ALIAS_OF(_ZdlPvRKSt9nothrow_t);
 void _ZdaPvSt11align_val_t(void *block, size_t align) ALIAS_OF(_ZdlPvSt11align_val_t);
 void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
     ALIAS_OF(_ZdlPvSt11align_val_tRKSt9nothrow_t);
 void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
-    ALIAS_OF(_ZdlPvmSt11align_val_t);
+    ALIAS_OF(prairie_free_aligned_sized);

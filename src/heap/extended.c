@@ -5,7 +5,15 @@
  * ways behind.
  * SPDX-License-Identifier: MIT
  */
+#include "extended.h"
+
+#include "doors.h"
+#include "large.h"
 #include "placed.h"
+#include "sampled.h"
+
+#include "../cache/explicit_cache.h"
+#include "../os/os.h"
 
 /* The size of a block that a request aligned like that is served with, where a table tells the
  * class: rounding up to the alignment leads to the smallest class whose blocks are all aligned
@@ -13,38 +21,51 @@
 INLINE size_t table_bytes_of(size_t size, size_t align)
 {
     if (unlikely(size > TABLE_BYTES_MAX) || unlikely(align > TABLE_BYTES_MAX)) return SIZE_MAX;
-    return round_up(size | (size == 0), align);
+    return round_up(size + (size == 0), align);
 }
 
 /* ---- taking ---- */
 
-/* Any flags. The frame counts for the stack of a sample; NULL, where there will be none. NULL: no
- * memory. */
+/* What the flags name. False: there is no such arena, or no such cache. */
+static bool find_place(struct alloc_request *request, unsigned flags)
+{
+    unsigned number = flags_cache(flags);
+
+    if (number >= CACHE_FIRST_EXPLICIT) {
+        request->cache = explicit_cache_at(number - CACHE_FIRST_EXPLICIT);
+        if (request->cache == NULL) return false;
+    }
+    request->uncached = number == CACHE_NONE;
+    if ((flags & FLAG_ARENA) == 0) return true;
+    request->arena = placed_arena(flags_arena(flags));
+    return request->arena != NULL;
+}
+
 static void *take_flagged(size_t size, unsigned flags, const void *frame)
 {
     size_t align = flags_align(flags);
     bool zero = (flags & FLAG_ZERO) != 0;
-    unsigned class_index = class_of_aligned(size, align);
-    void *block;
+    struct alloc_request request;
 
-    if ((flags & (FLAG_ARENA | FLAG_CACHE)) != 0)
-        return placed_take(size, class_index, flags, frame);
-    if (class_index == 0) return large_take(size, align, zero);
-    block = class_take(class_index);
-    return zero && block != NULL ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+    if ((flags & (FLAG_ARENA | FLAG_CACHE)) == 0) return alloc_from(frame, size, align, zero);
+    request = alloc_request(size, align, zero, frame);
+    return find_place(&request, flags) ? alloc_missed(&request) : refuse_memory();
 }
 
-/* Here the frame counts, for the stack of a sample. */
-static NOINLINE void *mallocx_unusual(size_t size, unsigned flags)
+/* Jumped to, so that the caller of mallocx is the first in the stack of a sample. */
+static NOINLINE void *mallocx_placed(size_t size, unsigned flags)
 {
-    void *block;
+    void *block = take_flagged(size, flags, FRAME_HERE());
 
-    if ((flags & (FLAG_ARENA | FLAG_CACHE)) == 0)
-        block = take_unusual_for(FRAME_HERE(), size, flags_align(flags), (flags & FLAG_ZERO) != 0);
-    else block = take_flagged(size, flags, FRAME_HERE());
-    if (unlikely(block == NULL)) return refuse_memory();
     FRAME_LASTS();
     return block;
+}
+
+/* As malloc_miss. */
+static NOINLINE void *mallocx_miss(size_t size, unsigned flags)
+{
+    if (likely((flags & ~FLAG_ALIGN) == 0)) return prairie_aligned_alloc(flags_align(flags), size);
+    return mallocx_placed(size, flags);
 }
 
 static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
@@ -53,24 +74,21 @@ static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
 
     if (likely((flags & ~FLAG_ALIGN) == 0)) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
-        if (likely(bytes <= TABLE_BYTES_MAX)) block = malloc_hit(thread_cache(), bytes);
-        if (likely(block != NULL)) return block;
+        if (likely(bytes <= TABLE_BYTES_MAX)) block = malloc_hit(thread_front(), bytes);
     }
-    if (unlikely(!cache_is_plain(thread_cache()))) return mallocx_unusual(size, flags);
-    block = take_flagged(size, flags, NULL);
-    return likely(block != NULL) ? block : refuse_memory();
+    return likely(block != NULL) ? block : mallocx_miss(size, flags);
 }
 
 PUBLIC void *prairie_mallocx(size_t size, int flags)
 {
-    struct cache *cache = thread_cache();
+    struct front *front = thread_front();
     void *block;
 
     if (unlikely(flags != 0)) return mallocx_flagged(size, (unsigned)flags);
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
-    block = malloc_hit(cache, size);
-    if (unlikely(block == NULL)) return malloc_miss(size, cache, offset_of_size[size]);
+    block = malloc_hit(front, size);
+    if (unlikely(block == NULL)) return malloc_miss(size, front, offset_of_size[size]);
     return block;
 }
 
@@ -94,9 +112,12 @@ PUBLIC size_t prairie_sallocx(const void *block, int flags)
 
 PUBLIC void prairie_dallocx(void *block, int flags)
 {
-    if (likely(flags_cache((unsigned)flags) == CACHE_OWN)) prairie_free(block);
-    else if (flags_cache((unsigned)flags) == CACHE_NONE) uncached_free(block);
-    else placed_free(block, (unsigned)flags);
+    unsigned number = flags_cache((unsigned)flags);
+    struct cache *cache =
+        number >= CACHE_FIRST_EXPLICIT ? explicit_cache_at(number - CACHE_FIRST_EXPLICIT) : NULL;
+
+    if (cache == NULL && number != CACHE_NONE) prairie_free(block);
+    else free_placed(block, cache);
 }
 
 static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
@@ -104,7 +125,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
     if (likely((flags & ~FLAG_ALIGN) == 0) && !CHECKED) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
         if (likely(bytes <= TABLE_BYTES_MAX)
-            && likely(cache_put(thread_cache(), offset_of_sized_free[bytes], block)))
+            && likely(front_put(thread_front(), offset_of_sized_free[bytes], block)))
             return;
     }
     prairie_dallocx(block, (int)flags);
@@ -113,16 +134,16 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
 /* As prairie_free_sized: the size names the class, so the map need not be read. */
 PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 {
-    struct cache *cache;
+    struct front *front;
 
     if (CHECKED) misuse_check_told(block, size, prairie_nallocx(size, flags));
     if (CHECKED || unlikely(flags != 0) || unlikely(size > TABLE_BYTES_MAX)) {
         sdallocx_flagged(block, size, (unsigned)flags);
         return;
     }
-    cache = thread_cache();
-    if (unlikely(!cache_put(cache, offset_of_sized_free[size], block)))
-        free_sized_overflow(cache, block);
+    front = thread_front();
+    if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
+        free_sized_overflow(front, block);
 }
 
 /* ---- resizing ---- */
@@ -142,11 +163,8 @@ static void zero_from(void *block, size_t from, size_t to)
 static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,
                           const void *frame)
 {
-    void *moved;
+    void *moved = take_flagged(size, flags & ~FLAG_ZERO, frame);
 
-    if (likely(cache_is_plain(thread_cache())) || (flags & (FLAG_ARENA | FLAG_CACHE)) != 0)
-        moved = take_flagged(size, flags & ~FLAG_ZERO, frame);
-    else moved = take_unusual_for(frame, size, flags_align(flags), false);
     if (unlikely(moved == NULL)) return NULL;
     copy_contents(moved, block, old_bytes, size);
     prairie_dallocx(block, (int)flags);
@@ -154,26 +172,22 @@ static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned f
 }
 
 /* One that has all of its pages for itself, because of its size. */
-static bool is_large(const void *block, uint32_t *page)
-{
-    enum pointer_kind kind = pointer_kind(block, page);
-
-    return kind == POINTER_LARGE
-        || (kind == POINTER_SAMPLED && sampled_bytes(*page) > SMALL_BYTES_MAX);
-}
-
-/* Large to large, with nothing asked for that would make another place better. NULL: not that, or
- * no memory. */
-static void *resize_large(void *block, size_t size, unsigned flags, const void *frame)
+static bool is_large(const void *block)
 {
     uint32_t page;
+    enum pointer_kind kind = pointer_kind(block, &page);
 
-    if (class_of_aligned(size, flags_align(flags)) != 0) return NULL;
-    if (flags_align(flags) > os_page_bytes() || (flags & FLAG_ARENA) != 0) return NULL;
-    if (!is_large(block, &page)) return NULL;
-    if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
-        return large_resize_counted(block, size, frame);
-    return large_resize(block, page, size);
+    return kind == POINTER_LARGE
+        || (kind == POINTER_SAMPLED && sampled_bytes(page) > SMALL_BYTES_MAX);
+}
+
+/* Large to large, with nothing asked for that would make another place better. */
+static bool may_stay_large(const void *block, size_t size, unsigned flags)
+{
+    size_t align = flags_align(flags);
+
+    return class_of_aligned(size, align) == 0 && align <= os_page_bytes()
+        && (flags & FLAG_ARENA) == 0 && is_large(block);
 }
 
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
@@ -181,7 +195,7 @@ static void *resize_large(void *block, size_t size, unsigned flags, const void *
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 {
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
-    void *resized;
+    void *resized = NULL;
 
     if (CHECKED) misuse_check("realloc", block);
     if (unlikely(bytes == 0)) return refuse_memory();
@@ -189,10 +203,11 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return block;
-    resized = resize_large(block, size, (unsigned)flags, FRAME_HERE());
+    if (may_stay_large(block, size, (unsigned)flags))
+        resized = resize_large(block, size, FRAME_HERE());
     if (resized == NULL)
         resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
-    if (unlikely(resized == NULL)) return refuse_memory();
+    if (unlikely(resized == NULL)) return NULL;
     if ((unsigned)flags & FLAG_ZERO) zero_from(resized, old_bytes, bytes);
     return resized;
 }
@@ -202,17 +217,49 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
     size_t old_bytes = prairie_usable_size(block), bytes, most;
-    uint32_t page;
 
     if (CHECKED) misuse_check("realloc", block);
     if (__builtin_add_overflow(size, extra, &most) || most > LARGE_BYTES_MAX)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
-    if (!is_large(block, &page)) return old_bytes;
-    if (unlikely(sampled_number(page) != 0 || !cache_is_plain(thread_cache())))
-        bytes = large_resize_in_place_counted(block, size, most, FRAME_HERE());
-    else bytes = large_resize_in_place(page, size, most);
+    if (!is_large(block)) return old_bytes;
+    bytes = resize_in_place(block, size, most, FRAME_HERE());
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);
     return bytes;
+}
+
+/* ---- moving ---- */
+
+/* Servers that move their own objects ask of each one whether the heap would be smaller if it moved,
+ * take a new block past all caches when the answer is yes, and free the old one past them too.
+ * Sparse slabs empty themselves into fuller ones that way.
+ *
+ * Not from a full slab, nor from the one that is filled from next, where the block would go. Else
+ * when the slab is used no more than the average of those with free blocks; an eighth on top keeps
+ * slabs that are all used alike from staying as they are. */
+static bool is_sparse(const struct class_bin *bin, const struct slab *slab)
+{
+    uint64_t block_count, used;
+
+    if (slab == NULL || slab->free_count == 0 || bin->partial == slab_number(slab)) return false;
+    block_count = slab->block_count;
+    used = bin->partial_count * block_count - bin->slab_free_blocks;
+    return (block_count - slab->free_count) * bin->partial_count <= used + used / 8;
+}
+
+PUBLIC int prairie_defrag_hint(void *block)
+{
+    uint32_t page = open_page_at(block);
+    unsigned class_index;
+    struct arena *arena;
+    bool sparse;
+
+    if (page == 0 || page_record(page)->class_at == 0) return 0;
+    class_index = class_of_offset(page_record(page)->class_at);
+    arena = arena_of_block(class_index, block);
+    lock_take(&arena->lock);
+    sparse = is_sparse(&arena->bin[class_index], slab_of(block, class_index));
+    lock_give(&arena->lock);
+    return sparse;
 }

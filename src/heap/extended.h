@@ -11,7 +11,7 @@
 #ifndef PRAIRIE_HEAP_EXTENDED_H
 #define PRAIRIE_HEAP_EXTENDED_H
 
-#include "heap.h"
+#include "../base/attrs.h"
 
 #define FLAG_ALIGN 0x3fu
 #define FLAG_ZERO 0x40u

@@ -5,10 +5,18 @@
  * shrinking moves the boundary. Its bytes in the class map stay 0.
  * SPDX-License-Identifier: MIT
  */
+#include "large.h"
+
+#include "doors.h"
 #include "heap.h"
+#include "sampled.h"
+#include "shortage.h"
+#include "slow.h"
 
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
 #include "../cache/large_cache.h"
+#include "../cache/thread.h"
 #include "../guard/fill.h"
 #include "vast.h"
 
@@ -63,148 +71,128 @@ INLINE void look_when_due(size_t pages)
     }
 }
 
-/* Page 0: no memory. */
-INLINE struct run lease_large(size_t pages, size_t align_pages)
+INLINE void *block_of(struct run run, size_t bytes, bool zero)
 {
+    char *block = page_address(run.page);
+
+    if (zero && !run.zero) make_zero(block, bytes);
+    return block;
+}
+
+struct arena *large_owner(const struct alloc_request *request)
+{
+    const struct cache *cache = thread_front()->cache;
+
+    if (unlikely(request->arena != NULL)) return arena_if_counts_large(request->arena);
+    return likely(cache != NULL) ? cache_large_arena(cache) : NULL;
+}
+
+static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_request *request)
+{
+    size_t pages = request_pages(request);
+
+    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(pages);
+    return manual_take_once(owner, pages, request_align_pages(request), request->zero);
+}
+
+/* Of no arena. The kernel may refuse a mapping where the address space has room, under a limit of
+ * address space, and the address space may have no numbers where the kernel has memory. */
+static void *lease_shared(const struct alloc_request *request, size_t pages)
+{
+    size_t align_pages = request_align_pages(request);
+    size_t bytes = pages << space.page_shift;
+    bool is_vast = vast_is_better(bytes, request->align);
     struct run run;
 
+    if (unlikely(is_vast)) {
+        void *block = take_vast(pages, align_pages);
+        if (block != NULL) return block;
+    }
     look_when_due(pages);
     run = run_lease(pages, align_pages, PAGE_LARGE);
     if (unlikely(run.page == 0)) {
         decay_before_refusal();
         run = run_lease(pages, align_pages, PAGE_LARGE);
     }
-    return run;
+    if (likely(run.page != 0)) return block_of(run, bytes, request->zero);
+    return !is_vast && vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
 }
 
-INLINE void *block_of(struct run run, size_t pages, bool zero)
+void *large_lease_once(const struct alloc_request *request)
 {
-    char *block = page_address(run.page);
+    struct arena *owner = large_owner(request);
 
-    if (zero && !run.zero) make_zero(block, pages << space.page_shift);
-    return block;
+    return unlikely(owner != NULL) ? lease_owned(owner, request)
+                                   : lease_shared(request, request_pages(request));
 }
 
-/* The kernel may refuse a mapping where the address space has room, under a limit of address space,
- * and the address space may have no numbers where the kernel has memory. */
-static COLD void *take_vast_or_run(size_t pages, size_t align_pages, bool zero)
+/* None was kept. */
+static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pages)
 {
-    void *block = take_vast(pages, align_pages);
-    struct run run;
+    void *block = lease_shared(request, pages);
 
-    if (block != NULL) return block;
-    run = lease_large(pages, align_pages);
-    return run.page != 0 ? block_of(run, pages, zero) : NULL;
+    return likely(block != NULL) ? block : shortage_serve(request);
 }
 
-void *large_take_once(size_t pages, size_t align_pages, bool zero)
+/* What is filled is not kept. */
+static NOINLINE void *lease_filled(struct alloc_request request)
 {
-    size_t bytes = pages << space.page_shift;
-    struct run run;
+    bool is_clear = request.zero || fill_clears();
+    void *block;
 
-    if (unlikely(vast_is_better(bytes, align_pages << space.page_shift)))
-        return take_vast_or_run(pages, align_pages, zero);
-    run = lease_large(pages, align_pages);
-    if (likely(run.page != 0)) return block_of(run, pages, zero);
-    return vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
+    request.zero = is_clear;
+    block = large_lease_once(&request);
+    if (block == NULL && arena_if_counts_large(request.arena) == NULL)
+        block = shortage_serve(&request);
+    return is_clear || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
 }
 
-void *large_take(size_t size, size_t align, bool zero)
+/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. */
+void *large_lease(const struct alloc_request *request)
 {
-    if (unlikely(!cache_is_plain(thread_cache()))) return large_take_unusual(size, align, zero);
-    return large_lease(size, align, zero);
-}
-
-/* The address space has none: perhaps the kernel has, and else what is kept for such cases. */
-static COLD NOINLINE void *lease_nowhere(size_t pages, size_t align_pages, bool zero)
-{
+    struct cache *cache = thread_front()->cache;
+    size_t pages = request_pages(request);
     void *block = NULL;
 
-    if (vast_is_refuge(pages << space.page_shift)) block = take_vast(pages, align_pages);
-    return block != NULL ? block : shortage_large(pages, align_pages, zero);
-}
-
-static COLD NOINLINE void *lease_vast(size_t size, size_t align, bool zero)
-{
-    size_t pages, align_pages;
-    void *block;
-
-    if (is_too_large(size, align)) return NULL;
-    if (AUDITED) heap_audit();
-    pages = max_size(pages_for(size), 1);
-    align_pages = max_size(align >> space.page_shift, 1);
-    block = take_vast_or_run(pages, align_pages, zero);
-    return block != NULL ? block : shortage_large(pages, align_pages, zero);
-}
-
-static NOINLINE void *lease_anew(size_t size, size_t align, bool zero)
-{
-    size_t pages, align_pages;
-    struct run run;
-
-    if (unlikely(vast_is_better(size, align))) return lease_vast(size, align, zero);
-    if (AUDITED) heap_audit();
-    pages = max_size(pages_for(size), 1);
-    align_pages = max_size(align >> space.page_shift, 1);
-    run = lease_large(pages, align_pages);
-    if (unlikely(run.page == 0)) return lease_nowhere(pages, align_pages, zero);
-    return block_of(run, pages, zero);
-}
-
-/* Of the arena that the thread is bound to. */
-static void *lease_manual(struct arena *arena, size_t size, size_t align, bool zero)
-{
-    size_t pages, align_pages = max_size(align >> space.page_shift, 1);
-    void *block;
-
-    if (is_too_large(size, align)) return NULL;
-    if (AUDITED) heap_audit();
-    pages = max_size(pages_for(size), 1);
-    if (RELAXED_LOAD(arena->extents) == NULL) look_when_due(pages);
-    block = manual_take_once(arena, pages, align_pages, zero);
-    return likely(block != NULL) ? block : shortage_manual(arena, pages, align_pages, zero);
-}
-
-/* Of that arena, or of none when it is NULL. Filled here: what is filled is not kept. */
-static void *lease_filled(struct arena *arena, size_t size, size_t align, bool zero)
-{
-    bool clears = zero || fill_clears();
-    void *block =
-        arena != NULL ? lease_manual(arena, size, align, clears) : lease_anew(size, align, clears);
-
-    if (clears || block == NULL) return block;
-    return fill_taken(block, large_bytes(page_at(block)));
-}
-
-/* C4: of a thread that is bound to an arena which owns its large blocks, or that holds none. */
-static NOINLINE void *lease_for_thread(size_t size, size_t align, bool zero)
-{
-    const struct cache *cache = thread_cache()->behind;
-
-    return lease_filled(cache != NULL ? cache_large_arena(cache) : NULL, size, align, zero);
-}
-
-/* Near a limit each request is to come by where that is looked at. A size that is too large has no
- * pages here when their number overflows, and so none that are kept. */
-NOINLINE void *large_lease(size_t size, size_t align, bool zero)
-{
-    struct cache *cache = thread_cache()->large;
-    size_t pages = pages_for(size);
-    char *block;
-
-    if (unlikely(cache == NULL)) return lease_for_thread(size, align, zero);
-    if (unlikely(align > page_bytes()) || unlikely(RELAXED_LOAD(decay_look_at_bytes) == 0))
-        return lease_anew(size, align, zero);
-    block = large_cache_take(cache, pages);
-    if (block == NULL) return lease_anew(size, align, zero);
-    if (unlikely(zero)) make_zero(block, pages << space.page_shift);
+    if (is_too_large(request->size, request->align)) return NULL;
+    if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
+        || unlikely(arena_if_counts_large(request->arena) != NULL))
+        return lease_filled(*request);
+    if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0))
+        block = large_cache_take(cache, pages);
+    if (block == NULL) return lease_anew(request, pages);
+    if (unlikely(request->zero)) make_zero(block, pages << space.page_shift);
     return block;
 }
 
-void *large_lease_shared(size_t size, size_t align, bool zero)
+/* None was kept. */
+static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
 {
-    return thread_cache()->large != NULL ? large_lease(size, align, zero)
-                                         : lease_filled(NULL, size, align, zero);
+    struct run run;
+
+    if (AUDITED) heap_audit();
+    if (unlikely(cache->large_cache == NULL)) large_cache_begin_soon(cache);
+    if (unlikely(vast_is_better(size, 1))) return alloc_here(size, 1, false);
+    look_when_due(pages);
+    run = run_lease(pages, 1, PAGE_LARGE);
+    return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
+}
+
+/* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near a
+ * limit each request is to come by where that is looked at. A size that is too large has no pages
+ * here when their number overflows, and so none that are kept. */
+void *malloc_large(size_t size)
+{
+    struct cache *cache = (struct cache *)thread_front(); /* F3 */
+    size_t pages;
+    void *block;
+
+    if (unlikely(!cache->front.keeps_runs) || unlikely(RELAXED_LOAD(decay_look_at_bytes) == 0))
+        return alloc_here(size, 1, false);
+    pages = pages_for(size);
+    if (unlikely(cache->large_cache == NULL)) return malloc_run(cache, size, pages);
+    block = large_cache_take(cache, pages);
+    return likely(block != NULL) ? block : malloc_run(cache, size, pages);
 }
 
 void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }
@@ -283,6 +271,14 @@ static void *move_to_vast(uint32_t page, size_t size)
     return moved;
 }
 
+/* Where a block moves that does not fit. */
+static void *lease_unfit(size_t size)
+{
+    struct alloc_request request = { .size = size, .align = 1 };
+
+    return large_lease(&request);
+}
+
 /* Only to something larger, but for blocks that cannot be trimmed. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
@@ -293,7 +289,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
         moved = move_to_vast(page, size);
         if (moved != NULL) return fill_vast(moved, old_bytes, round_up(size, page_bytes()));
     }
-    moved = large_lease(size, 1, false);
+    moved = lease_unfit(size);
     if (moved == NULL) return NULL;
     if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
         copy_contents(moved, block, old_bytes, size);
@@ -311,7 +307,7 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
     void *moved;
 
     if (vast_resize(page, bytes, true)) return fill_vast(page_address(page), old_bytes, bytes);
-    moved = large_lease(size, 1, false);
+    moved = lease_unfit(size);
     if (moved == NULL) return NULL;
     if (!os_move((struct os_range){ block, old_bytes }, (struct os_range){ moved, old_bytes }))
         __builtin_memcpy(moved, block, old_bytes);

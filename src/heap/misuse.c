@@ -1,8 +1,11 @@
 /* misuse.c - what a pointer is, and what to say when it should not have come.
  * SPDX-License-Identifier: MIT
  */
-#include "heap.h"
+#include "doors.h"
+#include "large.h"
+#include "sampled.h"
 
+#include "../arenas/manual.h"
 #include "vast.h"
 
 /* Does the page lie in a large block? Walks back to the first page. All that is neither a large
@@ -34,6 +37,16 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && is_page_start(pointer))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
+}
+
+size_t pointer_bytes(enum pointer_kind kind, uint32_t page)
+{
+    switch (kind) {
+    case POINTER_SMALL: return class_bytes[class_of_offset(page_record(page)->class_at)];
+    case POINTER_LARGE: return large_bytes(page);
+    case POINTER_SAMPLED: return sampled_bytes(page);
+    default: return 0;
+    }
 }
 
 static const char *wording(const char *verb, enum pointer_kind kind)

@@ -1,16 +1,10 @@
-/* placed.h - blocks from the arena and through the cache that a call names.
+/* placed.h - arenas that calls and controls name.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_PLACED_H
 #define PRAIRIE_HEAP_PLACED_H
 
-#include "extended.h"
-
-/* A block for flags that name an arena or a cache. `class_index` 0: whole pages. NULL: no memory,
- * or no such arena or cache. The frame is the door's, for the stack of a sample. */
-void *placed_take(size_t size, unsigned class_index, unsigned flags, const void *frame);
-/* Through the explicit cache. */
-void placed_free(void *block, unsigned flags);
+#include "../arenas/arena.h"
 
 /* As arena_reset and arena_destroy: what was sampled of it is forgotten, too, and what the calling
  * thread's cache has of it is flushed. */

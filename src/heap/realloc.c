@@ -1,11 +1,10 @@
 /* realloc.c - changing the size of a block, in place where that is right.
  * SPDX-License-Identifier: MIT
  */
-#include "heap.h"
+#include "doors.h"
 
 #include "../base/options.h"
-
-#include <errno.h>
+#include "../page_heap/page_heap.h"
 
 /* The words of zero_realloc. */
 enum { ZERO_REALLOC_ALLOC, ZERO_REALLOC_FREE, ZERO_REALLOC_ABORT };
@@ -22,9 +21,7 @@ void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size
 
 static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
 {
-    void *moved = likely(cache_is_plain(thread_cache()))
-                    ? prairie_malloc(size)
-                    : take_unusual_for(FRAME_HERE(), size, 1, false);
+    void *moved = alloc_from(FRAME_HERE(), size, 1, false);
 
     if (unlikely(moved == NULL)) return NULL;
     copy_contents(moved, block, old_bytes, size);
@@ -58,31 +55,21 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_block(block, old_bytes, size);
 }
 
-/* Jumped to, so that the caller of realloc is the first in the stack of a sample. */
-static NOINLINE void *resize_counted(void *block, size_t size)
-{
-    void *resized = large_resize_counted(block, size, FRAME_HERE());
-
-    FRAME_LASTS();
-    return likely(resized != NULL) ? resized : refuse_memory();
-}
-
+/* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block
+ * of a small size is resized as if it were in a slab; a large one may be small by its alignment. */
 static NOINLINE void *resize_other(void *block, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
+    size_t old_bytes = pointer_bytes(kind, page);
     void *resized;
 
-    if (kind == POINTER_SMALL)
-        return resize_small(block, class_of_offset(page_record(page)->class_at), size);
-    if (kind == POINTER_SAMPLED && sampled_bytes(page) <= SMALL_BYTES_MAX)
-        return resize_small(block, class_of_size(sampled_bytes(page)), size);
-    if (unlikely(kind != POINTER_LARGE && kind != POINTER_SAMPLED))
-        misuse_abort("realloc", kind, block);
-    if (size <= SMALL_BYTES_MAX) return move_block(block, large_bytes(page), size);
-    if (unlikely(kind == POINTER_SAMPLED || !cache_is_plain(thread_cache())))
-        return resize_counted(block, size);
-    resized = large_resize(block, page, size);
+    if (unlikely(old_bytes == 0)) misuse_abort("realloc", kind, block);
+    if (kind != POINTER_LARGE && old_bytes <= SMALL_BYTES_MAX)
+        return resize_small(block, class_of_size(old_bytes), size);
+    if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);
+    resized = resize_large(block, size, FRAME_HERE());
+    FRAME_LASTS();
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
@@ -130,8 +117,7 @@ PUBLIC size_t prairie_usable_size(const void *block)
     if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
-    if (kind == POINTER_SMALL) return class_bytes[class_of_offset(page_record(page)->class_at)];
-    if (kind == POINTER_SAMPLED) return sampled_bytes(page);
-    if (unlikely(kind != POINTER_LARGE)) misuse_abort("malloc_usable_size", kind, block);
-    return large_bytes(page);
+    bytes = pointer_bytes(kind, page);
+    if (unlikely(bytes == 0)) misuse_abort("malloc_usable_size", kind, block);
+    return bytes;
 }

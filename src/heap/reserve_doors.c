@@ -9,8 +9,10 @@
 #include "../policy/limits.h"
 #include "../policy/reserve.h"
 #include "../arenas/decay.h"
+#include "doors.h"
 #include "heap.h"
 #include "notify.h"
+#include "shortage.h"
 
 #include <errno.h>
 

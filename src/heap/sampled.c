@@ -1,7 +1,11 @@
 /* sampled.c - blocks that were sampled: pages of their own, and a record of who took them.
  * SPDX-License-Identifier: MIT
  */
+#include "sampled.h"
+
 #include "heap.h"
+#include "large.h"
+#include "slow.h"
 
 #include "../arenas/manual.h"
 #include "../guard/sample.h"
@@ -30,11 +34,16 @@ struct interlude {
     int errno_kept;
 };
 
+static struct sampler *sampler_here(void)
+{
+    const struct counting_front *counting = counting_of(thread_front());
+
+    return counting != NULL ? counting->sampler : NULL;
+}
+
 static struct interlude hook_begins(void)
 {
-    struct cache *front = thread_cache();
-    struct sampler *sampler =
-        cache_is_counting(front) ? ((struct counting_front *)front)->sampler : NULL;
+    struct sampler *sampler = sampler_here();
     struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno };
 
     if (sampler != NULL) sampler->in_hook = true;
@@ -49,9 +58,7 @@ static void hook_ends(struct interlude before)
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)
 {
-    struct cache *front = thread_cache();
-    const struct sampler *sampler =
-        cache_is_counting(front) ? ((struct counting_front *)front)->sampler : NULL;
+    const struct sampler *sampler = sampler_here();
     const void *frame = sampler != NULL && sampler->frame != NULL ? sampler->frame : FRAME_HERE();
 
     *depth = unwind_from(frame, (uintptr_t *)return_address, most);
@@ -147,10 +154,11 @@ void *sampled_take(struct counting_front *counting, struct arena *arena, size_t 
 {
     struct stack_trace trace;
     uint32_t number = note(counting, bytes, frame, &trace);
+    struct alloc_request request = { .size = bytes, .align = 1, .arena = arena };
     void *block;
 
     if (number == 0) return NULL;
-    block = arena != NULL ? large_lease_of(arena, bytes, 1, false) : large_lease(bytes, 1, false);
+    block = large_lease(&request);
     if (block == NULL) {
         sample_forget(number);
         return NULL;

@@ -9,60 +9,57 @@
  * comes here to be refused, and for nothing else.
  * SPDX-License-Identifier: MIT
  */
-#include "heap.h"
+#include "shortage.h"
+
+#include "large.h"
+#include "notify.h"
+#include "slow.h"
 
 #include "../arenas/decay.h"
 #include "../base/options.h"
-#include "../guard/fill.h"
+#include "../cache/thread.h"
 #include "../policy/limits.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
-#include "notify.h"
 
 /* The reserve is tried again so soon when nothing was returned meanwhile. */
 enum { REFILL_MS = 50 };
 /* Another thread may lease what was released for this one, or what callbacks freed. */
 enum { RELEASES_MAX = 4, ROUNDS_MAX = 8 };
 
-struct need {
-    size_t size;
-    unsigned class_index;      /* 0: large */
-    size_t pages, align_pages; /* of a large one */
-    bool zero;
-    struct arena *owner; /* of a large one: the arena that the thread is bound to; NULL: none */
-};
-
 static struct {
     bool chosen;        /* atomic: somebody said how large the reserve is to be */
     uint64_t refill_ms; /* atomic: when it was last tried */
 } shortage;
 
-/* The arena that the calling thread's blocks come from and no other; NULL: any will do. */
-static struct arena *only_arena(void)
+/* The arena that the block is to come from and no other; NULL: any will do. */
+static struct arena *only_arena(const struct alloc_request *request)
 {
-    const struct cache *cache = thread_cache()->behind;
+    const struct cache *cache = thread_front()->cache;
 
+    if (request->class_index == 0) return large_owner(request);
     return cache != NULL ? cache_large_arena(cache) : NULL;
 }
 
 /* From the slabs of any automatic arena. */
-static void *take_anywhere(unsigned class_index)
+static void *take_anywhere(const struct alloc_request *request)
 {
-    void *block = only_arena() == NULL ? arenas_take_one(class_index) : NULL;
-
-    if (thread_cache_is_off()) (void)fill_taken(block, class_bytes[class_index]);
-    return counted(block, class_bytes[class_index]);
+    if (request->class_index == 0 || only_arena(request) != NULL) return NULL;
+    return arenas_take_one(request->class_index);
 }
 
-static void *serve_once(struct need need)
+static void *serve_once(const struct alloc_request *request)
 {
-    void *block;
+    void *block = alloc_once(request);
 
-    if (need.owner != NULL)
-        return manual_take_once(need.owner, need.pages, need.align_pages, need.zero);
-    if (need.class_index == 0) return large_take_once(need.pages, need.align_pages, need.zero);
-    block = class_take_once(need.class_index);
-    return block != NULL ? block : take_anywhere(need.class_index);
+    return block != NULL ? block : take_anywhere(request);
+}
+
+/* What callbacks are told. */
+static size_t bytes_wanted(const struct alloc_request *request)
+{
+    return request->class_index != 0 ? class_bytes[request->class_index]
+                                     : request_pages(request) << space.page_shift;
 }
 
 /* ---- recovering ---- */
@@ -74,12 +71,12 @@ void shortage_gather(void)
     arenas_clear();
 }
 
-static void counting(size_t coming)
+static void look_from(size_t coming)
 {
     decay_look_from(reserve_is_short() ? 0 : limits_look_from(coming));
 }
 
-void shortage_set_look(void) { counting(0); }
+void shortage_set_look(void) { look_from(0); }
 
 static bool has_recovered(void)
 {
@@ -89,46 +86,48 @@ static bool has_recovered(void)
 
 /* ---- refused ---- */
 
-static size_t pages_wanted(struct need need)
+static size_t pages_wanted(const struct alloc_request *request)
 {
-    return need.class_index != 0 ? slab_pages(need.class_index) : need.pages + need.align_pages - 1;
+    return request->class_index != 0 ? slab_pages(request->class_index)
+                                     : request_pages(request) + request_align_pages(request) - 1;
 }
 
-static void *serve_from_reserve(struct need need)
+static void *serve_from_reserve(const struct alloc_request *request)
 {
     void *block = NULL;
 
     for (unsigned i = 0; i < RELEASES_MAX && block == NULL; i++) {
-        if (!reserve_release(pages_wanted(need))) break;
-        block = serve_once(need);
+        if (!reserve_release(pages_wanted(request))) break;
+        block = serve_once(request);
     }
     return block;
 }
 
-static void *serve_somehow(struct need need)
+static void *serve_somehow(const struct alloc_request *request)
 {
-    void *block = serve_once(need);
+    void *block = serve_once(request);
 
-    return block != NULL ? block : serve_from_reserve(need);
+    return block != NULL ? block : serve_from_reserve(request);
 }
 
 /* Each callback in turn, until there is enough again, and the request is served; `block` is what
  * has served it already, or NULL. */
-static void *tell_low(struct need need, void *block)
+static void *tell_low(const struct alloc_request *request, void *block)
 {
     struct event event;
 
-    if (has_recovered() && block == NULL) block = serve_somehow(need);
-    if ((block == NULL || !has_recovered()) && event_begin(&event, RESERVE_CND_LOW, need.size))
+    if (has_recovered() && block == NULL) block = serve_somehow(request);
+    if ((block == NULL || !has_recovered())
+        && event_begin(&event, RESERVE_CND_LOW, bytes_wanted(request)))
         while (event_next(&event)) {
             bool recovered = has_recovered();
             if (block == NULL) {
-                block = serve_somehow(need);
+                block = serve_somehow(request);
                 recovered = block != NULL && has_recovered();
             }
             if (recovered) break;
         }
-    counting(0);
+    look_from(0);
     return block;
 }
 
@@ -139,19 +138,19 @@ static void tell_low_of(size_t size)
 
     if (!has_recovered() && event_begin(&event, RESERVE_CND_LOW, size))
         while (event_next(&event) && !has_recovered()) {}
-    counting(0);
+    look_from(0);
 }
 
 /* One callback, then another try, until it is served or all have been told. */
-static void *serve_after_telling(struct need need)
+static void *serve_after_telling(const struct alloc_request *request)
 {
     struct event event;
     void *block = NULL;
 
-    if (!event_begin(&event, RESERVE_CND_CRIT, need.size)) return NULL;
+    if (!event_begin(&event, RESERVE_CND_CRIT, bytes_wanted(request))) return NULL;
     while (block == NULL && event_next(&event)) {
         shortage_gather();
-        block = serve_once(need);
+        block = serve_once(request);
     }
     shortage_set_look();
     return block;
@@ -164,44 +163,20 @@ static bool is_hooked(const struct arena *arena)
 
 /* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve
  * is nothing that the reserve is for. */
-static void *serve_in_shortage(struct need need)
+void *shortage_serve(const struct alloc_request *request)
 {
-    void *block = need.class_index != 0 ? take_anywhere(need.class_index) : NULL;
-    const struct arena *owner = need.class_index != 0 ? only_arena() : need.owner;
+    void *block = take_anywhere(request);
 
-    if (block == NULL && reserve_is_kept() && !is_hooked(owner)) {
-        bool fits = pages_wanted(need) <= RELAXED_LOAD(reserve.wanted_pages);
+    if (block == NULL && reserve_is_kept() && !is_hooked(only_arena(request))) {
+        bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
 
-        block = serve_from_reserve(need);
-        if (reserve_is_short() || page_heap_is_barred(&page_heap)) block = tell_low(need, block);
+        block = serve_from_reserve(request);
+        if (reserve_is_short() || page_heap_is_barred(&page_heap)) block = tell_low(request, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
-            block = tell_low(need, NULL);
+            block = tell_low(request, NULL);
     }
-    if (block == NULL && option_reserve_malloc()) block = serve_after_telling(need);
+    if (block == NULL && option_reserve_malloc()) block = serve_after_telling(request);
     return block;
-}
-
-void *shortage_small(unsigned class_index)
-{
-    return serve_in_shortage(
-        (struct need){ .size = class_bytes[class_index], .class_index = class_index });
-}
-
-void *shortage_large(size_t pages, size_t align_pages, bool zero)
-{
-    return serve_in_shortage((struct need){ .size = pages << space.page_shift,
-                                            .pages = pages,
-                                            .align_pages = align_pages,
-                                            .zero = zero });
-}
-
-void *shortage_manual(struct arena *arena, size_t pages, size_t align_pages, bool zero)
-{
-    return serve_in_shortage((struct need){ .size = pages << space.page_shift,
-                                            .pages = pages,
-                                            .align_pages = align_pages,
-                                            .zero = zero,
-                                            .owner = arena });
 }
 
 /* ---- near a limit ---- */
@@ -244,7 +219,7 @@ void shortage_look(size_t size)
     default:
         if (refill_is_due()) (void)reserve_refill();
     }
-    counting(size);
+    look_from(size);
 }
 
 /* ---- the life of the process ---- */

@@ -4,18 +4,20 @@
 #include "heap.h"
 
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
-#include "../policy/limits.h"
-#include "../page_heap/huge.h"
 #include "../guard/sample.h"
+#include "../page_heap/huge.h"
+#include "../policy/limits.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
 #include "../view/profile.h"
 #include "../view/snapshot.h"
-#include "vast.h"
 #include "notify.h"
+#include "shortage.h"
+#include "vast.h"
 
 #include <errno.h>
 
@@ -197,26 +199,26 @@ void heap_obey_options(void)
         space_want_huge_records();
 }
 
-struct cache *heap_attach(void)
+struct front *heap_attach(void)
 {
-    struct cache *cache = thread_cache();
+    struct front *front = thread_front();
     int saved_errno;
 
-    if (likely(!cache_is_constant(cache)) || cache_is_gone(cache)) return cache;
+    if (likely(front->kind != FRONT_EMPTY)) return front;
     saved_errno = errno;
     if (!heap_start()) return NULL;
-    cache = thread_attach(!threads_may_hold_blocks());
-    if (cache != NULL) hook_process();
+    front = thread_attach(!threads_may_hold_blocks());
+    if (front != NULL) hook_process();
     decay_resume_looking();
     errno = saved_errno;
-    return cache;
+    return front;
 }
 
 void heap_check_all(void)
 {
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
-    if (thread_cache()->behind != NULL)
-        cache_check(thread_cache()->behind); /* others are their owners' */
+    if (thread_front()->cache != NULL)
+        cache_check(thread_front()->cache); /* others are their owners' */
     each_lock(take_lock, WALK_TAKES);
     notify_check();
     arenas_check();

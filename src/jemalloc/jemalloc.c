@@ -1,7 +1,8 @@
 /* jemalloc.c - the names that jemalloc's users call, beside the C library's.
  * SPDX-License-Identifier: MIT
  */
-#include "../heap/extended.h"
+#include "../../include/prairie/prairie.h"
+#include "../base/attrs.h"
 
 void *mallocx(size_t size, int flags) ALIAS_OF(prairie_mallocx);
 void *rallocx(void *block, size_t size, int flags) ALIAS_OF(prairie_rallocx);

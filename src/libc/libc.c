@@ -4,7 +4,9 @@
  * ours. The __libc_ names let a static program leave glibc's malloc out.
  * SPDX-License-Identifier: MIT
  */
+#include "../heap/doors.h"
 #include "../heap/heap.h"
+#include "../heap/shortage.h"
 
 #include "../control/conf.h"
 

@@ -497,8 +497,8 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 
 /* ---- threads ---- */
 
-__thread struct cache *thread_slot __attribute__((tls_model("initial-exec"))) =
-    (struct cache *)&cache_empty;
+__thread struct front *thread_slot __attribute__((tls_model("initial-exec"))) =
+    (struct front *)&front_empty;
 
 /* Atomic, and one more than the key; 0: not made yet. */
 static uint64_t end_key_next;

@@ -16,7 +16,7 @@ static void nothing_to_do(void) {}
  * (docs/decisions/0013). */
 __attribute__((section(".text.startup"))) static void (*set_slot(void))(void)
 {
-    if (thread_cache() == NULL) thread_cache_set((struct cache *)&cache_empty);
+    if (thread_front() == NULL) thread_front_set((struct front *)&front_empty);
     return nothing_to_do;
 }
 

@@ -1,7 +1,8 @@
 /* thread_slot.h - the one word that each thread has for prairie, and the end of a thread.
  *
- * The word holds a cache, or a constant one that has nothing to give and room for nothing, so that
- * the first call of a thread needs no branch of its own: it finds an empty magazine. One pointer of
+ * The word points at a front (cache/front.h); before the thread's first call that is a constant one,
+ * which has nothing to give and room for nothing, so that the first call needs no branch of its
+ * own: it finds an empty magazine. One pointer of
  * static thread-local storage is all prairie takes, so it can be loaded late.
  *
  * This is the one place where the kernel calls up: os_thread_end_hook is told when a thread ends.
@@ -12,15 +13,16 @@
 
 #include "../base/attrs.h"
 
-struct cache;
+struct front;
 
-extern PRIVATE const union cache_constant
-    cache_empty; /* cache/cache.c: a thread that has none yet */
+extern PRIVATE const union front_constant front_empty; /* cache/cache.c */
 
-extern PRIVATE __thread struct cache *thread_slot __attribute__((tls_model("initial-exec")));
+extern PRIVATE __thread struct front *thread_slot __attribute__((tls_model("initial-exec")));
 
-INLINE struct cache *thread_cache(void) { return thread_slot; }
-INLINE void thread_cache_set(struct cache *cache) { thread_slot = cache; }
+INLINE struct front *thread_front(void) { return thread_slot; }
+/* The same, read again: for the rarer end of a way whose usual end need not keep it then. */
+INLINE struct front *thread_front_again(void) { return *(struct front *volatile *)&thread_slot; }
+INLINE void thread_front_set(struct front *front) { thread_slot = front; }
 
 /* Arranges that `hook` runs when this thread ends. May allocate: the thread's cache is already in
  * its slot. False: it could not be arranged. */

@@ -6,6 +6,7 @@
 
 #include "../base/port.h"
 #include "../guard/sample.h"
+#include "../heap/sampled.h"
 #include "report.h"
 
 enum { PREFIX_BYTES = 256 };
@@ -216,9 +217,9 @@ void profile_set_gdump(bool gdump)
 /* The calling thread's sampler; every thread has one while the profile is on, before its end. */
 static struct sampler *my_sampler(void)
 {
-    struct cache *front = profile.on ? heap_attach() : NULL;
+    struct front *front = profile.on ? heap_attach() : NULL;
 
-    return front != NULL && cache_is_counting(front) ? ((struct counting_front *)front)->sampler
+    return front != NULL && front_is_counting(front) ? ((struct counting_front *)front)->sampler
                                                      : NULL;
 }
 
@@ -226,7 +227,7 @@ void profile_reset(unsigned lg_sample)
 {
     RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
     sampler_set_period((uint64_t)1 << lg_sample);
-    if (my_sampler() != NULL) counting_pass_back((struct counting_front *)thread_cache());
+    if (my_sampler() != NULL) counting_pass_back((struct counting_front *)thread_front());
     samples_reset();
 }
 

@@ -59,7 +59,7 @@ static const char *const fixed_strings[STRING_FIRST_NAME] = {
     "inuse_space",
     "space",
     "thread",
-    ("prairie_.*|malloc_.*|calloc_.*|take_.*|class_take.*|large_take.*|move_block|resize_.*|new_"
+    ("prairie_.*|malloc_.*|mallocx_.*|alloc_.*|take_.*|posix_.*|move_.*|resize_.*|new_"
      "missed"),
 };
 

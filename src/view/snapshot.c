@@ -4,6 +4,7 @@
 #include "snapshot_count.h"
 
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
 #include "../guard/sample.h"
 
 struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };

@@ -3,16 +3,18 @@
  */
 #include "snapshot_count.h"
 
-#include "../space/commit.h"
 #include "../arenas/choose.h"
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
 #include "../guard/sample.h"
+#include "../heap/doors.h"
 #include "../heap/notify.h"
+#include "../heap/vast.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
-#include "../heap/vast.h"
+#include "../space/commit.h"
 
 /* One count. */
 struct count {
@@ -130,11 +132,11 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     count->numbers->refills += RELAXED_LOAD(cache->refills);
     count->numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        void **top = RELAXED_LOAD(cache->magazine[class_index].top), **limit;
+        void **top = RELAXED_LOAD(cache->front.magazine[class_index].top), **limit;
         size_t capacity;
 
         BETWEEN_READS(count_cache);
-        limit = RELAXED_LOAD(cache->magazine[class_index].limit);
+        limit = RELAXED_LOAD(cache->front.magazine[class_index].limit);
         capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
         into->of_class[class_index].cached += RELAXED_LOAD(cache->spare[class_index].count);
         if (top <= limit && (size_t)(limit - top) <= capacity)

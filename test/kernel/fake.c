@@ -426,8 +426,8 @@ void port_abort(void) { abort(); }
 
 /* ---- threads ---- */
 
-__thread struct cache *thread_slot __attribute__((tls_model("initial-exec"))) =
-    (struct cache *)&cache_empty;
+__thread struct front *thread_slot __attribute__((tls_model("initial-exec"))) =
+    (struct front *)&front_empty;
 
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;

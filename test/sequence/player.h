@@ -93,7 +93,7 @@ struct world {
     size_t page_bytes;
     bool junks, clears, samples;
     bool has_space_limit;      /* RLIMIT_AS is set for all of the run, */
-    size_t space_bytes;        /* to so much at most */
+    size_t address_bytes;      /* to so much at most */
     _Atomic bool may_refuse;   /* a limit is set: NULL is an answer */
     _Atomic size_t hard_bytes; /* limit.hard; 0: none */
     _Atomic size_t

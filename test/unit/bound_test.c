@@ -61,7 +61,7 @@ static void a_bound_thread_takes_all_from_its_arena(void **state)
     (void)state;
     thread_bind(arena);
     for (unsigned i = 0; i < 3; i++) expect_all_from(arena, SIZE_MAX);
-    assert_true(cache_is_plain(thread_cache()));
+    assert_true(thread_front()->kind == FRONT_CACHE);
     for (unsigned i = 0; i < 50; i++) (void)prairie_malloc(1 + random_below(200000));
     placed_reset(arena);
     assert_int_equal(allocated_bytes(), 0);
@@ -126,7 +126,7 @@ static void a_thread_without_a_cache_keeps_its_arena(void **state)
     expect_all_from(before, SMALL_BYTES_MAX);
     assert_true(placed_destroy(arena));
     thread_cache_on();
-    assert_true(cache_is_plain(thread_cache()));
+    assert_true(thread_front()->kind == FRONT_CACHE);
     block = prairie_malloc(100);
     prairie_free(block);
     assert_ptr_equal(prairie_malloc(100), block);
@@ -150,7 +150,7 @@ static void the_cache_comes_back_to_the_same_arena(void **state)
     assert_true(thread_cache_off());
     fake_thread_end();
     assert_int_equal(arena->threads, 0);
-    assert_ptr_equal(thread_cache(), CACHE_GONE);
+    assert_ptr_equal(thread_front(), GONE_FRONT);
     assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
@@ -337,7 +337,7 @@ static void a_bound_thread_keeps_no_runs(void **state)
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = prairie_malloc(30000);
-    assert_non_null(thread_cache()->large_cache);
+    assert_non_null(thread_front()->cache->large_cache);
     thread_bind(arena);
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
         uint32_t page = page_at(blocks[i]);
@@ -347,10 +347,10 @@ static void a_bound_thread_keeps_no_runs(void **state)
         prairie_check_all();
     }
     expect_large_from(arena);
-    assert_null(thread_cache()->large_cache);
+    assert_null(thread_front()->cache->large_cache);
     thread_bind(arena_at(0));
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(prairie_malloc(30000));
-    assert_non_null(thread_cache()->large_cache);
+    assert_non_null(thread_front()->cache->large_cache);
 }
 
 /* ---- a fork ---- */
@@ -437,7 +437,7 @@ static void totals_outlive_the_cache(void **state)
         thread_cache_on();
         assert_ptr_equal(prairie_thread_totals(), totals);
         expect_counted(totals);
-        assert_true(thread_cache()->behind->spare[class_of_size(7)].capacity != 0);
+        assert_true(thread_front()->cache->spare[class_of_size(7)].capacity != 0);
     }
     prairie_check_all();
 }
@@ -455,7 +455,7 @@ static void without_a_question_the_front_goes(void **state)
         assert_true(thread_cache_off());
         prairie_free(prairie_malloc(100000));
         thread_cache_on();
-        assert_true(cache_is_plain(thread_cache()));
+        assert_true(thread_front()->kind == FRONT_CACHE);
         assert_int_equal(commit.record_bytes, used);
     }
     assert_true(thread_cache_off());
@@ -472,7 +472,7 @@ static void the_first_question_without_a_cache(void **state)
     expect_counted(prairie_thread_totals());
     thread_cache_on();
     expect_counted(prairie_thread_totals());
-    assert_true(thread_cache()->behind->spare[class_of_size(7)].capacity != 0);
+    assert_true(thread_front()->cache->spare[class_of_size(7)].capacity != 0);
 }
 
 static void *take_and_end(void *unused)
@@ -496,8 +496,8 @@ static void *expect_kept(void *unused)
 
     prairie_free(block);
     assert_ptr_equal(prairie_malloc(100), block);
-    assert_true(cache_is_plain(thread_cache()));
-    assert_ptr_equal(thread_cache()->large, thread_cache());
+    assert_true(thread_front()->kind == FRONT_CACHE);
+    assert_true(thread_front()->keeps_runs);
     return unused;
 }
 
@@ -581,16 +581,16 @@ static void sampling_goes_on_through_it_all(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     sample_from_now(PERIOD);
-    sampler = ((struct counting_front *)thread_cache())->sampler;
+    sampler = ((struct counting_front *)thread_front())->sampler;
     for (unsigned i = 0; i < 20000; i++) {
         size_t size = 1 + random_below(500);
         prairie_free(prairie_malloc(size));
         bytes += class_bytes[class_of_size(size)];
         if (i % 100 == 50) assert_true(thread_cache_off());
         if (i % 100 == 99) thread_cache_on();
-        assert_ptr_equal(((struct counting_front *)thread_cache())->sampler, sampler);
+        assert_ptr_equal(((struct counting_front *)thread_front())->sampler, sampler);
     }
-    assert_true(cache_is_sampled(thread_cache()));
+    assert_true(thread_front()->kind == FRONT_SAMPLED);
     expect_close((double)bytes);
     prairie_check_all();
 }

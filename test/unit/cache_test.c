@@ -21,15 +21,16 @@ static void check_all(struct cache *cache)
 
 static void *take(struct cache *cache, unsigned class_index)
 {
-    void *block = magazine_take(&cache->magazine[class_index]);
+    void *block = magazine_take(&cache->front.magazine[class_index]);
 
     if (block != NULL) return block;
-    return cache_refill(cache, class_index) ? magazine_take(&cache->magazine[class_index]) : NULL;
+    return cache_refill(cache, class_index) ? magazine_take(&cache->front.magazine[class_index])
+                                            : NULL;
 }
 
 static void put(struct cache *cache, unsigned class_index, void *block)
 {
-    if (!magazine_put(&cache->magazine[class_index], block))
+    if (!magazine_put(&cache->front.magazine[class_index], block))
         cache_overflow(cache, class_index, block);
 }
 
@@ -62,25 +63,25 @@ static void a_new_cache_has_no_blocks_and_no_room(void **state)
     cache = make_test_cache();
     check_all(cache);
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
-        assert_null(magazine_take(&cache->magazine[class_index]));
-        assert_false(magazine_put(&cache->magazine[class_index], cache));
+        assert_null(magazine_take(&cache->front.magazine[class_index]));
+        assert_false(magazine_put(&cache->front.magazine[class_index], cache));
     }
     check_all(cache);
 }
 
 static void the_constant_caches_never_change(void **state)
 {
-    struct cache *constant[] = { CACHE_EMPTY, CACHE_GONE };
+    struct front *constant[] = { EMPTY_FRONT, GONE_FRONT };
 
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(constant); i++) {
         for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
-            assert_null(cache_take(constant[i], offset_of_class(class_index)));
-            assert_false(cache_put(constant[i], offset_of_class(class_index), &constant));
+            assert_null(front_take(constant[i], offset_of_class(class_index)));
+            assert_false(front_put(constant[i], offset_of_class(class_index), &constant));
         }
     }
-    assert_true(cache_is_constant(constant[0]) && !cache_is_gone(constant[0]));
-    assert_true(cache_is_constant(constant[1]) && cache_is_gone(constant[1]));
+    assert_true(constant[0]->cache == NULL && constant[0]->kind == FRONT_EMPTY);
+    assert_true(constant[1]->cache == NULL && constant[1]->kind == FRONT_GONE);
 }
 
 /* Class 0 is what NULL, large and foreign pointers have: it is always full and always empty. */
@@ -92,8 +93,8 @@ static void class_0_takes_and_gives_nothing(void **state)
     start_arenas(1);
     cache = make_test_cache();
     press(cache, 3);
-    assert_null(cache_take(cache, offset_of_class(0)));
-    assert_false(cache_put(cache, offset_of_class(0), cache));
+    assert_null(front_take(&cache->front, offset_of_class(0)));
+    assert_false(front_put(&cache->front, offset_of_class(0), cache));
 }
 
 /* ---- growth ---- */
@@ -457,9 +458,9 @@ static struct cache *victim;
 enum { VICTIM_CLASS = 4 };
 
 static void leave_it_alone(void) {}
-static void c1_a_limit_too_high(void) { victim->magazine[VICTIM_CLASS].limit++; }
-static void c1_an_unused_class_with_room(void) { victim->magazine[9].limit++; }
-static void c1_an_unused_class_with_blocks(void) { victim->magazine[9].top++; }
+static void c1_a_limit_too_high(void) { victim->front.magazine[VICTIM_CLASS].limit++; }
+static void c1_an_unused_class_with_room(void) { victim->front.magazine[9].limit++; }
+static void c1_an_unused_class_with_blocks(void) { victim->front.magazine[9].top++; }
 static void c2_a_spare_beside_a_small_one(void)
 {
     victim->spare[7].slots = victim->spare[VICTIM_CLASS].slots;
@@ -468,13 +469,13 @@ static void a_count_without_a_spare(void) { victim->spare[7].count = 1; }
 static void m1_something_in_slot_0(void) { inside_loaded_of(victim, VICTIM_CLASS)[0] = victim; }
 static void m2_top_above_the_limit(void)
 {
-    victim->magazine[VICTIM_CLASS].top = victim->magazine[VICTIM_CLASS].limit + 1;
+    victim->front.magazine[VICTIM_CLASS].top = victim->front.magazine[VICTIM_CLASS].limit + 1;
 }
 static void m2_top_below_slot_0(void)
 {
-    victim->magazine[VICTIM_CLASS].top = inside_loaded_of(victim, VICTIM_CLASS) - 1;
+    victim->front.magazine[VICTIM_CLASS].top = inside_loaded_of(victim, VICTIM_CLASS) - 1;
 }
-static void something_in_nothing(void) { victim->nothing = victim; }
+static void something_in_nothing(void) { victim->front.nothing = victim; }
 
 static void (*break_it)(void);
 

@@ -226,7 +226,7 @@ static void without_the_options_threads_keep_their_blocks(void **state)
     (void)state;
     obey("junk:false,zero:false");
     block = prairie_malloc(100);
-    assert_true(cache_is_plain(thread_cache()));
+    assert_true(thread_front()->kind == FRONT_CACHE);
     prairie_free(block);
     assert_ptr_equal(prairie_malloc(100), block);
 }

@@ -21,7 +21,7 @@ static size_t pages_kept(void)
 {
     struct large_cache_numbers sum = { 0, 0, 0 };
 
-    large_cache_add_numbers(thread_cache(), &sum);
+    large_cache_add_numbers(thread_front()->cache, &sum);
     return sum.pages;
 }
 
@@ -32,7 +32,7 @@ static void begin_to_keep(void)
 
     prairie_free(prairie_malloc(1)); /* the page size is known from here on */
     for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) blocks[i] = take_pages(LENGTH);
-    assert_non_null(thread_cache()->large_cache);
+    assert_non_null(thread_front()->cache->large_cache);
     for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) prairie_free(blocks[i]);
     thread_flush();
     assert_int_equal(pages_kept(), 0);
@@ -58,7 +58,7 @@ static void the_next_block_of_that_length_takes_no_lock(void **state)
     }
     assert_int_equal(page_heap.lock.taken, taken);
     assert_int_equal(page_heap.leases, leases);
-    assert_int_equal(thread_cache()->large_cache->takes, 100);
+    assert_int_equal(thread_front()->cache->large_cache->takes, 100);
     assert_ptr_not_equal(take_pages(LENGTH + 1), block);
     prairie_check_all();
 }
@@ -68,9 +68,9 @@ static void who_asks_seldom_keeps_nothing(void **state)
     (void)state;
     for (unsigned i = 0; i + 1 < LARGE_CACHE_AFTER; i++)
         prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->large_cache);
+    assert_null(thread_front()->cache->large_cache);
     prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_non_null(thread_cache()->large_cache);
+    assert_non_null(thread_front()->cache->large_cache);
 }
 
 static void nor_does_who_wants_nothing_of_that_size_held(void **state)
@@ -80,7 +80,7 @@ static void nor_does_who_wants_nothing_of_that_size_held(void **state)
     heap_obey_options();
     for (unsigned i = 0; i < 4 * LARGE_CACHE_AFTER; i++)
         prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->large_cache);
+    assert_null(thread_front()->cache->large_cache);
 }
 
 /* A thread that holds less from now on lets go of what it kept, and keeps no more. */
@@ -91,13 +91,13 @@ static void nor_who_stops_holding_all_classes(void **state)
     prairie_free(take_pages(LENGTH));
     assert_int_equal(pages_kept(), LENGTH);
     thread_hold_up_to(CLASS_COUNT - 2);
-    assert_null(thread_cache()->large_cache);
+    assert_null(thread_front()->cache->large_cache);
     for (unsigned i = 0; i < 4 * LARGE_CACHE_AFTER; i++)
         prairie_free(prairie_malloc(SMALL_BYTES_MAX + 1));
-    assert_null(thread_cache()->large_cache);
+    assert_null(thread_front()->cache->large_cache);
     thread_hold_up_to(CLASS_COUNT - 1);
     begin_to_keep();
-    assert_non_null(thread_cache()->large_cache);
+    assert_non_null(thread_front()->cache->large_cache);
     prairie_check_all();
 }
 

@@ -118,9 +118,9 @@ uint32_t inside_threads_with_caches(void) { return RELAXED_LOAD(decay.threads); 
 void inside_sample_this_thread(struct cache *fresh)
 {
     lock_take(&list_lock);
-    RELAXED_STORE(sampled_fronts, true);
+    RELAXED_STORE(threads_are_sampled, true);
     separate_frees();
-    replace_only(thread_cache(), fresh);
+    replace_only(thread_front()->cache, fresh);
     lock_give(&list_lock);
 }
 

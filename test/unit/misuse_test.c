@@ -73,7 +73,7 @@ static void strangers_are_foreign(void **state)
     expect_foreign((void *)(uintptr_t)&strangers_are_foreign);
     expect_foreign((void *)8);
     expect_foreign(page_map);
-    expect_foreign(thread_cache());
+    expect_foreign(thread_front()->cache);
     expect_foreign(meta.zone_base);
     expect_foreign(region->base - 8);
     expect_foreign(region->base + ((size_t)region->open_pages << space.page_shift));

@@ -310,10 +310,10 @@ static void nothing_is_sampled_while_it_is_off(void **state)
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
     sampling_active = true;
-    ((struct counting_front *)thread_cache())->sampler->is_off = true;
+    ((struct counting_front *)thread_front())->sampler->is_off = true;
     for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(i * 300));
     assert_int_equal(estimate_now().taken, 0);
-    ((struct counting_front *)thread_cache())->sampler->is_off = false;
+    ((struct counting_front *)thread_front())->sampler->is_off = false;
     prairie_free(prairie_malloc(10));
     assert_true(estimate_now().taken > 0);
 }

@@ -54,7 +54,7 @@ static void it_must_begin_alone(void **state)
 static void *use_a_cache(void *is_sampled)
 {
     for (unsigned i = 0; i < 1000; i++) prairie_free(prairie_malloc(i));
-    *(bool *)is_sampled = cache_is_sampled(thread_cache());
+    *(bool *)is_sampled = thread_front()->kind == FRONT_SAMPLED;
     return NULL;
 }
 
@@ -75,9 +75,9 @@ static void it_may_begin_after_others_ended(void **state)
     (void)state;
     for (unsigned i = 0; i < 100; i++) block[i] = prairie_malloc(i * 20);
     assert_false(new_thread_is_sampled());
-    first_cache_of_all = thread_cache();
+    first_cache_of_all = thread_front()->cache;
     sample_from_now(1);
-    assert_ptr_not_equal(thread_cache(), first_cache_of_all);
+    assert_ptr_not_equal(thread_front()->cache, first_cache_of_all);
     prairie_check_all();
     for (unsigned i = 0; i < 3; i++) assert_true(new_thread_is_sampled());
     assert_true(estimate_now().taken > 1000);
@@ -151,7 +151,7 @@ static void *take_a_name(void *was_new)
     struct sampler *sampler;
 
     prairie_free(prairie_malloc(1));
-    sampler = ((struct counting_front *)thread_cache())->sampler;
+    sampler = ((struct counting_front *)thread_front())->sampler;
     *(bool *)was_new = sampler->name == 0 && !sampler->is_off;
     sampler->name = 1;
     sampler->is_off = true;
@@ -198,7 +198,7 @@ static void a_bound_thread_stays_so(void **state)
     assert_int_equal(arena->threads, 1);
     sample_from_now(PERIOD);
     assert_ptr_equal(thread_arena(), arena);
-    assert_int_equal(thread_cache()->behind->fixed, CACHE_BOUND);
+    assert_int_equal(thread_front()->cache->fixed, CACHE_BOUND);
     assert_int_equal(arena->threads, 1);
 }
 

@@ -161,18 +161,30 @@ static void vast_blocks_reach_the_soft_limit(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
-/* Small blocks come the other way through the doors. */
-static void small_blocks_reach_the_soft_limit(void **state)
+static void reach_the_soft_limit(void)
 {
     size_t bytes = 0;
 
-    (void)state;
     add(hear, "a");
     assert_false(reserve_min_set(0));
     limit_soft_set(2 * MiB);
     for (; told.count == 0 && bytes < 4 * MiB; bytes += 100) (void)prairie_malloc(100);
     assert_int_equal(told.count, 1);
     assert_true(bytes > 1 * MiB);
+}
+
+/* Small blocks come the other way through the doors. */
+static void small_blocks_reach_the_soft_limit(void **state)
+{
+    (void)state;
+    reach_the_soft_limit();
+}
+
+static void counted_blocks_reach_the_soft_limit(void **state)
+{
+    (void)state;
+    assert_non_null(prairie_thread_totals());
+    reach_the_soft_limit();
 }
 
 static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
@@ -198,4 +210,5 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(the_reserve_serves_at_the_wall),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
+          UNIT_TEST(counted_blocks_reach_the_soft_limit),
           UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))

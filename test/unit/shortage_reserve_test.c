@@ -4,6 +4,8 @@
 
 #include "shortage.h"
 
+#include <jemalloc/jemalloc.h>
+
 #include <sys/wait.h>
 
 /* ---- nobody asked for anything ---- */
@@ -45,6 +47,17 @@ static void every_door_is_served_by_the_reserve(void **state)
     assert_true(all_bytes_are(block, 0, 30000));
     assert_non_null(block = prairie_realloc(block, 6000));
     assert_true(told.count >= 5);
+    assert_true(reserve_cur_get() < reserve_min_get());
+    prairie_check_all();
+}
+
+/* Past all caches, too: only a call that names an arena or a cache wants no other place. */
+static void blocks_past_the_cache_are_served_by_the_reserve(void **state)
+{
+    (void)state;
+    start_with_reserve();
+    exhaust();
+    assert_non_null(prairie_mallocx(12000, MALLOCX_TCACHE_NONE));
     assert_true(reserve_cur_get() < reserve_min_get());
     prairie_check_all();
 }
@@ -243,6 +256,7 @@ static void statistics_tell(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_served_by_the_reserve),
+          UNIT_TEST(blocks_past_the_cache_are_served_by_the_reserve),
           UNIT_TEST(low_ends_when_the_reserve_is_full_again),
           UNIT_TEST(what_caches_hold_is_used_first),
           UNIT_TEST(what_the_reserve_has_not_got_is_refused_in_silence),

@@ -404,7 +404,7 @@ static void break_a_slab_and_walk(void)
 static void break_a_magazine_and_walk(void)
 {
     prairie_free(prairie_malloc(100));
-    thread_cache()->spare[class_of_size(100)].count = 1;
+    thread_front()->cache->spare[class_of_size(100)].count = 1;
     prairie_check_all();
 }
 

@@ -19,7 +19,7 @@ static unsigned caches_in_use(void)
 {
     visited = 0;
     mine_visited = false;
-    threads_visit(visit_one, thread_cache());
+    threads_visit(visit_one, thread_front()->cache);
     return visited;
 }
 
@@ -40,10 +40,10 @@ static void the_first_call_gets_a_cache(void **state)
     void *block;
 
     (void)state;
-    assert_ptr_equal(thread_cache(), &cache_empty);
+    assert_ptr_equal(thread_front(), EMPTY_FRONT);
     block = prairie_malloc(10);
     assert_non_null(block);
-    assert_false(cache_is_constant(thread_cache()));
+    assert_true(thread_front()->kind == FRONT_CACHE);
     assert_int_equal(fake_calls(FAKE_END_HOOK), 1);
     assert_int_equal(caches_in_use(), 1);
     assert_true(mine_visited);
@@ -67,7 +67,7 @@ static void without_memory_there_is_no_cache_yet(void **state)
         errno = 0;
         assert_null(prairie_malloc(10));
         assert_int_equal(errno, ENOMEM);
-        assert_ptr_equal(thread_cache(), &cache_empty);
+        assert_ptr_equal(thread_front(), EMPTY_FRONT);
     }
     fake_fail_all(false);
     assert_non_null(prairie_malloc(10));
@@ -81,10 +81,10 @@ static void a_slot_that_was_reset_finds_its_cache_again(void **state)
 
     (void)state;
     (void)prairie_malloc(10);
-    cache = thread_cache();
-    thread_cache_set(CACHE_EMPTY);
+    cache = thread_front()->cache;
+    thread_front_set(EMPTY_FRONT);
     assert_non_null(prairie_malloc(20));
-    assert_ptr_equal(thread_cache(), cache);
+    assert_ptr_equal(thread_front()->cache, cache);
     assert_int_equal(caches_in_use(), 1);
     prairie_check_all();
 }
@@ -122,7 +122,7 @@ static void eight_threads_may_call_first(void **state)
 static void *allocate_and_end(void *cache)
 {
     use_every_class();
-    *(struct cache **)cache = thread_cache();
+    *(struct cache **)cache = thread_front()->cache;
     return NULL;
 }
 
@@ -133,7 +133,7 @@ static void a_cache_waits_for_the_next_thread(void **state)
     (void)state;
     (void)prairie_malloc(10);
     run_thread(allocate_and_end, &first);
-    assert_ptr_not_equal(first, thread_cache());
+    assert_ptr_not_equal(first, thread_front()->cache);
     assert_int_equal(caches_in_use(), 1);
     run_thread(allocate_and_end, &second);
     assert_ptr_equal(first, second);
@@ -192,14 +192,14 @@ static void a_thread_past_its_end_can_allocate(void **state)
     (void)state;
     early = prairie_malloc(48);
     fake_thread_end();
-    assert_ptr_equal(thread_cache(), CACHE_GONE);
+    assert_ptr_equal(thread_front(), GONE_FRONT);
     assert_int_equal(caches_in_use(), 0);
     for (unsigned i = 0; i < 200; i++) {
         blocks[i] = prairie_malloc(i * 177);
         assert_non_null(blocks[i]);
         memset(blocks[i], (int)i, i * 177);
     }
-    assert_ptr_equal(thread_cache(), CACHE_GONE);
+    assert_ptr_equal(thread_front(), GONE_FRONT);
     for (unsigned i = 0; i < 200; i++) {
         blocks[i] = prairie_realloc(blocks[i], i * 177 + 500);
         assert_true(all_bytes_are(blocks[i], (unsigned char)i, i * 177));
@@ -237,7 +237,7 @@ static void flushing_empties_the_magazines(void **state)
     use_every_class();
     thread_flush();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        assert_int_equal(thread_cache()->spare[class_index].capacity, 0);
+        assert_int_equal(thread_front()->cache->spare[class_index].capacity, 0);
     prairie_check_all();
     use_every_class();
     prairie_check_all();
@@ -249,15 +249,15 @@ static void *hold_small_ones(void *unused)
     thread_hold_up_to(1);
     use_every_class();
     for (unsigned class_index = 2; class_index < CLASS_COUNT; class_index++)
-        assert_int_equal(thread_cache()->spare[class_index].capacity, 0);
-    assert_true(thread_cache()->spare[1].capacity > 0);
+        assert_int_equal(thread_front()->cache->spare[class_index].capacity, 0);
+    assert_true(thread_front()->cache->spare[1].capacity > 0);
     return unused;
 }
 
 static void *hold_what_all_hold(void *unused)
 {
     prairie_free(prairie_malloc(1));
-    assert_int_equal(thread_cache()->class_max, cached_class_max);
+    assert_int_equal(thread_front()->cache->class_max, cached_class_max);
     return unused;
 }
 
@@ -268,9 +268,9 @@ static void a_thread_may_hold_less_than_others(void **state)
     prairie_free(prairie_malloc(1));
     run_thread(hold_small_ones, NULL);
     run_thread(hold_what_all_hold, NULL);
-    assert_int_equal(thread_cache()->class_max, CLASS_COUNT - 1);
+    assert_int_equal(thread_front()->cache->class_max, CLASS_COUNT - 1);
     threads_hold_up_to(5);
-    assert_int_equal(thread_cache()->class_max, 5);
+    assert_int_equal(thread_front()->cache->class_max, 5);
     run_thread(hold_what_all_hold, NULL);
     prairie_check_all();
 }

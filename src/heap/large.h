@@ -1,0 +1,41 @@
+/* large.h - blocks that are whole pages.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_LARGE_H
+#define PRAIRIE_HEAP_LARGE_H
+
+#include "../arenas/arena.h"
+
+struct alloc_request;
+
+/* malloc beyond SMALL_BYTES_MAX. Jumped to. */
+NOINLINE void *malloc_large(size_t size);
+/* The arena that owns the block of such a request; NULL: none does, as with most. */
+struct arena *large_owner(const struct alloc_request *request);
+/* Not counted for anybody. NULL: no memory; a request that names no place has been through a
+ * shortage then. */
+void *large_lease(const struct alloc_request *request);
+/* The same once, without help, and not filled: for shortage.c. */
+void *large_lease_once(const struct alloc_request *request);
+/* The same of an arena that owns its large blocks. */
+void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero);
+
+/* One that is not sampled. */
+void large_put(uint32_t page);
+/* A vast block (heap/vast.h) or one of an arena that owns it, sampled or not, whatever thread gives
+ * it back. */
+void large_put_vast(uint32_t page);
+void manual_put(uint32_t page);
+
+size_t large_bytes(uint32_t page);
+/* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. NULL: no
+ * memory, the block is as it was. */
+void *large_resize(void *block, uint32_t page, size_t size);
+/* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes
+ * then. */
+size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
+
+/* Makes stale pages read as zero. */
+void large_clear(char *block, size_t bytes);
+
+#endif

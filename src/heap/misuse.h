@@ -1,0 +1,41 @@
+/* misuse.h - what a pointer is, and what to say when it should not have come.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_MISUSE_H
+#define PRAIRIE_HEAP_MISUSE_H
+
+#include "../space/page_map.h"
+#include "../slabs/size_class.h"
+
+/* What a pointer is, for the doors that take one. */
+enum pointer_kind {
+    POINTER_FOREIGN,
+    POINTER_SMALL,
+    POINTER_LARGE,
+    POINTER_SAMPLED,
+    POINTER_INTERIOR,
+    POINTER_FREED
+};
+enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
+/* The usable bytes of what is a block; 0: it is none. */
+size_t pointer_bytes(enum pointer_kind kind, uint32_t page);
+
+/* The class of an address in the class map, whichever magazine frees go to; 0: none. */
+INLINE unsigned class_at(const void *address)
+{
+    return class_of_offset(class_map_at(address) % OFFSET_FOR_FREES);
+}
+
+/* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
+NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
+
+/* In the checking flavours: a block goes to the program. NULL: none does. Returns its argument. */
+void *misuse_note_take(void *block);
+/* A pointer comes back, and everything that can be known about it is looked at. */
+void misuse_check(const char *verb, const void *pointer);
+void misuse_note_free(const void *pointer);
+void misuse_check_size(const void *pointer, size_t size);
+/* The same where `wanted` bytes serve that size. */
+void misuse_check_told(const void *pointer, size_t size, size_t wanted);
+
+#endif

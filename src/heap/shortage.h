@@ -1,0 +1,31 @@
+/* shortage.h - what happens when memory runs short, or a limit is near.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_SHORTAGE_H
+#define PRAIRIE_HEAP_SHORTAGE_H
+
+#include "../base/attrs.h"
+
+struct alloc_request;
+
+/* The request was not to be served: the reserve, and what callbacks let go. NULL: there is none all
+ * the same. */
+COLD void *shortage_serve(const struct alloc_request *request);
+/* Near a limit, before memory for `size` bytes is taken: gives back, fills the reserve up, tells
+ * callbacks. */
+COLD void shortage_look(size_t size);
+/* Called once, at the start of the process. */
+void shortage_start(void);
+/* What the options ask for, once they are read and the heap has started. */
+void shortage_apply_options(void);
+/* Arranges that shortage_look is called when it is worth it, after something about that has
+ * changed. */
+void shortage_set_look(void);
+/* Gives back what this thread, depots and stocks hold ready, so that whole pages become free. */
+void shortage_gather(void);
+/* How much the reserve is to hold. False: it could not be filled. */
+bool shortage_reserve(size_t bytes);
+/* Has the program chosen that, or let it be chosen? */
+bool shortage_reserve_is_chosen(void);
+
+#endif

@@ -1,0 +1,325 @@
+/* slow.c - the one slow door: who the thread is, where the block is taken or given, who must see.
+ * SPDX-License-Identifier: MIT
+ */
+#include "slow.h"
+
+#include "doors.h"
+#include "heap.h"
+#include "large.h"
+#include "sampled.h"
+#include "shortage.h"
+
+#include "../arenas/decay.h"
+#include "../arenas/manual.h"
+#include "../base/options.h"
+#include "../cache/explicit_cache.h"
+#include "../cache/large_cache.h"
+#include "../guard/fill.h"
+#include "../view/profile.h"
+
+#include <errno.h>
+
+void *refuse_memory(void)
+{
+    if (option_is_set(OPTION_XMALLOC)) fatal("xmalloc:true, and there is no memory");
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* ---- taking ---- */
+
+void *alloc_once(const struct alloc_request *request)
+{
+    struct cache *cache = thread_front()->cache;
+    unsigned class_index = request->class_index;
+
+    if (class_index == 0) return large_lease_once(request);
+    if (unlikely(request->cache != NULL))
+        return explicit_cache_take(request->cache, request->arena, class_index);
+    if (unlikely(request->arena != NULL) || unlikely(request->uncached)
+        || unlikely(!cache_may_hold(cache, class_index)))
+        return cache_take_one(cache, request->arena, class_index);
+    return cache_take(cache, class_index);
+}
+
+/* What is filled was given past all caches, for else no cache holds any (guard/fill.h). */
+static void *take_small(const struct alloc_request *request)
+{
+    size_t bytes = class_bytes[request->class_index];
+    void *block;
+
+    if (unlikely(decay_should_look(0))) shortage_look(bytes);
+    block = alloc_once(request);
+    if (unlikely(block == NULL) && !request_is_placed(request)) block = shortage_serve(request);
+    return request->zero ? block : fill_taken(block, bytes);
+}
+
+/* What passes the thread's cache by is sampled like a large block, by its bytes. */
+static bool is_due(struct counting_front *counting, const struct alloc_request *request)
+{
+    if (unlikely(request_is_placed(request)) || unlikely(request->uncached))
+        return counting_large_is_due(counting, class_bytes[request->class_index]);
+    return counting_block_is_due(counting, request->class_index);
+}
+
+static void *sample_small(struct counting_front *counting, const struct alloc_request *request)
+{
+    struct arena *arena = request->arena;
+
+    if (arena == NULL && request->cache != NULL) arena = explicit_cache_arena(request->cache);
+    return sampled_take(counting, arena, class_bytes[request->class_index], request->frame);
+}
+
+/* Hooks and callbacks may change the kind of the thread's front while a block is taken. */
+static struct counting_front *count_taken(void *block, size_t bytes)
+{
+    struct counting_front *counting = counting_of(thread_front());
+
+    if (block == NULL || counting == NULL) return NULL;
+    counting_add_taken(counting, bytes);
+    return counting;
+}
+
+static void *take_small_seen(struct counting_front *counting, const struct alloc_request *request)
+{
+    void *block = NULL;
+
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    if (unlikely(is_due(counting, request))) block = sample_small(counting, request);
+    if (likely(block == NULL)) block = take_small(request);
+    (void)count_taken(block, class_bytes[request->class_index]);
+    return block;
+}
+
+static void *take_large(const struct front *front, const struct alloc_request *request)
+{
+    size_t bytes = request_pages(request) << space.page_shift;
+    struct counting_front *counting;
+    void *block;
+
+    if (likely(!front_is_counting(front))) return large_lease(request);
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    block = large_lease(request);
+    counting = count_taken(block, bytes);
+    if (counting != NULL && counting_large_is_due(counting, bytes))
+        sampled_begin(counting, block, request->frame);
+    return block;
+}
+
+void *alloc_missed(const struct alloc_request *request)
+{
+    struct front *front = thread_front();
+    unsigned class_index = request->class_index;
+    void *block = NULL;
+
+    if (AUDITED) heap_audit();
+    if (unlikely(front->kind == FRONT_EMPTY)) front = heap_attach();
+    if (unlikely(front == NULL)) return refuse_memory();
+    if (class_index == 0) block = take_large(front, request);
+    else if (likely(!front_is_counting(front))) block = take_small(request);
+    else block = take_small_seen((struct counting_front *)front, request);
+    if (unlikely(block == NULL)) return refuse_memory();
+    if (class_index == 0) return block;
+    if (request->zero) __builtin_memset(block, 0, class_bytes[class_index]);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+/* The usual end of a counted thread's calls, of class 0 never. */
+INLINE void *counted_hit(struct front *front, unsigned class_index)
+{
+    struct counting_front *counting = (struct counting_front *)front;
+    void *block;
+
+    if (front->kind != FRONT_COUNTED || counting->sampler != NULL) return NULL;
+    block = magazine_take(&front->cache->front.magazine[class_index]);
+    if (likely(block != NULL)) counting_add_taken(counting, class_bytes[class_index]);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+void *alloc_here(size_t size, size_t align, bool zero)
+{
+    unsigned class_index = class_of_request(size, align);
+    void *block = counted_hit(thread_front(), class_index);
+
+    if (likely(block == NULL)) {
+        struct alloc_request request = {
+            .size = size, .align = align, .class_index = class_index, .zero = zero
+        };
+        request.frame = FRAME_HERE();
+        block = alloc_missed(&request);
+        FRAME_LASTS();
+        return block;
+    }
+    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+}
+
+void *alloc_from(const void *frame, size_t size, size_t align, bool zero)
+{
+    unsigned class_index = class_of_request(size, align);
+    void *block = class_hit(class_index);
+
+    if (class_index == 0 && align == 1 && !zero && thread_front()->keeps_runs)
+        return malloc_large(size);
+    if (unlikely(block == NULL)) {
+        struct alloc_request request = alloc_request(size, align, zero, frame);
+        return alloc_missed(&request);
+    }
+    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+}
+
+/* ---- giving ---- */
+
+/* Straight to its slab. */
+static void give_home(unsigned class_index, void *block)
+{
+    struct arena *home = manual_arena_of_page(page_record(page_at(block)));
+
+    arenas_drain(class_index, &block, 1);
+    if (home != NULL) arena_settle(home);
+    if (unlikely(decay_after_return())) thread_flush();
+}
+
+static void give_small(struct cache *cache, unsigned class_index, void *block)
+{
+    if (unlikely(!cache_may_hold(cache, class_index))) {
+        fill_given(block, class_bytes[class_index]);
+        give_home(class_index, block);
+    } else {
+        cache_put(cache, class_index, block);
+    }
+}
+
+/* No large block of the page heap's, or one for a thread that keeps no runs. Where address space is
+ * too narrow for the class map, small blocks come here too, and those of manual arenas always. */
+static NOINLINE void give_other(struct cache *cache, void *block)
+{
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(block, &page);
+    const struct page *record = page_record(page);
+
+    if (kind == POINTER_SMALL)
+        give_small(manual_arena_of_page(record) == NULL ? cache : NULL,
+                   class_of_offset(record->class_at), block);
+    else if (pointer_bytes(kind, page) == 0) misuse_abort("free", kind, block);
+    else if (record->state == PAGE_MANUAL) manual_put(page);
+    else if (record->state == PAGE_VAST) large_put_vast(page);
+    else if (kind == POINTER_LARGE) large_put(page);
+    else sampled_put(page);
+}
+
+/* Of no class in the class map. */
+static NOINLINE void give_pages(struct cache *cache, void *block)
+{
+    uint32_t page = open_page_at(block);
+
+    if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
+        && likely(is_page_start(block))) {
+        page = large_cache_put(cache, page, block);
+        if (page != 0) large_put(page);
+    } else {
+        give_other(cache, block);
+    }
+}
+
+static void count_given(const void *block)
+{
+    struct counting_front *counting = counting_of(thread_front());
+    uint32_t page = 0;
+    enum pointer_kind kind;
+
+    if (counting == NULL) return;
+    kind = pointer_kind(block, &page);
+    counting_add_given(counting, pointer_bytes(kind, page));
+}
+
+/* The thread's first call, or one after its end; or somebody counts. */
+static NOINLINE void give_seen(void *block)
+{
+    const struct front *front = heap_attach();
+    struct cache *cache = front != NULL ? front->cache : NULL;
+    unsigned class_index = class_at(block);
+
+    count_given(block); /* W2 */
+    if (likely(class_index != 0)) give_small(cache, class_index, block);
+    else if (likely(cache != NULL)) give_pages(cache, block);
+    else give_other(cache, block);
+}
+
+void free_missed(struct front *front, void *block)
+{
+    struct cache *cache = (struct cache *)front;
+    unsigned class_index;
+
+    if (block == NULL) return;
+    if (AUDITED) heap_audit();
+    class_index = class_at(block);
+    if (unlikely(front->kind != FRONT_CACHE)) {
+        if (front->kind == FRONT_COUNTED && class_index != 0) {
+            counting_add_given((struct counting_front *)front, class_bytes[class_index]);
+        } else if (front->kind != FRONT_SAMPLED) {
+            give_seen(block);
+            return;
+        }
+        cache = front->cache;
+    }
+    if (likely(class_index != 0)) give_small(cache, class_index, block);
+    else give_pages(cache, block);
+}
+
+void free_placed(void *block, struct cache *cache)
+{
+    unsigned class_index;
+    uint32_t page;
+
+    if (block == NULL || pointer_kind(block, &page) != POINTER_SMALL) {
+        prairie_free(block);
+        return;
+    }
+    if (CHECKED) misuse_note_free(block);
+    if (AUDITED) heap_audit();
+    class_index = class_of_offset(page_record(page)->class_at);
+    count_given(block);
+    fill_given(block, class_bytes[class_index]);
+    if (cache == NULL || !explicit_cache_put(cache, class_index, block))
+        give_home(class_index, block);
+}
+
+/* ---- resizing ---- */
+
+/* A large block has another size now, by the same chance a sampled one as if it were new. In place
+ * the two sizes are never held at once. */
+static void count_resized(void *block, size_t old_bytes, const void *frame)
+{
+    struct counting_front *counting = counting_of(thread_front());
+    size_t bytes = large_bytes(page_at(block));
+
+    if (counting == NULL || old_bytes == bytes) return;
+    counting_add_given(counting, old_bytes);
+    counting_add_taken(counting, bytes);
+    if (sampled_number(page_at(block)) == 0 && counting_large_is_due(counting, bytes))
+        sampled_begin(counting, block, frame);
+}
+
+void *resize_large(void *block, size_t size, const void *frame)
+{
+    uint32_t page = page_at(block), number = sampled_pause(page);
+    size_t old_bytes = large_bytes(page);
+    void *resized;
+
+    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
+    resized = large_resize(block, page, size);
+    sampled_go_on(block, number, resized != NULL && large_bytes(page_at(resized)) != old_bytes);
+    if (resized != NULL) count_resized(resized, old_bytes, frame);
+    return resized;
+}
+
+size_t resize_in_place(void *block, size_t least, size_t most, const void *frame)
+{
+    uint32_t page = page_at(block), number = sampled_pause(page);
+    size_t old_bytes = large_bytes(page);
+    size_t bytes = large_resize_in_place(page, least, most);
+
+    sampled_go_on(block, number, bytes != old_bytes);
+    count_resized(block, old_bytes, frame);
+    return bytes;
+}
