@@ -10,15 +10,23 @@ D4  the page of a floor names the numbered invariants of the floor's headers, an
     called as the folder, but for those of PAGES
 D5  a path of the project in a code span exists, and a `make` command in one is a target
 D6  a constant that is named with its value, `NAME` (16 KiB), has that value in src/
+D7  each letter of invariants is stated in one header, and docs/glossary.md has the list
+D8  on pages about the sources, a code span that looks like one of our files (`slab.c`), or like a
+    name in C (`slab_fill`, `struct slab`), is one; files that a floor is said to own are there
+D9  figures of make count are those of bench/counts/golden.json (dev/make_figures.py)
 """
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 ERRORS = Path("docs/errors.md")
 # Pages of docs/floors/ for folders of another name. docs/control.md is the users'.
 PAGES = {"doors": ("libc", "cxx", "jemalloc"), "control_tree": ("control",)}
+GLOSSARY = Path("docs/glossary.md")
+PAGES_ABOUT_SOURCES = ("ARCHITECTURE.md", "docs/floors/", "docs/glossary.md")
+SOURCE_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".py", ".sh", ".cmake", ""}
 TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MESSAGE_CALL = re.compile(r"\b(fatal|fatal_address)\s*\(")
@@ -28,6 +36,10 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.S | re.M)
 PROJECT_PATH = re.compile(r"^(?:src|include|test|bench|dev|docs|cmake|lab|\.ci)/[\w./-]*$")
 MAKE = re.compile(r"^make ([a-z0-9-]+)")
+LETTER_ROW = re.compile(r"^\| ([A-Z]) \|[^|]*\| `([^`]+)` \|", re.M)
+FILE_NAME = re.compile(r"[\w./*-]+\.(?:c|h|cpp|cc|py|sh|cmake)")
+OWNED_FILES = re.compile(r"^\| file \| owns \|\n\|---\|---\|\n((?:\|.*\n)+)", re.M)
+C_NAME = re.compile(r"(?:struct |enum |union )?([A-Za-z]\w*_\w*|(?<= )\w+)(?:\(.*\)|\[.*\])?")
 NAMED_VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s\(([\d,]+(?: [KMGT]iB)?)\)")
 VALUE = r"\s+\\?\s*\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
 
@@ -106,11 +118,22 @@ def check_errors(root):
             yield ERRORS, f"D1: nothing in src/ says '{heading}'"
 
 
-def check_options(root):
-    done = subprocess.run([root / "dev" / "make_options.py", "--check"], capture_output=True,
-                          text=True, check=False)
+def check_written(root, script):
+    """What a script of dev/ writes is current: what it says is the problem."""
+    done = subprocess.run([root / "dev" / script, "--check"], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
-        yield Path("docs/options.md"), "D2: " + (done.stdout + done.stderr).strip()
+        yield (done.stdout + done.stderr).strip()
+
+
+def check_options(root):
+    for problem in check_written(root, "make_options.py"):
+        yield Path("docs/options.md"), "D2: " + problem
+
+
+def check_figures(root):
+    for problem in check_written(root, "make_figures.py"):
+        yield Path("docs"), "D9: " + problem
 
 
 def documents(root):
@@ -171,6 +194,55 @@ def check_spans(root):
                 yield path.relative_to(root), f"D5: the Makefile has no '{command.group(1)}'"
 
 
+def check_letters(root):
+    stated = {}
+    for path in sorted((root / "src").rglob("*.h")):
+        for number in INVARIANT.findall(path.read_text()):
+            stated.setdefault(number[0], set()).add(str(path.relative_to(root)))
+    for letter, paths in sorted(stated.items()):
+        if len(paths) > 1:
+            yield sorted(paths)[1], f"D7: the letter {letter} is that of {sorted(paths)[0]}"
+    listed = {(letter, path) for letter, path in LETTER_ROW.findall((root / GLOSSARY).read_text())}
+    for letter, path in sorted(listed ^ {(letter, path) for letter in stated
+                                         for path in stated[letter]}):
+        side = "lists" if (letter, path) in listed else "does not list"
+        yield GLOSSARY, f"D7: {side} {letter} of {path}"
+
+
+def names_of_tree(root):
+    """Every word of the sources and of what is built and run around them; names of their files."""
+    words, files = set(), []
+    for folder in ("src", "include", "test", "bench", "lab", "dev", "cmake"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in SOURCE_SUFFIXES and path.is_file():
+                words.update(re.findall(r"\w+", path.read_text()))
+                files.append(str(path.relative_to(root)))
+    return words, files
+
+
+def check_names(root):
+    words, files = names_of_tree(root)
+    for path, text in documents(root):
+        if not str(path.relative_to(root)).startswith(PAGES_ABOUT_SOURCES):
+            continue
+        for span in re.findall(r"`([^`\n]+)`", CODE_BLOCK.sub("", text)):
+            name = C_NAME.fullmatch(span)
+            if FILE_NAME.fullmatch(span):
+                if not any(fnmatch("/" + file, "*/" + span) for file in files):
+                    yield path.relative_to(root), f"D8: there is no file {span}"
+            elif name and name.group(1) not in words:
+                yield path.relative_to(root), f"D8: nothing is named {span}"
+
+
+def check_owned_files(root):
+    for page in sorted((root / "docs" / "floors").glob("*.md")):
+        for rows in OWNED_FILES.findall(page.read_text()):
+            for row in rows.splitlines():
+                for name in re.findall(r"`([^`]+)`", row.split("|")[1]):
+                    if not (root / "src" / page.stem / name).is_file():
+                        yield page.relative_to(root), f"D8: the floor has no file {name}"
+
+
 def value_of(texts, name):
     """A constant's value as the documents write it; the last one, which is not the tiny one."""
     found = [match for text in texts
@@ -195,7 +267,7 @@ def main():
     root = Path(sys.argv[1] if len(sys.argv) == 2 else Path(__file__).parent.parent).resolve()
     problems = 0
     for check in (check_errors, check_options, check_links, check_invariants, check_spans,
-                  check_constants):
+                  check_constants, check_letters, check_names, check_owned_files, check_figures):
         for where, problem in check(root):
             print(f"{where}: {problem}")
             problems += 1
