@@ -14,7 +14,7 @@
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
- * A2  active_pages is how many pages the open slabs and the owned blocks have
+ * A2  active_pages is how many pages the open slabs and the blocks of manual_large have
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
@@ -82,12 +82,12 @@ extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a hi
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
 
 void arenas_start(unsigned core_count);
-/* How many automatic arenas there may be from now on; before main. Explicit ones that were made
+/* How many automatic arenas there may be from now on; before main. Manual ones that were made
  * already keep their numbers, which come after. */
 void arenas_limit(unsigned wanted);
 
-/* For walks over the set of arenas: NULL: none of this number is there, but `index` may go on to
- * arena_end. */
+/* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
+ * NULL. */
 INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
 
 /* Blocks of a full-size magazine of the class; the same for all threads. */

@@ -1,4 +1,4 @@
-/* decay.c - the eager way, and the background thread.
+/* decay.c - giving back at once, and the background thread.
  * SPDX-License-Identifier: MIT
  */
 #include "decay.h"
@@ -21,7 +21,7 @@ static struct {
     bool asked;           /* atomic: somebody wanted it since it last looked */
     uint32_t ending;      /* atomic: 1: it is to end now; what it sleeps on */
     uint64_t again_ms;    /* atomic: from when on the kernel is asked for one again */
-    bool kept;            /* atomic: a background thread does not end */
+    bool kept;            /* atomic: somebody asked that it does not end */
     uint32_t threads;     /* atomic: threads with caches */
     uint64_t looks;       /* atomic: statistics */
     size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
@@ -150,7 +150,7 @@ static bool background_may_end(void)
     return false;
 }
 
-/* The promise is kept by taking half of what is not needed twenty times in the span. */
+/* Half of what is not needed goes at each look, twenty times in the span: so the promise holds. */
 static uint64_t look_ms(void)
 {
     int64_t decay_ms = option_decay_ms();

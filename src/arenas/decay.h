@@ -35,7 +35,7 @@ struct decay_numbers {
     uint64_t look_ms;
 };
 struct decay_numbers decay_numbers(void);
-/* How many threads have caches; decides who tidies. */
+/* How many threads have caches; that decides who gives memory back. */
 void decay_thread_count(unsigned count);
 /* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and
  * the caller, who is its only thread, should empty its magazines. */

@@ -1,4 +1,4 @@
-/* extents.c - cutting extents up, and what is asked of the hooks.
+/* extents.c - runs of extents, and what is asked of the hooks.
  * SPDX-License-Identifier: MIT
  */
 #include "extents.h"
@@ -153,7 +153,7 @@ static void unnumber_extent(struct extent *extent)
     lock_give(&page_heap.lock);
 }
 
-/* Hooks may call what sets errno, and calls of ours that succeed, or free, leave it as it was. */
+/* Hooks may set errno. Calls of ours that succeed leave it as it was, and so does free. */
 
 static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
 {

@@ -41,8 +41,8 @@ struct extent_hooks {
 };
 
 struct extent {
-    struct page_piece piece; /* first: what the page heap knows; numbers are others when it was
-                                added anew */
+    struct page_piece piece; /* first, so that a piece leads to its extent; its page numbers are
+                                others when it was added anew */
     char *base;              /* constant */
     uint8_t state;           /* constant: of the run in the address space that it is; PAGE_INSIDE:
                                 foreign */
@@ -51,13 +51,13 @@ struct extent {
     uint32_t sample;         /* constant: of the run in state PAGE_SAMPLED */
 };
 
-/* A thread is on its way through the hooks; on its stack. */
+/* A thread that is on its way through the hooks; lies on its stack. */
 struct hook_call {
     struct hook_call *next; /* under the arena's lock */
     uintptr_t thread;       /* constant: its mark */
 };
 
-/* What a hooked arena has; all of it under the arena's lock. */
+/* What an arena with hooks has; all of it under the arena's lock. */
 struct extents {
     struct extent_hooks *hooks;
     struct page_heap heap;

@@ -59,7 +59,7 @@ INLINE uint32_t *manual_sample(uint32_t page)
     return &((struct manual_large *)meta_record(page_record(page)->slab))->sample;
 }
 
-/* The arena of this number, explicit or not; NULL: there is none. */
+/* The arena of this number, manual or automatic; NULL: there is none. */
 INLINE struct arena *made_arena_at(size_t index)
 {
     struct arena *arena =

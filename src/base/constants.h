@@ -1,7 +1,7 @@
-/* limits.h - the constants that shape prairie, and their tiny twins.
+/* constants.h - the constants that shape prairie, and their tiny twins.
  *
- * Owns no state. With PRAIRIE_TINY every cache, step and region is small, so that a
- * test of seconds walks the paths that a server walks once a day.
+ * Owns no state. With PRAIRIE_TINY every cache, step and region is small, so that a test of seconds
+ * walks the paths that a server walks once a day.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_BASE_CONSTANTS_H
@@ -19,11 +19,11 @@
 #define PAGE_HEAP_MAX 64u                      /* page heaps of automatic arenas */
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
 #define META_BYTES_MAX (256 * GiB)             /* what numbers of records can name */
-#define FOREIGN_COUNT_MAX ((size_t)1 << 20)    /* pieces of memory from elsewhere, at once */
+#define FOREIGN_COUNT_MAX ((size_t)1 << 20)    /* foreign extents, at once */
 #define HUGE_PAGE_BYTES (2 * MiB)
-#define PURGE_PEAK_SHARE 32u /* of what was in use at the peak may lie free, */
-#define PURGE_USED_SHARE 8u  /* and of what is in use */
-#define HUGE_SHORT_SHARE 8u  /* of what is in use may go back in pieces shorter than a huge page */
+#define PURGE_PEAK_SHARE 32u /* a 32nd of what was in use at the peak may be dirty, */
+#define PURGE_USED_SHARE 8u  /* and an 8th of what is in use */
+#define HUGE_SHORT_SHARE 8u  /* an 8th of what is in use may go back in less than huge pages */
 
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u

@@ -163,8 +163,8 @@ struct witness {
     const struct lock *held[HELD_MAX];
 };
 
-/* Thread-local storage is as scarce as in the plain flavour only when loaded late; the check
- * flavours may use more. */
+/* The checking flavours may use more thread-local storage: it is scarce only in a library that is
+ * loaded late. */
 static __thread struct witness witness __attribute__((tls_model("initial-exec")));
 
 void lock_witness_take(const struct lock *lock)

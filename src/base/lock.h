@@ -34,7 +34,7 @@ enum lock_rank {
     LOCK_ARENA,           /* one per arena: its slabs and its depot */
     LOCK_RESERVE,         /* the pages of the reserve */
     LOCK_LIMITS,          /* what is known of limits */
-    LOCK_PAGE_HEAP,       /* the page heap, and the page map */
+    LOCK_PAGE_HEAP,       /* page heaps, the page map, regions */
     LOCK_NUMBERS,         /* page numbers that are given, and foreign extents */
     LOCK_SAMPLES,         /* the table of samples */
     LOCK_META,            /* the metadata allocator */
@@ -63,8 +63,8 @@ struct lock_numbers {
     uint64_t wait_ns, wait_ns_max, sleepers_max;
 };
 
-/* A fork, or who looks at everything at once, takes all locks in the order of their ranks and gives
- * them in the reverse one (heap/start.c). */
+/* A fork, and a walk over everything, take all locks in the order of their ranks and give them in
+ * the reverse one (heap/start.c). */
 enum lock_walk { WALK_TAKES, WALK_GIVES };
 
 void lock_init(struct lock *lock, enum lock_rank rank);

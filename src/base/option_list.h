@@ -64,7 +64,7 @@ OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
        "`false`: threads hold no blocks; every call takes a lock.")
 OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
        "Threads hold blocks of at most this many bytes; larger values count as 14336. With a "
-       "smaller one they keep no runs for large blocks either.")
+       "smaller one they hold no runs for large blocks either.")
 OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abort\0",
        "What `realloc(p, 0)` does: `free` it and return NULL, `alloc` a smallest block instead, or "
        "`abort`.")
@@ -123,7 +123,7 @@ OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT, "tcache_nslots_large", 20, 1, UINT32
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
 OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1, UINT64_MAX, "",
-       "The background thread empties what is not used.")
+       "The background thread empties depots; threads hold what they have.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1, 0, 16, "",
@@ -131,7 +131,7 @@ OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1
 OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT, "lg_tcache_flush_large_div", 1, 0, 16, "",
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
-       "The background thread empties what is not used.")
+       "The background thread empties depots; threads hold what they have.")
 OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
        "", "A second free is always found, at the latest when its slab gets the block.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
@@ -141,7 +141,7 @@ OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As
 OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
 OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
-OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "There is one keeper of pages.")
+OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "There is one page heap for all arenas.")
 OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
        "As above.")
 OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
@@ -193,7 +193,7 @@ OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
        "Exit with 1 when there are any.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
 OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
-       "The deepest stack that is kept.")
+       "The deepest stack that is recorded.")
 OPTION(PROF_PPROF, BOOL, SAMPLER, "prof_pprof", 0, 0, 1, "",
        "Write files that nobody named in pprof's format, not jeprof's.")
 OPTION(PROF_PID_NAMESPACE, BOOL, KEPT, "prof_pid_namespace", 0, 0, 1, "",
@@ -201,7 +201,7 @@ OPTION(PROF_PID_NAMESPACE, BOOL, KEPT, "prof_pid_namespace", 0, 0, 1, "",
 OPTION(PROF_SYS_THREAD_NAME, BOOL, KEPT, "prof_sys_thread_name", 0, 0, 1, "",
        "As above: threads have the names that they give themselves.")
 OPTION(PROF_RECENT_ALLOC_MAX, SSIZE, KEPT, "prof_recent_alloc_max", 0, -1, INT64_MAX, "",
-       "As above: none are kept.")
+       "As above: none are recorded.")
 OPTION(PROF_STATS, BOOL, KEPT, "prof_stats", 0, 0, 1, "", "As above: every sample tells its size.")
 OPTION(PROF_TIME_RESOLUTION, CHOICE, KEPT, "prof_time_resolution", 0, 0, 1, "default\0high\0",
        "As above: samples have no times.")

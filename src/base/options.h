@@ -68,7 +68,7 @@ const char *option_text(enum option option);
 
 INLINE uint64_t option_value(enum option option) { return option_values[option]; }
 INLINE bool option_is_set(enum option option) { return option_values[option] != 0; }
-/* The control tree changes some while the program runs; what they were before is kept. */
+/* The control tree changes some while the program runs; what they were before is remembered. */
 void option_set(enum option option, uint64_t value);
 uint64_t option_value_at_start(enum option option);
 /* Was that flag set to true before the program began? */

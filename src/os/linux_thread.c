@@ -3,8 +3,8 @@
  * The background thread is a bare kernel thread, unknown to the C library: free() may be called
  * while the C library holds the locks that pthread_create wants. It gets a stack and an empty block
  * where thread-local storage would be; its body may use nothing but prairie's own floors. Signals
- * are blocked in it. Whether there are others is what the C library knows of its threads, and this
- * file of the background thread.
+ * are blocked in it. Whether the program has one thread is known by two: the C library knows of its
+ * threads, and this file of the background thread.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"

@@ -2,9 +2,10 @@
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
  * purged (stays committed, contents gone, reads as zero again) and released. One file per kernel
- * implements this page: linux.c, and test/kernel/fake.c, which counts the calls, fails the n-th and
- * moves its clock by hand. Nothing here allocates, takes a lock (but for the three of a fork, which take the
- * platform's), or calls a function that a program may interpose. Every function keeps errno.
+ * implements this header: linux.c, and test/kernel/fake.c, which counts the calls, fails the n-th
+ * and moves its clock by hand. Nothing here allocates or calls a function that a program may
+ * interpose. Nothing takes a lock, but for the three of a fork, which take the platform's. Every
+ * function keeps errno.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_OS_H
@@ -110,8 +111,8 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
 /* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
 void os_huge_page_mode(char *text, size_t room_bytes);
 
-/* Starts a thread that takes no signals and may use nothing above this floor but what takes no
- * memory. One at a time. False: it could not be started, or the last one has not quite ended. */
+/* Starts a thread that takes no signals. Above this floor it may call only what takes no memory.
+ * One at a time. False: it could not be started, or the last one has not quite ended. */
 bool os_thread_start(void *(*body)(void *));
 /* Waits until it has ended, or the time is up. */
 void os_thread_wait(uint64_t most_ms);

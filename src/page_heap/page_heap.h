@@ -15,8 +15,8 @@
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
  * K3  free_pages counts the pages of the free runs of each kind
- * Its lock guards all of it, and the page map of its pages. Every function here takes and gives that
- * lock itself unless it says otherwise.
+ * Its lock guards all of it, and the page map of its pages. Every function here takes and gives
+ * that lock itself unless it says otherwise.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_PAGE_HEAP_H
@@ -43,7 +43,7 @@ struct decay {
     size_t peak_pages;  /* under lock: the most pages in use, of late */
     size_t bonus_pages; /* under lock: what regrets added to the budget */
     bool background;    /* atomic: somebody gives back later what is not needed */
-    bool is_hard;       /* atomic: near a limit no dirty pages are kept */
+    bool is_hard;       /* atomic: near a limit no dirty pages may stay */
     bool refused;       /* under lock: the kernel took nothing at the last try */
     size_t last_pages;  /* under lock: given back lately, beyond the budget */
     uint64_t last_ms;   /* under lock: when */

@@ -191,12 +191,12 @@ INLINE uint32_t take_exact(struct page_heap *heap, size_t pages, enum page_state
     heap->free_pages[FREE_DIRTY] -= pages;
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
-    record->slab = 0; /* R3: the links shared this place */
+    record->slab = 0; /* R3: the links shared this field */
     return page;
 }
 
-/* The usual ways through run_lease and run_return call nothing: what might call something is called
- * last, in their place, and does the rest, which spares them saving registers. */
+/* The usual ways through run_lease and run_return call nothing. What might call something is jumped
+ * to at the end, and does the rest: so they save no registers. */
 
 static NOINLINE struct run give_contended_after(struct run run)
 {

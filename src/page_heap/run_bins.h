@@ -1,9 +1,8 @@
-/* run_bins.h - how free runs are kept: lists of page numbers in bins, and tags at both ends of a
- * run.
+/* run_bins.h - free runs: lists of page numbers in bins, and tags at both ends of a run.
  *
- * Only for the files of the page heap, under its lock. make_free and take_front hold R1, R2, K1, K2
- * and K3; split_free leaves two free neighbours, one of which its caller takes next. The shortest
- * ways in run.c, and the closing of the region's end, do the same by hand.
+ * Only for the files of the page heap, under its lock. make_free and take_front uphold R1, R2, K1,
+ * K2 and K3; split_free leaves two free neighbours, one of which its caller takes next. The
+ * shortest ways in run.c, and the closing of the region's end, do the same by hand.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_RUN_BINS_H
@@ -47,7 +46,7 @@ INLINE void bin_remove(struct page_heap *heap, struct page *record)
         bins->head[bin] = next;
         if (next == 0) bins->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
     }
-    record->slab = 0; /* R3: the links shared this place */
+    record->slab = 0; /* R3: the links shared this field */
 }
 
 /* Another first page for a run that stays in its bin. */

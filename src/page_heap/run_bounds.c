@@ -1,6 +1,6 @@
 /* run_bounds.c - how many pages are in use, and whether clean ones may be leased.
  *
- * The same for every page heap (lab/runs has others).
+ * The same however free runs are kept (lab/runs keeps them in trees).
  * SPDX-License-Identifier: MIT
  */
 #include "page_heap.h"

@@ -9,8 +9,8 @@ struct totals {
     size_t used, free[FREE_KINDS], large, large_count, free_runs;
 };
 
-/* All pages of a slab say what its first page says, and no other page says anything. The links of a
- * free run share the place of its first page's slab. */
+/* All pages of a slab say what its first page says, and no other page says anything. In the first
+ * page of a free run the links share the field of the slab. */
 static void check_pages(const struct page *record)
 {
     bool is_slab = !is_free_state(record->state) && !is_supplied_free_state(record->state)

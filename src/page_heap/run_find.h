@@ -15,9 +15,9 @@ struct hole {
     size_t pages;
 };
 
-/* The bin that runs of this length are kept in, if they are dirty; that for clean ones is BIN_COUNT
- * further. Beyond the exact ones the four highest bits of the length, 8 to 15, follow those of the
- * doubling: 64 is 8 and 6 * 8 and 8. */
+/* The bin of dirty runs of this length; that of clean ones is BIN_COUNT further. Beyond the exact
+ * bins it is made of the doubling and of the four highest bits of the length, which are 8 to 15:
+ * the first, 64, is 8 + 8 * 6 + 8. */
 INLINE unsigned bin_of(size_t pages)
 {
     unsigned top;
@@ -37,7 +37,7 @@ INLINE unsigned bin_fitting(size_t pages)
     return bin_of(pages) + ((pages & (((size_t)1 << (top - 3)) - 1)) != 0);
 }
 
-/* Of the page heaps that open the address space. */
+/* Of the shared page heap. */
 INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
 INLINE bool is_supplied_free_state(uint8_t state) { return state >= PAGE_SUPPLIED_DIRTY; }
 

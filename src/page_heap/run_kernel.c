@@ -5,7 +5,7 @@
 #include "huge.h"
 #include "run_bins.h"
 
-/* IN_FLIGHT_MAX: it is not there. 0 is a free place. */
+/* Where the page is noted; of page 0, where none is. IN_FLIGHT_MAX: nowhere. */
 static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
 {
     unsigned slot = 0;
@@ -14,8 +14,8 @@ static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
     return slot;
 }
 
-/* The last so many pages of a run, to be taken off at the boundaries of huge pages, if it is long
- * enough. */
+/* The last pages of a run, at most pages_max of them. They are cut off at the boundaries of huge
+ * pages when the run is long enough. */
 static struct page_span piece_of(struct page_heap *heap, uint32_t page, size_t pages_max)
 {
     size_t length = page_record(page)->run_pages, unit = huge_pages_each(&heap->huge);

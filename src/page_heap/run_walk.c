@@ -19,7 +19,7 @@ static uint32_t next_start(uint32_t page, uint32_t end)
     return page < end ? page + 1 : end;
 }
 
-/* What a thread keeps, or lies in a piece of a supplied page heap, is used. */
+/* A run in a large cache is used, and so is what lies in a piece of a supplied page heap. */
 static enum page_state visible_state(const struct page *record)
 {
     bool is_used = page_is_cached(record) || is_supplied_free_state(record->state);

@@ -6,9 +6,9 @@
 #include "../base/constants.h"
 #include "purge.h"
 
-/* The last of a group's limit: when a reserve is kept, pages that would be paid for from it are not
- * handed out. The kernel keeps its accounts in batches of some 100 KiB, and other threads are at
- * work. */
+/* The last part of a group's limit. When there is a reserve, clean pages that would use that part
+ * up are not leased. The kernel does its accounts in batches of some 100 KiB, and other threads are
+ * at work. */
 #define LAST_BYTES_MIN (2 * MiB)
 #define LAST_BYTES_MAX (16 * MiB)
 enum { LAST_SHARE = 64, LAST_SHARE_MAX = 16, CROWDED_LASTS = 4, CROWDED_SHARE_MAX = 8 };
@@ -190,8 +190,8 @@ static bool group_alarm_due(void)
 
 static bool is_over_soft(void) { return commit_used_bytes() > limits_soft(); }
 
-/* Beyond a line the budget of dirty pages is nothing, and those there are go back now. Only when
- * they are all that may be leased they stay, unless they make enough room together. */
+/* Beyond a line no dirty pages may stay, and those there are go back now. When they are all that
+ * may be leased they stay, unless they make enough room together. */
 static void purge_beyond_lines(void)
 {
     bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);

@@ -1,9 +1,9 @@
 /* limits.h - how much memory there may be, and how near that is.
  *
- * Owns three limits and a warning. The hard limit is a wall for what is in use, dirty or a record.
- * The soft limit and the limit of the process's control group are lines: beyond them free pages go
- * back to the kernel at once, and the doors call those who want to know. That processes wait for
- * memory (pressure stalls) is the warning.
+ * There are three limits and a warning. The hard limit is a wall for what is in use, dirty or a
+ * record; space/commit.h has the account. The soft limit and the limit of the process's control
+ * group are lines: beyond them free pages go back to the kernel at once, and the doors call those
+ * who want to know. That processes wait for memory (pressure stalls) is the warning.
  *
  * Nobody looks here in ordinary life. limits_look_from says from which size of the region on a look
  * is worth it; arenas/decay folds that into a comparison that is made anyway.

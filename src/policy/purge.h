@@ -4,8 +4,8 @@
  * was given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small
  * fixed share, and what experience added. When most of what was given back at once is wanted again
  * within two seconds, that amount is added: a program that breathes pays for its first breath only.
- * More than a little of that is kept only while somebody looks in the background, for the program
- * may never call again.
+ * More than a little of that stays only while somebody looks in the background, for the program may
+ * never call again.
  *
  * Who purges, and when, is decided in arenas/decay.
  * System calls are made without any lock; pages on their way are nobody's.
@@ -18,7 +18,7 @@
 
 /* All of these are called without a lock. */
 
-/* Are the dirty pages, as of a moment ago, no more than may be kept? */
+/* Are the dirty pages, as of a moment ago, no more than may stay? */
 bool purge_is_within_live_budget(struct page_heap *heap);
 INLINE_READS_UNLOCKED bool purge_is_within_budget(struct page_heap *heap)
 {
@@ -44,7 +44,7 @@ void purge_begin_unneeded(struct page_heap *heap);
 bool purge_oversize(struct page_heap *heap);
 /* dirty_decay_ms, oversize_threshold or the hard limit were set. */
 void purge_obey_options(struct page_heap *heap);
-/* Near a limit no dirty pages are kept (policy/limits.c). */
+/* Near a limit no dirty pages may stay (policy/limits.c). */
 void purge_set_hard(struct page_heap *heap, bool hard);
 /* That, or beyond the hard limit: nobody is to wait for a background thread. */
 bool purge_is_urgent(struct page_heap *heap);

@@ -136,7 +136,7 @@ static bool add_run(size_t pages, bool dirty_only)
 }
 
 /* One piece for all that is missing if possible, else shorter ones. A full array of short runs
- * gives the shortest back, so that a longer one has a place. */
+ * gives the shortest back, so that there is room for a longer one. */
 static void add_pieces(bool dirty_only)
 {
     size_t piece = reserve.wanted_pages - reserve.pages;
@@ -157,7 +157,7 @@ static void add_pieces(bool dirty_only)
     }
 }
 
-/* Filling must not be what takes the last of a group's memory; dirty pages are paid for. */
+/* Filling must not take the last of a group's memory. Dirty pages are in its account already. */
 static bool has_room_for(size_t pages)
 {
     return limits_room_bytes() / 2 >= pages << space.page_shift;

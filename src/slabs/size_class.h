@@ -1,10 +1,10 @@
 /* size_class.h - the block sizes, and which class a size belongs to.
  *
- * The size classes is one of two: size_classes_16.h, or size_classes_8.h for PRAIRIE_QUANTUM=8.
- * Every block of a power-of-two class is aligned to its size, up to the page. Class 0 is "no
- * class".
+ * The list of size classes is one of two: size_classes_16.h, or size_classes_8.h for
+ * PRAIRIE_QUANTUM=8. Every block of a power-of-two class is aligned to its size, up to the page.
+ * Class 0 is "no class".
  *
- * A class is named in the hot path by its offset: the offset of its magazine in a cache, in words.
+ * The hot path names a class by its offset: that of its magazine in a cache, in words.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SLABS_SIZE_CLASS_H
@@ -16,7 +16,7 @@
 enum { OFFSET_PER_CLASS = 2 }; /* words in a struct magazine */
 enum {
     OFFSET_FOR_FREES = 128
-}; /* added to a offset: the magazine that frees go to while it is another one */
+}; /* added to an offset: that of the magazine for frees, while they have one of their own */
 
 #define offset_of_class(class_index) ((uint8_t)((class_index)*OFFSET_PER_CLASS))
 #define class_of_offset(offset) ((unsigned)(offset) / OFFSET_PER_CLASS)

@@ -1,9 +1,10 @@
-/* size_classes_16.h - the size classes of block sizes: steps of 16, then four and eight to a
- * doubling.
+/* size_classes_16.h - size classes in steps of 16, then four and eight to a doubling.
  *
- *   class   1   2   3 ...  9   10  11  12  13 ... 17  18  19 ... 25    26   27 ... 49    50    51
- * 52 bytes   8  16  32 ... 128 160 192 224 256 ... 512 576 640 .. 1024 1152 1280 .. 8192 10240
- * 12288 14336
+ *   class   1   2   3 ...   9  10  11  12  13 ...  17  18  19 ..   25
+ *   bytes   8  16  32 ... 128 160 192 224 256 ... 512 576 640 .. 1024
+ *
+ *   class   26   27 ..   49    50    51    52
+ *   bytes 1152 1280 .. 8192 10240 12288 14336
  *
  * Steps of 16 to 128, four to a doubling to 512, eight to a doubling to 8192, then four again. The
  * finer steps are where programs ask for a round size and a little more: 1032, 2064, 4376 bytes

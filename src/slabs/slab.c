@@ -193,10 +193,10 @@ static void set_free(uint64_t *words, unsigned first, unsigned count)
     }
 }
 
-/* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the place
+/* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the number
  * of the first. Many are freed in the order of their addresses, and this costs a quarter of looking
- * each of them up. Returns how many; 0: they do not, or one of them is free already, which is told
- * one by one. */
+ * each of them up. Returns how many; 0: they do not, or one of them is free already: putting them
+ * one by one tells which. */
 static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigned index,
                                void *const *at, unsigned left)
 {

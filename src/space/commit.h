@@ -1,8 +1,8 @@
 /* commit.h - what prairie takes of the machine, and the hard limit on it.
  *
- * Taken is what memory stands or may stand behind: open pages, but for free ones that read as zero
- * and were never touched or were purged; the records that describe them; vast blocks; prairie's own
- * records. Who changes one of these writes its counter here, and asks before it takes more.
+ * Taken is what memory stands or may stand behind: open pages, but for the free ones that are
+ * clean; their records in the page map; vast blocks; prairie's own records. Who changes one of
+ * these writes its counter here, and asks before it takes more.
  *
  * Sums are of a moment ago. Those of pages are exact under the page heaps' locks.
  * SPDX-License-Identifier: MIT
@@ -38,7 +38,7 @@ INLINE bool commit_allows(size_t bytes)
 {
     return likely(!commit_is_limited()) || bytes <= commit_room_bytes();
 }
-/* Was the limit set below what is taken? */
+/* Is more taken than the limit allows? It was set below that. */
 bool commit_is_over(void);
 
 #endif

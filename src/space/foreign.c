@@ -1,8 +1,8 @@
-/* foreign.c - places and numbers for foreign extents.
+/* foreign.c - foreign extents by address and by number, and the giving of numbers.
  *
- * Numbers are given in lengths of which four lie in each doubling, so that a place fits the next
- * piece of about the same length. Records are never given back: a late reader finds a place, whose
- * it may be by then.
+ * Numbers are given in lengths of which four lie in each doubling, so that a foreign extent fits
+ * the next memory of about the same length. Records are never given back: what a late reader finds
+ * is a foreign extent, whoever has it by then.
  * SPDX-License-Identifier: MIT
  */
 #include "foreign.h"
@@ -35,8 +35,8 @@ static struct {
     uint32_t count;          /* atomic, under the numbers' lock: P1 */
     struct open_array order; /* P1: numbers of records */
     struct open_array units; /* P2: the same, for each FOREIGN_UNIT from the end of the numbers */
-    uint32_t hidden;         /* under the numbers' lock: places that may be in `order` again */
-    uint32_t unused[LENGTH_COUNT]; /* under the numbers' lock: lists of places, by their numbers */
+    uint32_t hidden;         /* under the numbers' lock: those that may be in `order` again */
+    uint32_t unused[LENGTH_COUNT]; /* under the numbers' lock: lists, by record number */
 } foreign SPARSE;
 
 /* What a change writes, and what is read without the lock: in order with the version before and
@@ -56,7 +56,7 @@ static size_t extent_bytes(const struct foreign_extent *extent)
 
 /* ---- looking up ---- */
 
-/* The first place in order that ends beyond the address. */
+/* The first in order that ends beyond the address. */
 static uint32_t first_ending_beyond(uintptr_t address)
 {
     uint32_t low = 0, high = LOAD(foreign.count);

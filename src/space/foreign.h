@@ -1,20 +1,18 @@
 /* foreign.h - page numbers for memory that somebody else reserved.
  *
- * Foreign extents have numbers from the end of the sequence downward. Who adds one has its pages cut
- * up by a page heap of his own (page_heap/supplied.h), or keeps it whole (heap/vast.h).
+ * A foreign extent is a record with a stretch of numbers, from the end of the sequence downward.
+ * Who adds memory has its pages cut up by a page heap (page_heap/supplied.h), or keeps it whole
+ * (heap/vast.h). The foreign extent stays when its memory goes, and serves the next memory of about
+ * that length. Its first number is an unused one, as is the one after the last page.
  *
- * A place is a stretch of numbers and its record. It stays when its memory goes, and serves the
- * next piece of memory of about that length. The first number is an unused one, as is the one after
- * the last page.
+ *      address -> order, sorted by address        -> foreign extent     a search that halves
+ *      number  -> units, by FOREIGN_UNIT numbers  -> foreign extent
  *
- *      address -> order, sorted by address -> place     a search that halves
- *      number  -> units, by FOREIGN_UNIT numbers -> place
- *
- * P1  `order` holds the places in use, sorted by address, and no two of them overlap
- * P2  `units` names the place of each FOREIGN_UNIT numbers that were ever given
- * P3  a place in use shares no byte of the class map with a region, so that its bytes say 0
+ * P1  `order` holds the foreign extents in use, sorted by address, and no two of them overlap
+ * P2  `units` names the foreign extent of each FOREIGN_UNIT numbers that were ever given
+ * P3  a foreign extent in use shares no byte of the class map with a region: its bytes say 0
  * Written under the numbers' lock. Looked up without it: a version counts changes of `order` and
- * of places in it, and is odd during one.
+ * of foreign extents in it, and is odd during one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_FOREIGN_H
@@ -42,14 +40,14 @@ void foreign_show(uint32_t first, char *base, size_t pages);
 /* Calls `visit` for each vast block (vast.h), as PAGE_LARGE. */
 void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
                          void *context);
-/* Bytes of the piece that the page is of. */
+/* Bytes of the foreign extent that the page is of. */
 size_t foreign_bytes(uint32_t page);
 
 /* Below, the caller holds the numbers' lock. */
 
 /* Does memory with numbers lie in there? */
 bool foreign_overlaps(const char *base, size_t bytes);
-/* Do foreign extents share bytes of the class map with the range? */
+/* Does a foreign extent share bytes of the class map with the range? */
 bool foreign_shares_slots(struct os_range range);
 /* Aborts on a broken invariant. */
 void foreign_check(void);

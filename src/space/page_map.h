@@ -1,8 +1,9 @@
 /* page_map.h - two linear maps: what is at an address, and what each page belongs to.
  *
  * The class map has one byte for each 4 KiB of the whole address space, whatever the page size, and
- * is all that a usual free looks at. The byte is the place of the block's magazine (cache/cache.h),
- * in words; 0 for everything that is not a slab: NULL, large blocks, memory that is not prairie's.
+ * is all that a usual free looks at. The byte is the magazine offset of the block's class
+ * (slabs/size_class.h); 0 for everything that is not a slab: NULL, large blocks, memory that is not
+ * prairie's.
  * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the
  * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond
  * what the kernel gives without being asked share the bytes of those below: no two pieces of memory
@@ -16,10 +17,11 @@
  *        slab, class_at     in every page of a slab; 0 elsewhere
  *
  * R1  the first and last page of a run carry its length and state; every page between says INSIDE
- * R2  no two neighbours are free in the same state
+ * R2  no two neighbours are free in the same state, but where two pieces touch
+ *     (page_heap/supplied.h)
  * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
  *     in the first page of a sampled block
- * Written under the lock of pages/run, except slab and class_at (under the arena's lock, while the
+ * Written under the page heap's lock, except slab and class_at (under the arena's lock, while the
  * run belongs to the arena).
  * SPDX-License-Identifier: MIT
  */
@@ -31,17 +33,18 @@
 #define CLASS_MAP_SHIFT 12u
 
 enum page_state {
-    PAGE_INSIDE, /* not a boundary; also: never opened */
-    PAGE_USED, /* the first page of a slab, or of a run that will be one or was; the last of anything
-                    used */
+    PAGE_INSIDE,  /* not a boundary; also: never opened */
+    PAGE_USED,    /* the first page of a slab, or of a run that will be one or was; the last page of
+                    anything used */
     PAGE_LARGE,   /* the first page of a large block */
-    PAGE_MANUAL,  /* the same of a manual arena, sampled or not */
+    PAGE_MANUAL,  /* the same of an arena that knows its large blocks (arenas/manual.h), sampled or
+                  not */
     PAGE_SAMPLED, /* the same, of a sampled block of any size; `slab` is the number of its record */
     PAGE_VAST,    /* a large block that is a mapping of its own (heap/vast.h); `slab` is as in
                   PAGE_SAMPLED, or 0 */
     PAGE_DIRTY,   /* free, with stale contents; states of free pages are pairs of dirty and clean */
     PAGE_CLEAN,   /* free, reads as zero */
-    PAGE_SUPPLIED_DIRTY, /* the same of a page heap whose pages are supplied (page_heap/supplied.h) */
+    PAGE_SUPPLIED_DIRTY, /* the same of a supplied page heap (page_heap/supplied.h) */
     PAGE_SUPPLIED_CLEAN,
 };
 
@@ -66,8 +69,8 @@ struct page {
     };
 };
 
-/* A large run that the program gave back and that a thread keeps (cache/large_cache.h), who alone
- * writes the mark. */
+/* In bin_index of a large run that the program gave back and that lies in a large cache
+ * (cache/large_cache.h). Only the thread of that cache writes the mark. */
 #define PAGE_CACHED ((uint16_t)UINT16_MAX)
 
 INLINE void page_mark_cached(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_CACHED); }
@@ -92,7 +95,7 @@ struct class_map {
 
 extern PRIVATE struct class_map class_map;
 extern PRIVATE struct page *page_map; /* constant after start */
-/* What is added to each place in the class map: 0, unless frees have magazines of their own
+/* What is added to each offset in the class map: 0, unless frees have magazines of their own
  * (cache/counting.h). Constant once a second thread has a cache. */
 extern PRIVATE uint8_t class_map_offset;
 

@@ -50,7 +50,8 @@ struct space {
 
 extern PRIVATE struct space space;
 
-/* Takes the refusal of huge pages for prairie's own records back. After space_start. */
+/* Wishes for huge pages for prairie's own records, which are refused them otherwise. After
+ * space_start. */
 void space_want_huge_records(void);
 /* Reserves metadata zone, page map and first region. False: no memory, the next call may try
  * again. */
