@@ -3,7 +3,7 @@
  * A manual arena serves those who name it, or threads that are bound to it; no thread comes to it
  * by itself. Its slabs are not in the class map, so that a plain free of one of its blocks takes
  * the rare way and puts the block straight home: they never get among the blocks that other calls
- * are served with. Its large blocks have an owner record each, whose number is in the page map.
+ * are served with. Each of its large blocks has a record, whose number is in the page map.
  *
  *      arena -> manual_large -> manual_large ...
  *      page: PAGE_MANUAL, slab = number of its manual_large

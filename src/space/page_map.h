@@ -65,7 +65,7 @@ struct page {
         struct {
             uint32_t next, previous;
         } bin;         /* in the first page of a free run */
-        uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of the owner's */
+        uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of a manual_large */
     };
 };
 
