@@ -1,8 +1,8 @@
 /* run_tree.c - the page heap as jemalloc had it in early 2008: three trees.
  *
- * It answers page_heap/page_heap.h in the place of the files run*.c of src/pages; all that is above stays
- * as it is, and so do the lock, the growth, and which runs come first (dirty before clean, holes
- * of both before the region opens further).
+ * It answers page_heap/page_heap.h in the place of run_find.c and of the files up to run_check.c of
+ * src/page_heap. All that is above stays as it is, and so do the lock, the growth, and which runs
+ * come first (dirty before clean, holes of both before the region opens further).
  * SPDX-License-Identifier: MIT
  */
 #include "../../src/page_heap/huge.h"

@@ -13,13 +13,13 @@ function(runs_unity out name pattern replacement)
     if(changed STREQUAL text)
         message(FATAL_ERROR "src/prairie.c has no lines that match: ${pattern}")
     endif()
-    # Called prairie.c, so that unit tests of src/pages can be compiled with it.
+    # Called prairie.c, so that unit tests of src/page_heap can be compiled with it.
     set(file ${CMAKE_CURRENT_BINARY_DIR}/unity/${name}/prairie.c)
     file(CONFIGURE OUTPUT ${file} CONTENT "${changed}" @ONLY)
     set(${out} ${file} PARENT_SCOPE)
 endfunction()
 
-# The keeper of three trees instead of the linear map.
+# Three trees instead of the linear map.
 macro(runs_tree_unity out)
     runs_unity(${out} tree "#include \"page_heap/run_find\\.c\"\n.*#include \"page_heap/run_check\\.c\""
                "#include \"runs/run_tree.c\"\n#include \"runs/run_tree_check.c\"")

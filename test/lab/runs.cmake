@@ -1,4 +1,4 @@
-# test/lab/runs.cmake - the keepers of trees: the model test that src/pages has to pass, and damage.
+# test/lab/runs.cmake - page heaps of trees: the model test that src/page_heap has to pass, and damage.
 # SPDX-License-Identifier: MIT
 include(${PROJECT_SOURCE_DIR}/lab/runs/unity.cmake)
 runs_tree_unity(runs_tree)
