@@ -2,7 +2,7 @@
  *
  * A cache is one page of metadata, or most of the record of a sampled thread (counting.h):
  *
- *      front          top and limit of the loaded magazine of each class: all that the hot path reads
+ *      front          top and limit of each loaded magazine: all that the hot path reads
  *      spare[53]      the second magazine of each class, and how large both are
  *      first_slots    the first magazine of each class, so that a small thread needs nothing else:
  *                     7 blocks up to 1 KiB, 2 blocks beyond; 15 of 8 bytes, where class 0 has none
@@ -86,8 +86,8 @@ void *cache_take(struct cache *cache, unsigned class_index);
 void cache_put(struct cache *cache, unsigned class_index, void *block);
 /* Gets blocks into an empty magazine. False: no memory. */
 bool cache_refill(struct cache *cache, unsigned class_index);
-/* One block past the cache: from the slabs of this arena, else of the one that the cache fills from.
- * NULL, both: of any. Returns NULL: no memory. */
+/* One block past the cache: from the slabs of this arena, else of the one that the cache fills
+ * from. NULL, both: of any. Returns NULL: no memory. */
 void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index);
 /* Puts a block whose magazine is full: makes room first. Never fails. */
 void cache_overflow(struct cache *cache, unsigned class_index, void *block);

@@ -1,14 +1,14 @@
 /* counting.h - fronts of threads whose calls must be seen: every one, or enough to sample.
  *
- * A counting front has magazines without a block (F1), so that each malloc takes the slow way, where
- * it is counted, and served from the cache behind. An exact one, of kind FRONT_COUNTED or FRONT_OFF,
- * sees each free in the same way: its magazines for frees are all full. A sampled one has the cache
- * in the same record, where frees look for their magazines, so that they go as they always do, and a
- * malloc that is counted takes ten instructions more than one that nobody sees.
+ * A counting front has magazines without a block (F1), so that each malloc takes the slow way,
+ * where it is counted, and served from the cache behind. An exact one, of kind FRONT_COUNTED or
+ * FRONT_OFF, sees each free in the same way: its magazines for frees are all full. A sampled one
+ * has the cache in the same record, where frees look for their magazines, so that they go as they
+ * always do, and a malloc that is counted takes ten instructions more than one that nobody sees.
  *
  *      thread's word --> front: magazine[53], cache, kind | sampled: the thread's cache
  *                                                         | exact: put[53]; the cache is elsewhere
- *                        OFFSET_FOR_FREES words further --^ (class_map_offset, offset_of_sized_free)
+ *                        OFFSET_FOR_FREES words further --^
  *
  * While nobody asks there is no counting front, and neither counting nor sampling costs anything.
  *

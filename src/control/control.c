@@ -5,8 +5,9 @@
  * gets a leaf of the same row.
  *
  *      stats   .  arenas  .  *  .  pactive
- *      token      token      7     token     the last token is the row's own; the others are those
- * of the first row that begins like this
+ *      token      token      7     token
+ *
+ * The last token is the row's own; the others are those of the first row that begins like this.
  *
  * A token is the table's number in its upper half and the row's in its lower one.
  * SPDX-License-Identifier: MIT

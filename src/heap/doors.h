@@ -1,8 +1,8 @@
 /* doors.h - the short ways that doors share.
  *
  * A door takes a block from the magazine of its front, or puts it there. When there is none, or no
- * room, it jumps to the slow door (slow.h). Doors set errno to ENOMEM or EINVAL when they refuse, and
- * keep it otherwise.
+ * room, it jumps to the slow door (slow.h). Doors set errno to ENOMEM or EINVAL when they refuse,
+ * and keep it otherwise.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_DOORS_H

@@ -231,9 +231,9 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 
 /* ---- moving ---- */
 
-/* Servers that move their own objects ask of each one whether the heap would be smaller if it moved,
- * take a new block past all caches when the answer is yes, and free the old one past them too.
- * Sparse slabs empty themselves into fuller ones that way.
+/* Servers that move their own objects ask of each one whether the heap would be smaller if it
+ * moved, take a new block past all caches when the answer is yes, and free the old one past them
+ * too. Sparse slabs empty themselves into fuller ones that way.
  *
  * Not from a full slab, nor from the one that is filled from next, where the block would go. Else
  * when the slab is used no more than the average of those with free blocks; an eighth on top keeps

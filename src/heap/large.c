@@ -178,8 +178,8 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
     return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
 }
 
-/* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near a
- * limit each request is to come by where that is looked at. A size that is too large has no pages
+/* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near
+ * a limit each request is to come by where that is looked at. A size that is too large has no pages
  * here when their number overflows, and so none that are kept. */
 void *malloc_large(size_t size)
 {

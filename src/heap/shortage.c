@@ -1,9 +1,9 @@
 /* shortage.c - what the doors do when memory runs short, in this order.
  *
- *      the kernel, or a limit, refuses           the reserve gives pages; LOW, until it is full
- * again the reserve has not got it either         with reserve_malloc: CRIT, a try after each
- * callback; else NULL a limit or the end of a group is near     LOW, until it is not
- * (shortage_look)
+ *      the kernel, or a limit, refuses         the reserve gives pages; LOW until it is full again
+ *      the reserve has not got it either       with reserve_malloc: CRIT, a try after each
+ *                                              callback; else NULL
+ *      a limit or the end of a group is near   LOW until it is not (shortage_look)
  *
  * Here no lock is held, and callbacks run. A program that keeps no reserve and registers nobody
  * comes here to be refused, and for nothing else.

@@ -1,8 +1,8 @@
 /* slow.h - the one door behind all doors: for what their short ways have not got.
  *
- * A door fills in a request and passes it on. Who the calling thread is, where its blocks come from,
- * whether somebody counts or samples them, and whether memory is short, is asked here and nowhere
- * else; a request that is refused is refused here.
+ * A door fills in a request and passes it on. Who the calling thread is, where its blocks come
+ * from, whether somebody counts or samples them, and whether memory is short, is asked here and
+ * nowhere else; a request that is refused is refused here.
  *
  *      malloc calloc aligned_alloc new mallocx realloc ...    a miss: alloc_missed(&request)
  *           |

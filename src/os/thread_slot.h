@@ -1,9 +1,9 @@
 /* thread_slot.h - the one word that each thread has for prairie, and the end of a thread.
  *
- * The word points at a front (cache/front.h); before the thread's first call that is a constant one,
- * which has nothing to give and room for nothing, so that the first call needs no branch of its
- * own: it finds an empty magazine. One pointer of
- * static thread-local storage is all prairie takes, so it can be loaded late.
+ * The word points at a front (cache/front.h); before the thread's first call that is a constant
+ * one, which has nothing to give and room for nothing, so that the first call needs no branch of
+ * its own: it finds an empty magazine. One pointer of static thread-local storage is all prairie
+ * takes, so it can be loaded late.
  *
  * This is the one place where the kernel calls up: os_thread_end_hook is told when a thread ends.
  * SPDX-License-Identifier: MIT
