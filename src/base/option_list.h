@@ -141,7 +141,7 @@ OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As
 OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
 OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
-OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "There is one page heap for all arenas.")
+OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "Automatic arenas share one page heap.")
 OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
        "As above.")
 OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
