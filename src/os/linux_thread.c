@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-enum { HELPER_STACK_BYTES = 64 * 1024, HELPER_TLS_BYTES = 64 * 1024 };
+enum { BACKGROUND_STACK_BYTES = 64 * 1024, BACKGROUND_TLS_BYTES = 64 * 1024 };
 
 static char *background_memory;
 static uint32_t background_alive; /* the kernel writes 0 when the thread is gone */
@@ -78,7 +78,7 @@ static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char
 
 static bool background_memory_ready(void)
 {
-    size_t bytes = HELPER_STACK_BYTES + HELPER_TLS_BYTES;
+    size_t bytes = BACKGROUND_STACK_BYTES + BACKGROUND_TLS_BYTES;
     struct os_range range;
 
     if (background_memory != NULL) return true;
@@ -114,8 +114,8 @@ bool os_thread_start(void *(*body)(void *))
     if (THREADS_ARE_COUNTED) return start_known_thread(body);
     if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
     if (!background_memory_ready()) return false;
-    stack = background_memory + HELPER_STACK_BYTES;
-    tls = stack + HELPER_TLS_BYTES / 2;
+    stack = background_memory + BACKGROUND_STACK_BYTES;
+    tls = stack + BACKGROUND_TLS_BYTES / 2;
     *(char **)tls = tls; /* x86-64 finds the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     result = clone_thread(FLAGS, stack, &background_alive, tls, body);

@@ -68,8 +68,8 @@ static void step_space(void)
     struct rlimit limit;
 
     getrlimit(RLIMIT_AS, &limit);
-    if (limit.rlim_cur < world.space_bytes && chance(60)) limit.rlim_cur = world.space_bytes;
-    else limit.rlim_cur = (rlim_t)log_uniform(16 * MB, world.space_bytes);
+    if (limit.rlim_cur < world.address_bytes && chance(60)) limit.rlim_cur = world.address_bytes;
+    else limit.rlim_cur = (rlim_t)log_uniform(16 * MB, world.address_bytes);
     add("RLIMIT_AS=%zu", (size_t)limit.rlim_cur);
     setrlimit(RLIMIT_AS, &limit);
 }

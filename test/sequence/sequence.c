@@ -320,7 +320,7 @@ static void begin_anew(char **argv)
             now.rlim_cur = (rlim_t)space_mb << 20;
             setrlimit(RLIMIT_AS, &now);
         }
-        world.space_bytes = (size_t)space_mb << 20;
+        world.address_bytes = (size_t)space_mb << 20;
     }
     if (again) execv("/proc/self/exe", argv);
 }
