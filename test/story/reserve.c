@@ -25,6 +25,7 @@ extern __typeof__(reserve_min_get) reserve_min_get __attribute__((weak));
 extern __typeof__(reserve_cur_get) reserve_cur_get __attribute__((weak));
 
 enum { THREADS = 4, SHARDS = 3, ENTRIES_MAX = 1 << 18, RESERVE_BYTES = 2 << 20 };
+enum { LATEST_MS = 20000 };
 
 struct entry {
     uint32_t bytes, seed;
@@ -140,6 +141,14 @@ static void fork_a_child(void)
     must(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* On a busy machine it takes longer until memory runs short. */
+static bool all_were_told(void)
+{
+    for (int i = 0; i < SHARDS; i++)
+        if (shards[i].low + shards[i].crit == 0) return false;
+    return true;
+}
+
 static void live(bool listens)
 {
     pthread_t thread[THREADS], passer;
@@ -158,7 +167,7 @@ static void live(bool listens)
         must(pthread_create(&thread[i], &small, fill, (void *)(listens ? i : 0)) == 0);
     if (listens) must(pthread_create(&passer, &small, come_and_go, NULL) == 0);
     atomic_store(&begun, true);
-    while (now_ms() < end_ms) {
+    while (now_ms() < end_ms || (listens && !all_were_told() && now_ms() < end_ms + LATEST_MS)) {
         sleep_ms(100);
         if (listens) fork_a_child();
     }
