@@ -14,10 +14,10 @@ enum { REFUSALS_MAX = 2 };
 /* Pages that the kernel would not take are offered again when so many more are dirty. */
 enum { REFUSED_SHARE = 8 };
 
-static size_t pages_in(size_t bytes) { return bytes >> space.page_shift; }
-
-/* Shorter pieces cost more in calls than in pages: they go only when longer ones do not suffice. */
-static size_t long_piece_pages(void) { return max_size(pages_in(64 * KiB), 1); }
+/* Shorter pieces cost more in calls than in pages: nobody purges for their sake alone. */
+#define LONG_PIECE_BYTES (64 * KiB)
+/* What is on its way to the kernel cannot be leased meanwhile. */
+#define PIECE_BYTES_MAX (32 * MiB)
 
 bool purge_is_urgent(struct page_heap *heap)
 {
@@ -33,28 +33,21 @@ static bool nothing_may_stay(struct page_heap *heap)
 /* How many dirty pages may stay, as of one moment. */
 struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
-    size_t bonus; /* because of regrets */
+    size_t total; /* with what regrets added */
+    size_t most;  /* beyond this somebody purges */
 };
 
-/* Under the page heap's lock. */
-static struct budget budget_now(struct page_heap *heap)
+/* Regrets count in full only while somebody looks in the background. Under the page heap's lock. */
+static struct budget budget_now(struct page_heap *heap, bool background)
 {
-    struct budget budget = { 0, 0 };
+    size_t share, bonus = heap->decay.bonus_pages;
 
     check(lock_is_mine(&heap->lock));
-    if (nothing_may_stay(heap)) return budget;
-    budget.share = max_size(pages_in(PURGE_KEEP_BYTES), heap->decay.peak_pages / PURGE_PEAK_SHARE)
-                 + page_heap_used_pages(heap) / PURGE_USED_SHARE;
-    budget.bonus = heap->decay.bonus_pages;
-    if (!RELAXED_LOAD(heap->decay.background))
-        budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
-    return budget;
-}
-
-/* Beyond this somebody purges. */
-static size_t most_of(struct budget budget)
-{
-    return budget.share + budget.share / 2 + budget.bonus;
+    if (nothing_may_stay(heap)) return (struct budget){ 0, 0, 0 };
+    share = max_size(pages_for(PURGE_KEEP_BYTES), heap->decay.peak_pages / PURGE_PEAK_SHARE)
+          + page_heap_used_pages(heap) / PURGE_USED_SHARE;
+    if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
+    return (struct budget){ share, share + bonus, share + share / 2 + bonus };
 }
 
 /* The pages in use, and those that were a moment ago. Under the page heap's lock. */
@@ -73,62 +66,37 @@ struct pass {
     uint32_t refused[REFUSALS_MAX]; /* first pages */
 };
 
-static bool pass_is_over(const struct pass *pass) { return pass->refusal_count == REFUSALS_MAX; }
-
-/* Gives one piece back. Takes the page heap's lock and gives it while the kernel works. Returns
- * pages; 0: there is no piece of that length, or the pass is over. */
-static size_t purge_piece(struct page_heap *heap, struct pass *pass, size_t pages_min,
-                          size_t pages_max)
+/* Until so many pages are purged, the longest runs first, in pieces of at least piece_min and at
+ * most piece_max. Takes the page heap's lock and gives it while the kernel works. */
+static void purge_pieces(struct page_heap *heap, struct pass *pass, size_t wanted, size_t piece_min,
+                         size_t piece_max)
 {
-    size_t pages = 0;
-
-    while (pages == 0 && !pass_is_over(pass)) {
+    while (wanted - pass->purged >= piece_min && pass->refusal_count < REFUSALS_MAX) {
+        size_t pages = 0;
         uint32_t page;
+        bool purged;
 
         lock_take(&heap->lock);
-        page = run_take_dirty(heap, pages_min, pages_max);
-        if (page != 0)
-            huge_before_purge(&heap->huge, page_record(page)->run_pages, heap->clean_leased,
-                              page_heap_used_pages(heap));
-        lock_give(&heap->lock);
-        if (page == 0) return 0;
-        pages = page_record(page)->run_pages; /* nobody else's meanwhile */
-
-        if (!os_purge((struct os_range){ page_address(page), pages << space.page_shift })) {
-            pass->refused[pass->refusal_count++] = page;
-            pages = 0;
+        page = run_take_dirty(heap, piece_min, min_size(wanted - pass->purged, piece_max));
+        if (page != 0) {
+            pages = page_record(page)->run_pages;
+            huge_before_purge(&heap->huge, pages, heap->clean_leased, page_heap_used_pages(heap));
         }
+        lock_give(&heap->lock);
+        if (page == 0) return;
+
+        purged = os_purge((struct os_range){ page_address(page), pages << space.page_shift });
         lock_take(&heap->lock);
-        if (pages != 0) run_put_free(heap, page, PAGE_CLEAN);
-        heap->decay.purged_pages += pages;
         heap->decay.calls++;
+        if (purged) {
+            run_put_free(heap, page, PAGE_CLEAN);
+            heap->decay.purged_pages += pages;
+            pass->purged += pages;
+        } else {
+            pass->refused[pass->refusal_count++] = page;
+        }
         lock_give(&heap->lock);
     }
-    pass->purged += pages;
-    return pages;
-}
-
-/* Until so many pages are purged, in pieces of at least that many. */
-static void purge_pieces(struct page_heap *heap, struct pass *pass, size_t wanted, size_t piece_min)
-{
-    size_t piece_max = max_size(pages_in(32 * MiB), 1);
-
-    while (wanted - pass->purged >= piece_min
-           && purge_piece(heap, pass, piece_min, min_size(wanted - pass->purged, piece_max)) != 0) {
-    }
-}
-
-/* What is as long as a huge page. */
-static void purge_longest(struct page_heap *heap, struct pass *pass, size_t wanted)
-{
-    purge_pieces(heap, pass, wanted, max_size(huge_pages_each(&heap->huge), long_piece_pages()));
-}
-
-/* What is long, then everything. */
-static void purge_shorter(struct page_heap *heap, struct pass *pass, size_t wanted)
-{
-    purge_pieces(heap, pass, wanted, long_piece_pages());
-    purge_pieces(heap, pass, wanted, 1);
 }
 
 /* What asks for more than the budget is asked each time: dirty_decay_ms:0 and
@@ -138,35 +106,34 @@ static bool alarm_is_fixed(void)
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
 }
 
-/* Under the page heap's lock: so many more dirty pages are worth the next look. */
-static void set_alarm_beyond(struct page_heap *heap, size_t more_pages)
-{
-    if (alarm_is_fixed() && !heap->decay.refused) return;
-    RELAXED_STORE(heap->decay.alarm_pages, heap->free_pages[FREE_DIRTY] + more_pages);
-}
-
-/* Puts back what was refused. A kernel that took nothing is not asked again at the next free. */
+/* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
+ * when so many more pages are dirty. */
 static void end_pass(struct page_heap *heap, struct pass *pass)
 {
+    size_t dirty;
+
     lock_take(&heap->lock);
     for (unsigned i = 0; i < pass->refusal_count; i++)
         run_put_free(heap, pass->refused[i], PAGE_DIRTY);
+    dirty = heap->free_pages[FREE_DIRTY];
     if (pass->purged != 0 || pass->refusal_count != 0) heap->decay.refused = pass->purged == 0;
     if (heap->decay.refused)
-        set_alarm_beyond(heap, max_size(heap->free_pages[FREE_DIRTY] / REFUSED_SHARE,
-                                        pages_in(PURGE_KEEP_BYTES)));
+        RELAXED_STORE(heap->decay.alarm_pages,
+                      dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
     lock_give(&heap->lock);
 }
 
-size_t purge_all(struct page_heap *heap)
+/* Gives back so many pages, or all there are. Returns pages. */
+static size_t purge_pages(struct page_heap *heap, size_t wanted)
 {
     struct pass pass = { 0 };
 
-    purge_longest(heap, &pass, SIZE_MAX);
-    purge_shorter(heap, &pass, SIZE_MAX);
+    purge_pieces(heap, &pass, wanted, 1, pages_for(PIECE_BYTES_MAX));
     end_pass(heap, &pass);
-    return pass.purged << space.page_shift;
+    return pass.purged;
 }
+
+size_t purge_all(struct page_heap *heap) { return purge_pages(heap, SIZE_MAX) << space.page_shift; }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in
  * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
@@ -188,36 +155,31 @@ static void learn(struct page_heap *heap, uint64_t now)
     }
 }
 
-static size_t excess_of(struct page_heap *heap, struct budget budget)
-{
-    size_t dirty = heap->free_pages[FREE_DIRTY], most = budget.share + budget.bonus;
-
-    return dirty > most ? dirty - most : 0;
-}
-
 void purge_beyond_budget(struct page_heap *heap)
 {
     uint64_t now = os_now_ms();
     struct pass pass = { 0 };
     struct budget budget;
-    size_t excess;
+    size_t dirty, excess;
 
     lock_take(&heap->lock);
     learn(heap, now);
-    budget = budget_now(heap);
-    excess = excess_of(heap, budget);
+    budget = budget_now(heap, RELAXED_LOAD(heap->decay.background));
+    dirty = heap->free_pages[FREE_DIRTY];
+    excess = dirty - min_size(dirty, budget.total);
     lock_give(&heap->lock);
     if (excess == 0) return;
 
     /* Huge pages are not broken for little. */
-    purge_longest(heap, &pass, excess);
-    if (excess - pass.purged > (RELAXED_LOAD(heap->huge.wanted) ? budget.share : 0))
-        purge_shorter(heap, &pass, excess);
+    purge_pieces(heap, &pass, excess, huge_pages_each(&heap->huge), pages_for(PIECE_BYTES_MAX));
+    if (excess - pass.purged > budget.share)
+        purge_pieces(heap, &pass, excess, 1, pages_for(PIECE_BYTES_MAX));
 
     lock_take(&heap->lock);
-    if (excess - pass.purged
-        <= budget.share) /* left on purpose: not to be looked at again at once */
-        set_alarm_beyond(heap, budget.share / 4);
+    if (excess - pass.purged <= budget.share && (!alarm_is_fixed() || heap->decay.refused)) {
+        /* Left on purpose: not to be looked at again at once. */
+        RELAXED_STORE(heap->decay.alarm_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
+    }
     if (heap->decay.last_pages == 0) heap->decay.last_clean_leased = heap->clean_leased;
     heap->decay.last_pages += pass.purged;
     heap->decay.last_ms = now;
@@ -240,21 +202,18 @@ bool purge_wants_background(struct page_heap *heap)
 
     lock_take(&heap->lock);
     learn(heap, now);
-    wants = !nothing_may_stay(heap) && heap->decay.bonus_pages > pages_in(PURGE_UNATTENDED_BYTES);
+    wants = !nothing_may_stay(heap) && heap->decay.bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
     lock_give(&heap->lock);
     return wants;
 }
 
 bool purge_rests_on_background(struct page_heap *heap)
 {
-    struct budget budget;
     bool rests;
 
     lock_take(&heap->lock);
-    budget = budget_now(heap);
-    budget.bonus = min_size(budget.bonus, pages_in(PURGE_UNATTENDED_BYTES));
     rests = option_decay_ms() >= 0 && !heap->decay.refused
-         && heap->free_pages[FREE_DIRTY] > most_of(budget);
+         && heap->free_pages[FREE_DIRTY] > budget_now(heap, false).most;
     lock_give(&heap->lock);
     return rests;
 }
@@ -268,47 +227,39 @@ void purge_begin_unneeded(struct page_heap *heap)
 
 size_t purge_unneeded(struct page_heap *heap)
 {
-    struct pass pass = { 0 };
-    size_t unneeded, wanted;
+    size_t unneeded, purged;
 
     lock_take(&heap->lock);
     unneeded = heap->dirty_low;
     lock_give(&heap->lock);
-    wanted = unneeded >= long_piece_pages() && option_decay_ms() >= 0 ? (unneeded + 1) / 2 : 0;
-    purge_longest(heap, &pass, wanted);
-    purge_shorter(heap, &pass, wanted);
-    end_pass(heap, &pass);
+    if (unneeded < pages_for(LONG_PIECE_BYTES) || option_decay_ms() < 0) unneeded = 0;
+    purged = purge_pages(heap, (unneeded + 1) / 2);
     purge_begin_unneeded(heap);
-    return pass.purged;
+    return purged;
 }
 
 /* ---- is it time? ---- */
 
-/* As purge_is_within_live_budget, under the page heap's lock. */
-static bool is_within_budget(struct page_heap *heap)
-{
-    size_t dirty = heap->free_pages[FREE_DIRTY], most;
-
-    note_peak(heap);
-    if (purge_is_urgent(heap)) return dirty < long_piece_pages();
-    if (unlikely(alarm_is_fixed())) {
-        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        RELAXED_STORE(heap->decay.alarm_pages, never ? SIZE_MAX : 0);
-        return never || dirty == 0;
-    }
-    most = most_of(budget_now(heap));
-    /* The least that it will be: memory in use only adds to it. */
-    RELAXED_STORE(heap->decay.alarm_pages,
-                  most - page_heap_used_pages(heap) / PURGE_USED_SHARE * 3 / 2);
-    return dirty <= most;
-}
-
 bool purge_is_within_live_budget(struct page_heap *heap)
 {
+    size_t most, alarm;
     bool within;
 
     lock_take(&heap->lock);
-    within = is_within_budget(heap);
+    note_peak(heap);
+    alarm = heap->decay.alarm_pages;
+    if (purge_is_urgent(heap)) {
+        most = pages_for(LONG_PIECE_BYTES) - 1;
+    } else if (unlikely(alarm_is_fixed())) {
+        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
+        most = alarm = never ? SIZE_MAX : 0;
+    } else {
+        most = budget_now(heap, RELAXED_LOAD(heap->decay.background)).most;
+        /* The least that it will be: memory in use only adds to it. */
+        alarm = most - page_heap_used_pages(heap) / PURGE_USED_SHARE * 3 / 2;
+    }
+    RELAXED_STORE(heap->decay.alarm_pages, alarm);
+    within = heap->free_pages[FREE_DIRTY] <= most;
     lock_give(&heap->lock);
     return within;
 }
@@ -321,10 +272,11 @@ bool purge_oversize(struct page_heap *heap)
     bool within;
 
     if (bytes == 0) return false;
-    while (purge_piece(heap, &pass, pages, SIZE_MAX) != 0) {}
+    purge_pieces(heap, &pass, SIZE_MAX, pages, SIZE_MAX);
     end_pass(heap, &pass);
     lock_take(&heap->lock);
-    within = heap->free_pages[FREE_DIRTY] <= most_of(budget_now(heap));
+    within =
+        heap->free_pages[FREE_DIRTY] <= budget_now(heap, RELAXED_LOAD(heap->decay.background)).most;
     lock_give(&heap->lock);
     return option_decay_ms() < 0 || within;
 }
