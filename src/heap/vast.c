@@ -122,8 +122,7 @@ static void wish_for_pages(struct os_range range)
     lock_take(&page_heap.lock);
     wanted = huge_is_possible(&page_heap.huge);
     lock_give(&page_heap.lock);
-    if (wanted) os_want_huge_pages(range);
-    else os_refuse_huge_pages(range);
+    os_wish_huge_pages(range, wanted);
 }
 
 char *vast_take(size_t bytes, size_t align)

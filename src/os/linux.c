@@ -269,8 +269,10 @@ bool os_keep_from_child(struct os_range range, bool kept)
     return !failed(result) || (!kept && result == -EINVAL);
 }
 
-void os_want_huge_pages(struct os_range range) { (void)advise(range, MADV_HUGEPAGE); }
-void os_refuse_huge_pages(struct os_range range) { (void)advise(range, MADV_NOHUGEPAGE); }
+void os_wish_huge_pages(struct os_range range, bool wanted)
+{
+    (void)advise(range, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
 
 /* ---- limits and facts ---- */
 

@@ -56,9 +56,8 @@ bool os_touch(struct os_range range);
 /* Kept from a fork's child, pages read as zero there, and stay the parent's own instead of being
  * shared until one of them writes. False: could not be changed, nothing happened. */
 bool os_keep_from_child(struct os_range range, bool kept);
-/* Wishes, which the kernel may ignore. */
-void os_want_huge_pages(struct os_range range);
-void os_refuse_huge_pages(struct os_range range);
+/* A wish, for huge pages or against them, which the kernel may ignore. */
+void os_wish_huge_pages(struct os_range range, bool wanted);
 
 /* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */
 size_t os_address_space_limit(void);

@@ -3,11 +3,6 @@
  */
 #include "huge.h"
 
-static struct os_range first_region(void)
-{
-    return (struct os_range){ space.region[0].base, space.region[0].bytes };
-}
-
 static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
@@ -17,18 +12,19 @@ bool huge_is_possible(const struct huge *huge)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
-static void want(struct huge *huge)
+/* From now on they are wanted, or refused until again_at. */
+static void want(struct huge *huge, bool wanted, uint64_t again_at)
 {
-    RELAXED_STORE(huge->wanted, true);
+    RELAXED_STORE(huge->wanted, wanted);
     huge->short_pages = 0;
-    huge->again_at = UINT64_MAX;
-    os_want_huge_pages(first_region());
+    huge->again_at = again_at;
+    os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
 void huge_before_growth(struct huge *huge, size_t open_bytes)
 {
     if (huge->wanted || huge->again_at != UINT64_MAX || !huge_is_possible(huge)) return;
-    if (open_bytes >= HUGE_FROM_BYTES || huge->policy == HUGE_ALWAYS) want(huge);
+    if (open_bytes >= HUGE_FROM_BYTES || huge->policy == HUGE_ALWAYS) want(huge, true, UINT64_MAX);
 }
 
 void huge_obey_option(struct huge *huge, enum huge_policy policy)
@@ -37,24 +33,17 @@ void huge_obey_option(struct huge *huge, enum huge_policy policy)
     if (space.open_bytes != 0) huge_before_growth(huge, space.open_bytes);
 }
 
-static void want_no_longer(struct huge *huge, uint64_t clean_leased)
-{
-    RELAXED_STORE(huge->wanted, false);
-    huge->again_at = clean_leased + from_pages();
-    os_refuse_huge_pages(first_region());
-}
-
 void huge_bar(struct huge *huge, bool barred, uint64_t clean_leased)
 {
     huge->barred = barred;
-    if (barred && huge->wanted) want_no_longer(huge, clean_leased);
+    if (barred && huge->wanted) want(huge, false, clean_leased + from_pages());
 }
 
 void huge_want_again(struct huge *huge, uint64_t clean_leased, size_t used_pages)
 {
     huge->again_at = UINT64_MAX;
     if (huge->barred) huge->again_at = clean_leased + from_pages();
-    else if (used_pages >= from_pages()) want(huge);
+    else if (used_pages >= from_pages()) want(huge, true, UINT64_MAX);
 }
 
 void huge_before_purge(struct huge *huge, size_t pages, uint64_t clean_leased, size_t used_pages)
@@ -63,5 +52,5 @@ void huge_before_purge(struct huge *huge, size_t pages, uint64_t clean_leased, s
     huge->short_pages += pages;
     if (huge->short_pages < from_pages() || huge->short_pages < used_pages / HUGE_SHORT_SHARE)
         return;
-    want_no_longer(huge, clean_leased);
+    want(huge, false, clean_leased + from_pages());
 }

@@ -15,26 +15,16 @@ void commit_add_heap(const size_t *clean_pages)
     __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
 }
 
-static READS_UNLOCKED size_t clean_bytes(void)
+/* Pages that were opened and never leased are address space, and so are their records. */
+READS_UNLOCKED size_t commit_used_bytes(void)
 {
     unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
-    size_t pages = 0;
+    size_t open_pages = space.open_bytes >> space.page_shift, clean_pages = 0, taken_pages;
 
-    for (unsigned i = 0; i < count; i++) pages += *commit.clean_pages[i];
-    return pages << space.page_shift;
-}
-
-static READS_UNLOCKED size_t committed_open_bytes(void) { return space.open_bytes; }
-
-/* Pages that were opened and never leased are address space, and so are their records. */
-size_t commit_used_bytes(void)
-{
-    size_t open_bytes = committed_open_bytes();
-    size_t taken_bytes = open_bytes - min_size(clean_bytes(), open_bytes);
-
-    return taken_bytes + (taken_bytes >> space.page_shift) * sizeof(struct page)
-         + RELAXED_LOAD(commit.vast_bytes) + RELAXED_LOAD(commit.vast_coming)
-         + RELAXED_LOAD(commit.record_bytes);
+    for (unsigned i = 0; i < count; i++) clean_pages += *commit.clean_pages[i];
+    taken_pages = open_pages - min_size(clean_pages, open_pages);
+    return taken_pages * (page_bytes() + sizeof(struct page)) + RELAXED_LOAD(commit.vast_bytes)
+         + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.record_bytes);
 }
 
 size_t commit_room_bytes(void)

@@ -22,42 +22,29 @@ static struct os_range map_reserved; /* constant after start */
 static uintptr_t open_first,
     open_end; /* under the page heap's lock: the written part, as map offsets */
 
-static unsigned bits_of(uintptr_t address) { return highest_bit(address) + 1; }
-
-/* As many as the kernel gives without being asked, and as the first region has. */
-static unsigned address_bits(void)
+/* After the first region is there. It has a byte for as many addresses as the kernel gives without
+ * being asked, and as the first region has. */
+void class_map_start(bool narrow)
 {
     const struct region *first = &space.region[0];
     uintptr_t region_last = (uintptr_t)first->base + first->bytes - (first->bytes != 0);
-    unsigned bits = bits_of(os_highest_address() | region_last);
-
-    return bits < ADDRESS_BITS_MIN ? ADDRESS_BITS_MIN : bits;
-}
-
-/* After the first region is there. */
-void class_map_start(bool narrow)
-{
+    unsigned bits = highest_bit(os_highest_address() | region_last) + 1;
     size_t bytes;
 
     if (narrow) return;
-    bytes = (size_t)1 << (address_bits() - CLASS_MAP_SHIFT);
+    if (bits < ADDRESS_BITS_MIN) bits = ADDRESS_BITS_MIN;
+    bytes = (size_t)1 << (bits - CLASS_MAP_SHIFT);
     map_reserved = os_reserve_readable(bytes);
     if (map_reserved.base == NULL) return;
-    os_refuse_huge_pages(map_reserved);
+    os_wish_huge_pages(map_reserved, false);
     class_map.bytes = (const uint8_t *)map_reserved.base;
     class_map.mask = bytes - 1;
 }
 
-/* The first byte of a range in the map. */
-static uintptr_t slot_of(const char *base)
-{
-    return ((uintptr_t)base >> CLASS_MAP_SHIFT) & class_map.mask;
-}
-
 bool class_map_shares(struct os_range one, struct os_range other)
 {
-    uintptr_t first = slot_of(one.base), end = first + (one.bytes >> CLASS_MAP_SHIFT);
-    uintptr_t other_first = slot_of(other.base);
+    uintptr_t first = class_map_slot(one.base), end = first + (one.bytes >> CLASS_MAP_SHIFT);
+    uintptr_t other_first = class_map_slot(other.base);
 
     if (class_map.mask == 0) return false;
     if (end > map_reserved.bytes) return true;
@@ -76,8 +63,8 @@ size_t maps_bytes_for(size_t space_bytes)
 bool class_map_open(const char *base, size_t bytes)
 {
     size_t unit = max_size(META_OPEN_BYTES, os_page_bytes());
-    uintptr_t first = round_down(slot_of(base), unit);
-    uintptr_t end = round_up(slot_of(base) + (bytes >> CLASS_MAP_SHIFT), unit);
+    uintptr_t first = round_down(class_map_slot(base), unit);
+    uintptr_t end = round_up(class_map_slot(base) + (bytes >> CLASS_MAP_SHIFT), unit);
 
     if (class_map.mask == 0 || (first >= open_first && end <= open_end)) return true;
     check(end <= map_reserved.bytes);
@@ -94,10 +81,9 @@ void class_map_set(const char *base, size_t bytes, uint8_t class_at)
 
     if (class_map.mask == 0) return;
     if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
-    __builtin_memset(map + slot_of(base), class_at, bytes >> CLASS_MAP_SHIFT);
+    __builtin_memset(map + class_map_slot(base), class_at, bytes >> CLASS_MAP_SHIFT);
 }
 
-/* Does a region share bytes of the class map with the range? */
 bool regions_share_slots(struct os_range range)
 {
     uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);

@@ -99,9 +99,15 @@ extern PRIVATE struct page *page_map; /* constant after start */
  * (cache/counting.h). Constant once a second thread has a cache. */
 extern PRIVATE uint8_t class_map_offset;
 
+/* Where the byte for an address is in the map. */
+INLINE uintptr_t class_map_slot(const void *address)
+{
+    return ((uintptr_t)address >> CLASS_MAP_SHIFT) & class_map.mask;
+}
+
 INLINE uint8_t class_map_at(const void *address)
 {
-    return class_map.bytes[((uintptr_t)address >> CLASS_MAP_SHIFT) & class_map.mask];
+    return class_map.bytes[class_map_slot(address)];
 }
 
 INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }

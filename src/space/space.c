@@ -58,7 +58,7 @@ static bool reserve_all(struct layout layout)
     page_map = (struct page *)(all.base + layout.meta_bytes);
     map_open_end = all.base + layout.meta_bytes;
     map_end = map_open_end + layout.map_bytes;
-    os_refuse_huge_pages(all);
+    os_wish_huge_pages(all, false);
 
     space.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
     space.page_count_max = (uint32_t)min_size(space.number_max, RUN_PAGES_MAX);
@@ -73,7 +73,9 @@ static bool reserve_all(struct layout layout)
 
 void space_want_huge_records(void)
 {
-    os_want_huge_pages((struct os_range){ meta.zone_base, (size_t)(map_end - meta.zone_base) });
+    struct os_range records = { meta.zone_base, (size_t)(map_end - meta.zone_base) };
+
+    os_wish_huge_pages(records, true);
 }
 
 /* The region that holds the address, of those after the first; NULL: none does. */
@@ -162,28 +164,6 @@ bool space_start(void)
     return false;
 }
 
-/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
- * was. */
-static bool open_pages(struct region *region, size_t pages)
-{
-    char *base = region->base + ((size_t)region->open_pages << space.page_shift);
-    size_t bytes = pages << space.page_shift;
-    char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
-
-    if (map_wanted > map_open_end) {
-        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end),
-                                    max_size(META_OPEN_BYTES, os_page_bytes()));
-        map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
-        if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
-        /* A page whose first access is a read costs one fault more. */
-        ((struct page *)map_open_end)->state = PAGE_INSIDE;
-        map_open_end += map_bytes;
-    }
-    if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
-        return false;
-    return os_commit((struct os_range){ base, bytes });
-}
-
 /* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so
  * we keep to it ourselves. */
 static bool limit_allows(size_t bytes)
@@ -196,6 +176,29 @@ static bool limit_allows(size_t bytes)
     unopened = space.reserved_bytes - space.open_bytes + class_map_reserved_bytes();
     if (used < unopened || used <= limit) return true; /* within it as the kernel counts */
     return used - unopened + bytes <= limit;
+}
+
+/* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
+ * was. */
+static bool open_pages(struct region *region, size_t pages, size_t room_bytes)
+{
+    char *base = region->base + ((size_t)region->open_pages << space.page_shift);
+    size_t bytes = pages << space.page_shift;
+    char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
+
+    if (bytes > room_bytes || !limit_allows(bytes)) return false;
+    if (map_wanted > map_open_end) {
+        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end),
+                                    max_size(META_OPEN_BYTES, os_page_bytes()));
+        map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
+        if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
+        /* A page whose first access is a read costs one fault more. */
+        ((struct page *)map_open_end)->state = PAGE_INSIDE;
+        map_open_end += map_bytes;
+    }
+    if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
+        return false;
+    return os_commit((struct os_range){ base, bytes });
 }
 
 static size_t room_of(const struct region *region)
@@ -221,8 +224,8 @@ static struct os_range reserve_region(size_t bytes)
     return (struct os_range){ NULL, 0 };
 }
 
-/* Under the numbers' lock. */
-static struct region *add_numbered_region(size_t pages)
+/* One that is as long as usual, if there is so much address space. Under the numbers' lock. */
+static struct region *add_region(size_t pages)
 {
     size_t bytes = max_size(space.region_bytes_next, round_up(pages << space.page_shift, 1 * MiB));
     struct os_range range;
@@ -244,21 +247,16 @@ static struct region *add_numbered_region(size_t pages)
     return &space.region[space.region_count - 1];
 }
 
-static struct region *add_region(size_t pages)
+static struct region *region_with_room(size_t pages)
 {
     struct region *region;
 
-    lock_take(&space.numbers_lock);
-    region = add_numbered_region(pages);
-    lock_give(&space.numbers_lock);
-    return region;
-}
-
-static struct region *region_with_room(size_t pages)
-{
     for (uint32_t i = space.region_count; i-- > 0;)
         if (room_of(&space.region[i]) >= pages) return &space.region[i];
-    return add_region(pages);
+    lock_take(&space.numbers_lock);
+    region = add_region(pages);
+    lock_give(&space.numbers_lock);
+    return region;
 }
 
 /* The records of the first opening, and of the page after it, fit into one page of the map. */
@@ -269,13 +267,6 @@ size_t space_opening_step(size_t pages)
 
     if (space.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
     return max_size(step, pages);
-}
-
-static bool open_within(struct region *region, size_t pages, size_t room_bytes)
-{
-    size_t bytes = pages << space.page_shift;
-
-    return bytes <= room_bytes && limit_allows(bytes) && open_pages(region, pages);
 }
 
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
@@ -291,9 +282,9 @@ struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
     step =
         round_up(region->open_pages + space_opening_step(pages), unit_pages) - region->open_pages;
     step = min_size(step, room_of(region));
-    if (!open_within(region, step, room_bytes)) {
+    if (!open_pages(region, step, room_bytes)) {
         step = pages;
-        if (!open_within(region, step, room_bytes)) return (struct page_span){ 0, 0 };
+        if (!open_pages(region, step, room_bytes)) return (struct page_span){ 0, 0 };
     }
     span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
     /* Partner: open_page_at, which reads records of open pages. */

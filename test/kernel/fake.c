@@ -326,16 +326,13 @@ bool os_keep_from_child(struct os_range range, bool kept)
     return done;
 }
 
-static void wish(enum fake_call kind, struct os_range range)
+void os_wish_huge_pages(struct os_range range, bool wanted)
 {
     enter();
-    count_call(kind);
+    count_call(wanted ? FAKE_HUGE_WANT : FAKE_HUGE_REFUSE);
     (void)states_of(range, "a wish outside every reservation");
     leave();
 }
-
-void os_want_huge_pages(struct os_range range) { wish(FAKE_HUGE_WANT, range); }
-void os_refuse_huge_pages(struct os_range range) { wish(FAKE_HUGE_REFUSE, range); }
 
 /* ---- os.h: facts ---- */
 
