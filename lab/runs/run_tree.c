@@ -1,6 +1,6 @@
 /* run_tree.c - the page heap as jemalloc had it in early 2008: three trees.
  *
- * It answers page_heap/page_heap.h in the place of run_find.c and of the files up to run_check.c of
+ * It answers page_heap/page_heap.h in the place of run_find.c and of the files up to run_walk.c of
  * src/page_heap. All that is above stays as it is, and so do the lock, the growth, and which runs
  * come first (dirty before clean, holes of both before the region opens further).
  * SPDX-License-Identifier: MIT
@@ -10,8 +10,6 @@
 #include "../../src/page_heap/supplied.h"
 #include "../../src/space/commit.h"
 #include "extents.h"
-
-struct page_heap page_heap;
 
 static void count_clean(size_t pages)
 {
@@ -54,14 +52,6 @@ static bool take_hole(struct tree_run *run, size_t pages)
 }
 
 /* ---- the verbs of run.h ---- */
-
-void page_heap_start(struct page_heap *heap)
-{
-    lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->lease_pages_max = RUN_PAGES_MAX;
-    heap->huge.again_at = UINT64_MAX;
-    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
-}
 
 static void count_lease(size_t pages, enum page_state state)
 {

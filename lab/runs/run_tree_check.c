@@ -2,8 +2,6 @@
  * count.
  * SPDX-License-Identifier: MIT
  */
-#include "../../src/page_heap/run_walk.h"
-
 #include "extents.h"
 
 void runs_visit(struct page_heap *heap,

@@ -21,7 +21,7 @@ endfunction()
 
 # Three trees instead of the linear map.
 macro(runs_tree_unity out)
-    runs_unity(${out} tree "#include \"page_heap/run_find\\.c\"\n.*#include \"page_heap/run_check\\.c\""
+    runs_unity(${out} tree "#include \"page_heap/run_find\\.c\"\n.*#include \"page_heap/run_walk\\.c\""
                "#include \"runs/run_tree.c\"\n#include \"runs/run_tree_check.c\"")
 endmacro()
 

@@ -4,7 +4,7 @@
 #include "lengths.h"
 
 #include "../arenas/manual.h"
-#include "../page_heap/run_walk.h"
+#include "../page_heap/page_heap.h"
 #include "../view/snapshot.h"
 #include "control.h"
 

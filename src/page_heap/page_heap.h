@@ -161,6 +161,11 @@ void page_heap_put_back_in_flight(struct page_heap *heap);
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
  * elsewhere. True: there were some. */
 bool page_heap_close_tail(struct page_heap *heap);
+/* Calls `visit` for each run in open pages, under the page heap's lock, which is given and taken
+ * again every so many runs: what changes meanwhile may be missed or counted twice. A run in a
+ * large cache is a used one here, and a vast block a large one. */
+void runs_visit(struct page_heap *heap,
+                void (*visit)(enum page_state state, size_t pages, void *context), void *context);
 /* Under the lock: walks every page of every region; aborts on a broken invariant. */
 void page_heap_check(struct page_heap *heap);
 

@@ -7,16 +7,6 @@
 #include "run_bins.h"
 #include "supplied.h"
 
-struct page_heap page_heap;
-
-void page_heap_start(struct page_heap *heap)
-{
-    lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->lease_pages_max = RUN_PAGES_MAX;
-    heap->huge.again_at = UINT64_MAX;
-    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
-}
-
 static COLD NOINLINE void want_huge_again(struct page_heap *heap)
 {
     huge_want_again(&heap->huge, heap->clean_leased, page_heap_used_pages(heap));
@@ -67,24 +57,19 @@ static struct page_span grow(struct page_heap *heap, size_t missing)
     return span;
 }
 
-/* How many of the first `pages` of a hole are clean. */
-static size_t clean_pages_of(struct hole hole, size_t pages)
+/* May so many pages be taken from a hole on? What is not dirty in it is clean, and so is what would
+ * be opened behind it. */
+static bool may_take_hole(struct page_heap *heap, struct hole hole, size_t pages)
 {
-    size_t clean = 0;
+    size_t clean = pages;
 
     for (size_t at = 0; at < min_size(pages, hole.pages);) {
         const struct page *record = page_record(hole.first + (uint32_t)at);
 
-        if (kind_of(record->state) == FREE_CLEAN) clean += min_size(record->run_pages, pages - at);
+        if (kind_of(record->state) == FREE_DIRTY) clean -= min_size(record->run_pages, pages - at);
         at += record->run_pages;
     }
-    return clean;
-}
-
-/* Long enough, and what is clean in it may be taken. */
-static bool hole_serves(struct page_heap *heap, struct hole hole, size_t pages)
-{
-    return hole.pages >= pages && page_heap_may_take_clean(heap, clean_pages_of(hole, pages));
+    return page_heap_may_take_clean(heap, clean);
 }
 
 /* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
@@ -96,9 +81,8 @@ static struct hole grow_tail(struct page_heap *heap, size_t pages)
 
     if (unlikely(heap->is_supplied)) return none;
     if (space_newest_is_open()) tail = hole_before(heap, space_open_end());
-    if (tail.pages >= pages) return hole_serves(heap, tail, pages) ? tail : none;
-    if (!page_heap_may_take_clean(heap, pages - tail.pages + clean_pages_of(tail, pages)))
-        return none;
+    if (!may_take_hole(heap, tail, pages)) return none;
+    if (tail.pages >= pages) return tail;
     span = grow(heap, pages - tail.pages);
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
@@ -153,7 +137,7 @@ static COLD struct run take_hole_or_grow(struct page_heap *heap, size_t pages,
 {
     struct hole hole = run_find_hole(heap, pages);
 
-    if (!hole_serves(heap, hole, pages)) hole = grow_tail(heap, pages);
+    if (hole.pages < pages || !may_take_hole(heap, hole, pages)) hole = grow_tail(heap, pages);
     if (hole.pages < pages) return (struct run){ 0, false };
     return (struct run){ hole.first, run_take_hole(heap, hole.first, 0, pages, state) };
 }
@@ -399,6 +383,7 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
     struct page *record = page_record(page);
     enum page_state state;
     size_t old_pages, missing;
+    struct hole hole;
     bool fits;
 
     lock_take(page_heap_lock(heap));
@@ -406,7 +391,8 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
     old_pages = record->run_pages;
     missing = pages - old_pages;
     check(pages > old_pages);
-    fits = hole_serves(heap, hole_after(heap, page + (uint32_t)old_pages, missing), missing);
+    hole = hole_after(heap, page + (uint32_t)old_pages, missing);
+    fits = hole.pages >= missing && may_take_hole(heap, hole, missing);
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
         (void)run_take_hole(heap, page, old_pages, pages, state);

@@ -94,14 +94,6 @@ struct hole hole_before(const struct page_heap *heap, uint32_t page)
     return hole;
 }
 
-static struct hole hole_around(const struct page_heap *heap, uint32_t page, size_t enough)
-{
-    struct hole hole = hole_before(heap, page);
-
-    hole.pages += hole_after(heap, page, enough).pages;
-    return hole;
-}
-
 struct hole run_find_hole(struct page_heap *heap, size_t pages)
 {
     const struct run_bins *bins = &heap->bins; /* the dirty ones come first */
@@ -112,7 +104,8 @@ struct hole run_find_hole(struct page_heap *heap, size_t pages)
              bits &= ~((uint64_t)1 << highest_bit(bits))) {
             uint32_t page = bins->head[word * 64 + highest_bit(bits)];
             for (; page != 0; page = page_record(page)->bin.next) {
-                struct hole hole = hole_around(heap, page, pages);
+                struct hole hole = hole_before(heap, page);
+                hole.pages += hole_after(heap, page, pages).pages;
                 if (hole.pages >= pages) return hole;
                 if (++probes == HOLE_PROBES_MAX) return (struct hole){ 0, 0 };
             }

@@ -14,43 +14,33 @@ static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
     return slot;
 }
 
-/* The last pages of a run, at most pages_max of them. They are cut off at the boundaries of huge
- * pages when the run is long enough. */
-static struct page_span piece_of(struct page_heap *heap, uint32_t page, size_t pages_max)
-{
-    size_t length = page_record(page)->run_pages, unit = huge_pages_each(&heap->huge);
-    size_t pages = min_size(length, pages_max);
-    size_t head, rest;
-
-    if (pages < 2 * unit)
-        return (struct page_span){ page + (uint32_t)(length - pages), (uint32_t)pages };
-    head = pages_to_alignment(page, unit);
-    rest = round_down(length - head, unit);
-    pages = min_size(rest, round_down(pages_max, unit));
-    return (struct page_span){ page + (uint32_t)(head + rest - pages), (uint32_t)pages };
-}
-
-/* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. */
+/* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. Of a
+ * longer one the last pages are taken, cut off at the boundaries of huge pages when there are
+ * some. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
-    unsigned slot = slot_in_flight(heap, 0);
+    const uint64_t *bitmap = heap->bins.bitmap; /* the dirty ones come first */
+    unsigned slot = slot_in_flight(heap, 0), word = BIN_WORDS - 1;
+    size_t unit = huge_pages_each(&heap->huge), length, end, pages;
+    uint32_t page;
 
     check(lock_is_mine(&heap->lock));
-    for (unsigned word = BIN_WORDS; word-- > 0 && slot < IN_FLIGHT_MAX;) {
-        uint64_t bits = heap->bins.bitmap[word]; /* the dirty ones come first */
-        struct page_span piece;
-        uint32_t page;
+    while (word > 0 && bitmap[word] == 0) word--;
+    if (bitmap[word] == 0 || slot == IN_FLIGHT_MAX) return 0;
+    page = heap->bins.head[word * 64 + highest_bit(bitmap[word])];
+    end = length = page_record(page)->run_pages;
+    if (length < min_pages) return 0;
+    pages = min_size(length, max_pages);
+    if (pages >= 2 * unit) {
+        size_t head = pages_to_alignment(page, unit);
 
-        if (bits == 0) continue;
-        page = heap->bins.head[word * 64 + highest_bit(bits)];
-        if (page_record(page)->run_pages < min_pages) return 0;
-        piece = piece_of(heap, page, max_pages);
-        if (piece.first != page) (void)split_free(heap, page, piece.first - page);
-        take_front(heap, piece.first, piece.count, PAGE_USED);
-        heap->in_flight[slot] = piece.first;
-        return piece.first;
+        end = head + round_down(length - head, unit);
+        pages = min_size(end - head, round_down(max_pages, unit));
     }
-    return 0;
+    if (pages != end) page = split_free(heap, page, end - pages);
+    take_front(heap, page, pages, PAGE_USED);
+    heap->in_flight[slot] = page;
+    return page;
 }
 
 void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)

@@ -1,11 +1,13 @@
-/* run_walk.c - walks by the lengths in the page map.
+/* run_walk.c - walks over the page map by the lengths in it: for those who count, and to compare it
+ * with the bins.
  * SPDX-License-Identifier: MIT
  */
-#include "run_walk.h"
+#include "run_find.h"
 
 #include "../space/commit.h"
 #include "../space/foreign.h"
-#include "run_find.h"
+
+/* ---- for those who count ---- */
 
 /* Runs for one holding of the lock: some tens of microseconds. */
 enum { RUNS_PER_HOLD = 1024 };
@@ -28,15 +30,6 @@ static enum page_state visible_state(const struct page *record)
 }
 
 static READS_UNLOCKED bool has_vast_blocks(void) { return commit.vast_count != 0; }
-
-static void visit_vast(struct page_heap *heap,
-                       void (*visit)(enum page_state state, size_t pages, void *context),
-                       void *context)
-{
-    lock_take(&heap->lock);
-    foreign_visit_whole(visit, context);
-    lock_give(&heap->lock);
-}
 
 void runs_visit(struct page_heap *heap,
                 void (*visit)(enum page_state state, size_t pages, void *context), void *context)
@@ -62,5 +55,103 @@ void runs_visit(struct page_heap *heap,
             lock_give(&heap->lock);
         } while (page < end);
     }
-    if (has_vast_blocks()) visit_vast(heap, visit, context);
+    if (!has_vast_blocks()) return;
+    lock_take(&heap->lock);
+    foreign_visit_whole(visit, context);
+    lock_give(&heap->lock);
+}
+
+/* ---- the invariants ---- */
+
+struct totals {
+    size_t used, free[FREE_KINDS], large, large_count, free_runs;
+};
+
+/* All pages of a slab say what its first page says, and no other page says anything. In the first
+ * page of a free run the links share the field of the slab. */
+static void check_pages(const struct page *record)
+{
+    bool is_slab = !is_free_state(record->state) && !is_supplied_free_state(record->state)
+                && record->state != PAGE_MANUAL && record->state != PAGE_SAMPLED;
+    uint32_t slab = is_slab ? record->slab : 0;
+
+    require(record->class_at == 0 || record->state == PAGE_USED); /* R3 */
+    require((record->class_at != 0) == (slab != 0));              /* R3 */
+    require(record->state != PAGE_SAMPLED || record->slab != 0);  /* R3 */
+    for (size_t i = 1; i < record->run_pages; i++) {
+        require(record[i].state == PAGE_INSIDE || i + 1 == record->run_pages); /* R1 */
+        require(record[i].class_at == record->class_at);                       /* R3 */
+        require(record[i].slab == slab);                                       /* R3 */
+    }
+}
+
+static void check_run(const struct page *record, struct totals *totals)
+{
+    const struct page *last = record + record->run_pages - 1;
+    uint8_t state = record->state;
+
+    require(record->run_pages > 0 && last->run_pages == record->run_pages); /* R1 */
+    require(state == PAGE_USED || is_block_state(state) || is_free_state(state)
+            || is_supplied_free_state(state)); /* R1 */
+    require(state != PAGE_VAST);               /* R1 */
+    check_pages(record);
+    if (is_free_state(state)) {
+        require(last->state == state);       /* R1 */
+        require((last + 1)->state != state); /* R2 */
+        totals->free[state == PAGE_DIRTY ? FREE_DIRTY : FREE_CLEAN] += record->run_pages;
+        totals->free_runs++;
+        return;
+    }
+    totals->used += record->run_pages;
+    if (is_supplied_free_state(state)) { /* in a piece that lies in a run that was leased */
+        require(last->state == state);   /* R1 */
+        return;
+    }
+    require(last->state == (record == last ? state : PAGE_USED)); /* R1 */
+    if (is_large_state(state)) {
+        totals->large += record->run_pages;
+        totals->large_count++;
+    }
+}
+
+static size_t check_bin(struct page_heap *heap, unsigned bin)
+{
+    const struct run_bins *bins = &heap->bins;
+    bool marked = (bins->bitmap[bin / 64] >> (bin % 64)) & 1;
+    size_t members = 0;
+    uint32_t previous = 0;
+
+    for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
+        require(page_record(page)->state == (bin < BIN_COUNT ? PAGE_DIRTY : PAGE_CLEAN)); /* K2 */
+        require(page_record(page)->bin.previous == previous);                             /* K2 */
+        require(bin_of(page_record(page)->run_pages) == bin % BIN_COUNT);                 /* K2 */
+        require(page_record(page)->bin_index == bin);                                     /* K2 */
+        previous = page;
+        members++;
+    }
+    require(marked == (members != 0)); /* K1 */
+    return members;
+}
+
+void page_heap_check(struct page_heap *heap)
+{
+    struct totals totals = { 0 };
+    size_t members = 0, open = 0;
+
+    check(lock_is_mine(&heap->lock));
+    for (uint32_t i = 0; i < space.region_count; i++) {
+        const struct region *region = &space.region[i];
+        uint32_t end = region->first_page + region->open_pages;
+
+        for (uint32_t page = region->first_page; page < end; page += page_record(page)->run_pages)
+            check_run(page_record(page), &totals);
+        open += region->open_pages;
+    }
+    for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(heap, bin);
+    require(members == totals.free_runs);                                                 /* K2 */
+    require(totals.free[FREE_DIRTY] == heap->free_pages[FREE_DIRTY]);                     /* K3 */
+    require(totals.free[FREE_CLEAN] == heap->free_pages[FREE_CLEAN]);                     /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);     /* R1 */
+    require(totals.large + (commit.vast_bytes >> space.page_shift) == heap->large_pages); /* O1 */
+    require(totals.large_count + commit.vast_count == heap->large_count);                 /* O1 */
 }

@@ -56,7 +56,6 @@
 #include "os/thread_slot.h"
 #include "page_heap/huge.h"
 #include "page_heap/page_heap.h"
-#include "page_heap/run_walk.h"
 #include "page_heap/supplied.h"
 #include "policy/limits.h"
 #include "policy/purge.h"

@@ -1,4 +1,5 @@
-/* run_bounds.c - how many pages are in use, and whether clean ones may be leased.
+/* page_heap.c - the shared page heap, how many of its pages are in use, and whether clean ones may
+ * be leased.
  *
  * The same however free runs are kept (lab/runs keeps them in trees).
  * SPDX-License-Identifier: MIT
@@ -6,6 +7,16 @@
 #include "page_heap.h"
 
 #include "../space/commit.h"
+
+struct page_heap page_heap;
+
+void page_heap_start(struct page_heap *heap)
+{
+    lock_init(&heap->lock, LOCK_PAGE_HEAP);
+    heap->lease_pages_max = RUN_PAGES_MAX;
+    heap->huge.again_at = UINT64_MAX;
+    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
+}
 
 size_t page_heap_used_pages_now(struct page_heap *heap)
 {
