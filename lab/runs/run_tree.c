@@ -249,24 +249,12 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(&heap->lock);
 }
 
-static void mark_large(uint32_t page, enum page_state state, uint32_t number)
-{
-    lock_take(&page_heap.lock);
-    page_record(page)->state = (uint8_t)state;
-    page_record(page)->slab = number;
-    lock_give(&page_heap.lock);
-}
-
 void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
 {
-    (void)heap;
-
-    mark_large(page, PAGE_SAMPLED, number);
-}
-void run_unmark_sampled(struct page_heap *heap, uint32_t page)
-{
-    (void)heap;
-    mark_large(page, PAGE_LARGE, 0);
+    lock_take(&heap->lock);
+    page_record(page)->state = (uint8_t)(number != 0 ? PAGE_SAMPLED : PAGE_LARGE);
+    page_record(page)->slab = number;
+    lock_give(&heap->lock);
 }
 
 /* ---- to the kernel and back ---- */

@@ -195,7 +195,7 @@ uint32_t sampled_pause(uint32_t page)
 
     if (number == 0) return 0;
     if (number_beside_state(page) != NULL) RELAXED_STORE(*number_beside_state(page), 0);
-    else run_unmark_sampled(&page_heap, page);
+    else run_mark_sampled(&page_heap, page, 0);
     return number;
 }
 

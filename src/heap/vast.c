@@ -23,30 +23,15 @@ bool vast_is_refuge(size_t bytes)
 
 /* ---- counting, under the page heap's lock ---- */
 
-static void count_gained(size_t bytes)
+/* A block of `before` bytes has `after` now; 0: there is none. */
+static void count_block(size_t before, size_t after)
 {
-    RELAXED_STORE(commit.vast_bytes, commit.vast_bytes + bytes);
-    page_heap.large_pages += bytes >> space.page_shift;
-}
+    size_t came = after != 0, went = before != 0;
 
-static void count_lost(size_t bytes)
-{
-    RELAXED_STORE(commit.vast_bytes, commit.vast_bytes - bytes);
-    page_heap.large_pages -= bytes >> space.page_shift;
-}
-
-static void count_block(size_t bytes)
-{
-    count_gained(bytes);
-    commit.vast_count++;
-    page_heap.large_count++;
-}
-
-static void uncount_block(size_t bytes)
-{
-    count_lost(bytes);
-    commit.vast_count--;
-    page_heap.large_count--;
+    RELAXED_STORE(commit.vast_bytes, commit.vast_bytes + after - before);
+    commit.vast_count += came - went;
+    page_heap.large_pages += (after >> space.page_shift) - (before >> space.page_shift);
+    page_heap.large_count += came - went;
 }
 
 static void count_coming(size_t bytes)
@@ -107,7 +92,7 @@ static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
     if (page != 0) {
         page_record(page)->state = PAGE_VAST;
         uncount_coming(gained);
-        count_block(range.bytes);
+        count_block(0, range.bytes);
         page_heap.leases++;
         if (emptied != 0) run_return_emptied(&page_heap, emptied);
     }
@@ -115,25 +100,19 @@ static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
     return page != 0;
 }
 
-static void wish_for_pages(struct os_range range)
-{
-    bool wanted;
-
-    lock_take(&page_heap.lock);
-    wanted = huge_is_possible(&page_heap.huge);
-    lock_give(&page_heap.lock);
-    os_wish_huge_pages(range, wanted);
-}
-
 char *vast_take(size_t bytes, size_t align)
 {
     size_t align_least = page_bytes() == 4 * KiB ? HUGE_PAGE_BYTES : page_bytes();
     struct os_range range;
+    bool huge;
 
     if (!expect_bytes(bytes)) return NULL;
     range = os_reserve(bytes, max_size(align, align_least));
     if (range.base != NULL) {
-        wish_for_pages(range);
+        lock_take(&page_heap.lock);
+        huge = huge_is_possible(&page_heap.huge);
+        lock_give(&page_heap.lock);
+        os_wish_huge_pages(range, huge);
         if (os_commit(range) && number_block(range, bytes, 0)) return range.base;
         os_release(range);
     }
@@ -162,14 +141,6 @@ char *vast_take_from(uint32_t page, size_t bytes)
 
 /* ---- giving ---- */
 
-static void remember_freed(struct os_range range)
-{
-    unsigned at = freed.next++ % FREED_COUNT;
-
-    RELAXED_STORE(freed.base[at], (uintptr_t)range.base);
-    RELAXED_STORE(freed.bytes[at], range.bytes);
-}
-
 bool vast_was_there(const void *address)
 {
     for (unsigned i = 0; i < FREED_COUNT; i++)
@@ -184,11 +155,14 @@ size_t vast_bytes(uint32_t page) { return foreign_bytes(page); }
 void vast_put(uint32_t page)
 {
     struct os_range range = { page_address(page), vast_bytes(page) };
+    unsigned at;
 
     lock_take(&page_heap.lock);
-    uncount_block(range.bytes);
+    count_block(range.bytes, 0);
     page_heap.returns++;
-    remember_freed(range);
+    at = freed.next++ % FREED_COUNT;
+    RELAXED_STORE(freed.base[at], (uintptr_t)range.base);
+    RELAXED_STORE(freed.bytes[at], range.bytes);
     foreign_remove(page);
     lock_give(&page_heap.lock);
     os_release(range);
@@ -196,25 +170,14 @@ void vast_put(uint32_t page)
 
 /* ---- resizing ---- */
 
-static void shrink_vast(uint32_t page, struct os_range old, size_t bytes)
+/* What is gained was expected. */
+static void note_length(uint32_t page, size_t before, size_t after)
 {
     lock_take(&page_heap.lock);
-    foreign_resize(page, bytes >> space.page_shift);
-    count_lost(old.bytes - bytes);
+    foreign_resize(page, after >> space.page_shift);
+    if (after > before) uncount_coming(after - before);
+    count_block(before, after);
     lock_give(&page_heap.lock);
-    os_release((struct os_range){ old.base + bytes, old.bytes - bytes });
-}
-
-/* What lies behind it becomes its own before it is told so. */
-static bool grow_in_place(uint32_t page, struct os_range old, size_t bytes)
-{
-    if (os_resize(old, bytes, false).base == NULL) return false;
-    lock_take(&page_heap.lock);
-    foreign_resize(page, bytes >> space.page_shift);
-    uncount_coming(bytes - old.bytes);
-    count_gained(bytes - old.bytes);
-    lock_give(&page_heap.lock);
-    return true;
 }
 
 /* Its bytes are such as come, as long as it is nowhere. */
@@ -222,7 +185,7 @@ static void hide_block(uint32_t page, size_t bytes)
 {
     lock_take(&page_heap.lock);
     foreign_hide(page);
-    uncount_block(bytes);
+    count_block(bytes, 0);
     count_coming(bytes);
     lock_give(&page_heap.lock);
 }
@@ -232,7 +195,7 @@ static void show_block(uint32_t page, struct os_range range, size_t came)
     lock_take(&page_heap.lock);
     foreign_show(page, range.base, range.bytes >> space.page_shift);
     uncount_coming(came);
-    count_block(range.bytes);
+    count_block(0, range.bytes);
     lock_give(&page_heap.lock);
 }
 
@@ -248,16 +211,24 @@ static bool grow_moving(uint32_t page, struct os_range old, size_t bytes)
     return grown.base != NULL;
 }
 
+/* In place, what lies behind a block becomes its own before it is told so. */
 bool vast_resize(uint32_t page, size_t bytes, bool may_move)
 {
     struct os_range old = { page_address(page), vast_bytes(page) };
+    bool grown;
 
-    if (bytes <= old.bytes) {
-        if (bytes < old.bytes) shrink_vast(page, old, bytes);
-        return true;
+    if (bytes < old.bytes) {
+        note_length(page, old.bytes, bytes);
+        os_release((struct os_range){ old.base + bytes, old.bytes - bytes });
     }
+    if (bytes <= old.bytes) return true;
     if (!expect_bytes(bytes - old.bytes)) return false;
-    if (may_move ? grow_moving(page, old, bytes) : grow_in_place(page, old, bytes)) return true;
-    give_up(bytes - old.bytes);
-    return false;
+    if (may_move) {
+        grown = grow_moving(page, old, bytes);
+    } else {
+        grown = os_resize(old, bytes, false).base != NULL;
+        if (grown) note_length(page, old.bytes, bytes);
+    }
+    if (!grown) give_up(bytes - old.bytes);
+    return grown;
 }

@@ -28,27 +28,23 @@ size_t page_heap_used_pages_now(struct page_heap *heap)
     return pages;
 }
 
-static void ask_before_lease(struct page_heap *heap)
+static void set_bound(struct page_heap *heap, bool *bound, bool is_set)
 {
-    bool asks = RELAXED_LOAD(heap->clean_is_barred) || RELAXED_LOAD(heap->clean_is_limited);
-
-    RELAXED_STORE(heap->lease_pages_max, asks ? 0 : RUN_PAGES_MAX);
+    lock_take(&heap->lock);
+    RELAXED_STORE(*bound, is_set);
+    RELAXED_STORE(heap->lease_pages_max,
+                  heap->clean_is_barred || heap->clean_is_limited ? 0 : RUN_PAGES_MAX);
+    lock_give(&heap->lock);
 }
 
 void page_heap_bar_clean(struct page_heap *heap, bool barred)
 {
-    lock_take(&heap->lock);
-    RELAXED_STORE(heap->clean_is_barred, barred);
-    ask_before_lease(heap);
-    lock_give(&heap->lock);
+    set_bound(heap, &heap->clean_is_barred, barred);
 }
 
 void page_heap_limit_clean(struct page_heap *heap, bool limited)
 {
-    lock_take(&heap->lock);
-    RELAXED_STORE(heap->clean_is_limited, limited);
-    ask_before_lease(heap);
-    lock_give(&heap->lock);
+    set_bound(heap, &heap->clean_is_limited, limited);
 }
 
 /* Their records count as well. */

@@ -419,25 +419,13 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(page_heap_lock(heap));
 }
 
-static void mark_large(struct page_heap *heap, uint32_t page, enum page_state before,
-                       enum page_state after, uint32_t number)
+void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
 {
     struct page *record = page_record(page);
 
     lock_take(&heap->lock);
-    check(record->state == before);
-    (void)before;
-    record->state = (uint8_t)after;
+    check(record->state == (number != 0 ? PAGE_LARGE : PAGE_SAMPLED));
+    record->state = (uint8_t)(number != 0 ? PAGE_SAMPLED : PAGE_LARGE);
     record->slab = number;
     lock_give(&heap->lock);
-}
-
-void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
-{
-    mark_large(heap, page, PAGE_LARGE, PAGE_SAMPLED, number);
-}
-
-void run_unmark_sampled(struct page_heap *heap, uint32_t page)
-{
-    mark_large(heap, page, PAGE_SAMPLED, PAGE_LARGE, 0);
 }

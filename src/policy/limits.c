@@ -47,9 +47,6 @@ static READS_UNLOCKED size_t free_bytes(unsigned kind)
     return page_heap.free_pages[kind] << space.page_shift;
 }
 
-static READS_UNLOCKED size_t region_bytes(void) { return space.open_bytes; }
-static READS_UNLOCKED uint64_t clean_leased_pages(void) { return page_heap.clean_leased; }
-
 /* ---- the group ---- */
 
 static READS_UNLOCKED bool group_is_limited(void)
@@ -58,9 +55,9 @@ static READS_UNLOCKED bool group_is_limited(void)
 }
 
 /* What is left of the room that was read, if nobody else took any. */
-static size_t room_now(void)
+static READS_UNLOCKED size_t room_now(void)
 {
-    uint64_t taken = (clean_leased_pages() - limits.group_clean) << space.page_shift;
+    uint64_t taken = (page_heap.clean_leased - limits.group_clean) << space.page_shift;
 
     return limits.group.room_bytes - min_size(limits.group.room_bytes, (size_t)taken);
 }
@@ -84,14 +81,14 @@ static size_t untouched_bytes(void)
     return used - min_size(used, os_own_bytes());
 }
 
-static void read_group(void)
+static READS_UNLOCKED void read_group(void)
 {
-    limits.group_clean = clean_leased_pages();
+    limits.group_clean = page_heap.clean_leased;
     limits.group = os_group_memory();
     if (limits.group.limit_bytes != SIZE_MAX)
         limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched_bytes());
     limits.group_known = true;
-    limits.group_open_bytes = region_bytes();
+    limits.group_open_bytes = space.open_bytes;
     limits.group_ms = os_now_ms();
     bar_huge_pages();
 }
@@ -119,13 +116,13 @@ static READS_UNLOCKED bool group_is_taken_from(void)
         max_size(limits.group.room_bytes / 4 >> space.page_shift, GROUP_READ_PAGES_MIN);
 
     return !limits.group_known
-        || (group_is_limited() && clean_leased_pages() - limits.group_clean >= quarter);
+        || (group_is_limited() && page_heap.clean_leased - limits.group_clean >= quarter);
 }
 
-static bool group_is_stale(void)
+static READS_UNLOCKED bool group_is_stale(void)
 {
     if (group_is_taken_from()) return true;
-    if (!group_is_limited()) return region_bytes() / 2 >= limits.group_open_bytes;
+    if (!group_is_limited()) return space.open_bytes / 2 >= limits.group_open_bytes;
     return group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
 }
 
@@ -261,7 +258,7 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
 
 READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
-    size_t open_bytes = region_bytes(), soft = limits_soft(), from = SIZE_MAX;
+    size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
 
     if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(page_heap.decay.is_hard)) return 0;
     if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);

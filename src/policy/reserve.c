@@ -21,11 +21,7 @@ static struct os_range range_of(uint32_t page, size_t pages)
     return (struct os_range){ page_address(page), pages << space.page_shift };
 }
 
-static void set_pages(size_t now) { RELAXED_STORE(reserve.pages, now); }
-
 /* ---- giving away ---- */
-
-static void forget_run(uint32_t index) { reserve.run[index] = reserve.run[--reserve.run_count]; }
 
 /* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as
  * ordinary pages again; they stay, because a child would find them empty. */
@@ -35,9 +31,9 @@ static bool give_tail(uint32_t index, size_t pages)
     size_t left = page_record(page)->run_pages - pages;
 
     if (!os_keep_from_child(range_of(page + (uint32_t)left, pages), false)) return false;
-    set_pages(reserve.pages - pages);
+    RELAXED_STORE(reserve.pages, reserve.pages - pages);
     if (left == 0) {
-        forget_run(index);
+        reserve.run[index] = reserve.run[--reserve.run_count];
         run_return(page);
     } else {
         run_trim(&page_heap, page, left);
@@ -113,7 +109,7 @@ static bool extend_some_run(size_t missing)
             run_trim(&page_heap, page, old_pages);
             return false;
         }
-        set_pages(reserve.pages + missing);
+        RELAXED_STORE(reserve.pages, reserve.pages + missing);
         return true;
     }
     return false;
@@ -131,7 +127,7 @@ static bool add_run(size_t pages, bool dirty_only)
         return false;
     }
     reserve.run[reserve.run_count++] = page;
-    set_pages(reserve.pages + pages);
+    RELAXED_STORE(reserve.pages, reserve.pages + pages);
     return true;
 }
 
