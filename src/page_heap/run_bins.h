@@ -109,6 +109,19 @@ INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum 
     bin_add(heap, bin, page, record);
 }
 
+/* Takes a free run out of the bins for good: its pages are nobody's. Returns how many they are. */
+INLINE size_t remove_free(struct page_heap *heap, uint32_t page)
+{
+    struct page *record = page_record(page);
+    size_t pages = record->run_pages;
+
+    bin_remove(heap, record);
+    heap->free_pages[kind_of(record->state)] -= pages;
+    (record + pages - 1)->state = PAGE_INSIDE;
+    record->state = PAGE_INSIDE;
+    return pages;
+}
+
 /* Takes the front of a free run. */
 INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum page_state state)
 {

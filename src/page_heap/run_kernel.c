@@ -69,16 +69,7 @@ bool page_heap_close_tail(struct page_heap *heap)
     if (tail.pages > 0) closed = space_close_tail(tail.first, tail.pages);
     if (closed != 0) {
         heap->open_pages -= tail.pages;
-        for (size_t at = 0; at < tail.pages;) {
-            struct page *record = page_record(tail.first + (uint32_t)at);
-            size_t pages = record->run_pages;
-
-            bin_remove(heap, record);
-            heap->free_pages[kind_of(record->state)] -= pages;
-            (record + pages - 1)->state = PAGE_INSIDE;
-            record->state = PAGE_INSIDE;
-            at += pages;
-        }
+        for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
     }
     lock_give(&heap->lock);
     return closed != 0;

@@ -49,15 +49,12 @@ void supplied_remove(struct page_heap *heap, struct page_piece *piece)
     lock_take(page_heap_lock(heap));
     for (uint32_t page = piece->first; page < end;) {
         struct page *record = page_record(page);
-        size_t pages = record->run_pages;
+        uint32_t pages = record->run_pages;
 
-        if (is_supplied_free_state(record->state)) {
-            heap->free_pages[kind_of(record->state)] -= pages;
-            bin_remove(heap, record);
-        }
+        if (is_supplied_free_state(record->state)) (void)remove_free(heap, page);
         record->state = PAGE_INSIDE;
         (record + pages - 1)->state = PAGE_INSIDE;
-        page += (uint32_t)pages;
+        page += pages;
     }
     heap->open_pages -= piece->pages;
     while (*link != piece) link = &(*link)->next;

@@ -126,18 +126,6 @@ char *foreign_page_address(uint32_t page)
 
 /* ---- arrays ---- */
 
-static bool reserve_array(struct open_array *array, size_t most)
-{
-    struct os_range range =
-        os_reserve(round_up(most * sizeof *array->at, os_page_bytes()), os_page_bytes());
-
-    if (range.base == NULL) return false;
-    array->at = (uint32_t *)range.base;
-    array->room_max = range.bytes / sizeof *array->at;
-    space.reserved_bytes += range.bytes;
-    return true;
-}
-
 /* Makes room for `count` entries of `most`. False: no memory. */
 static bool open_array(struct open_array *array, size_t count, size_t most)
 {
@@ -145,7 +133,14 @@ static bool open_array(struct open_array *array, size_t count, size_t most)
     struct os_range range;
 
     if (count <= array->room) return true;
-    if (count > most || (array->at == NULL && !reserve_array(array, most))) return false;
+    if (count > most) return false;
+    if (array->at == NULL) {
+        range = os_reserve(round_up(most * sizeof *array->at, os_page_bytes()), os_page_bytes());
+        if (range.base == NULL) return false;
+        array->at = (uint32_t *)range.base;
+        array->room_max = range.bytes / sizeof *array->at;
+        space.reserved_bytes += range.bytes;
+    }
     step = round_up((count - array->room) * sizeof *array->at, step);
     step = min_size(step, (array->room_max - array->room) * sizeof *array->at);
     range = (struct os_range){ (char *)(array->at + array->room), step };
@@ -228,14 +223,6 @@ static struct foreign_extent *take_foreign(uint32_t numbers)
     return extent;
 }
 
-static void put_foreign(struct foreign_extent *extent)
-{
-    unsigned length = length_index(extent->numbers);
-
-    extent->next = foreign.unused[length];
-    foreign.unused[length] = meta_number(extent);
-}
-
 /* ---- order ---- */
 
 static void change_begins(void) { RELAXED_STORE(foreign.version, foreign.version + 1); }
@@ -276,19 +263,16 @@ static void remove_from_order(struct foreign_extent *extent)
 
 /* ---- adding ---- */
 
-static bool is_in(const struct region *region, const char *base, size_t bytes)
-{
-    return (uintptr_t)base < (uintptr_t)region->base + region->bytes
-        && (uintptr_t)region->base < (uintptr_t)base + bytes;
-}
-
 bool foreign_overlaps(const char *base, size_t bytes)
 {
-    uint32_t at = first_ending_beyond((uintptr_t)base);
+    uintptr_t from = (uintptr_t)base, end = from + bytes;
+    uint32_t at = first_ending_beyond(from);
 
-    for (uint32_t i = 0; i < space.region_count; i++)
-        if (is_in(&space.region[i], base, bytes)) return true;
-    return at < foreign.count && (uintptr_t)extent_at(at)->base < (uintptr_t)base + bytes;
+    for (const struct region *region = space.region; region < space.region + space.region_count;
+         region++)
+        if (from < (uintptr_t)region->base + region->bytes && (uintptr_t)region->base < end)
+            return true;
+    return at < foreign.count && (uintptr_t)extent_at(at)->base < end;
 }
 
 /* The first so many pages get a number each; those after them have the last one. */
@@ -361,11 +345,13 @@ void foreign_show(uint32_t page, char *base, size_t pages)
 void foreign_remove(uint32_t first)
 {
     struct foreign_extent *extent = extent_of_number(first);
+    unsigned length = length_index(extent->numbers);
 
     lock_take(&space.numbers_lock);
     check(extent->pages != 0 && extent->first + 1 == first);
     remove_from_order(extent);
-    put_foreign(extent);
+    extent->next = foreign.unused[length];
+    foreign.unused[length] = meta_number(extent);
     lock_give(&space.numbers_lock);
 }
 

@@ -24,14 +24,13 @@ static uintptr_t open_first,
 
 /* After the first region is there. It has a byte for as many addresses as the kernel gives without
  * being asked, and as the first region has. */
-void class_map_start(bool narrow)
+void class_map_start(void)
 {
     const struct region *first = &space.region[0];
     uintptr_t region_last = (uintptr_t)first->base + first->bytes - (first->bytes != 0);
     unsigned bits = highest_bit(os_highest_address() | region_last) + 1;
     size_t bytes;
 
-    if (narrow) return;
     if (bits < ADDRESS_BITS_MIN) bits = ADDRESS_BITS_MIN;
     bytes = (size_t)1 << (bits - CLASS_MAP_SHIFT);
     map_reserved = os_reserve_readable(bytes);

@@ -123,8 +123,8 @@ INLINE void tag_run(struct page *record, size_t pages, enum page_state first, en
     record->state = (uint8_t)first;
 }
 
-/* Reserves the class map, unless address space is narrow. */
-void class_map_start(bool narrow);
+/* Reserves the class map. */
+void class_map_start(void);
 /* Do two ranges of addresses share bytes of the class map? Those that wrap around its end do with
  * all. */
 bool class_map_shares(struct os_range one, struct os_range other);

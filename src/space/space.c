@@ -120,16 +120,13 @@ char *page_address_beyond_first(uint32_t page)
     return region->base + ((size_t)(page - region->first_page) << space.page_shift);
 }
 
-static unsigned log2_of(size_t power) { return (unsigned)__builtin_ctzll(power); }
-
 /* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is
- * about what blocks can use, and regions come in pieces of a sixteenth. */
+ * about what blocks can use, regions come in pieces of a sixteenth, and there is no class map. */
 static bool start_narrow(size_t limit)
 {
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
 
     space.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
-    class_map_start(true);
     return reserve_all(layout_for(min_size(limit, SPACE_BYTES_PER_REGION * REGION_BYTES_FIRST),
                                   space.region_bytes_next));
 }
@@ -148,7 +145,7 @@ bool space_start(void)
     struct layout widest;
 
     lock_init(&space.numbers_lock, LOCK_NUMBERS);
-    space.page_shift = log2_of(os_page_bytes());
+    space.page_shift = highest_bit(os_page_bytes());
     space.address_bytes = (size_t)2 << highest_bit(os_highest_address());
     widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
     if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
@@ -157,7 +154,7 @@ bool space_start(void)
     for (size_t bytes = REGION_BYTES_FIRST; bytes >= REGION_BYTES_LAST; bytes /= 4) {
         space.region_bytes_next = bytes;
         if (reserve_all(layout_for(numbered_bytes(bytes), bytes))) {
-            class_map_start(false);
+            class_map_start();
             return true;
         }
     }
