@@ -2,7 +2,7 @@
  *
  * Only for the files of the page heap, under its lock. make_free and take_front uphold R1, R2, K1,
  * K2 and K3; split_free leaves two free neighbours, one of which its caller takes next. The
- * shortest ways in run.c, and the closing of the region's end, do the same by hand.
+ * shortest ways in run.c do the same by hand.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_RUN_BINS_H

@@ -176,15 +176,6 @@ static bool alarm_due(struct alarm *alarm, size_t measure, size_t line, unsigned
     return true;
 }
 
-static bool group_alarm_due(void)
-{
-    size_t limit = limits.group.limit_bytes;
-
-    if (!group_is_limited()) return false;
-    return alarm_due(&limits.crowded, limit - min_size(room_now(), limit),
-                     limit - crowded_of_group(), CROWDED_TOLD_SHARE);
-}
-
 static bool is_over_soft(void) { return commit_used_bytes() > limits_soft(); }
 
 /* Beyond a line no dirty pages may stay, and those there are go back now. When they are all that
@@ -207,6 +198,7 @@ static void purge_beyond_lines(void)
 enum limits_state limits_look(void)
 {
     enum limits_state state = LIMITS_CALM;
+    size_t limit;
 
     if (!lock_try(&limits.lock)) {
         /* While its holder reads or purges, the others could take all that is left. */
@@ -218,7 +210,11 @@ enum limits_state limits_look(void)
     purge_beyond_lines();
     if (alarm_due(&limits.soft, commit_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
         state = LIMITS_NEAR;
-    if (group_alarm_due()) state = LIMITS_NEAR;
+    limit = limits.group.limit_bytes;
+    if (group_is_limited()
+        && alarm_due(&limits.crowded, limit - min_size(room_now(), limit),
+                     limit - crowded_of_group(), CROWDED_TOLD_SHARE))
+        state = LIMITS_NEAR;
     if (RELAXED_LOAD(limits.stall_due)) state = LIMITS_STALLED;
     RELAXED_STORE(limits.stall_due, false);
     lock_give(&limits.lock);

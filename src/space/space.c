@@ -221,39 +221,29 @@ static struct os_range reserve_region(size_t bytes)
     return (struct os_range){ NULL, 0 };
 }
 
-/* One that is as long as usual, if there is so much address space. Under the numbers' lock. */
+/* As long as usual, or shorter where there is not so much address space. NULL: there is none. */
 static struct region *add_region(size_t pages)
 {
-    size_t bytes = max_size(space.region_bytes_next, round_up(pages << space.page_shift, 1 * MiB));
-    struct os_range range;
+    size_t least = pages << space.page_shift;
+    size_t bytes = max_size(space.region_bytes_next, round_up(least, 1 * MiB));
+    struct region *region = &space.region[space.region_count];
+    struct os_range range = { NULL, 0 };
 
-    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), pages << space.page_shift)) {
-        if (space_has_numbers(bytes)) {
-            range = reserve_region(bytes);
-            if (range.base != NULL) break;
-        }
-        if (bytes == pages << space.page_shift) return NULL;
-    }
-    space.region[space.region_count] =
-        (struct region){ range.base, range.bytes, space.next_number, 0 };
-    space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
-    space.reserved_bytes += range.bytes;
-    if (space.region_count % 8 == 0)
-        space.region_bytes_next *= 2; /* the array of regions is short */
-    __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
-    return &space.region[space.region_count - 1];
-}
-
-static struct region *region_with_room(size_t pages)
-{
-    struct region *region;
-
-    for (uint32_t i = space.region_count; i-- > 0;)
-        if (room_of(&space.region[i]) >= pages) return &space.region[i];
     lock_take(&space.numbers_lock);
-    region = add_region(pages);
+    for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), least)) {
+        if (space_has_numbers(bytes)) range = reserve_region(bytes);
+        if (range.base != NULL || bytes == least) break;
+    }
+    if (range.base != NULL) {
+        *region = (struct region){ range.base, range.bytes, space.next_number, 0 };
+        space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
+        space.reserved_bytes += range.bytes;
+        if (space.region_count % 8 == 0)
+            space.region_bytes_next *= 2; /* the array of regions is short */
+        __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
+    }
     lock_give(&space.numbers_lock);
-    return region;
+    return range.base != NULL ? region : NULL;
 }
 
 /* The records of the first opening, and of the page after it, fit into one page of the map. */
@@ -266,14 +256,17 @@ size_t space_opening_step(size_t pages)
     return max_size(step, pages);
 }
 
+/* In the newest region that has room for all of it, or in one more. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
 {
-    struct region *region;
+    struct region *region = NULL;
     size_t step;
     struct page_span span;
 
     if (pages > space.page_count_max) return (struct page_span){ 0, 0 };
-    region = region_with_room(pages);
+    for (uint32_t i = space.region_count; i-- > 0 && region == NULL;)
+        if (room_of(&space.region[i]) >= pages) region = &space.region[i];
+    if (region == NULL) region = add_region(pages);
     if (region == NULL) return (struct page_span){ 0, 0 };
 
     step =
