@@ -14,8 +14,7 @@
 static void count_clean(size_t pages)
 {
     page_heap.clean_leased += pages;
-    if (page_heap.clean_leased >= page_heap.huge.again_at)
-        huge_want_again(&page_heap.huge, page_heap.clean_leased, page_heap_used_pages(&page_heap));
+    if (page_heap.clean_leased >= page_heap.huge.again_at) huge_want_again(&page_heap);
 }
 
 /* ---- holes and growth ---- */

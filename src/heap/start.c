@@ -193,7 +193,7 @@ void heap_obey_options(void)
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
     decay_obey_options();
     lock_take(&page_heap.lock);
-    huge_obey_option(&page_heap.huge, (enum huge_policy)option_value(OPTION_THP));
+    huge_obey_option(&page_heap, (enum huge_policy)option_value(OPTION_THP));
     lock_give(&page_heap.lock);
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
         space_want_huge_records();

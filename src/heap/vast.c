@@ -110,7 +110,7 @@ char *vast_take(size_t bytes, size_t align)
     range = os_reserve(bytes, max_size(align, align_least));
     if (range.base != NULL) {
         lock_take(&page_heap.lock);
-        huge = huge_is_possible(&page_heap.huge);
+        huge = huge_is_possible(&page_heap);
         lock_give(&page_heap.lock);
         os_wish_huge_pages(range, huge);
         if (os_commit(range) && number_block(range, bytes, 0)) return range.base;

@@ -1,56 +1,56 @@
 /* huge.c - wishing for huge pages, and no longer.
  * SPDX-License-Identifier: MIT
  */
-#include "huge.h"
+#include "page_heap.h"
 
 static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
-bool huge_is_possible(const struct huge *huge)
+bool huge_is_possible(const struct page_heap *heap)
 {
-    return huge->policy != HUGE_NEVER && !huge->barred
+    return heap->huge.policy != HUGE_NEVER && !heap->huge.barred
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
-/* From now on they are wanted, or refused until again_at. */
-static void want(struct huge *huge, bool wanted, uint64_t again_at)
+static void want(struct page_heap *heap, bool wanted)
 {
-    RELAXED_STORE(huge->wanted, wanted);
-    huge->short_pages = 0;
-    huge->again_at = again_at;
+    RELAXED_STORE(heap->huge.wanted, wanted);
+    heap->huge.short_pages = 0;
+    heap->huge.again_at = wanted ? UINT64_MAX : heap->clean_leased + from_pages();
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
-void huge_before_growth(struct huge *huge, size_t open_bytes)
+void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
-    if (huge->wanted || huge->again_at != UINT64_MAX || !huge_is_possible(huge)) return;
-    if (open_bytes >= HUGE_FROM_BYTES || huge->policy == HUGE_ALWAYS) want(huge, true, UINT64_MAX);
+    if (heap->huge.wanted || heap->huge.again_at != UINT64_MAX || !huge_is_possible(heap)) return;
+    if (open_bytes >= HUGE_FROM_BYTES || heap->huge.policy == HUGE_ALWAYS) want(heap, true);
 }
 
-void huge_obey_option(struct huge *huge, enum huge_policy policy)
+void huge_obey_option(struct page_heap *heap, enum huge_policy policy)
 {
-    huge->policy = policy;
-    if (space.open_bytes != 0) huge_before_growth(huge, space.open_bytes);
+    heap->huge.policy = policy;
+    if (space.open_bytes != 0) huge_before_growth(heap, space.open_bytes);
 }
 
-void huge_bar(struct huge *huge, bool barred, uint64_t clean_leased)
+void huge_bar(struct page_heap *heap, bool barred)
 {
-    huge->barred = barred;
-    if (barred && huge->wanted) want(huge, false, clean_leased + from_pages());
+    heap->huge.barred = barred;
+    if (barred && heap->huge.wanted) want(heap, false);
 }
 
-void huge_want_again(struct huge *huge, uint64_t clean_leased, size_t used_pages)
+COLD NOINLINE void huge_want_again(struct page_heap *heap)
 {
-    huge->again_at = UINT64_MAX;
-    if (huge->barred) huge->again_at = clean_leased + from_pages();
-    else if (used_pages >= from_pages()) want(huge, true, UINT64_MAX);
+    heap->huge.again_at = heap->huge.barred ? heap->clean_leased + from_pages() : UINT64_MAX;
+    if (!heap->huge.barred && page_heap_used_pages(heap) >= from_pages()) want(heap, true);
 }
 
-void huge_before_purge(struct huge *huge, size_t pages, uint64_t clean_leased, size_t used_pages)
+void huge_before_purge(struct page_heap *heap, size_t pages)
 {
+    struct huge *huge = &heap->huge;
+
     if (!huge->wanted || huge->policy == HUGE_ALWAYS || pages >= huge_pages_each(huge)) return;
     huge->short_pages += pages;
-    if (huge->short_pages < from_pages() || huge->short_pages < used_pages / HUGE_SHORT_SHARE)
-        return;
-    want(huge, false, clean_leased + from_pages());
+    if (huge->short_pages >= from_pages()
+        && huge->short_pages >= page_heap_used_pages(heap) / HUGE_SHORT_SHARE)
+        want(heap, false);
 }

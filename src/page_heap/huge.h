@@ -34,19 +34,21 @@ INLINE size_t huge_pages_each(const struct huge *huge)
     return RELAXED_LOAD(huge->wanted) ? HUGE_PAGE_BYTES >> space.page_shift : 1;
 }
 
+struct page_heap;
+
 /* Are they for heaps like this one, and not barred? */
-bool huge_is_possible(const struct huge *huge);
+bool huge_is_possible(const struct page_heap *heap);
 /* The address space is about to have so many bytes open. */
-void huge_before_growth(struct huge *huge, size_t open_bytes);
+void huge_before_growth(struct page_heap *heap, size_t open_bytes);
 /* What is open already was refused huge pages, and is wished them now when they are always
  * wanted. */
-void huge_obey_option(struct huge *huge, enum huge_policy policy);
+void huge_obey_option(struct page_heap *heap, enum huge_policy policy);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
-void huge_bar(struct huge *huge, bool barred, uint64_t clean_leased);
+void huge_bar(struct page_heap *heap, bool barred);
 /* again_at has come. */
-void huge_want_again(struct huge *huge, uint64_t clean_leased, size_t used_pages);
+void huge_want_again(struct page_heap *heap);
 /* So many pages go back to the kernel, in one piece. */
-void huge_before_purge(struct huge *huge, size_t pages, uint64_t clean_leased, size_t used_pages);
+void huge_before_purge(struct page_heap *heap, size_t pages);
 
 #endif

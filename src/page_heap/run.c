@@ -7,15 +7,10 @@
 #include "run_bins.h"
 #include "supplied.h"
 
-static COLD NOINLINE void want_huge_again(struct page_heap *heap)
-{
-    huge_want_again(&heap->huge, heap->clean_leased, page_heap_used_pages(heap));
-}
-
 INLINE void count_clean(struct page_heap *heap, size_t pages)
 {
     heap->clean_leased += pages;
-    if (unlikely(heap->clean_leased >= heap->huge.again_at)) want_huge_again(heap);
+    if (unlikely(heap->clean_leased >= heap->huge.again_at)) huge_want_again(heap);
 }
 
 /* ---- holes and growth ---- */
@@ -46,8 +41,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing)
     struct page_span span;
 
     if (unlikely(heap->is_supplied)) return (struct page_span){ 0, 0 };
-    huge_before_growth(&heap->huge,
-                       space.open_bytes + (space_opening_step(missing) << space.page_shift));
+    huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
     span = space_grow(missing, huge_pages_each(&heap->huge), commit_room_bytes());
     if (span.count != 0) {
         heap->grows++;

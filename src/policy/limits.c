@@ -69,7 +69,7 @@ static void bar_huge_pages(void)
     bool barred = group_is_limited() && room_now() < (page_heap.huge.barred ? 2 * least : least);
 
     lock_take(&page_heap.lock);
-    if (barred != page_heap.huge.barred) huge_bar(&page_heap.huge, barred, page_heap.clean_leased);
+    if (barred != page_heap.huge.barred) huge_bar(&page_heap, barred);
     lock_give(&page_heap.lock);
 }
 

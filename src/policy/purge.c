@@ -80,7 +80,7 @@ static void purge_pieces(struct page_heap *heap, struct pass *pass, size_t wante
         page = run_take_dirty(heap, piece_min, min_size(wanted - pass->purged, piece_max));
         if (page != 0) {
             pages = page_record(page)->run_pages;
-            huge_before_purge(&heap->huge, pages, heap->clean_leased, page_heap_used_pages(heap));
+            huge_before_purge(heap, pages);
         }
         lock_give(&heap->lock);
         if (page == 0) return;

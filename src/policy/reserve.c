@@ -135,12 +135,11 @@ static bool add_run(size_t pages, bool dirty_only)
  * gives the shortest back, so that there is room for a longer one. */
 static void add_pieces(bool dirty_only)
 {
-    size_t piece = reserve.wanted_pages - reserve.pages;
+    size_t piece = SIZE_MAX;
 
     if (reserve.run_count == RESERVE_RUNS_MAX) {
         uint32_t shortest = run_for(1);
         (void)give_tail(shortest, page_record(reserve.run[shortest])->run_pages);
-        piece = reserve.wanted_pages - reserve.pages;
     }
     while (reserve.pages < reserve.wanted_pages) {
         piece = min_size(piece, reserve.wanted_pages - reserve.pages);
@@ -178,21 +177,18 @@ static void touch_again(void)
     reserve.untouched = false;
 }
 
-static size_t records_bytes(void)
-{
-    if (reserve.wanted_pages == 0) return 0;
-    return max_size((reserve.wanted_pages << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
-}
-
 static bool fill_up(void)
 {
-    size_t missing = reserve.wanted_pages - min_size(reserve.pages, reserve.wanted_pages);
+    size_t wanted = reserve.wanted_pages, missing = wanted - min_size(reserve.pages, wanted);
 
     if (missing != 0) add_pieces(!has_room_for(missing));
     join_runs();
     if (reserve.untouched) touch_again();
-    if (reserve.records_short) reserve.records_short = !meta_hold_back(records_bytes());
-    return reserve.pages >= reserve.wanted_pages && !reserve.untouched && !reserve.records_short;
+    if (reserve.records_short) {
+        size_t bytes = max_size((wanted << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
+        reserve.records_short = !meta_hold_back(wanted != 0 ? bytes : 0);
+    }
+    return reserve.pages >= wanted && !reserve.untouched && !reserve.records_short;
 }
 
 bool reserve_refill(void)

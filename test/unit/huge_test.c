@@ -8,11 +8,7 @@
 static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
 static size_t pages_from(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
-static void tell_purge(size_t pages)
-{
-    huge_before_purge(&page_heap.huge, pages, page_heap.clean_leased,
-                      page_heap_used_pages(&page_heap));
-}
+static void tell_purge(size_t pages) { huge_before_purge(&page_heap, pages); }
 
 static bool ends_at_a_huge_page(void)
 {
