@@ -87,33 +87,25 @@ static struct hole grow_tail(struct page_heap *heap, size_t pages)
     return span.count != 0 ? hole_before(heap, span.first + span.count) : none;
 }
 
-static struct run take_aligned_run(struct page_heap *heap, size_t pages, size_t align_pages,
-                                   enum page_state state)
-{
-    uint32_t page = run_find_aligned(heap, pages, align_pages);
-    struct run run = { 0, false };
-    size_t skip;
-
-    if (page == 0) return run;
-    run.zero = kind_of(page_record(page)->state) == FREE_CLEAN;
-    if (run.zero && !page_heap_may_take_clean(heap, pages)) return run;
-    skip = pages_to_alignment(page, align_pages);
-    if (skip != 0) page = split_free(heap, page, skip);
-    run.page = page;
-    if (run.zero) count_clean(heap, pages);
-    take_front(heap, page, pages, state);
-    return run;
-}
-
 static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages,
                                             size_t align_pages, enum page_state state)
 {
-    struct run run = take_aligned_run(heap, pages, align_pages, state);
+    const struct run none = { 0, false };
+    uint32_t page = run_find_aligned(heap, pages, align_pages);
+    size_t skip;
+    bool zero;
 
-    if (run.page == 0 && page_heap_may_take_clean(heap, pages)
+    if (page == 0 && page_heap_may_take_clean(heap, pages)
         && grow(heap, pages + align_pages - 1).count != 0)
-        run = take_aligned_run(heap, pages, align_pages, state);
-    return run;
+        page = run_find_aligned(heap, pages, align_pages);
+    if (page == 0) return none;
+    zero = kind_of(page_record(page)->state) == FREE_CLEAN;
+    if (zero && !page_heap_may_take_clean(heap, pages)) return none;
+    skip = pages_to_alignment(page, align_pages);
+    if (skip != 0) page = split_free(heap, page, skip);
+    if (zero) count_clean(heap, pages);
+    take_front(heap, page, pages, state);
+    return (struct run){ page, zero };
 }
 
 /* The front of a free run that is long enough. */

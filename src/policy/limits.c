@@ -74,19 +74,17 @@ static void bar_huge_pages(void)
 }
 
 /* Pages that were leased and not touched yet are not in the group's account, and will be. */
-static size_t untouched_bytes(void)
-{
-    size_t used = commit_used_bytes();
-
-    return used - min_size(used, os_own_bytes());
-}
-
 static READS_UNLOCKED void read_group(void)
 {
+    size_t used, untouched;
+
     limits.group_clean = page_heap.clean_leased;
     limits.group = os_group_memory();
-    if (limits.group.limit_bytes != SIZE_MAX)
-        limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched_bytes());
+    if (limits.group.limit_bytes != SIZE_MAX) {
+        used = commit_used_bytes();
+        untouched = used - min_size(used, os_own_bytes());
+        limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched);
+    }
     limits.group_known = true;
     limits.group_open_bytes = space.open_bytes;
     limits.group_ms = os_now_ms();
