@@ -119,17 +119,17 @@ static void use_first(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, slots, 0);
 }
 
+/* It is the class's first magazine. */
+static bool is_in_place(const struct cache *cache, void *const *slots)
+{
+    return (uintptr_t)slots - (uintptr_t)cache < sizeof *cache;
+}
+
 /* Magazines in place are never traded, even when their class needs no larger ones. */
 static bool is_full_size(struct cache *cache, unsigned class_index)
 {
     return cache->spare[class_index].capacity == magazine_capacity(class_index)
-        && loaded_of(cache, class_index) != first_slots_of(cache, class_index);
-}
-
-static void give_magazine(struct cache *cache, unsigned class_index, void **slots,
-                          unsigned capacity)
-{
-    if (slots != first_slots_of(cache, class_index)) meta_give(slots, magazine_bytes(capacity));
+        && !is_in_place(cache, loaded_of(cache, class_index));
 }
 
 /* ---- how many blocks at a time ---- */
@@ -155,46 +155,30 @@ static unsigned fill_count(struct cache *cache, unsigned class_index)
 
 /* ---- larger ones ---- */
 
-/* A larger loaded magazine with the same blocks in it. Without memory the class stays as it is. */
-static void enlarge(struct cache *cache, unsigned class_index, unsigned capacity)
+/* After enough refills and overflows the class gets a larger loaded magazine with the same blocks in
+ * it. Without memory it stays as it is. */
+static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
-    unsigned count = count_of(cache, class_index), old_capacity = spare->capacity;
-    void **old = loaded_of(cache, class_index);
-    void **slots = meta_take(magazine_bytes(capacity));
+    bool is_first = spare->capacity < MIDDLE_CAPACITY;
+    unsigned capacity = magazine_capacity(class_index), old_capacity = spare->capacity;
+    unsigned count = count_of(cache, class_index), filled;
+    void **old = loaded_of(cache, class_index), **slots;
 
+    spare->pressure++;
+    if (is_full_size(cache, class_index)) return;
+    filled = fill_count(cache, class_index); /* never 0 */
+    if (filled != 0
+        && spare->pressure < (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity / filled)
+        return;
+    if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
+    slots = meta_take(magazine_bytes(capacity));
     if (slots == NULL) return;
     __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
     spare->capacity = (uint16_t)capacity;
     spare->pressure = 0;
     load_magazine(cache, class_index, slots, count);
-    give_magazine(cache, class_index, old, old_capacity);
-}
-
-static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-    unsigned full = magazine_capacity(class_index);
-    unsigned most = spare->capacity < MIDDLE_CAPACITY ? FIRST_PRESSURE : MIDDLE_PRESSURE;
-    unsigned filled;
-
-    spare->pressure++;
-    if (is_full_size(cache, class_index)) return;
-    filled = fill_count(cache, class_index); /* never 0 */
-    if (filled != 0 && spare->pressure < most * spare->capacity / filled) return;
-    enlarge(cache, class_index,
-            spare->capacity < MIDDLE_CAPACITY && full > MIDDLE_CAPACITY ? MIDDLE_CAPACITY : full);
-}
-
-/* Only for who takes. A thread that frees what others took trades one magazine as often as two, and
- * would hold another 32 KiB of every class for nobody. */
-static void get_second(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-
-    if (spare->slots != NULL || spare->pressure < 2 || !is_full_size(cache, class_index)) return;
-    spare->slots = meta_take(magazine_bytes(spare->capacity));
-    spare->count = 0;
+    if (!is_in_place(cache, old)) meta_give(old, magazine_bytes(old_capacity));
 }
 
 /* The second magazine becomes the loaded one. */
@@ -211,59 +195,17 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
 
 /* ---- empty ---- */
 
-/* M3: takes NULLs off the top. True: there are blocks below them. */
-static bool drop_nothings(struct cache *cache, unsigned class_index)
+/* The top block. NULLs above it are dropped (M3). NULL: there is none. */
+static void *take_loaded(struct cache *cache, unsigned class_index)
 {
     struct magazine *magazine = &cache->front.magazine[class_index];
     void **bottom = loaded_of(cache, class_index);
 
-    while (magazine->top != bottom && *magazine->top == NULL) magazine->top--;
-    return magazine->top != bottom;
-}
-
-/* A class that only takes, in a burst perhaps, gets its second magazine in the same go. */
-static bool wants_two(struct spare *spare)
-{
-    if (spare->slots == NULL || spare->count != 0) return false;
-    if (spare->running >= RUNNING_BEFORE_TWO) return true;
-    spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
-    return false;
-}
-
-/* Full magazines that are ready, for empty ones. */
-static void trade_from(struct arena *arena, struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-    void **full = depot_take_full(arena, class_index, loaded_of(cache, class_index));
-
-    if (full == NULL) return;
-    load_magazine(cache, class_index, full, spare->capacity);
-    if (wants_two(spare) && (full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
-        spare->slots = full;
-        spare->count = spare->capacity;
+    while (magazine->top != bottom) {
+        void *block = *magazine->top--;
+        if (likely(block != NULL)) return block;
     }
-}
-
-/* Part of a full magazine that is ready, for a small one. */
-static void share_from(struct arena *arena, struct cache *cache, unsigned class_index)
-{
-    void **slots = loaded_of(cache, class_index);
-    unsigned capacity = cache->spare[class_index].capacity;
-
-    load_magazine(cache, class_index, slots, depot_take_some(arena, class_index, slots, capacity));
-}
-
-static bool fill_from(struct arena *arena, struct cache *cache, unsigned class_index, bool may_grow)
-{
-    struct spare *spare = &cache->spare[class_index];
-    void **slots = loaded_of(cache, class_index);
-    unsigned wanted = fill_count(cache, class_index);
-    unsigned count = arena_fill(arena, class_index, slots, wanted, may_grow);
-
-    load_magazine(cache, class_index, slots, count);
-    if (count == wanted && wants_two(spare))
-        spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
-    return count > 0;
+    return NULL;
 }
 
 /* Locked. NULL: no memory. */
@@ -279,19 +221,54 @@ static struct arena *arena_for(struct cache *cache)
     return cache->arena;
 }
 
-/* From the depot, else from slabs. */
-static bool refill_once(struct cache *cache, unsigned class_index, bool may_grow)
+/* A class that only takes, in a burst perhaps, gets its second magazine filled in the same go, from
+ * where the first one was filled. */
+static void refill_second(struct arena *arena, struct cache *cache, unsigned class_index,
+                          bool from_depot)
 {
-    struct arena *arena = arena_for(cache);
-    bool filled;
+    struct spare *spare = &cache->spare[class_index];
+    void **full;
 
-    if (arena == NULL) return false;
-    if (cache->spare[class_index].capacity == 0) use_first(cache, class_index);
-    if (is_full_size(cache, class_index)) trade_from(arena, cache, class_index);
-    else share_from(arena, cache, class_index);
-    filled = drop_nothings(cache, class_index) || fill_from(arena, cache, class_index, may_grow);
+    if (spare->slots == NULL || spare->count != 0) return;
+    if (spare->running < RUNNING_BEFORE_TWO) {
+        spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
+    } else if (!from_depot) {
+        spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots,
+                                            fill_count(cache, class_index), false);
+    } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
+        spare->slots = full;
+        spare->count = spare->capacity;
+    }
+}
+
+/* A block out of the loaded magazine, which is empty and is filled first: from the depot, which
+ * trades a full magazine for a full-size one and shares one with a small one; else from slabs. */
+static void *refill_once(struct cache *cache, unsigned class_index, bool may_grow)
+{
+    struct spare *spare = &cache->spare[class_index];
+    struct arena *arena = arena_for(cache);
+    void **slots, **full = NULL, *block;
+    unsigned count = 0, wanted;
+
+    if (arena == NULL) return NULL;
+    if (spare->capacity == 0) use_first(cache, class_index);
+    slots = loaded_of(cache, class_index);
+    if (!is_full_size(cache, class_index))
+        count = depot_take_some(arena, class_index, slots, spare->capacity);
+    else if ((full = depot_take_full(arena, class_index, slots)) != NULL)
+        slots = full, count = spare->capacity;
+    load_magazine(cache, class_index, slots, count);
+    if (full != NULL) refill_second(arena, cache, class_index, true);
+    block = take_loaded(cache, class_index);
+    if (block == NULL) {
+        wanted = fill_count(cache, class_index);
+        count = arena_fill(arena, class_index, slots, wanted, may_grow);
+        load_magazine(cache, class_index, slots, count);
+        if (count == wanted) refill_second(arena, cache, class_index, false);
+        block = take_loaded(cache, class_index);
+    }
     lock_give(&arena->lock);
-    return filled;
+    return block;
 }
 
 /* A manual arena's blocks are for those alone who are bound to it, and hold no others. */
@@ -316,44 +293,49 @@ bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     return grown;
 }
 
-/* Hooks may take and give blocks, and bind the thread: nothing is known of the cache after them. */
-static COLD bool refill_from_hooks(struct cache *cache, unsigned class_index)
+/* Something that may make another attempt succeed, after so many that failed. Hooks may take and
+ * give blocks, and bind the thread: nothing is known of the cache after them. False: nothing is left
+ * to try. */
+static COLD bool may_try_again(struct arena *arena, unsigned class_index, unsigned failed)
 {
-    for (unsigned i = 0; i < GROWTHS_MAX; i++) {
-        if (cache->arena == NULL || !thread_grow(cache->arena, slab_pages(class_index), 1))
-            return false;
-        if (drop_nothings(cache, class_index) || refill_once(cache, class_index, true)) return true;
+    if (failed == 0) {
+        decay_before_refusal();
+        return true;
     }
-    return false;
-}
-
-bool cache_refill(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-
-    cache->refills++;
-    if (spare->capacity == 0) use_first(cache, class_index);
-    if (drop_nothings(cache, class_index)) return true;
-    if (spare->count > 0) {
-        swap_magazines(cache, class_index);
-        if (drop_nothings(cache, class_index)) return true;
-    }
-    enlarge_if_pressed(cache, class_index);
-    get_second(cache, class_index);
-    if (refill_once(cache, class_index, !decay_could_reclaim())) return true;
-    if (decay_reclaim()) cache_drain_all(cache);
-    if (refill_once(cache, class_index, true)) return true;
-    decay_before_refusal();
-    return refill_once(cache, class_index, true) || refill_from_hooks(cache, class_index);
+    return failed <= GROWTHS_MAX && arena != NULL && thread_grow(arena, slab_pages(class_index), 1);
 }
 
 void *cache_take(struct cache *cache, unsigned class_index)
 {
+    struct spare *spare = &cache->spare[class_index];
     void *block = magazine_take(&cache->front.magazine[class_index]);
 
     if (likely(block != NULL)) return block;
-    return cache_refill(cache, class_index) ? magazine_take(&cache->front.magazine[class_index])
-                                            : NULL;
+    cache->refills++;
+    if (spare->capacity == 0) use_first(cache, class_index);
+    block = take_loaded(cache, class_index);
+    if (block == NULL && spare->count > 0) {
+        swap_magazines(cache, class_index);
+        block = take_loaded(cache, class_index);
+    }
+    if (block != NULL) return block;
+
+    enlarge_if_pressed(cache, class_index);
+    if (spare->slots == NULL && spare->pressure >= 2 && is_full_size(cache, class_index)) {
+        /* Only for who takes. A thread that frees what others took trades one magazine as often as
+         * two, and would hold another 32 KiB of every class for nobody. */
+        spare->slots = meta_take(magazine_bytes(spare->capacity));
+        spare->count = 0;
+    }
+    block = refill_once(cache, class_index, !decay_could_reclaim());
+    if (block != NULL) return block;
+    if (decay_reclaim()) cache_drain_all(cache);
+    block = refill_once(cache, class_index, true);
+    for (unsigned i = 0; block == NULL && may_try_again(cache->arena, class_index, i); i++) {
+        block = take_loaded(cache, class_index);
+        if (block == NULL) block = refill_once(cache, class_index, true);
+    }
+    return block;
 }
 
 static void *take_one_once(struct cache *cache, struct arena *arena, unsigned class_index)
@@ -372,13 +354,10 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 {
     void *block = take_one_once(cache, arena, class_index);
 
-    if (likely(block != NULL)) return block;
-    decay_before_refusal();
-    block = take_one_once(cache, arena, class_index);
-    for (unsigned i = 0; i < GROWTHS_MAX && block == NULL; i++) {
+    for (unsigned i = 0; block == NULL; i++) {
         struct arena *hooked = arena == NULL && cache != NULL ? cache->arena : arena;
 
-        if (hooked == NULL || !thread_grow(hooked, slab_pages(class_index), 1)) break;
+        if (!may_try_again(hooked, class_index, i)) break;
         block = take_one_once(cache, arena, class_index);
     }
     return block;
@@ -398,17 +377,9 @@ static void drain_half(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, slots, count - half);
 }
 
-/* A class that only gives, whose blocks the depot does not want, gives the loaded magazine in the
- * same go. */
-static bool gives_two(struct spare *spare)
-{
-    if (spare->running <= -RUNNING_BEFORE_TWO) return true;
-    spare->running = (int16_t)(spare->running > 0 ? -1 : spare->running - 1);
-    return false;
-}
-
 /* A full magazine goes home to the arena of its blocks: into the depot, which gives an empty one,
- * or a full one to drain into the slabs. Returns the empty one. */
+ * or a full one to drain into the slabs. Returns the empty one. A class that only gives, whose
+ * blocks the depot does not want, gives the loaded magazine in the same go. */
 static void **give_full(struct cache *cache, unsigned class_index, void **full)
 {
     struct spare *spare = &cache->spare[class_index];
@@ -421,7 +392,9 @@ static void **give_full(struct cache *cache, unsigned class_index, void **full)
         lock_take(&home->lock);
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
-        if (spare->slots != NULL && gives_two(spare) && drain) {
+        if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) {
+            spare->running--;
+        } else if (spare->slots != NULL && drain) {
             void **loaded = loaded_of(cache, class_index);
             load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
         }
@@ -432,41 +405,30 @@ static void **give_full(struct cache *cache, unsigned class_index, void **full)
 }
 
 /* Who counts blocks counts each once: what is given is not the cache's any more. */
-static void empty_spare(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-
-    spare->count = 0;
-    spare->slots = give_full(cache, class_index, spare->slots);
-}
-
-/* The only magazine, of who only frees. */
-static void empty_only(struct cache *cache, unsigned class_index)
-{
-    void **full = loaded_of(cache, class_index);
-
-    load_magazine(cache, class_index, full, 0);
-    load_magazine(cache, class_index, give_full(cache, class_index, full), 0);
-}
-
 static void empty_loaded(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
+    void **loaded = loaded_of(cache, class_index);
 
     if (!is_full_size(cache, class_index)) {
         drain_half(cache, class_index);
-    } else if (spare->slots == NULL) {
-        empty_only(cache, class_index);
+    } else if (spare->slots == NULL) { /* the only magazine, of who only frees */
+        load_magazine(cache, class_index, loaded, 0);
+        load_magazine(cache, class_index, give_full(cache, class_index, loaded), 0);
     } else {
-        if (spare->count == spare->capacity) empty_spare(cache, class_index);
+        if (spare->count == spare->capacity) {
+            spare->count = 0;
+            spare->slots = give_full(cache, class_index, spare->slots);
+        }
         swap_magazines(cache, class_index);
     }
 }
 
-void cache_overflow(struct cache *cache, unsigned class_index, void *block)
+void cache_put(struct cache *cache, unsigned class_index, void *block)
 {
     struct spare *spare = &cache->spare[class_index];
 
+    if (magazine_put(&cache->front.magazine[class_index], block)) return;
     cache->overflows++;
     if (spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {
@@ -486,26 +448,21 @@ void cache_overflow(struct cache *cache, unsigned class_index, void *block)
     if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
 
-void cache_put(struct cache *cache, unsigned class_index, void *block)
-{
-    if (!magazine_put(&cache->front.magazine[class_index], block))
-        cache_overflow(cache, class_index, block);
-}
-
 /* ---- the end ---- */
 
 void cache_drain_all(struct cache *cache)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];
+        void **loaded = loaded_of(cache, class_index);
 
         if (spare->capacity == 0) continue;
-        arenas_drain(class_index, loaded_of(cache, class_index) + 1, count_of(cache, class_index));
+        arenas_drain(class_index, loaded + 1, count_of(cache, class_index));
         if (spare->slots != NULL) {
             arenas_drain(class_index, spare->slots + 1, spare->count);
             meta_give(spare->slots, magazine_bytes(spare->capacity));
         }
-        give_magazine(cache, class_index, loaded_of(cache, class_index), spare->capacity);
+        if (!is_in_place(cache, loaded)) meta_give(loaded, magazine_bytes(spare->capacity));
     }
     cache_init(cache);
     large_cache_drain(cache);

@@ -81,16 +81,12 @@ void cache_init(struct cache *cache);
 struct cache *cache_make(void);
 /* Gives back one that was made so and is drained. */
 void cache_give(struct cache *cache);
-/* A block of the class, and the way back. NULL: no memory. */
+/* A block of the class, and the way back, which never fails. NULL: no memory. */
 void *cache_take(struct cache *cache, unsigned class_index);
 void cache_put(struct cache *cache, unsigned class_index, void *block);
-/* Gets blocks into an empty magazine. False: no memory. */
-bool cache_refill(struct cache *cache, unsigned class_index);
 /* One block past the cache: from the slabs of this arena, else of the one that the cache fills
  * from. NULL, both: of any. Returns NULL: no memory. */
 void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index);
-/* Puts a block whose magazine is full: makes room first. Never fails. */
-void cache_overflow(struct cache *cache, unsigned class_index, void *block);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
 

@@ -19,21 +19,6 @@ static void check_all(struct cache *cache)
     check_arenas();
 }
 
-static void *take(struct cache *cache, unsigned class_index)
-{
-    void *block = magazine_take(&cache->front.magazine[class_index]);
-
-    if (block != NULL) return block;
-    return cache_refill(cache, class_index) ? magazine_take(&cache->front.magazine[class_index])
-                                            : NULL;
-}
-
-static void put(struct cache *cache, unsigned class_index, void *block)
-{
-    if (!magazine_put(&cache->front.magazine[class_index], block))
-        cache_overflow(cache, class_index, block);
-}
-
 /* Bursts of takes and puts, until the class has both its full-size magazines. */
 static void press(struct cache *cache, unsigned class_index)
 {
@@ -42,10 +27,10 @@ static void press(struct cache *cache, unsigned class_index)
 
     for (unsigned round = 0; round < 60; round++) {
         for (unsigned i = 0; i < burst; i++) {
-            blocks[i] = take(cache, class_index);
+            blocks[i] = cache_take(cache, class_index);
             assert_non_null(blocks[i]);
         }
-        for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
+        for (unsigned i = 0; i < burst; i++) cache_put(cache, class_index, blocks[i]);
     }
     assert_true(inside_is_full_size(cache, class_index));
     assert_non_null(cache->spare[class_index].slots);
@@ -113,10 +98,10 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
 
         for (unsigned round = 0; round < 80; round++) {
             unsigned burst = 2 * full + 2;
-            blocks[0] = take(cache, class_index);
+            blocks[0] = cache_take(cache, class_index);
             if (round == 0) assert_in_range(spare->capacity, 1, inside_first_capacity(class_index));
-            for (unsigned i = 1; i < burst; i++) blocks[i] = take(cache, class_index);
-            for (unsigned i = 0; i < burst; i++) put(cache, class_index, blocks[i]);
+            for (unsigned i = 1; i < burst; i++) blocks[i] = cache_take(cache, class_index);
+            for (unsigned i = 0; i < burst; i++) cache_put(cache, class_index, blocks[i]);
             assert_true(spare->capacity >= before && spare->capacity <= full);
             before = spare->capacity;
             cache_check(cache);
@@ -162,7 +147,7 @@ static void two_caches_do_not_share_a_line(void **state)
         void *blocks[2][FIRSTS];
 
         for (unsigned i = 0; i < FIRSTS; i++)
-            for (unsigned j = 0; j < 2; j++) blocks[j][i] = take(caches[j], class_index);
+            for (unsigned j = 0; j < 2; j++) blocks[j][i] = cache_take(caches[j], class_index);
         assert_false(share_a_line(blocks[0], FIRSTS, blocks[1], FIRSTS, class_bytes[class_index]));
         for (unsigned j = 0; j < 2; j++) check_all(caches[j]);
     }
@@ -180,15 +165,15 @@ static void the_first_strangers_go_home(void **state)
     start_arenas(1);
     maker = make_test_cache();
     user = make_test_cache();
-    for (unsigned i = 0; i <= inside_strangers_before_first; i++) blocks[i] = take(maker, 2);
+    for (unsigned i = 0; i <= inside_strangers_before_first; i++) blocks[i] = cache_take(maker, 2);
     free_blocks = arenas[0]->bin[2].slab_free_blocks;
     for (unsigned i = 0; i < inside_strangers_before_first; i++) {
-        put(user, 2, blocks[i]);
+        cache_put(user, 2, blocks[i]);
         assert_int_equal(arenas[0]->bin[2].slab_free_blocks, free_blocks + i + 1);
         assert_int_equal(user->spare[2].capacity, 0);
     }
-    put(user, 2, blocks[inside_strangers_before_first]);
-    assert_ptr_equal(take(user, 2), blocks[inside_strangers_before_first]);
+    cache_put(user, 2, blocks[inside_strangers_before_first]);
+    assert_ptr_equal(cache_take(user, 2), blocks[inside_strangers_before_first]);
     check_all(user);
     check_all(maker);
 }
@@ -201,7 +186,7 @@ static void few_blocks_need_no_magazine(void **state)
     start_arenas(1);
     cache = make_test_cache();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        put(cache, class_index, take(cache, class_index));
+        cache_put(cache, class_index, cache_take(cache, class_index));
         assert_ptr_equal(inside_loaded_of(cache, class_index),
                          inside_first_slots_of(cache, class_index));
     }
@@ -222,12 +207,12 @@ static void a_burst_that_fits_two_magazines_needs_no_lock(void **state)
     cache = make_test_cache();
     press(cache, class_index);
     capacity = magazine_capacity(class_index);
-    for (unsigned i = 0; i < capacity / 2; i++) blocks[i] = take(cache, class_index);
-    for (unsigned i = 0; i < capacity / 2; i++) put(cache, class_index, blocks[i]);
+    for (unsigned i = 0; i < capacity / 2; i++) blocks[i] = cache_take(cache, class_index);
+    for (unsigned i = 0; i < capacity / 2; i++) cache_put(cache, class_index, blocks[i]);
     taken = arenas[0]->lock.taken;
     for (unsigned round = 0; round < 100; round++) {
-        for (unsigned i = 0; i < capacity; i++) blocks[i] = take(cache, class_index);
-        for (unsigned i = 0; i < capacity; i++) put(cache, class_index, blocks[i]);
+        for (unsigned i = 0; i < capacity; i++) blocks[i] = cache_take(cache, class_index);
+        for (unsigned i = 0; i < capacity; i++) cache_put(cache, class_index, blocks[i]);
     }
     assert_int_equal(arenas[0]->lock.taken, taken);
     check_all(cache);
@@ -247,11 +232,11 @@ static void a_class_that_only_gives_gives_two(void **state)
     start_arenas(1);
     cache = make_test_cache();
     press(cache, class_index);
-    for (unsigned i = 0; i < blocks; i++) block[i] = take(cache, class_index);
+    for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(cache, class_index);
     inside_swing_out(&arenas[0]->swing, SWING_BYTES_MAX + 1);
     taken = arenas[0]->lock.taken;
     back = arenas[0]->swing.bytes;
-    for (unsigned i = 0; i < blocks; i++) put(cache, class_index, block[i]);
+    for (unsigned i = 0; i < blocks; i++) cache_put(cache, class_index, block[i]);
     assert_in_range(arenas[0]->lock.taken - taken, MAGAZINES / 2 - 2, MAGAZINES / 2 + 6);
     assert_in_range(arenas[0]->swing.bytes - back, (MAGAZINES - 3) * inside_full_bytes(class_index),
                     MAGAZINES * inside_full_bytes(class_index));
@@ -277,7 +262,8 @@ static void a_stream_between_caches_trades_magazines(void **state)
     press(eater, class_index);
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
     drains = arenas[0]->bin[class_index].drains;
-    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    for (unsigned i = 0; i < BLOCKS; i++)
+        cache_put(eater, class_index, cache_take(maker, class_index));
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
     assert_true(taken <= BLOCKS / capacity * 3 + 10);
     assert_true(arenas[0]->trades >= BLOCKS / capacity);
@@ -300,11 +286,13 @@ static void who_only_frees_has_one_magazine(void **state)
     maker = make_test_cache();
     eater = make_test_cache();
     press(maker, class_index);
-    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    for (unsigned i = 0; i < BLOCKS; i++)
+        cache_put(eater, class_index, cache_take(maker, class_index));
     assert_true(inside_is_full_size(eater, class_index));
     taken = arenas[0]->lock.taken;
     drains = arenas[0]->bin[class_index].drains;
-    for (unsigned i = 0; i < BLOCKS; i++) put(eater, class_index, take(maker, class_index));
+    for (unsigned i = 0; i < BLOCKS; i++)
+        cache_put(eater, class_index, cache_take(maker, class_index));
     assert_null(eater->spare[class_index].slots);
     assert_true(arenas[0]->lock.taken - taken <= BLOCKS / capacity * 2 + 10);
     assert_true(arenas[0]->bin[class_index].drains - drains <= 10);
@@ -327,12 +315,12 @@ static void nothings_are_dropped_wherever_they_lie(void **state)
     for (unsigned round = 0; round < 200; round++) {
         unsigned burst = (unsigned)(1 + random_below(4 * capacity));
         for (unsigned i = 0; i < burst; i++) {
-            blocks[i] = take(cache, class_index);
+            blocks[i] = cache_take(cache, class_index);
             assert_non_null(blocks[i]);
         }
         for (unsigned i = 0; i < burst; i++) {
-            put(cache, class_index, blocks[i]);
-            while (random_below(3) == 0) put(cache, class_index, NULL);
+            cache_put(cache, class_index, blocks[i]);
+            while (random_below(3) == 0) cache_put(cache, class_index, NULL);
         }
         cache_check(cache);
     }
@@ -353,9 +341,9 @@ static void magazines_of_nothing_are_dropped(void **state)
     start_arenas(1);
     cache = make_test_cache();
     press(cache, class_index);
-    for (unsigned i = 0; i < 10 * capacity; i++) put(cache, class_index, NULL);
+    for (unsigned i = 0; i < 10 * capacity; i++) cache_put(cache, class_index, NULL);
     check_all(cache);
-    for (unsigned i = 0; i < 10 * capacity; i++) assert_non_null(take(cache, class_index));
+    for (unsigned i = 0; i < 10 * capacity; i++) assert_non_null(cache_take(cache, class_index));
     check_all(cache);
 }
 
@@ -373,7 +361,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         cache = make_test_cache();
         if (!small) press(cache, class_index);
         full = meta_take(magazine_bytes(capacity));
-        for (unsigned i = 1; i < capacity; i++) full[i] = take(cache, class_index);
+        for (unsigned i = 1; i < capacity; i++) full[i] = cache_take(cache, class_index);
         cache_drain_all(cache);
         arenas_clear();
         lock_take(&arenas[0]->lock);
@@ -385,7 +373,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
             cache->spare[class_index].capacity = (uint16_t)capacity;
             inside_load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
         }
-        assert_non_null(take(cache, class_index));
+        assert_non_null(cache_take(cache, class_index));
         check_all(cache);
     }
 }
@@ -401,11 +389,11 @@ static void refused_memory_refills_nothing(void **state)
     cache = make_test_cache();
     fake_fail_all(true);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        while (take(cache, class_index) != NULL) {}
+        while (cache_take(cache, class_index) != NULL) {}
     check_all(cache);
     fake_fail_all(false);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        assert_non_null(take(cache, class_index));
+        assert_non_null(cache_take(cache, class_index));
     check_all(cache);
 }
 
@@ -420,12 +408,12 @@ static void putting_needs_no_memory(void **state)
     (void)state;
     start_arenas(1);
     cache = make_test_cache();
-    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = take(cache, class_index);
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = cache_take(cache, class_index);
     fake_fail_all(true);
     while (meta_take(META_UNIT_BYTES) != NULL) {}
-    for (unsigned i = 0; i < BLOCKS; i++) put(cache, class_index, blocks[i]);
+    for (unsigned i = 0; i < BLOCKS; i++) cache_put(cache, class_index, blocks[i]);
     check_all(cache);
-    for (unsigned i = 0; i < BLOCKS / 2; i++) assert_non_null(take(cache, class_index));
+    for (unsigned i = 0; i < BLOCKS / 2; i++) assert_non_null(cache_take(cache, class_index));
     check_all(cache);
 }
 
@@ -497,7 +485,7 @@ static void broken_invariants_are_found(void **state)
     start_arenas(1);
     victim = make_test_cache();
     press(victim, VICTIM_CLASS);
-    put(victim, 7, take(victim, 7));
+    cache_put(victim, 7, cache_take(victim, 7));
     break_it = leave_it_alone;
     expect_survival(break_and_walk);
     for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
