@@ -106,46 +106,23 @@ struct arena *arena_create(void)
     return arena;
 }
 
-/* ---- the partial list ---- */
+/* ---- lists of slabs ---- */
 
-static void list_slab(struct class_bin *bin, struct slab *slab)
+/* The list of partial slabs; and in a manual arena, which must find all of its slabs again when it is
+ * reset, that of full ones. A slab is on one of them at most. */
+static void list_slab(uint32_t *first, struct slab *slab)
 {
-    uint32_t number = slab_number(slab);
-
-    slab->next = bin->partial;
+    slab->next = *first;
     slab->previous = 0;
-    if (bin->partial != 0) slab_record(bin->partial)->previous = number;
-    bin->partial = number;
-    bin->partial_count++;
-    slab->listed = 1;
+    if (slab->next != 0) slab_record(slab->next)->previous = slab_number(slab);
+    *first = slab_number(slab);
 }
 
-static void unlist_slab(struct class_bin *bin, struct slab *slab)
+static void unlist_slab(uint32_t *first, struct slab *slab)
 {
     if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
     if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else bin->partial = slab->next;
-    bin->partial_count--;
-    slab->listed = 0;
-}
-
-/* ---- the list of full slabs, of manual arenas ---- */
-
-/* A manual arena must find all of its slabs again when it is reset. The links are those of the
- * partial list, which a full slab is not on. */
-static void keep_full(struct class_bin *bin, struct slab *slab)
-{
-    slab->next = bin->full;
-    slab->previous = 0;
-    if (bin->full != 0) slab_record(bin->full)->previous = slab_number(slab);
-    bin->full = slab_number(slab);
-}
-
-static void drop_full(struct class_bin *bin, struct slab *slab)
-{
-    if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
-    if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else bin->full = slab->next;
+    else *first = slab->next;
 }
 
 /* ---- fill ---- */
@@ -197,12 +174,13 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     /* So that a free takes the rare way and finds home. The class map knows no foreign extents. */
     slab->hidden = arena->is_manual || arena->extents != NULL;
     slab_open(slab, class_index, (uint16_t)arena->index, page);
-    depots_open();
+    if (unlikely(RELAXED_LOAD(depots_closed))) RELAXED_STORE(depots_closed, false);
     bin->slab_count++;
     bin->slabs_opened++;
     arena_count_active(arena, pages);
     bin->slab_free_blocks += slab->free_count;
-    list_slab(bin, slab);
+    list_slab(&bin->partial, slab);
+    bin->partial_count++;
     return true;
 }
 
@@ -225,8 +203,9 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         end -= got;
         left -= got;
         if (slab->free_count == 0) {
-            unlist_slab(bin, slab);
-            if (unlikely(arena->is_manual)) keep_full(bin, slab);
+            unlist_slab(&bin->partial, slab);
+            bin->partial_count--;
+            if (unlikely(arena->is_manual)) list_slab(&bin->full, slab);
         }
     }
     if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
@@ -261,7 +240,8 @@ static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fa
 static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *slab)
 {
     arena_count_active(arena, 0 - slab_pages(slab->class_index));
-    unlist_slab(bin, slab);
+    unlist_slab(&bin->partial, slab);
+    bin->partial_count--;
     bin->slab_count--;
     bin->slab_free_blocks -= slab->block_count;
     slab_close(slab);
@@ -270,13 +250,14 @@ static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *
     keep_record(bin, slab, slab->class_index);
 }
 
-/* A slab whose blocks are all free goes back, unless no other has free blocks: the next fill would
- * have to open one again. */
-INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab)
+/* The first of its blocks that came back put the slab on the list. A slab whose blocks are all free
+ * goes back, unless no other has free blocks: the next fill would have to open one again. */
+INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab, unsigned put)
 {
-    if (unlikely(!slab->listed)) {
-        if (unlikely(arena->is_manual)) drop_full(bin, slab);
-        list_slab(bin, slab);
+    if (unlikely(slab->free_count == put)) {
+        if (unlikely(arena->is_manual)) unlist_slab(&bin->full, slab);
+        list_slab(&bin->partial, slab);
+        bin->partial_count++;
     }
     if (unlikely(slab->free_count == slab->block_count) && bin->partial_count > 1)
         close_slab(arena, bin, slab);
@@ -290,6 +271,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
 
     check(lock_is_mine(&arena->lock));
     bin->drains++;
+    bin->slab_free_blocks += count; /* less one for each below that is not put */
     while (at != end) {
         struct slab *slab = slab_of(*at, class_index);
         enum slab_fault fault;
@@ -298,10 +280,12 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         if (unlikely(slab == NULL)) {
             if (*at != NULL) drained_misuse(arena, SLAB_FAULT_ELSEWHERE, *at);
             at++; /* M3 */
+            bin->slab_free_blocks--;
             continue;
         }
         if (unlikely(slab->arena != arena->index)) {
             *others++ = *at++;
+            bin->slab_free_blocks--;
             continue;
         }
         /* Blocks come in runs of neighbours, or at random. */
@@ -310,8 +294,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         else put = (fault = slab_put_one(slab, shape, *at)) == SLAB_FAULT_NONE;
         if (unlikely(fault != SLAB_FAULT_NONE)) drained_misuse(arena, fault, at[put]);
         at += put;
-        bin->slab_free_blocks += put;
-        after_put(arena, bin, slab);
+        after_put(arena, bin, slab, put);
     }
     return (unsigned)(others - blocks);
 }
@@ -348,8 +331,9 @@ void arena_reset_slabs(struct arena *arena)
 
         while (bin->full != 0) {
             struct slab *slab = slab_record(bin->full);
-            drop_full(bin, slab);
-            list_slab(bin, slab);
+            unlist_slab(&bin->full, slab);
+            list_slab(&bin->partial, slab);
+            bin->partial_count++;
         }
         while (bin->partial != 0) {
             struct slab *slab = slab_record(bin->partial);
@@ -372,11 +356,6 @@ void arena_give_stocks(struct arena *arena)
 
 /* ---- all arenas ---- */
 
-static bool has_partial(const struct arena *arena, unsigned class_index)
-{
-    return arena->bin[class_index].partial != 0;
-}
-
 void *arenas_take_one(unsigned class_index)
 {
     void *slots[2] = { NULL, NULL };
@@ -386,7 +365,8 @@ void *arenas_take_one(unsigned class_index)
 
         if (arena == NULL || arena->is_manual) continue;
         lock_take(&arena->lock);
-        if (has_partial(arena, class_index)) (void)arena_fill(arena, class_index, slots, 1, false);
+        if (arena->bin[class_index].partial != 0)
+            (void)arena_fill(arena, class_index, slots, 1, false);
         lock_give(&arena->lock);
     }
     return slots[1];

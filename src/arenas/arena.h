@@ -80,6 +80,9 @@ struct arena {
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
 extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a higher one */
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
+/* Statistics: how often a thread changed arenas, because its last one was busy. Written without a
+ * lock, so some may be missing; atomic. */
+extern PRIVATE uint64_t arena_hops;
 
 void arenas_start(unsigned core_count);
 /* How many automatic arenas there may be from now on; before main. Manual ones that were made
@@ -160,9 +163,8 @@ void arenas_check(void);
 /* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is
  * in no such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
-/* Full magazines are drained rather than kept, until some arena opens a slab. */
-void depots_close(void);
-void depots_open(void);
+/* Full magazines are drained rather than kept, until some arena opens a slab; atomic. */
+extern PRIVATE bool depots_closed;
 /* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
 void arenas_clear(void);
 void arenas_close_empty(void);

@@ -13,7 +13,7 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
         const struct slab *slab = slab_record(number);
         slab_check(slab);
         require(slab->arena == arena->index && slab->class_index == class_index); /* A1 */
-        require(slab->free_count > 0 && slab->previous == previous);              /* A1 */
+        require(slab->free_count > 0 && slab->previous == previous);              /* A1, S3 */
         free_blocks += slab->free_count;
         previous = number;
         listed++;
@@ -28,7 +28,7 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
         }
         require(listed + full == bin->slab_count); /* X1 */
     }
-    require(free_blocks == bin->slab_free_blocks);
+    require(free_blocks == bin->slab_free_blocks); /* S3 */
     require(listed <= bin->slab_count);
 }
 

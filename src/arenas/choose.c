@@ -6,11 +6,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "arena.h"
-#include "choose.h"
 
 #include "../base/options.h"
 
-struct arena_choices arena_choices;
+uint64_t arena_hops;
 
 static unsigned next_index; /* atomic: threads that have been placed */
 
@@ -54,7 +53,7 @@ struct arena *arena_choose(struct arena *last)
         if (placed == NULL) placed = arenas[0];
         return take_arena(placed);
     }
-    RELAXED_STORE(arena_choices.hops, RELAXED_LOAD(arena_choices.hops) + 1);
+    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
     hop = arena_at(place_by_core());
     return take_arena(hop != NULL ? hop : last);
 }

@@ -62,22 +62,16 @@ void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
 
 /* ---- one thread: at once ---- */
 
-static bool has_shrunk(void)
-{
-    size_t used = page_heap_used_pages_now(&page_heap);
-
-    if (used > RELAXED_LOAD(decay.peak_pages)) RELAXED_STORE(decay.peak_pages, used);
-    if (used > RELAXED_LOAD(decay.peak_pages) / SHRUNK_TO) return false;
-    RELAXED_STORE(decay.peak_pages, used);
-    return true;
-}
-
+/* True: the program has shrunk. */
 static bool decay_at_once(void)
 {
-    bool shrunk = has_shrunk();
+    size_t used = page_heap_used_pages_now(&page_heap);
+    size_t peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
+    bool shrunk = used <= peak / SHRUNK_TO;
 
+    RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
     if (shrunk) {
-        depots_close();
+        RELAXED_STORE(depots_closed, true);
         arenas_clear();
     }
     purge_beyond_budget(&page_heap);
@@ -109,7 +103,7 @@ static bool claim_background(void)
 
     lock_take(&decay.lock);
     claimed = !decay.background_runs;
-    if (claimed) set_background_runs(true);
+    set_background_runs(true);
     lock_give(&decay.lock);
     return claimed;
 }
@@ -165,22 +159,11 @@ void decay_close_tail(void)
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
-static unsigned quiet_looks_max(void)
-{
-    return is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX;
-}
-
-/* Whether it gave something back is no reason to stay with one thread, which gives back the rest
- * itself. */
-static bool is_needed(bool busy)
-{
-    return (busy && !is_alone()) || purge_rests_on_background(&page_heap);
-}
-
 static bool background_may_go_on(unsigned quiet_looks)
 {
     if (is_told_to_end()) return false;
-    return quiet_looks < quiet_looks_max() || RELAXED_LOAD(decay.kept);
+    return quiet_looks < (is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX)
+        || RELAXED_LOAD(decay.kept);
 }
 
 /* In a program of one thread it never holds a lock while it waits for another (decay_before_fork).
@@ -208,8 +191,10 @@ static void *background_body(void *unused)
         os_sleep(&decay.ending, 0, look_ms());
         if (is_told_to_end()) continue;
         asked = __atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST);
-        busy = look();
-        quiet_looks = asked || is_needed(busy) ? 0 : quiet_looks + 1;
+        /* Whether it gave something back is no reason to stay with one thread, which gives back the
+         * rest itself. */
+        busy = look() && !is_alone();
+        quiet_looks = asked || busy || purge_rests_on_background(&page_heap) ? 0 : quiet_looks + 1;
     } while (background_may_go_on(quiet_looks) || !background_may_end());
     return NULL;
 }
@@ -261,11 +246,9 @@ static READS_UNLOCKED size_t slab_free_bytes(void)
     return bytes;
 }
 
-static READS_UNLOCKED size_t open_bytes_now(void) { return space.open_bytes; }
-
-bool decay_reclaim(void)
+READS_UNLOCKED bool decay_reclaim(void)
 {
-    size_t open_bytes = open_bytes_now(), free_bytes;
+    size_t open_bytes = space.open_bytes, free_bytes;
 
     if (open_bytes < RELAXED_LOAD(decay.reclaim_at)) return false;
     __atomic_store_n(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN,
@@ -287,13 +270,11 @@ void decay_before_refusal(void)
 
 /* ---- the door ---- */
 
-static bool may_have_background(void) { return option_helper_thread() && option_decay_ms() != 0; }
-
 /* A program of one thread purges at once, and gets a background thread only for what it may keep
  * because it breathes: who else would give that back when it does not breathe again? */
 static bool may_leave_to_background(void)
 {
-    if (!may_have_background()) return false;
+    if (!option_helper_thread() || option_decay_ms() == 0) return false;
     if (!is_alone()) return want_background();
     return purge_wants_background(&page_heap) && want_background()
         && purge_is_within_budget(&page_heap);

@@ -62,13 +62,7 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
 
 /* ---- trading ---- */
 
-static bool closed; /* atomic */
-
-void depots_close(void) { RELAXED_STORE(closed, true); }
-void depots_open(void)
-{
-    if (unlikely(RELAXED_LOAD(closed))) RELAXED_STORE(closed, false);
-}
+bool depots_closed;
 
 static void **pop_magazine(void ***list, uint32_t *count)
 {
@@ -174,7 +168,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
-    if (RELAXED_LOAD(closed) || unlikely(arena->is_manual)) return full;
+    if (RELAXED_LOAD(depots_closed) || unlikely(arena->is_manual)) return full;
     if (arena->swing.is_wide
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;
@@ -202,59 +196,32 @@ unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full)
 
 /* ---- emptying ---- */
 
-/* Magazines that were taken out of a depot. */
-struct taken {
-    void **full, **empty;
-    unsigned count; /* blocks in the full one */
-};
-
-/* One magazine at a time: its blocks may belong to any arena, and no two arena locks are held at
- * once. */
-static bool give_taken(struct taken taken, unsigned class_index)
+/* Gives back a full magazine and an empty one, or the opened one. One at a time: its blocks may
+ * belong to any arena, and no two arena locks are held at once. False: there was none. */
+static bool give_magazines(struct arena *arena, unsigned class_index, bool opened)
 {
-    size_t bytes = magazine_bytes(magazine_capacity(class_index));
+    struct depot *depot = &arena->bin[class_index].depot;
+    unsigned count = magazine_capacity(class_index);
+    size_t bytes = magazine_bytes(count);
+    void **full, **empty = NULL;
 
-    if (taken.full != NULL) {
-        arenas_drain(class_index, taken.full + 1, taken.count);
-        meta_give(taken.full, bytes);
+    lock_take(&arena->lock);
+    if (opened) {
+        full = depot->opened;
+        count = depot->opened_count;
+        depot->opened = NULL;
+        depot->opened_count = 0;
+    } else {
+        full = take_full(depot);
+        empty = pop_magazine(&depot->empty, &depot->empty_count);
     }
-    if (taken.empty != NULL) meta_give(taken.empty, bytes);
-    return taken.full != NULL || taken.empty != NULL;
-}
-
-static struct taken take_pair(struct arena *arena, unsigned class_index)
-{
-    struct depot *depot = &arena->bin[class_index].depot;
-    struct taken taken = { NULL, NULL, magazine_capacity(class_index) };
-
-    lock_take(&arena->lock);
-    taken.full = pop_magazine(&depot->full, &depot->full_count);
-    taken.empty = pop_magazine(&depot->empty, &depot->empty_count);
     lock_give(&arena->lock);
-    return taken;
-}
-
-static struct taken take_opened(struct arena *arena, unsigned class_index)
-{
-    struct depot *depot = &arena->bin[class_index].depot;
-    struct taken taken = { NULL, NULL, 0 };
-
-    lock_take(&arena->lock);
-    taken.full = depot->opened;
-    taken.count = depot->opened_count;
-    depot->opened = NULL;
-    depot->opened_count = 0;
-    lock_give(&arena->lock);
-    return taken;
-}
-
-static void clear_depot(struct arena *arena, unsigned class_index)
-{
-    (void)give_taken(take_opened(arena, class_index), class_index);
-    while (give_taken(take_pair(arena, class_index), class_index)) {}
-    lock_take(&arena->lock);
-    arena->bin[class_index].depot.full_low = 0;
-    lock_give(&arena->lock);
+    if (full != NULL) {
+        arenas_drain(class_index, full + 1, count);
+        meta_give(full, bytes);
+    }
+    if (empty != NULL) meta_give(empty, bytes);
+    return full != NULL || empty != NULL;
 }
 
 void arenas_clear(void)
@@ -263,8 +230,10 @@ void arenas_clear(void)
         struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
 
         if (arena == NULL) continue;
-        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-            clear_depot(arena, class_index);
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+            (void)give_magazines(arena, class_index, true);
+            while (give_magazines(arena, class_index, false)) {}
+        }
     }
     arenas_close_empty();
 }
@@ -280,9 +249,8 @@ static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
     if (unneeded == 0 && depot->full_count == 0) unneeded = (depot->empty_count + 1) / 2;
     opened_unneeded = depot->opened != NULL && depot->opened_seen == depot->opened_count;
     lock_give(&arena->lock);
-    if (opened_unneeded) drained += give_taken(take_opened(arena, class_index), class_index);
-    for (unsigned i = 0; i < unneeded; i++)
-        drained += give_taken(take_pair(arena, class_index), class_index);
+    if (opened_unneeded) drained += give_magazines(arena, class_index, true);
+    for (unsigned i = 0; i < unneeded; i++) drained += give_magazines(arena, class_index, false);
     lock_take(&arena->lock);
     depot->full_low = depot->full_count;
     depot->opened_seen = depot->opened_count;

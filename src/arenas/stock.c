@@ -3,22 +3,20 @@
  */
 #include "stock.h"
 
-/* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending order are
- * what the processor prefetches (1.15 times faster over a million nodes than descending ones). */
-static void lease_ahead(struct stock *stock, size_t pages)
-{
-    uint32_t leased[STOCK_RUNS_MAX];
-
-    stock->count = run_lease_batch(pages, STOCK_RUNS_MAX, leased);
-    stock->leased += stock->count;
-    for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
-}
-
 uint32_t stock_take(struct stock *stock, size_t pages, bool ahead)
 {
-    if (stock->count == 0 && ahead) lease_ahead(stock, pages);
+    uint32_t leased[STOCK_RUNS_MAX], page;
+
+    if (stock->count == 0 && ahead) {
+        /* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending
+         * order are what the processor prefetches (1.15 times faster over a million nodes than
+         * descending ones). */
+        stock->count = run_lease_batch(pages, STOCK_RUNS_MAX, leased);
+        stock->leased += stock->count;
+        for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
+    }
     if (stock->count == 0) {
-        uint32_t page = run_lease(pages, 1, PAGE_USED).page;
+        page = run_lease(pages, 1, PAGE_USED).page;
         stock->leased += page != 0;
         return page;
     }
@@ -52,8 +50,7 @@ unsigned stock_return_unneeded(struct stock *stock)
 
 void stock_clear(struct stock *stock)
 {
-    if (stock->count != 0) run_return_batch(stock->page, stock->count);
-    stock->count = 0;
+    if (stock->count != 0) return_oldest(stock, stock->count);
 }
 
 void stock_check(const struct stock *stock, size_t pages)

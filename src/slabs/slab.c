@@ -105,7 +105,7 @@ void slab_reset(struct slab *slab)
 
 void slab_close(struct slab *slab)
 {
-    check(slab->free_count == slab->block_count && !slab->listed);
+    check(slab->free_count == slab->block_count);
     mark_pages(slab, 0, 0, slab_shape[slab->class_index].bytes);
 }
 
@@ -294,8 +294,7 @@ void slab_check(const struct slab *slab)
     require(set == slab->free_count); /* S1 */
     if (slab->block_count % 64 != 0)
         require((slab->free[shape->word_count - 1] & bits_from(slab->block_count % 64))
-                == 0);                               /* S2 */
-    require(slab->listed == (slab->free_count > 0)); /* S3 */
+                == 0); /* S2 */
     require(page_record(slab->page)->slab == slab_number(slab));
     require(slab->base == page_address(slab->page));
 }

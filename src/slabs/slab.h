@@ -34,9 +34,8 @@ struct slab {
     uint16_t hint;       /* S4 */
     uint16_t arena;
     uint8_t class_index;
-    uint8_t listed; /* on the partial list */
     uint8_t hidden; /* its pages are not in the class map; set by the arena before it opens */
-    uint8_t unused;
+    uint8_t unused[2];
     uint64_t free[];
 };
 

@@ -3,7 +3,6 @@
  */
 #include "snapshot_count.h"
 
-#include "../arenas/choose.h"
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
@@ -267,7 +266,7 @@ static void count_all(struct count *count)
     count_reserve(numbers);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         take_cached_off(count, class_index);
-    numbers->arena_hops = RELAXED_LOAD(arena_choices.hops);
+    numbers->arena_hops = RELAXED_LOAD(arena_hops);
     numbers->background_runs = decay_now.background_runs;
     numbers->background_looks = decay_now.looks;
     numbers->background_look_ns = decay_now.look_ms * 1000000;

@@ -365,7 +365,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         cache_drain_all(cache);
         arenas_clear();
         lock_take(&arenas[0]->lock);
-        depots_open();
+        RELAXED_STORE(depots_closed, false);
         (void)depot_trade_full(arenas[0], class_index, full, &drain);
         lock_give(&arenas[0]->lock);
         assert_false(drain);

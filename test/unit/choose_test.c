@@ -97,7 +97,7 @@ static void a_thread_stays_where_it_was(void **state)
         fake_core_current(core);
         assert_ptr_equal(choose(mine), mine);
     }
-    assert_int_equal(arena_choices.hops, 0);
+    assert_int_equal(arena_hops, 0);
 }
 
 static void a_thread_that_finds_its_arena_busy_goes_to_its_core(void **state)
@@ -111,10 +111,10 @@ static void a_thread_that_finds_its_arena_busy_goes_to_its_core(void **state)
     fake_core_current(3);
     holder = holder_of(mine);
     assert_int_equal(choose(mine)->index, 3);
-    assert_int_equal(arena_choices.hops, 1);
+    assert_int_equal(arena_hops, 1);
     let_go(holder);
     assert_ptr_equal(choose(mine), mine);
-    assert_int_equal(arena_choices.hops, 1);
+    assert_int_equal(arena_hops, 1);
 }
 
 /* Its own core's arena is the busy one: it waits. */

@@ -17,7 +17,6 @@
 #include "kernel/fake.h"
 
 #include "arenas/arena.h"
-#include "arenas/choose.h"
 #include "arenas/decay.h"
 #include "arenas/extents.h"
 #include "arenas/magazine.h"

@@ -23,14 +23,6 @@ static struct slab *open_one(unsigned class_index)
     return slab;
 }
 
-/* The list is the arena's business; the walk wants to know that it did its part. */
-static void check_slab(struct slab *slab)
-{
-    slab->listed = slab->free_count > 0;
-    slab_check(slab);
-    slab->listed = 0;
-}
-
 /* Takes `count` blocks; slots[0] is what a magazine would hand out first. */
 static unsigned take(struct slab *slab, void **slots, unsigned count)
 {
@@ -38,7 +30,7 @@ static unsigned take(struct slab *slab, void **slots, unsigned count)
     unsigned got = slab_fill(slab, reversed + count, count);
 
     for (unsigned i = 0; i < got; i++) slots[i] = reversed[count - 1 - i];
-    check_slab(slab);
+    slab_check(slab);
     return got;
 }
 
@@ -48,7 +40,7 @@ static enum slab_fault put_one(struct slab *slab, void *block)
     unsigned put = slab_put(slab, &block, 1, &fault);
 
     assert_int_equal(put, fault == SLAB_FAULT_NONE);
-    check_slab(slab);
+    slab_check(slab);
     return fault;
 }
 
@@ -94,7 +86,7 @@ static void check_every_offset(void)
             assert_int_equal(fault, begins ? SLAB_FAULT_NONE : SLAB_FAULT_INTERIOR);
         }
         assert_int_equal(slab->free_count, shape->block_count);
-        check_slab(slab);
+        slab_check(slab);
     }
 }
 
@@ -175,7 +167,7 @@ static void a_put_ends_where_the_slab_ends(void **state)
     memcpy(mixed, blocks, sizeof mixed);
     assert_int_equal(slab_put(slab, mixed, 5, &fault), 3);
     assert_int_equal(fault, SLAB_FAULT_NONE);
-    check_slab(slab);
+    slab_check(slab);
     assert_int_equal(slab->free_count, slab->block_count);
     assert_int_equal(other->free_count, other->block_count - 2);
     mixed[1] = NULL;
@@ -210,7 +202,7 @@ static void wrong_blocks_are_told_and_change_nothing(void **state)
         bad[0] = blocks[1], bad[1] = blocks[1], bad[2] = blocks[1], bad[3] = NULL;
         assert_int_equal(slab_put(slab, bad, 4, &fault), 1);
         assert_int_equal(fault, SLAB_FAULT_TWICE);
-        check_slab(slab);
+        slab_check(slab);
         assert_int_equal(slab->free_count, slab->block_count);
     }
 }
@@ -242,7 +234,7 @@ static void neighbours_are_put_together(void **state)
             if (down) turn_round(blocks + first, count);
             assert_int_equal(slab_put(slab, blocks + first, count, &fault), count);
             assert_int_equal(fault, SLAB_FAULT_NONE);
-            check_slab(slab);
+            slab_check(slab);
             assert_int_equal(slab->free_count, count);
             if (down) turn_round(blocks + first, count);
             for (unsigned i = 0; i < slab->block_count; i++)
@@ -272,7 +264,7 @@ static void a_free_block_among_neighbours_is_told(void **state)
             assert_int_equal(fault, SLAB_FAULT_TWICE);
             assert_int_equal(put, down ? count - 1 - wrong : wrong);
             assert_int_equal(slab->free_count, put + 1);
-            check_slab(slab);
+            slab_check(slab);
             while (++put < count) assert_int_equal(put_one(slab, blocks[put]), SLAB_FAULT_NONE);
         }
     }
@@ -295,12 +287,12 @@ static void neighbours_end_with_their_slab(void **state)
     assert_int_equal(take(high, blocks + count, count), count);
     assert_int_equal(slab_put(low, blocks, 2 * count, &fault), count);
     assert_int_equal(fault, SLAB_FAULT_NONE);
-    check_slab(low);
+    slab_check(low);
     turn_round(blocks + count, count);
     blocks[2 * count] = low->base + (count - 1) * 64; /* goes on downwards */
     assert_int_equal(slab_put(high, blocks + count, count + 1, &fault), count);
     assert_int_equal(fault, SLAB_FAULT_NONE);
-    check_slab(high);
+    slab_check(high);
 }
 
 static void blocks_know_their_slab(void **state)
@@ -371,7 +363,7 @@ static void a_record_can_be_opened_again(void **state)
         close_test_slab(slab);
         check_runs();
         slab_open(slab, class_index, 5, run_lease(slab_pages(class_index), 1, PAGE_USED).page);
-        check_slab(slab);
+        slab_check(slab);
         check_runs();
         assert_int_equal(slab->free_count, count);
     }
