@@ -130,11 +130,19 @@ static void unlist_slab(uint32_t *first, struct slab *slab)
 /* Records of slabs that were just closed are kept for the next ones: bursts open and close many. */
 enum { CLOSED_MAX = 64 };
 
+/* The record of a slab that is not open yet. NULL: no memory. */
 static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 {
+    size_t bytes = slab_shape[class_index].record_bytes;
     struct slab *slab = bin->closed;
 
-    if (slab == NULL) return slab_record_take(class_index);
+    if (slab == NULL) {
+        slab = meta_take(bytes);
+        /* Under a limit on data the free pages of the region may be what keeps records from
+         * growing. */
+        if (unlikely(slab == NULL) && page_heap_close_tail(&page_heap)) slab = meta_take(bytes);
+        return slab;
+    }
     bin->closed = slab->next != 0 ? slab_record(slab->next) : NULL;
     bin->closed_count--;
     return slab;
@@ -143,7 +151,7 @@ static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class_index)
 {
     if (bin->closed_count == CLOSED_MAX) {
-        slab_record_give(slab, class_index);
+        meta_give(slab, slab_shape[class_index].record_bytes);
         return;
     }
     slab->next = bin->closed != NULL ? slab_number(bin->closed) : 0;
@@ -349,7 +357,8 @@ void arena_give_stocks(struct arena *arena)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct class_bin *bin = &arena->bin[class_index];
 
-        while (bin->closed != NULL) slab_record_give(take_record(bin, class_index), class_index);
+        while (bin->closed != NULL)
+            meta_give(take_record(bin, class_index), slab_shape[class_index].record_bytes);
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) stock_clear(&arena->stock[pages]);
 }

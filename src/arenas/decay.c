@@ -60,24 +60,6 @@ void decay_look_from(size_t open_bytes)
 
 void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
 
-/* ---- one thread: at once ---- */
-
-/* True: the program has shrunk. */
-static bool decay_at_once(void)
-{
-    size_t used = page_heap_used_pages_now(&page_heap);
-    size_t peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
-    bool shrunk = used <= peak / SHRUNK_TO;
-
-    RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
-    if (shrunk) {
-        RELAXED_STORE(depots_closed, true);
-        arenas_clear();
-    }
-    purge_beyond_budget(&page_heap);
-    return shrunk;
-}
-
 /* ---- later, by a background thread ---- */
 
 /* Whether the program has threads, or had more than one when we looked. */
@@ -280,15 +262,25 @@ static bool may_leave_to_background(void)
         && purge_is_within_budget(&page_heap);
 }
 
-/* Apart, so that the usual way saves no registers. */
+/* Apart, so that the usual way saves no registers. True: the program has shrunk. */
 static NOINLINE bool decay_excess(void)
 {
-    if (!is_alone() && purge_is_urgent(&page_heap)) {
-        purge_beyond_budget(&page_heap);
-        return false;
+    size_t used, peak;
+    bool shrunk = false;
+
+    if (is_alone() || !purge_is_urgent(&page_heap)) {
+        if (purge_oversize(&page_heap) || may_leave_to_background()) return false;
+        used = page_heap_used_pages_now(&page_heap);
+        peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
+        shrunk = used <= peak / SHRUNK_TO;
+        RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
     }
-    if (purge_oversize(&page_heap) || may_leave_to_background()) return false;
-    return decay_at_once();
+    if (shrunk) {
+        RELAXED_STORE(depots_closed, true);
+        arenas_clear();
+    }
+    purge_beyond_budget(&page_heap);
+    return shrunk;
 }
 
 bool decay_after_return(void)

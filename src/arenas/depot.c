@@ -64,22 +64,22 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
 
 bool depots_closed;
 
-static void **pop_magazine(void ***list, uint32_t *count)
+static void **take_empty(struct depot *depot)
 {
-    void **magazine = *list;
+    void **empty = depot->empty;
 
-    if (magazine == NULL) return NULL;
-    *list = magazine[0];
-    magazine[0] = NULL; /* M1 */
-    --*count;
-    return magazine;
+    if (empty == NULL) return NULL;
+    depot->empty = empty[0];
+    empty[0] = NULL; /* M1 */
+    depot->empty_count--;
+    return empty;
 }
 
-static void push_magazine(void ***list, uint32_t *count, void **magazine)
+static void put_empty(struct depot *depot, void **empty)
 {
-    magazine[0] = *list;
-    *list = magazine;
-    ++*count;
+    empty[0] = depot->empty;
+    depot->empty = empty;
+    depot->empty_count++;
 }
 
 static void append_full(struct depot *depot, void **magazine)
@@ -91,10 +91,15 @@ static void append_full(struct depot *depot, void **magazine)
     depot->full_count++;
 }
 
+/* The oldest one. */
 static void **take_full(struct depot *depot)
 {
-    void **full = pop_magazine(&depot->full, &depot->full_count);
+    void **full = depot->full;
 
+    if (full == NULL) return NULL;
+    depot->full = full[0];
+    full[0] = NULL; /* M1 */
+    depot->full_count--;
     if (depot->full_count < depot->full_low) depot->full_low = depot->full_count;
     return full;
 }
@@ -108,7 +113,7 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
     swing_back(&arena->swing, full_bytes(class_index));
     full = take_full(depot);
     if (full == NULL) return NULL;
-    push_magazine(&depot->empty, &depot->empty_count, empty);
+    put_empty(depot, empty);
     arena->trades++;
     return full;
 }
@@ -128,7 +133,7 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
     depot->opened_count -= count;
     __builtin_memcpy(slots + 1, depot->opened + 1 + depot->opened_count, count * sizeof *slots);
     if (depot->opened_count == 0) {
-        push_magazine(&depot->empty, &depot->empty_count, depot->opened);
+        put_empty(depot, depot->opened);
         depot->opened = NULL;
     }
     return count;
@@ -151,7 +156,7 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
     if (oldest == NULL) return;
     others = arena_drain(arena, class_index, oldest + 1, capacity);
     if (others == 0) {
-        push_magazine(&depot->empty, &depot->empty_count, oldest);
+        put_empty(depot, oldest);
         return;
     }
     while (others < capacity) oldest[++others] = NULL; /* M3 */
@@ -177,15 +182,14 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         return full;
     }
     if (depot->full_count < full_max(class_index)) {
-        given = pop_magazine(&depot->empty, &depot->empty_count);
+        given = take_empty(depot);
         if (given == NULL) given = meta_take(magazine_bytes(magazine_capacity(class_index)));
     }
     *drain = given == NULL;
-    if (given == NULL) given = pop_magazine(&depot->full, &depot->full_count);
-    if (given == NULL) return full;
+    if (given == NULL && depot->full == NULL) return full;
     append_full(depot, full);
     arena->trades++;
-    return given;
+    return given != NULL ? given : take_full(depot);
 }
 
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full)
@@ -213,7 +217,7 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
         depot->opened_count = 0;
     } else {
         full = take_full(depot);
-        empty = pop_magazine(&depot->empty, &depot->empty_count);
+        empty = take_empty(depot);
     }
     lock_give(&arena->lock);
     if (full != NULL) {

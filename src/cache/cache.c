@@ -162,7 +162,7 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
     struct spare *spare = &cache->spare[class_index];
     bool is_first = spare->capacity < MIDDLE_CAPACITY;
     unsigned capacity = magazine_capacity(class_index), old_capacity = spare->capacity;
-    unsigned count = count_of(cache, class_index), filled;
+    unsigned count, filled;
     void **old = loaded_of(cache, class_index), **slots;
 
     spare->pressure++;
@@ -174,6 +174,7 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
     if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
     slots = meta_take(magazine_bytes(capacity));
     if (slots == NULL) return;
+    count = count_of(cache, class_index);
     __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
     spare->capacity = (uint16_t)capacity;
     spare->pressure = 0;

@@ -40,29 +40,21 @@ static void give_all_back(struct large_cache *large_cache)
     if (count != 0) run_return_batch(runs, count);
 }
 
-/* The run of that length, which goes back to the page heap; 0: there is none, and all others went
- * back. */
-static uint32_t make_room(struct large_cache *large_cache, uint32_t pages)
-{
-    uint32_t older = large_cache->run[pages].page;
-
-    if (large_cache->run[pages].block == NULL) {
-        give_all_back(large_cache);
-        return 0;
-    }
-    page_unmark_cached(page_record(older));
-    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + pages);
-    return older;
-}
-
-/* Of two runs of one length the one that was freed last stays: it is warm. */
+/* Of two runs of one length the one that was freed last stays: it is warm. When there is none of its
+ * length, all others go. */
 uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
                              uint32_t pages)
 {
-    uint32_t older;
+    uint32_t older = 0;
 
     if (pages > room_pages_max()) return page;
-    older = make_room(large_cache, pages);
+    if (large_cache->run[pages].block == NULL) {
+        give_all_back(large_cache);
+    } else {
+        older = large_cache->run[pages].page;
+        page_unmark_cached(page_record(older));
+        RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + pages);
+    }
     large_cache_store(large_cache, page, block, pages);
     return older;
 }

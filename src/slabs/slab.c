@@ -55,52 +55,29 @@ static void mark_pages(const struct slab *slab, uint32_t number, uint8_t class_a
     if (likely(!slab->hidden)) class_map_set(slab->base, bytes, class_at);
 }
 
-static void free_all_blocks(struct slab *slab, const struct slab_shape *shape)
-{
-    unsigned whole = shape->block_count / 64;
-
-    for (unsigned word = 0; word < whole; word++) slab->free[word] = ~(uint64_t)0;
-    if (whole < shape->word_count) slab->free[whole] = bits_below(shape->block_count % 64);
-    slab->free_count = shape->block_count;
-    slab->hint = 0;
-}
-
-struct slab *slab_record_take(unsigned class_index)
-{
-    size_t bytes = slab_shape[class_index].record_bytes;
-    struct slab *slab = meta_take(bytes);
-
-    /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && page_heap_close_tail(&page_heap)) slab = meta_take(bytes);
-    return slab;
-}
-
-void slab_record_give(struct slab *slab, unsigned class_index)
-{
-    meta_give(slab, slab_shape[class_index].record_bytes);
-}
-
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page)
 {
     const struct slab_shape *shape = &slab_shape[class_index];
+    unsigned whole = shape->block_count / 64;
 
     slab->page = page;
     slab->base = page_address(page);
     slab->block_count = shape->block_count;
     slab->arena = arena;
     slab->class_index = (uint8_t)class_index;
-    free_all_blocks(slab, shape);
+    for (unsigned word = 0; word < whole; word++) slab->free[word] = ~(uint64_t)0;
+    if (whole < shape->word_count) slab->free[whole] = bits_below(shape->block_count % 64);
+    slab->free_count = shape->block_count;
+    slab->hint = 0;
     mark_pages(slab, slab_number(slab), offset_of_class(class_index), shape->bytes);
 }
 
 void slab_reset(struct slab *slab)
 {
-    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    unsigned words = slab_shape[slab->class_index].word_count;
 
-    free_all_blocks(slab, shape);
-    if (CHECKED)
-        __builtin_memset(&slab->free[shape->word_count], 0,
-                         shape->word_count * sizeof slab->free[0]);
+    slab->free_count = slab->block_count;
+    if (CHECKED) __builtin_memset(&slab->free[words], 0, words * sizeof slab->free[0]);
 }
 
 void slab_close(struct slab *slab)
@@ -172,25 +149,25 @@ static unsigned count_neighbours(void *const *at, unsigned most, uintptr_t step)
     return count;
 }
 
-static bool any_is_free(const uint64_t *words, unsigned first, unsigned count)
+/* Marks blocks free that lie side by side. False: one of them is free already, and none was
+ * marked. */
+static bool set_free(uint64_t *words, unsigned first, unsigned count)
 {
     unsigned word = first / 64, last = (first + count - 1) / 64;
-    uint64_t found = words[word] & bits_from(first % 64);
+    uint64_t head = bits_from(first % 64), tail = bits_below((first + count - 1) % 64 + 1), found;
 
-    if (word == last) return (found & bits_below((first + count - 1) % 64 + 1)) != 0;
-    while (++word < last) found |= words[word];
-    return (found | (words[last] & bits_below((first + count - 1) % 64 + 1))) != 0;
-}
-
-static void set_free(uint64_t *words, unsigned first, unsigned count)
-{
-    while (count > 0) {
-        unsigned at = first % 64, part = min_count(64 - at, count);
-
-        words[first / 64] |= bits_from(at) & bits_below(at + part);
-        first += part;
-        count -= part;
+    if (word == last) {
+        found = words[word] & head & tail;
+        words[word] |= found == 0 ? head & tail : 0;
+        return found == 0;
     }
+    found = (words[word] & head) | (words[last] & tail);
+    for (unsigned i = word + 1; i < last; i++) found |= words[i];
+    if (found != 0) return false;
+    words[word] |= head;
+    for (unsigned i = word + 1; i < last; i++) words[i] = ~(uint64_t)0;
+    words[last] |= tail;
+    return true;
 }
 
 /* Marks blocks free that lie side by side from *at on, upwards or downwards; `index` is the number
@@ -207,8 +184,7 @@ static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigne
     if (!up && step != 0 - block_bytes) return 0;
     count = count_neighbours(at, min_count(left, up ? slab->block_count - index : index + 1), step);
     first = up ? index : index + 1 - count;
-    if (any_is_free(slab->free, first, count)) return 0;
-    set_free(slab->free, first, count);
+    if (!set_free(slab->free, first, count)) return 0;
     if (first / 64 < slab->hint) slab->hint = (uint16_t)(first / 64);
     return count;
 }

@@ -60,14 +60,11 @@ INLINE size_t slab_pages(unsigned class_index)
     return slab_shape[class_index].bytes >> space.page_shift;
 }
 
-/* The record of a slab that is not open yet. NULL: no memory. */
-struct slab *slab_record_take(unsigned class_index);
-void slab_record_give(struct slab *slab, unsigned class_index);
 /* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab
  * is on no list. Called under the arena's lock. */
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
-/* Every block is free, whoever holds it. The slab is on its arena's partial list or about to be
- * closed. */
+/* Every block is free, whoever holds it. The slab is about to be closed: the bitmap is left as it
+ * was. */
 void slab_reset(struct slab *slab);
 /* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list;
  * the record may be opened again. */

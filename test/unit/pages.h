@@ -76,14 +76,14 @@ static uint32_t fenced(size_t pages)
 /* An open slab on no list; NULL: no memory. */
 static struct slab *open_test_slab(unsigned class_index, uint16_t arena)
 {
-    struct slab *slab = slab_record_take(class_index);
+    struct slab *slab = meta_take(slab_shape[class_index].record_bytes);
     uint32_t page = run_lease(slab_pages(class_index), 1, PAGE_USED).page;
 
     if (slab != NULL && page != 0) {
         slab_open(slab, class_index, arena, page);
         return slab;
     }
-    if (slab != NULL) slab_record_give(slab, class_index);
+    if (slab != NULL) meta_give(slab, slab_shape[class_index].record_bytes);
     if (page != 0) run_return(page);
     return NULL;
 }

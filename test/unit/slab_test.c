@@ -337,7 +337,7 @@ static void closing_gives_everything_back(void **state)
         assert_int_equal(take(slab, blocks, 1), 1);
         assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
         close_test_slab(slab);
-        slab_record_give(slab, class_index);
+        meta_give(slab, slab_shape[class_index].record_bytes);
         check_runs();
         assert_int_equal(commit.record_bytes, used);
         assert_int_equal(page_heap_used_pages(&page_heap), 0);
