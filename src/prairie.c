@@ -52,7 +52,6 @@
 #include "policy/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
-#include "arenas/stock.c"
 #include "arenas/arena.c"
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"

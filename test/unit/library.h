@@ -21,7 +21,6 @@
 #include "arenas/extents.h"
 #include "arenas/magazine.h"
 #include "arenas/manual.h"
-#include "arenas/stock.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/constants.h"

@@ -102,11 +102,11 @@ static void clearing_returns_all(void **state)
     start();
     put(take(true));
     assert_int_equal(stock.count, STOCK_RUNS_MAX);
-    stock_clear(&stock);
+    stock_return(&stock, stock.count);
     check_runs();
     assert_int_equal(stock.count, 0);
     assert_int_equal(page_heap_used_pages(&page_heap), 0);
-    stock_clear(&stock);
+    stock_return(&stock, stock.count);
     assert_int_equal(stock.count, 0);
 }
 
