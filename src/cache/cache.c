@@ -254,10 +254,12 @@ static void *refill_once(struct cache *cache, unsigned class_index, bool may_gro
     if (arena == NULL) return NULL;
     if (spare->capacity == 0) use_first(cache, class_index);
     slots = loaded_of(cache, class_index);
-    if (!is_full_size(cache, class_index))
+    if (!is_full_size(cache, class_index)) {
         count = depot_take_some(arena, class_index, slots, spare->capacity);
-    else if ((full = depot_take_full(arena, class_index, slots)) != NULL)
-        slots = full, count = spare->capacity;
+    } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
+        slots = full;
+        count = spare->capacity;
+    }
     load_magazine(cache, class_index, slots, count);
     if (full != NULL) refill_second(arena, cache, class_index, true);
     block = take_loaded(cache, class_index);
