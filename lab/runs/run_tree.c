@@ -339,18 +339,14 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
     return NULL;
 }
 bool supplied_is_free(const struct page_piece *piece) { return piece == NULL; }
-uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages)
+uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
 {
-    (void)heap, (void)pages, (void)align_pages;
+    (void)heap, (void)pages, (void)align_pages, (void)exact;
     return 0;
 }
-uint32_t supplied_lease_exact(struct page_heap *heap, size_t pages, size_t align_pages)
+uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t after)
 {
-    return supplied_lease(heap, pages, align_pages);
-}
-uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t from)
-{
-    (void)heap, (void)from;
+    (void)heap, (void)after;
     return 0;
 }
 void supplied_return(struct page_heap *heap, uint32_t page, unsigned kind)

@@ -24,8 +24,7 @@ struct extents *extents_make(struct extent_hooks *hooks)
 
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages)
 {
-    return extents->whole ? supplied_lease_exact(&extents->heap, pages, align_pages)
-                          : supplied_lease(&extents->heap, pages, align_pages);
+    return supplied_lease(&extents->heap, pages, align_pages, extents->whole);
 }
 
 struct extent *extent_of(const struct extents *extents, uint32_t page)
@@ -188,12 +187,12 @@ static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, 
                         unsigned arena)
 {
     int error = os_errno();
-    bool commit = true;
-    char *base = hooks->alloc(hooks, NULL, bytes, align, zero, &commit, arena);
+    bool committed = true;
+    char *base = hooks->alloc(hooks, NULL, bytes, align, zero, &committed, arena);
 
-    if (base != NULL && !commit) commit = hook_commit(hooks, base, bytes, arena);
+    if (base != NULL && !committed) committed = hook_commit(hooks, base, bytes, arena);
     os_errno_restore(error);
-    if (base == NULL || (commit && is_aligned((uintptr_t)base, align))) return base;
+    if (base == NULL || (committed && is_aligned((uintptr_t)base, align))) return base;
     hook_return(hooks, base, bytes, arena);
     return NULL;
 }
@@ -260,7 +259,7 @@ bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint3
 /* ---- the default ones ---- */
 
 static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
-                           size_t align, bool *zero, bool *commit, unsigned arena)
+                           size_t align, bool *zero, bool *committed, unsigned arena)
 {
     struct run run;
 
@@ -274,7 +273,7 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
     if (*zero && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages_for(bytes) << space.page_shift);
     *zero |= run.zero;
-    *commit = true;
+    *committed = true;
     return page_address(run.page);
 }
 

@@ -68,7 +68,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 }
 
 /* The run belongs to nobody's arena any more, and goes back. Under the arena's lock. */
-static void forget_foreign(struct manual_large *owner)
+static void forget_manual_large(struct manual_large *owner)
 {
     struct arena *arena = owner->arena;
     uint32_t page = owner->page;
@@ -85,7 +85,7 @@ void manual_return(uint32_t page)
     struct arena *arena = owner->arena;
 
     lock_take(&arena->lock);
-    forget_foreign(owner);
+    forget_manual_large(owner);
     lock_give(&arena->lock);
     arena_settle(arena);
 }
@@ -311,23 +311,22 @@ void arenas_settle(void)
     }
 }
 
+/* The next run is taken before this one goes back, so that the way through them is not lost. */
 void arena_purge(struct arena *arena)
 {
     struct hook_call call;
     struct extents *extents = begin_calls(arena, &call);
-    const struct extent *extent;
-    uint32_t page = 0;
-    bool purged;
+    uint32_t page, next;
 
     if (extents == NULL) return;
-    for (;;) {
+    lock_take(&arena->lock);
+    page = supplied_take_dirty(&extents->heap, 0);
+    lock_give(&arena->lock);
+    for (; page != 0; page = next) {
+        bool purged = extent_purge(extents->hooks, extent_of(extents, page), page, arena->index);
+
         lock_take(&arena->lock);
-        page = supplied_take_dirty(&extents->heap, page + 1);
-        extent = extent_of(extents, page);
-        lock_give(&arena->lock);
-        if (page == 0) break;
-        purged = extent_purge(extents->hooks, extent, page, arena->index);
-        lock_take(&arena->lock);
+        next = supplied_take_dirty(&extents->heap, page);
         supplied_return(&extents->heap, page, purged ? FREE_CLEAN : FREE_DIRTY);
         lock_give(&arena->lock);
     }
@@ -342,7 +341,7 @@ void arena_reset(struct arena *arena)
     arenas_clear();
     lock_take(&arena->lock);
     arena_reset_slabs(arena);
-    while (arena->manual_large != NULL) forget_foreign(arena->manual_large);
+    while (arena->manual_large != NULL) forget_manual_large(arena->manual_large);
     lock_give(&arena->lock);
     arena_settle(arena);
 }

@@ -16,7 +16,7 @@
     4095u /* manual ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
-#define PAGE_HEAP_MAX 64u                      /* page heaps of automatic arenas */
+#define PAGE_HEAP_MAX 64u /* page heaps that open the address space; there is one */
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
 #define META_BYTES_MAX (256 * GiB)             /* what numbers of records can name */
 #define FOREIGN_COUNT_MAX ((size_t)1 << 20)    /* foreign extents, at once */

@@ -296,22 +296,33 @@ bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     return grown;
 }
 
-/* Something that may make another attempt succeed, after so many that failed. Hooks may take and
- * give blocks, and bind the thread: nothing is known of the cache after them. False: nothing is left
- * to try. */
-static COLD bool may_try_again(struct arena *arena, unsigned class_index, unsigned failed)
+/* What was done already to make another attempt succeed. */
+struct attempts {
+    unsigned growths;
+    bool gave_back;
+};
+
+/* Asks the hooks for more, then gives back what nobody holds, then asks once more: what hooks gave
+ * another thread may have taken. Hooks may take and give blocks, and bind the thread: nothing is
+ * known of the cache after them. False: nothing is left to try. */
+static COLD bool may_try_again(struct arena *arena, unsigned class_index, struct attempts *attempts)
 {
-    if (failed == 0) {
-        decay_before_refusal();
+    if (arena != NULL && attempts->growths < GROWTHS_MAX
+        && thread_grow(arena, slab_pages(class_index), 1)) {
+        attempts->growths++;
         return true;
     }
-    return failed <= GROWTHS_MAX && arena != NULL && thread_grow(arena, slab_pages(class_index), 1);
+    if (attempts->gave_back) return false;
+    *attempts = (struct attempts){ .gave_back = true };
+    decay_before_refusal();
+    return true;
 }
 
 void *cache_take(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
     void *block = magazine_take(&cache->front.magazine[class_index]);
+    struct attempts attempts = { 0, false };
 
     if (likely(block != NULL)) return block;
     cache->refills++;
@@ -322,7 +333,6 @@ void *cache_take(struct cache *cache, unsigned class_index)
         block = take_loaded(cache, class_index);
     }
     if (block != NULL) return block;
-
     enlarge_if_pressed(cache, class_index);
     if (spare->slots == NULL && spare->pressure >= 2 && is_full_size(cache, class_index)) {
         /* Only for who takes. A thread that frees what others took trades one magazine as often as
@@ -334,7 +344,7 @@ void *cache_take(struct cache *cache, unsigned class_index)
     if (block != NULL) return block;
     if (decay_reclaim()) cache_drain_all(cache);
     block = refill_once(cache, class_index, true);
-    for (unsigned i = 0; block == NULL && may_try_again(cache->arena, class_index, i); i++) {
+    while (block == NULL && may_try_again(cache->arena, class_index, &attempts)) {
         block = take_loaded(cache, class_index);
         if (block == NULL) block = refill_once(cache, class_index, true);
     }
@@ -356,11 +366,12 @@ static void *take_one_once(struct cache *cache, struct arena *arena, unsigned cl
 void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index)
 {
     void *block = take_one_once(cache, arena, class_index);
+    struct attempts attempts = { 0, false };
 
-    for (unsigned i = 0; block == NULL; i++) {
+    while (block == NULL) {
         struct arena *hooked = arena == NULL && cache != NULL ? cache->arena : arena;
 
-        if (!may_try_again(hooked, class_index, i)) break;
+        if (!may_try_again(hooked, class_index, &attempts)) break;
         block = take_one_once(cache, arena, class_index);
     }
     return block;

@@ -91,7 +91,7 @@ void large_cache_drain(struct cache *cache);
 /* Takes of threads that gave all back since. */
 uint64_t large_cache_takes_drained(void);
 
-/* What large blocks and their pages are counted too many by. */
+/* Large blocks, and their pages, that are free but still counted. */
 struct large_cache_numbers {
     size_t pages, count;
     uint64_t takes;

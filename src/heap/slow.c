@@ -48,7 +48,7 @@ static void *take_small(const struct alloc_request *request)
     size_t bytes = class_bytes[request->class_index];
     void *block;
 
-    if (unlikely(decay_should_look(0))) shortage_look(bytes);
+    if (unlikely(decay_should_look(0)) && !request_is_placed(request)) shortage_look(bytes);
     block = alloc_once(request);
     if (unlikely(block == NULL) && !request_is_placed(request)) block = shortage_serve(request);
     return request->zero ? block : fill_taken(block, bytes);

@@ -10,7 +10,7 @@
  *           |
  *      the place          the thread's cache, an explicit one, an arena's slabs, or whole pages
  *           |
- *      shortage           the reserve and callbacks, unless the call names the place
+ *      shortage           the reserve and callbacks; not for a small one whose place is named
  *
  * A request is its caller's; nobody keeps it.
  * SPDX-License-Identifier: MIT

@@ -143,8 +143,8 @@ static bool start_once(void)
     if (life.started) return true;
     cores = os_core_count();
     if (cores == 1) lock_set_spin(0);
-    page_heap_start(&page_heap);
     if (!space_start()) return false;
+    page_heap_start(&page_heap);
     slabs_start();
     arenas_start(cores);
     threads_start();

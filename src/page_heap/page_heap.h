@@ -83,7 +83,8 @@ struct run {
     bool zero;
 }; /* page == 0: no memory */
 
-/* The one that automatic arenas share, and large blocks. */
+/* The one that automatic arenas share, and large blocks. Limits, purging and sampling are for this
+ * one alone. */
 extern PRIVATE struct page_heap page_heap;
 
 /* Pieces may lie between runs of the shared page heap, whose lock guards them too. */

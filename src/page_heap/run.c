@@ -5,7 +5,6 @@
 
 #include "../space/commit.h"
 #include "run_bins.h"
-#include "supplied.h"
 
 INLINE void count_clean(struct page_heap *heap, size_t pages)
 {
@@ -40,7 +39,6 @@ static struct page_span grow(struct page_heap *heap, size_t missing)
 {
     struct page_span span;
 
-    if (unlikely(heap->is_supplied)) return (struct page_span){ 0, 0 };
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
     span = space_grow(missing, huge_pages_each(&heap->huge), commit_room_bytes());
     if (span.count != 0) {
@@ -73,8 +71,7 @@ static struct hole grow_tail(struct page_heap *heap, size_t pages)
     struct hole tail = none;
     struct page_span span;
 
-    if (unlikely(heap->is_supplied)) return none;
-    if (space_newest_is_open()) tail = hole_before(heap, space_open_end());
+    if (space_newest_is_open()) tail = hole_before(space_open_end());
     if (!may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     span = grow(heap, pages - tail.pages);
@@ -84,7 +81,7 @@ static struct hole grow_tail(struct page_heap *heap, size_t pages)
     /* That was in another region, where the tail is of no help. */
     if (!page_heap_may_take_clean(heap, pages)) return none;
     if (span.count < pages) span = grow(heap, pages);
-    return span.count != 0 ? hole_before(heap, span.first + span.count) : none;
+    return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
 
 static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages,
@@ -207,7 +204,7 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
         else run = take_hole_or_grow(heap, pages, state);
     }
     if (run.page != 0) count_lease(heap, pages, state);
-    lock_give(page_heap_lock(heap));
+    lock_give(&heap->lock);
     return run;
 }
 
@@ -241,13 +238,6 @@ static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, enu
     struct page_heap *const heap = &page_heap;
     lock_take_contended(&heap->lock);
     return lease_locked(pages, align_pages, state);
-}
-
-uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages)
-{
-    check(heap->is_supplied);
-    lock_take(page_heap_lock(heap));
-    return lease_searching(heap, pages, align_pages, PAGE_USED).page;
 }
 
 struct run run_lease(size_t pages, size_t align_pages, enum page_state state)

@@ -81,12 +81,12 @@ struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enoug
     return hole;
 }
 
-struct hole hole_before(const struct page_heap *heap, uint32_t page)
+struct hole hole_before(uint32_t page)
 {
     struct hole hole = { page, 0 };
 
-    for (unsigned runs = 0; runs < HOLE_RUNS_MAX && is_free_in(heap, hole.first - 1, hole.first);
-         runs++) {
+    for (unsigned runs = 0;
+         runs < HOLE_RUNS_MAX && is_free_state(page_record(hole.first - 1)->state); runs++) {
         uint32_t run_pages = page_record(hole.first - 1)->run_pages;
         hole.first -= run_pages;
         hole.pages += run_pages;
@@ -104,7 +104,7 @@ struct hole run_find_hole(struct page_heap *heap, size_t pages)
              bits &= ~((uint64_t)1 << highest_bit(bits))) {
             uint32_t page = bins->head[word * 64 + highest_bit(bits)];
             for (; page != 0; page = page_record(page)->bin.next) {
-                struct hole hole = hole_before(heap, page);
+                struct hole hole = hole_before(page);
                 hole.pages += hole_after(heap, page, pages).pages;
                 if (hole.pages >= pages) return hole;
                 if (++probes == HOLE_PROBES_MAX) return (struct hole){ 0, 0 };

@@ -123,7 +123,7 @@ uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pag
 struct hole run_find_hole(struct page_heap *heap, size_t pages);
 /* The hole that ends before this page, or begins at it, looked at no farther than `enough`
  * pages. */
-struct hole hole_before(const struct page_heap *heap, uint32_t page);
+struct hole hole_before(uint32_t page);
 struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough);
 
 #endif

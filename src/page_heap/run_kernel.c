@@ -65,7 +65,7 @@ bool page_heap_close_tail(struct page_heap *heap)
     size_t closed = 0;
 
     lock_take(&heap->lock);
-    if (space_newest_is_open()) tail = hole_before(heap, space_open_end());
+    if (space_newest_is_open()) tail = hole_before(space_open_end());
     if (tail.pages > 0) closed = space_close_tail(tail.first, tail.pages);
     if (closed != 0) {
         heap->open_pages -= tail.pages;

@@ -122,10 +122,10 @@ static size_t check_bin(struct page_heap *heap, unsigned bin)
     uint32_t previous = 0;
 
     for (uint32_t page = bins->head[bin]; page != 0; page = page_record(page)->bin.next) {
-        require(page_record(page)->state == (bin < BIN_COUNT ? PAGE_DIRTY : PAGE_CLEAN)); /* K2 */
-        require(page_record(page)->bin.previous == previous);                             /* K2 */
-        require(bin_of(page_record(page)->run_pages) == bin % BIN_COUNT);                 /* K2 */
-        require(page_record(page)->bin_index == bin);                                     /* K2 */
+        require(page_record(page)->state == free_state(heap, bin / BIN_COUNT)); /* K2 */
+        require(page_record(page)->bin.previous == previous);                   /* K2 */
+        require(bin_of(page_record(page)->run_pages) == bin % BIN_COUNT);       /* K2 */
+        require(page_record(page)->bin_index == bin);                           /* K2 */
         previous = page;
         members++;
     }
@@ -133,10 +133,18 @@ static size_t check_bin(struct page_heap *heap, unsigned bin)
     return members;
 }
 
+size_t run_bins_check(struct page_heap *heap)
+{
+    size_t members = 0;
+
+    for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(heap, bin);
+    return members;
+}
+
 void page_heap_check(struct page_heap *heap)
 {
     struct totals totals = { 0 };
-    size_t members = 0, open = 0;
+    size_t open = 0;
 
     check(lock_is_mine(&heap->lock));
     for (uint32_t i = 0; i < space.region_count; i++) {
@@ -147,8 +155,7 @@ void page_heap_check(struct page_heap *heap)
             check_run(page_record(page), &totals);
         open += region->open_pages;
     }
-    for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) members += check_bin(heap, bin);
-    require(members == totals.free_runs);                                                 /* K2 */
+    require(run_bins_check(heap) == totals.free_runs);                                    /* K2 */
     require(totals.free[FREE_DIRTY] == heap->free_pages[FREE_DIRTY]);                     /* K3 */
     require(totals.free[FREE_CLEAN] == heap->free_pages[FREE_CLEAN]);                     /* K3 */
     require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);     /* R1 */

@@ -79,47 +79,65 @@ bool supplied_is_free(const struct page_piece *piece)
 
 /* ---- leases ---- */
 
-/* Runs of a piece from the first that begins at or after `from`; 0: there is none. */
-static uint32_t first_run(const struct page_piece *piece, uint32_t from)
+/* Takes `pages` out of a stretch of free runs, from page + skip on. */
+static uint32_t take_stretch(struct page_heap *heap, uint32_t page, size_t skip, size_t pages)
 {
-    uint32_t page = piece->first, end = piece->first + piece->pages;
-
-    while (page < end && page < from) page += page_record(page)->run_pages;
-    return page < end ? page : 0;
+    for (; skip >= page_record(page)->run_pages; page += page_record(page)->run_pages)
+        skip -= page_record(page)->run_pages;
+    if (skip != 0) page = split_free(heap, page, skip);
+    (void)run_take_hole(heap, page, 0, pages, PAGE_USED);
+    return page;
 }
 
-uint32_t supplied_lease_exact(struct page_heap *heap, size_t pages, size_t align_pages)
+/* Looks at every run, for what lies in runs of both kinds, or has just that length. */
+static uint32_t take_somewhere(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
 {
-    uint32_t found = 0;
-
-    lock_take(page_heap_lock(heap));
-    for (struct page_piece *piece = heap->pieces; piece != NULL && found == 0; piece = piece->next)
-        for (uint32_t page = piece->first; page != 0 && found == 0;) {
-            uint32_t stretch = free_stretch(piece, page);
-
-            if (stretch == pages && pages_to_alignment(page, align_pages) == 0) found = page;
-            page = first_run(piece, page + (stretch != 0 ? stretch : 1));
-        }
-    if (found != 0) (void)run_take_hole(heap, found, 0, pages, PAGE_USED);
-    lock_give(page_heap_lock(heap));
-    return found;
-}
-
-uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t from)
-{
-    uint32_t found = 0;
-
-    lock_take(page_heap_lock(heap));
     for (struct page_piece *piece = heap->pieces; piece != NULL; piece = piece->next) {
-        uint32_t page = first_run(piece, from);
+        uint32_t page = piece->first, end = piece->first + piece->pages;
 
-        while (page != 0 && page_record(page)->state != PAGE_SUPPLIED_DIRTY)
-            page = first_run(piece, page + 1);
-        if (page != 0 && (found == 0 || page < found)) found = page;
+        while (page < end) {
+            size_t stretch = free_stretch(piece, page);
+            size_t skip = pages_to_alignment(page, align_pages);
+
+            if (exact ? stretch == pages && skip == 0 : stretch >= pages + skip)
+                return take_stretch(heap, page, skip, pages);
+            page += stretch != 0 ? (uint32_t)stretch : page_record(page)->run_pages;
+        }
     }
-    if (found != 0) take_front(heap, found, page_record(found)->run_pages, PAGE_USED);
+    return 0;
+}
+
+uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
+{
+    uint32_t page = 0;
+
+    if (pages > space.page_count_max || align_pages > space.page_count_max) return 0;
+    lock_take(page_heap_lock(heap));
+    if (!exact)
+        page = align_pages > 1 ? run_find_aligned(heap, pages, align_pages) : run_find(heap, pages);
+    if (page != 0) page = take_stretch(heap, page, pages_to_alignment(page, align_pages), pages);
+    else page = take_somewhere(heap, pages, align_pages, exact);
     lock_give(page_heap_lock(heap));
-    return found;
+    return page;
+}
+
+uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t after)
+{
+    const struct page_piece *piece = after != 0 ? supplied_piece_of(heap, after) : heap->pieces;
+    uint32_t page = 0;
+
+    lock_take(page_heap_lock(heap));
+    if (piece != NULL) page = after != 0 ? after + page_record(after)->run_pages : piece->first;
+    while (piece != NULL) {
+        for (; page < piece->first + piece->pages; page += page_record(page)->run_pages)
+            if (page_record(page)->state == PAGE_SUPPLIED_DIRTY) break;
+        if (page < piece->first + piece->pages) break;
+        piece = piece->next;
+        if (piece != NULL) page = piece->first;
+    }
+    if (piece != NULL) take_front(heap, page, page_record(page)->run_pages, PAGE_USED);
+    lock_give(page_heap_lock(heap));
+    return piece != NULL ? page : 0;
 }
 
 void supplied_return(struct page_heap *heap, uint32_t page, unsigned kind)
@@ -137,7 +155,8 @@ void supplied_visit_free(struct page_heap *heap,
 {
     lock_take(page_heap_lock(heap));
     for (const struct page_piece *piece = heap->pieces; piece != NULL; piece = piece->next)
-        for (uint32_t page = piece->first; page != 0; page = first_run(piece, page + 1)) {
+        for (uint32_t page = piece->first; page < piece->first + piece->pages;
+             page += page_record(page)->run_pages) {
             const struct page *record = page_record(page);
 
             if (is_supplied_free_state(record->state))
@@ -149,7 +168,7 @@ void supplied_visit_free(struct page_heap *heap,
 
 void supplied_check(struct page_heap *heap)
 {
-    size_t free_pages[FREE_KINDS] = { 0 }, open_pages = 0;
+    size_t free_pages[FREE_KINDS] = { 0 }, open_pages = 0, free_runs = 0;
 
     for (const struct page_piece *piece = heap->pieces; piece != NULL; piece = piece->next) {
         uint32_t page = piece->first, end = piece->first + piece->pages, before = 0;
@@ -162,13 +181,15 @@ void supplied_check(struct page_heap *heap)
             if (is_supplied_free_state(record->state)) {
                 require(before != record->state); /* R2 */
                 free_pages[kind_of(record->state)] += record->run_pages;
+                free_runs++;
             }
             before = is_supplied_free_state(record->state) ? record->state : 0;
             page += record->run_pages;
         }
         open_pages += piece->pages;
     }
-    require(open_pages == heap->open_pages); /* E1 */
+    require(open_pages == heap->open_pages);    /* E1 */
+    require(run_bins_check(heap) == free_runs); /* K2 */
     for (unsigned kind = 0; kind < FREE_KINDS; kind++)
         require(free_pages[kind] == heap->free_pages[kind]); /* K3 */
 }

@@ -28,12 +28,11 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
 /* Is nothing of it leased? */
 bool supplied_is_free(const struct page_piece *piece);
 
-/* A used run; 0: none fits. */
-uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages);
-/* The same, of a stretch of free pages of just that length. */
-uint32_t supplied_lease_exact(struct page_heap *heap, size_t pages, size_t align_pages);
-/* Takes the first dirty run at or after this page out as a used one; 0: there is none. */
-uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t from);
+/* A used run; `exact`: only from a stretch of free pages of just that length. 0: none fits. */
+uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact);
+/* Takes a dirty run out as a used one. `after` is the one that was taken before it and is not
+ * returned yet, or 0; so all of them can be gone through. 0: there is none. */
+uint32_t supplied_take_dirty(struct page_heap *heap, uint32_t after);
 /* A used run is free, and of that kind. */
 void supplied_return(struct page_heap *heap, uint32_t page, unsigned kind);
 

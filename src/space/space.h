@@ -34,13 +34,14 @@ struct region {
 
 struct space {
     uint32_t page_shift;      /* constant after space_start */
-    uint32_t region_count;    /* grows under the page heap's lock; published with release */
+    uint32_t region_count;    /* grows under both locks, the page heap's and the numbers'; published
+                                 with release */
     uint32_t number_max;      /* constant after space_start: the last number the map has room for */
     uint32_t page_count_max;  /* constant after space_start: no run can have more */
     size_t region_bytes_next; /* under the page heap's lock */
-    size_t reserved_bytes;    /* under the page heap's lock: address space taken, all kinds */
+    size_t reserved_bytes;    /* under both locks: address space taken, all kinds */
     size_t open_bytes;        /* under the page heap's lock: of all regions */
-    uint32_t next_number; /* under the page heap's lock: no region has this number or a later one */
+    uint32_t next_number;     /* under both locks: no region has this number or a later one */
     struct lock numbers_lock; /* foreign extents, and both ends of the numbers */
     size_t address_bytes;     /* constant after space_start: what addresses can tell apart */
     uint32_t

@@ -23,21 +23,24 @@ _Static_assert(sizeof(struct snapshot) <= META_RECORD_BYTES_MAX, "a record");
 /* Arena 0 also has what is nobody's, and so a place before it is made. */
 static unsigned room_end(void) { return (unsigned)max_size(arenas_end(), 1); }
 
-/* A record for an arena's numbers, all 0. */
-static bool clear_place(struct snapshot_arena **place)
-{
-    if (*place == NULL) *place = meta_take(sizeof **place);
-    if (*place != NULL) **place = (struct snapshot_arena){ .threads = 0 };
-    return *place != NULL;
-}
-
+/* A record for the numbers of each arena, all 0. False: no memory, and the old numbers stay. */
 static bool room_ready(void)
 {
+    unsigned end = room_end();
+
     if (room.numbers == NULL) room.numbers = meta_take(sizeof *room.numbers);
     if (room.numbers == NULL) return false;
-    for (unsigned index = 0; index < room_end(); index++)
-        if (index == 0 || room.arenas[index] != NULL || snapshot_counted_arena(index) != NULL)
-            if (!clear_place(&room.arenas[index])) return false;
+    for (unsigned index = 0; index < end; index++) {
+        struct snapshot_arena **place = &room.arenas[index];
+
+        if (*place == NULL && (index == 0 || snapshot_counted_arena(index) != NULL)) {
+            *place = meta_take(sizeof **place);
+            if (*place == NULL) return false;
+        }
+    }
+    for (unsigned index = 0; index < end; index++)
+        if (room.arenas[index] != NULL)
+            *room.arenas[index] = (struct snapshot_arena){ .threads = 0 };
     return true;
 }
 
@@ -89,7 +92,10 @@ const struct snapshot *snapshot_get(void)
 const struct snapshot_arena *snapshot_past(void)
 {
     check(lock_is_mine(&control_lock));
-    if (RELAXED_LOAD(past_arenas.count) == 0 || !clear_place(&room.past)) return NULL;
+    if (RELAXED_LOAD(past_arenas.count) == 0) return NULL;
+    if (room.past == NULL) room.past = meta_take(sizeof *room.past);
+    if (room.past == NULL) return NULL;
+    *room.past = (struct snapshot_arena){ .threads = 0 };
     snapshot_count_past(room.past);
     return room.past;
 }

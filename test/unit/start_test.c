@@ -417,8 +417,20 @@ static void the_walk_reaches_every_floor(void **state)
     expect_abort(break_a_magazine_and_walk, "prairie: broken invariant: ");
 }
 
-UNIT_MAIN(UNIT_TEST(every_page_size_works), UNIT_TEST(every_number_of_cores_works),
-          UNIT_TEST(limits_of_32_mib_and_more_work), UNIT_TEST(a_refused_class_map_is_done_without),
+/* Each try finds all as the first one did. */
+static void a_start_that_fails_often_counts_once(void **state)
+{
+    (void)state;
+    fake_fail_all(true);
+    for (unsigned i = 0; i < 200; i++) assert_null(prairie_malloc(10));
+    fake_fail_all(false);
+    assert_non_null(prairie_malloc(10));
+    assert_int_equal(commit.heap_count, 1);
+}
+
+UNIT_MAIN(UNIT_TEST(a_start_that_fails_often_counts_once), UNIT_TEST(every_page_size_works),
+          UNIT_TEST(every_number_of_cores_works), UNIT_TEST(limits_of_32_mib_and_more_work),
+          UNIT_TEST(a_refused_class_map_is_done_without),
           UNIT_TEST(a_first_call_that_fails_is_made_again),
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
           UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
