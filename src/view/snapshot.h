@@ -62,6 +62,8 @@ struct snapshot {
     uint64_t arena_count; /* arenas with numbers below this may have been made */
     uint64_t arenas_made;
     uint64_t opened; /* bytes of address space, with records */
+    /* Of all.dirty and all.clean what is in that address space: not what hooks supplied. */
+    uint64_t own_dirty, own_clean;
     uint64_t arena_hops, refills, overflows, depot_trades, leases, returns;
     uint64_t background_runs, background_looks, background_look_ns;
     uint64_t realloc_zero_calls;

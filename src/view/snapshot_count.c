@@ -18,8 +18,9 @@
 /* One count. */
 struct count {
     struct snapshot *numbers;
-    struct snapshot_arena *const *arenas; /* by number, some NULL; or NULL: all count as one */
-    unsigned arena_end;                   /* 1 when all count as one */
+    struct snapshot_arena *const *arenas;    /* by number, some NULL; or NULL: all count as one */
+    unsigned arena_end;                      /* 1 when all count as one */
+    uint64_t supplied_dirty, supplied_clean; /* bytes of free pages of arenas with hooks */
     uint64_t other_leases; /* runs for stocks and manual arenas; all others are large blocks */
     struct large_cache_numbers cached_large; /* of all threads: blocks that no program holds */
     bool is_explicit;                        /* caches of no thread are being counted */
@@ -110,6 +111,8 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
         const size_t *free_pages = arena->extents->heap.free_pages;
         into->dirty += free_pages[FREE_DIRTY] << shift;
         into->clean += free_pages[FREE_CLEAN] << shift;
+        count->supplied_dirty += free_pages[FREE_DIRTY] << shift;
+        count->supplied_clean += free_pages[FREE_CLEAN] << shift;
     }
     count->numbers->depot_trades += arena->trades;
     count->numbers->arenas_made++;
@@ -302,9 +305,13 @@ void snapshot_count_past(struct snapshot_arena *into)
     finish_arena(into);
 }
 
-static void finish_process(struct snapshot *numbers)
+static void finish_process(const struct count *count)
 {
+    struct snapshot *numbers = count->numbers;
+
     numbers->opened += numbers->all.metadata;
+    numbers->own_dirty = numbers->all.dirty - count->supplied_dirty;
+    numbers->own_clean = numbers->all.clean - count->supplied_clean;
     for (unsigned i = 0; i <= ARENA_LOCK_META; i++)
         add_lock(&numbers->locks, &numbers->all.locks[i]);
 }
@@ -339,5 +346,5 @@ void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *aren
             if (index >= arena_limit) numbers->arena_count = index + 1;
         }
     }
-    finish_process(numbers);
+    finish_process(&count);
 }
