@@ -56,6 +56,7 @@ void supplied_remove(struct page_heap *heap, struct page_piece *piece)
         (record + pages - 1)->state = PAGE_INSIDE;
         page += pages;
     }
+    tag_run(page_record(piece->first), piece->pages, PAGE_USED, PAGE_USED);
     heap->open_pages -= piece->pages;
     while (*link != piece) link = &(*link)->next;
     *link = piece->next;

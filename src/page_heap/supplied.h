@@ -21,7 +21,7 @@ void supplied_start(struct page_heap *heap);
 
 /* All of it is free, and of that kind. Its records are nobody else's, or those of a used run. */
 void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kind);
-/* Its pages are not the heap's any more, and its records say INSIDE; used runs in it are gone. */
+/* Its pages are not the heap's any more, but one used run; those that were in it are gone. */
 void supplied_remove(struct page_heap *heap, struct page_piece *piece);
 /* The piece that the page is of; NULL: it is of none. */
 struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page);

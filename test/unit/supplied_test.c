@@ -147,6 +147,34 @@ static void the_way_through_dirty_runs(void **state)
     assert_int_equal(heap.free_pages[FREE_DIRTY], 3 * RUNS / 2);
 }
 
+static void check_shared_heap(void)
+{
+    lock_take(&page_heap.lock);
+    page_heap_check(&page_heap);
+    lock_give(&page_heap.lock);
+}
+
+/* At every moment it is whole runs for the page heap that it lies in. */
+static void a_piece_in_a_used_run(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_heap();
+    page = run_lease(PIECE_PAGES, 1, PAGE_USED).page;
+    pieces[0] = (struct page_piece){ NULL, page, PIECE_PAGES };
+    supplied_add(&heap, &pieces[0], FREE_DIRTY);
+    check_heap();
+    check_shared_heap();
+    (void)lease(10, 1);
+    check_shared_heap();
+    supplied_remove(&heap, &pieces[0]);
+    check_shared_heap();
+    assert_int_equal(page_record(page)->run_pages, PIECE_PAGES);
+    run_return(page);
+    check_shared_heap();
+}
+
 UNIT_MAIN(UNIT_TEST(a_piece_may_be_the_first_memory), UNIT_TEST(a_lease_takes_runs_of_both_kinds),
           UNIT_TEST(pieces_that_touch_stay_two), UNIT_TEST(only_a_stretch_of_that_length),
-          UNIT_TEST(the_way_through_dirty_runs))
+          UNIT_TEST(the_way_through_dirty_runs), UNIT_TEST(a_piece_in_a_used_run))
