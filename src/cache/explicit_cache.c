@@ -7,7 +7,7 @@
 
 static struct lock explicit_cache_lock = { .state = LOCK_FREE, .rank = LOCK_EXPLICIT_CACHES };
 /* Under explicit_cache_lock; read by those who have the number. */
-static struct cache *named[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
+static struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
 static unsigned explicit_cache_end; /* under explicit_cache_lock: no number at or above was given */
 
 unsigned explicit_cache_create(void)
@@ -17,9 +17,9 @@ unsigned explicit_cache_create(void)
 
     if (cache == NULL) return EXPLICIT_CACHE_COUNT_MAX;
     lock_take(&explicit_cache_lock);
-    while (number < EXPLICIT_CACHE_COUNT_MAX && named[number] != NULL) number++;
+    while (number < EXPLICIT_CACHE_COUNT_MAX && explicit_caches[number] != NULL) number++;
     if (number < EXPLICIT_CACHE_COUNT_MAX) {
-        __atomic_store_n(&named[number], cache, __ATOMIC_RELEASE);
+        __atomic_store_n(&explicit_caches[number], cache, __ATOMIC_RELEASE);
         if (number >= explicit_cache_end) explicit_cache_end = number + 1;
     }
     lock_give(&explicit_cache_lock);
@@ -29,8 +29,9 @@ unsigned explicit_cache_create(void)
 
 struct cache *explicit_cache_at(unsigned number)
 {
-    return number < EXPLICIT_CACHE_COUNT_MAX ? __atomic_load_n(&named[number], __ATOMIC_ACQUIRE)
-                                             : NULL;
+    return number < EXPLICIT_CACHE_COUNT_MAX
+             ? __atomic_load_n(&explicit_caches[number], __ATOMIC_ACQUIRE)
+             : NULL;
 }
 
 void explicit_cache_destroy(unsigned number)
@@ -38,8 +39,8 @@ void explicit_cache_destroy(unsigned number)
     struct cache *cache;
 
     lock_take(&explicit_cache_lock);
-    cache = named[number];
-    RELAXED_STORE(named[number], NULL);
+    cache = explicit_caches[number];
+    RELAXED_STORE(explicit_caches[number], NULL);
     lock_give(&explicit_cache_lock);
     if (cache == NULL) return;
     cache_drain_all(cache);
@@ -114,15 +115,15 @@ void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context
 {
     lock_take(&explicit_cache_lock);
     for (unsigned number = 0; number < explicit_cache_end; number++)
-        if (named[number] != NULL) visit(named[number], context);
+        if (explicit_caches[number] != NULL) visit(explicit_caches[number], context);
     lock_give(&explicit_cache_lock);
 }
 
 void explicit_cache_forget_busy(void)
 {
     for (unsigned number = 0; number < explicit_cache_end; number++) {
-        if (named[number] == NULL || !named[number]->is_busy) continue;
-        cache_init(named[number]);
-        named[number]->is_busy = false;
+        if (explicit_caches[number] == NULL || !explicit_caches[number]->is_busy) continue;
+        cache_init(explicit_caches[number]);
+        explicit_caches[number]->is_busy = false;
     }
 }
