@@ -106,8 +106,8 @@ struct arena *arena_create(void)
 
 /* ---- lists of slabs ---- */
 
-/* The list of partial slabs; and in a manual arena, which must find all of its slabs again when it is
- * reset, that of full ones. A slab is on one of them at most. */
+/* The list of partial slabs; and in a manual arena, which must find all of its slabs again when it
+ * is reset, that of full ones. A slab is on one of them at most. */
 static void list_slab(uint32_t *first, struct slab *slab)
 {
     slab->next = *first;

@@ -155,8 +155,8 @@ static unsigned fill_count(struct cache *cache, unsigned class_index)
 
 /* ---- larger ones ---- */
 
-/* After enough refills and overflows the class gets a larger loaded magazine with the same blocks in
- * it. Without memory it stays as it is. */
+/* After enough refills and overflows the class gets a larger loaded magazine with the same blocks
+ * in it. Without memory it stays as it is. */
 static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];

@@ -77,6 +77,11 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
     leave_destroyed(cache);
     bind(cache, arena);
     block = cache_take(cache, class_index);
+    /* A hook that ran meanwhile may have named this cache for another arena. */
+    if (block != NULL && arena != NULL && unlikely(cache->arena != arena)) {
+        arenas_drain(class_index, &block, 1);
+        block = cache_take_one(cache, arena, class_index);
+    }
     cache->is_busy = false;
     return block;
 }

@@ -40,8 +40,8 @@ static void give_all_back(struct large_cache *large_cache)
     if (count != 0) run_return_batch(runs, count);
 }
 
-/* Of two runs of one length the one that was freed last stays: it is warm. When there is none of its
- * length, all others go. */
+/* Of two runs of one length the one that was freed last stays: it is warm. When there is none of
+ * its length, all others go. */
 uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
                              uint32_t pages)
 {

@@ -742,6 +742,38 @@ static void all_arenas_are_hooked(void **state)
     prairie_check_all();
 }
 
+static unsigned shared_cache;
+static struct arena *other_arena;
+
+static void *cache_sharing_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                                 size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    void *block =
+        prairie_mallocx(100, MALLOCX_TCACHE(shared_cache) | MALLOCX_ARENA(other_arena->index));
+
+    assert_ptr_equal(arena_of_address(block), other_arena);
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* The call that waits for the hook gets a block of its own arena all the same. */
+static void a_hook_names_the_same_cache(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+
+    (void)state;
+    hooks.alloc = cache_sharing_alloc;
+    (void)arena_set_hooks(arena, &hooks);
+    other_arena = arena_create();
+    shared_cache = explicit_cache_create();
+    for (unsigned i = 0; i < 1000; i++)
+        assert_ptr_equal(
+            arena_of_address(prairie_mallocx(9000, flags | MALLOCX_TCACHE(shared_cache))), arena);
+    assert_true(seen.allocs > 1);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(a_cut_needs_no_records), UNIT_TEST(steps_without_records_change_nothing),
           UNIT_TEST(free_pages_of_hooks_are_counted), UNIT_TEST(refused_extents_come_back),
           UNIT_TEST(whatever_is_refused_comes_back),
@@ -751,4 +783,5 @@ UNIT_MAIN(UNIT_TEST(a_cut_needs_no_records), UNIT_TEST(steps_without_records_cha
           UNIT_TEST(what_may_not_be_cut_is_not_lost), UNIT_TEST(blocks_of_prairie_are_lent),
           UNIT_TEST(sampled_blocks_are_lent), UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(large_blocks_of_a_hooked_automatic_arena),
-          UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked))
+          UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked),
+          UNIT_TEST(a_hook_names_the_same_cache))

@@ -1,5 +1,5 @@
-/* supplied_test.c - a page heap whose pages come in pieces: leases across runs of both kinds, pieces
- * that touch, and the way through its dirty runs. */
+/* supplied_test.c - a page heap whose pages come in pieces: leases across runs of both kinds,
+ * pieces that touch, and the way through its dirty runs. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
