@@ -44,6 +44,8 @@ static atomic_ulong refused, added, passing_calls;
 /* Holes for blocks that are long for the heap are a matter of luck. */
 static size_t largest_bytes;
 static atomic_bool begun, over;
+/* Other threads may have held a shard's lock when the child was made. */
+static atomic_bool is_child;
 
 static void drop_oldest(struct shard *shard)
 {
@@ -62,6 +64,7 @@ static void drop(void *context, reserve_cnd_t condition, size_t size)
     size_t count;
 
     must(size > 0 && condition != RESERVE_CND_FAIL);
+    if (atomic_load(&is_child)) return;
     atomic_fetch_add(condition == RESERVE_CND_LOW ? &shard->low : &shard->crit, 1);
     pthread_mutex_lock(&shard->lock);
     for (count = shard->count / 4; count > 0; count--) drop_oldest(shard);
@@ -134,6 +137,7 @@ static void fork_a_child(void)
 
     must(child >= 0);
     if (child == 0) {
+        atomic_store(&is_child, true);
         alarm(60);
         for (int i = 0; i < 1000; i++) free(malloc(1000));
         _exit(0);
