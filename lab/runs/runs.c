@@ -95,7 +95,7 @@ static size_t free_run_count(void)
 #ifdef PRAIRIE_LAB_EXTENTS_H
     count = count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN);
 #else
-    for (unsigned bin = 0; bin < FREE_KINDS * BIN_COUNT; bin++) count += check_bin(bin);
+    count = run_bins_check(&page_heap);
 #endif
     return count;
 }

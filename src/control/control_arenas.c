@@ -51,6 +51,7 @@ void control_arena_name(unsigned index, char *name)
     const char *start = index < arena_limit ? "auto_" : "manual_";
     size_t length = __builtin_strlen(start);
     char digits[REPORT_DIGITS];
+    const char *number;
 
     check(lock_is_mine(&control_lock));
     if (arena != NULL && arena->name[0] != '\0') {
@@ -58,7 +59,8 @@ void control_arena_name(unsigned index, char *name)
         return;
     }
     __builtin_memcpy(name, start, length);
-    __builtin_strcpy(name + length, report_digits(index, digits));
+    number = report_digits(index, digits);
+    __builtin_memcpy(name + length, number, __builtin_strlen(number) + 1);
 }
 
 static int name_arena(unsigned index, const char *name)

@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: MIT
  */
 
+/* NOLINTBEGIN(bugprone-branch-clone): leaves may have the same answer. */
+
 LEAF("version", TEXT, READ, GIVE(text, JEMALLOC_RELEASE))
 LEAF("epoch", U64, BOTH, serve_epoch(call))
 LEAF("background_thread", BOOL, BOTH, serve_background_thread(call))
@@ -100,3 +102,5 @@ LEAF("limit.soft", SIZE, BOTH, serve_limit(call, limit_soft_get, limit_soft_set)
  * would take bins for what they are not, so that then these names do not exist. */
 LEAF("experimental.utilization.batch_query", RAW, HEAP_BOTH, serve_batch_query(call))
 LEAF("experimental.utilization.query", RAW, HEAP_BOTH, serve_query(call))
+
+/* NOLINTEND(bugprone-branch-clone) */

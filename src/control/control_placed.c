@@ -191,7 +191,7 @@ static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 
     if (!cache_may_hold(cache, class_index)) return 0;
     if (bytes > SMALL_BYTES_MAX) return bytes <= LARGE_CACHE_BYTES_MAX;
-    return 2 * magazine_capacity(class_index);
+    return (size_t)2 * magazine_capacity(class_index);
 }
 
 int serve_cache_blocks(struct control_call *call)

@@ -207,7 +207,7 @@ static void print_sizes(struct report *report, struct figures *figures)
 
 void stats_print_general(struct report *report, struct figures *figures)
 {
-    union control_value version;
+    union control_value version = { .text = "" };
 
     (void)control_read("version", &version);
     begin(report, "version", "", "Version");

@@ -74,10 +74,12 @@ void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t
 
 void slab_reset(struct slab *slab)
 {
-    unsigned words = slab_shape[slab->class_index].word_count;
-
     slab->free_count = slab->block_count;
-    if (CHECKED) __builtin_memset(&slab->free[words], 0, words * sizeof slab->free[0]);
+    if (CHECKED) {
+        unsigned words = slab_shape[slab->class_index].word_count;
+
+        __builtin_memset(&slab->free[words], 0, words * sizeof slab->free[0]);
+    }
 }
 
 void slab_close(struct slab *slab)
