@@ -9,7 +9,7 @@ checked="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OWN_NAMES"
 fake=(-std=gnu17 -Itest -Isrc -Iinclude -DPRAIRIE_CHECK=1 -DPRAIRIE_TINY)
 # Definitions that some of the lab's files expect from its build.
 lab=(-std=gnu17 -Ilab -Isrc -Iinclude -DPRAIRIE_CHECK=0 -DPRAIRIE_OWN_NAMES -DWITH_BTREE
-     -DKEEPER_TREE=bsd '-DRUNS_UNITY="../../src/prairie.c"')
+     -DRUN_TREE=bsd '-DRUNS_UNITY="../../src/prairie.c"')
 mapfile -t files < <(find lab -name '*.c' | sort)
 
 # The analyzer reads only the main file unless told; here everything that matters is included.

@@ -281,7 +281,7 @@ static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
 
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
-    struct tree_run *longest = at_size(KEEPER(last)(&kept_runs.by_size[FREE_DIRTY]));
+    struct tree_run *longest = at_size(TREE_VERB(last)(&kept_runs.by_size[FREE_DIRTY]));
     unsigned slot = slot_in_flight(0);
 
     if (slot == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;

@@ -204,7 +204,7 @@ static void run_made(const char *name, uint32_t free_runs)
 
     make_free_runs(free_runs);
     check_page_heap();
-    printf("{\"keeper\": \"%s\", \"free_runs\": %u, \"pairs\": %u", name, free_runs, pairs);
+    printf("{\"heap\": \"%s\", \"free_runs\": %u, \"pairs\": %u", name, free_runs, pairs);
     for (enum verb verb = LEASE; verb <= AGAIN; verb++) {
         count_clear();
         (void)run_verb(verb, free_runs, pairs / 8); /* warms caches up */
@@ -212,7 +212,7 @@ static void run_made(const char *name, uint32_t free_runs)
         printf(", \"%s\": %.2f", verb_name[verb], run_verb(verb, free_runs, pairs));
     }
     if (!is_counted()) check_page_heap();
-    printf(", \"free_runs_left\": %zu, \"keeper_bytes\": %zu, \"open_pages\": %zu}\n",
+    printf(", \"free_runs_left\": %zu, \"heap_bytes\": %zu, \"open_pages\": %zu}\n",
            free_run_count(), page_heap_bytes(), space.open_bytes >> space.page_shift);
 }
 
@@ -303,9 +303,9 @@ static void run_trace(const char *name, const char *file)
         end_replay(&trace);
     }
     count_dump("trace");
-    printf("{\"keeper\": \"%s\", \"events\": %zu, \"calls\": %zu, \"ns\": %.2f, "
+    printf("{\"heap\": \"%s\", \"events\": %zu, \"calls\": %zu, \"ns\": %.2f, "
            "\"reach_pages\": %zu, \"live_pages_max\": %zu, \"free_runs\": %zu, "
-           "\"keeper_bytes\": %zu}\n",
+           "\"heap_bytes\": %zu}\n",
            name, trace.count, first_calls, seconds * 1e9 / (double)calls, reach,
            trace.live_pages_max, free_runs, bytes);
     free(trace.event);

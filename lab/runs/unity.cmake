@@ -1,4 +1,4 @@
-# unity.cmake - variants of src/prairie.c: the library with another keeper of page runs.
+# unity.cmake - variants of src/prairie.c: the library with another page heap.
 # SPDX-License-Identifier: MIT
 
 set(RUNS_ROOT ${CMAKE_CURRENT_LIST_DIR}/../..)
@@ -25,7 +25,7 @@ macro(runs_tree_unity out)
                "#include \"runs/run_tree.c\"\n#include \"runs/run_tree_check.c\"")
 endmacro()
 
-# The recorder between the keeper and all that use it.
+# The recorder between the heap and all that use it.
 macro(runs_recording_unity out)
     runs_unity(${out} recording "#include \"slabs/size_class\\.c\""
                "#include \"runs/record_runs.h\"\n#include \"slabs/size_class.c\"")

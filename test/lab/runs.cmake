@@ -11,13 +11,13 @@ foreach(tree bsd treap_random)
         prairie_containing_test(${flavour} lab NAME runs-model-${tree}
             SOURCES ${PROJECT_SOURCE_DIR}/test/unit/run_model_test.c
                     ${PROJECT_SOURCE_DIR}/test/unit/unit.c ${PRAIRIE_FAKE_KERNEL} ${runs_tree}
-            DEFINITIONS PRAIRIE_OS_ELSEWHERE KEEPER_TREE=${tree}
+            DEFINITIONS PRAIRIE_OS_ELSEWHERE RUN_TREE=${tree}
             INCLUDES ${runs_tree_folder} ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/src
                      ${PROJECT_SOURCE_DIR}/test/unit ${PROJECT_SOURCE_DIR}/test)
     endforeach()
     prairie_containing_test(check lab NAME runs-damage-${tree}
         SOURCES runs_test.c ${PROJECT_SOURCE_DIR}/test/unit/unit.c ${PRAIRIE_FAKE_KERNEL}
-        DEFINITIONS PRAIRIE_OS_ELSEWHERE KEEPER_TREE=${tree}
+        DEFINITIONS PRAIRIE_OS_ELSEWHERE RUN_TREE=${tree}
         INCLUDES ${runs_tree_folder} ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/src
                  ${PROJECT_SOURCE_DIR}/test/unit ${PROJECT_SOURCE_DIR}/test)
 endforeach()

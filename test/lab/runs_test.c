@@ -39,7 +39,7 @@ static void neighbours_merge(void **state)
 
 static struct tree_run *some_free_run(void)
 {
-    return at_address(KEEPER(root)(&kept_runs.free_runs));
+    return at_address(TREE_VERB(root)(&kept_runs.free_runs));
 }
 
 static void wrong_length(void)
@@ -61,7 +61,7 @@ static void unmerged_neighbours(void)
     struct tree_run *run, *half;
 
     make_runs();
-    run = at_address(KEEPER(last)(&kept_runs.free_runs));
+    run = at_address(TREE_VERB(last)(&kept_runs.free_runs));
     remove_size(run);
     run->pages--;
     add_size(run);
