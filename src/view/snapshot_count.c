@@ -126,12 +126,10 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 {
     struct count *count = context;
     const struct arena *home = RELAXED_LOAD(cache->arena);
-    struct snapshot_arena *into = &count->numbers->all;
+    unsigned index = home != NULL ? home->index : 0;
+    struct snapshot_arena *into = place_of(count, 0);
 
-    if (count->arenas != NULL) {
-        into = place_of(count, home != NULL ? home->index : 0);
-        if (into == NULL) into = count->arenas[0];
-    }
+    if (index != 0 && place_of(count, index) != NULL) into = place_of(count, index);
     if (!count->is_explicit) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
     count->numbers->refills += RELAXED_LOAD(cache->refills);
