@@ -129,7 +129,8 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     unsigned index = home != NULL ? home->index : 0;
     struct snapshot_arena *into = place_of(count, 0);
 
-    if (index != 0 && place_of(count, index) != NULL) into = place_of(count, index);
+    if (index != 0 && count->arenas != NULL && place_of(count, index) != NULL)
+        into = place_of(count, index);
     if (!count->is_explicit) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
     count->numbers->refills += RELAXED_LOAD(cache->refills);
