@@ -4,7 +4,7 @@
  *
  *      cc -O2 -c src/prairie.c
  *
- * PRAIRIE_OS_ELSEWHERE  who links this file brings another floor os along (test/kernel/fake.c)
+ * PRAIRIE_OS_ELSEWHERE  who links this file brings another kernel along (test/kernel/fake.c)
  * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's
  *                    own and C++'s are left out
@@ -29,6 +29,7 @@
 #include "base/fatal.c"
 #include "base/lock.c"
 #include "base/options.c"
+#include "os/posix.c"
 #ifndef PRAIRIE_OS_ELSEWHERE
 #include "os/linux.c"
 #include "os/linux_thread.c"

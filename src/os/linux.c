@@ -533,19 +533,6 @@ bool os_thread_end_hook(void (*hook)(void))
     return pthread_setspecific((pthread_key_t)(RELAXED_LOAD(end_key_next) - 1), (void *)1) == 0;
 }
 
-int os_cancel_forbid(void)
-{
-    int state = PTHREAD_CANCEL_ENABLE;
-
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    return state;
-}
-
-void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
-
-int os_errno(void) { return errno; }
-void os_errno_restore(int error) { errno = error; }
-
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     (void)pthread_atfork(before, in_parent, in_child);

@@ -487,19 +487,6 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
     if (fake.on_sleep != NULL) fake.on_sleep();
 }
 
-int os_cancel_forbid(void)
-{
-    int state = PTHREAD_CANCEL_ENABLE;
-
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    return state;
-}
-
-void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
-
-int os_errno(void) { return errno; }
-void os_errno_restore(int error) { errno = error; }
-
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     fake.before_fork = before;
