@@ -15,7 +15,8 @@ void page_heap_start(struct page_heap *heap)
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->lease_pages_max = RUN_PAGES_MAX;
     heap->huge.again_at = UINT64_MAX;
-    commit_add_heap(&heap->free_pages[FREE_CLEAN]);
+    /* What hooks supply is no part of what prairie takes. */
+    if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);
 }
 
 size_t page_heap_used_pages_now(struct page_heap *heap)

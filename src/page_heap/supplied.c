@@ -7,10 +7,8 @@
 
 void supplied_start(struct page_heap *heap)
 {
-    lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->is_supplied = true;
-    heap->lease_pages_max = RUN_PAGES_MAX;
-    heap->huge.again_at = UINT64_MAX;
+    page_heap_start(heap);
 }
 
 /* ---- pieces ---- */
