@@ -280,7 +280,9 @@ static void empty_if_manual(struct cache *cache)
     if ((cache->fixed & CACHE_BOUND) != 0 && cache->arena->is_manual) cache_drain_all(cache);
 }
 
-bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
+/* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there
+ * is none, or they themselves are asking. */
+static bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct cache *cache = thread_front()->cache;
     bool grown;
@@ -296,19 +298,11 @@ bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     return grown;
 }
 
-/* What was done already to make another attempt succeed. */
-struct attempts {
-    unsigned growths;
-    bool gave_back;
-};
-
-/* Asks the hooks for more, then gives back what nobody holds, then asks once more: what hooks gave
- * another thread may have taken. Hooks may take and give blocks, and bind the thread: nothing is
- * known of the cache after them. False: nothing is left to try. */
-static COLD bool may_try_again(struct arena *arena, unsigned class_index, struct attempts *attempts)
+COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_pages,
+                               struct attempts *attempts)
 {
     if (arena != NULL && attempts->growths < GROWTHS_MAX
-        && thread_grow(arena, slab_pages(class_index), 1)) {
+        && thread_grow(arena, pages, align_pages)) {
         attempts->growths++;
         return true;
     }
@@ -344,7 +338,8 @@ void *cache_take(struct cache *cache, unsigned class_index)
     if (block != NULL) return block;
     if (decay_reclaim()) cache_drain_all(cache);
     block = refill_once(cache, class_index, true);
-    while (block == NULL && may_try_again(cache->arena, class_index, &attempts)) {
+    while (block == NULL
+           && thread_may_try_again(cache->arena, slab_pages(class_index), 1, &attempts)) {
         block = take_loaded(cache, class_index);
         if (block == NULL) block = refill_once(cache, class_index, true);
     }
@@ -371,7 +366,7 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
     while (block == NULL) {
         struct arena *hooked = arena == NULL && cache != NULL ? cache->arena : arena;
 
-        if (!may_try_again(hooked, class_index, &attempts)) break;
+        if (!thread_may_try_again(hooked, slab_pages(class_index), 1, &attempts)) break;
         block = take_one_once(cache, arena, class_index);
     }
     return block;

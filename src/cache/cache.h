@@ -98,9 +98,17 @@ void cache_aim(struct cache *cache);
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */
 struct arena *cache_large_arena(const struct cache *cache);
 
-/* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there
- * is none, or they themselves are asking. */
-bool thread_grow(struct arena *arena, size_t pages, size_t align_pages);
+/* What was done already to make another attempt at a run of pages succeed. */
+struct attempts {
+    unsigned growths;
+    bool gave_back;
+};
+
+/* Asks the arena's hooks for more, then gives back what nobody holds, then asks once more: what
+ * hooks gave another thread may have taken. Hooks may take and give blocks, and bind the thread:
+ * nothing is known of the cache after them. False: nothing is left to try. */
+bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_pages,
+                          struct attempts *attempts);
 
 void cache_check(struct cache *cache);
 

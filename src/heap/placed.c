@@ -16,31 +16,16 @@ struct arena *placed_arena(unsigned index)
     return index < arena_limit ? arena_at(index) : manual_arena_at(index);
 }
 
-/* Hooks are asked as often: another thread may take what they gave. */
-enum { GROWTHS_BEFORE_REFUSAL = 4 };
-
-static struct run lease_grown(struct arena *arena, size_t pages, size_t align_pages)
-{
-    struct run run = manual_lease(arena, pages, align_pages);
-
-    for (unsigned i = 0; i < GROWTHS_BEFORE_REFUSAL && unlikely(run.page == 0); i++) {
-        if (!thread_grow(arena, pages, align_pages)) break;
-        run = manual_lease(arena, pages, align_pages);
-    }
-    return run;
-}
-
 void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
 {
     size_t bytes = pages << space.page_shift;
+    struct attempts attempts = { 0, false };
     struct run run;
 
     if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
-    run = lease_grown(arena, pages, align_pages);
-    if (run.page == 0) {
-        decay_before_refusal();
-        run = lease_grown(arena, pages, align_pages);
-    }
+    run = manual_lease(arena, pages, align_pages);
+    while (unlikely(run.page == 0) && thread_may_try_again(arena, pages, align_pages, &attempts))
+        run = manual_lease(arena, pages, align_pages);
     if (run.page == 0) return NULL;
     /* The program's memory may not be what a purge makes zero. */
     if (zero && arena->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
