@@ -415,42 +415,33 @@ void *arenas_take_one(unsigned class_index)
 {
     void *slots[2] = { NULL, NULL };
 
-    for (unsigned index = 0; index < arenas_end() && slots[1] == NULL; index++) {
-        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-
-        if (arena == NULL || arena->is_manual) continue;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+        if (arena->is_manual) continue;
         lock_take(&arena->lock);
         if (arena->bin[class_index].partial != 0)
             (void)arena_fill(arena, class_index, slots, 1, false);
         lock_give(&arena->lock);
+        if (slots[1] != NULL) break;
     }
     return slots[1];
 }
 
-static void close_empty(struct arena *arena)
-{
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct class_bin *bin = &arena->bin[class_index];
-        uint32_t number = bin->partial;
-
-        while (number != 0) {
-            struct slab *slab = slab_record(number);
-            number = slab->next;
-            if (slab->free_count == slab->block_count) close_slab(arena, bin, slab);
-        }
-    }
-    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
-        stock_return(&arena->stock[pages], arena->stock[pages].count);
-}
-
 void arenas_close_empty(void)
 {
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-
-        if (arena == NULL) continue;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
         lock_take(&arena->lock);
-        close_empty(arena);
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+            struct class_bin *bin = &arena->bin[class_index];
+            uint32_t number = bin->partial;
+
+            while (number != 0) {
+                struct slab *slab = slab_record(number);
+                number = slab->next;
+                if (slab->free_count == slab->block_count) close_slab(arena, bin, slab);
+            }
+        }
+        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+            stock_return(&arena->stock[pages], arena->stock[pages].count);
         lock_give(&arena->lock);
     }
 }

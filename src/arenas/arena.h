@@ -107,6 +107,15 @@ void arenas_limit(unsigned wanted);
 /* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
  * NULL. */
 INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
+/* The first arena of this number or a higher one; NULL: there is none. */
+INLINE struct arena *arena_from(unsigned index)
+{
+    struct arena *arena = NULL;
+
+    while (arena == NULL && index < arenas_end())
+        arena = __atomic_load_n(&arenas[index++], __ATOMIC_ACQUIRE);
+    return arena;
+}
 
 /* Blocks of a full-size magazine of the class; the same for all threads. */
 INLINE unsigned magazine_capacity(unsigned class_index)

@@ -88,6 +88,6 @@ void arena_check(const struct arena *arena)
 
 void arenas_check(void)
 {
-    for (unsigned index = 0; index < arenas_end(); index++)
-        if (arenas[index] != NULL) arena_check(arenas[index]);
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        arena_check(arena);
 }

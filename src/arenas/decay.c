@@ -38,11 +38,13 @@ void decay_start(void)
     decay_look_from(SIZE_MAX);
 }
 
-/* The lesser of the two. Who changes one of them meanwhile is seen by the second look. */
-static void set_look_at(void)
+/* One of two bounds, of which the lesser decides when to look. Who changes the other one meanwhile
+ * is seen by the second look. */
+static void set_look_at(size_t *bound, size_t bytes)
 {
     size_t least;
 
+    __atomic_store_n(bound, bytes, __ATOMIC_SEQ_CST);
     do {
         least = min_size(__atomic_load_n(&decay.reclaim_at, __ATOMIC_SEQ_CST),
                          __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST));
@@ -52,18 +54,14 @@ static void set_look_at(void)
                          __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST)));
 }
 
-void decay_look_from(size_t open_bytes)
-{
-    __atomic_store_n(&decay_limits_at_bytes, open_bytes, __ATOMIC_SEQ_CST);
-    set_look_at();
-}
+void decay_look_from(size_t open_bytes) { set_look_at(&decay_limits_at_bytes, open_bytes); }
 
 void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
 
 /* ---- later, by a background thread ---- */
 
 /* Whether the program has threads, or had more than one when we looked. */
-static bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
+INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 
 /* What may stay while it runs, and what needs it, changes with it. */
 static void set_background(bool runs)
@@ -214,29 +212,16 @@ void decay_resume_looking(void)
 
 /* ---- before growth ---- */
 
-/* Free memory in slabs that are in use, as of a moment ago. */
-static READS_UNLOCKED size_t slab_free_bytes(void)
-{
-    size_t bytes = 0;
-
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        const struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-
-        for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
-            bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
-    }
-    return bytes;
-}
-
+/* What is free in slabs that are in use is as of a moment ago. */
 READS_UNLOCKED bool decay_reclaim(void)
 {
-    size_t open_bytes = space.open_bytes, free_bytes;
+    size_t open_bytes = space.open_bytes, free_bytes = 0;
 
     if (open_bytes < RELAXED_LOAD(decay.reclaim_at)) return false;
-    __atomic_store_n(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN,
-                     __ATOMIC_SEQ_CST);
-    set_look_at();
-    free_bytes = slab_free_bytes();
+    set_look_at(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+            free_bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
     if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
     arenas_clear();
     return true;

@@ -6,7 +6,7 @@
 /* The steps between blocks that are looked at, and how far apart blocks in order are. */
 enum { ORDER_LOOKS = 8, NEAR_BLOCKS = 16 };
 
-static size_t full_bytes(unsigned class_index)
+INLINE size_t full_bytes(unsigned class_index)
 {
     return (size_t)magazine_capacity(class_index) * class_bytes[class_index];
 }
@@ -230,15 +230,11 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
 
 void arenas_clear(void)
 {
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-
-        if (arena == NULL) continue;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
             (void)give_magazines(arena, class_index, true);
             while (give_magazines(arena, class_index, false)) {}
         }
-    }
     arenas_close_empty();
 }
 
@@ -266,10 +262,7 @@ bool arenas_drain_unneeded(void)
 {
     unsigned drained = 0, returned = 0;
 
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-
-        if (arena == NULL) continue;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             drained += drain_unneeded(arena, class_index);
         lock_take(&arena->lock);

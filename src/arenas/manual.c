@@ -216,10 +216,8 @@ static enum ending begin_end(struct arena *arena)
 /* Threads that are not in the child of a fork do not come back from hooks. */
 void arenas_forget_calls(void)
 {
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = arenas[index];
-        struct hook_call **link =
-            arena != NULL && arena->extents != NULL ? &arena->extents->calls : NULL;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+        struct hook_call **link = arena->extents != NULL ? &arena->extents->calls : NULL;
 
         while (link != NULL && *link != NULL)
             if ((*link)->thread != port_thread_mark()) *link = (*link)->next;
@@ -304,11 +302,8 @@ void arena_settle(struct arena *arena)
 
 void arenas_settle(void)
 {
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = made_arena_at(index);
-
-        if (arena != NULL) arena_settle(arena);
-    }
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        arena_settle(arena);
 }
 
 /* The next run is taken before this one goes back, so that the way through them is not lost. */

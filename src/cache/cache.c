@@ -74,17 +74,17 @@ void cache_give(struct cache *cache)
 }
 
 /* Slot 0 of the loaded magazine. C1 */
-static void **loaded_of(const struct cache *cache, unsigned class_index)
+INLINE void **loaded_of(const struct cache *cache, unsigned class_index)
 {
     return cache->front.magazine[class_index].limit - cache->spare[class_index].capacity;
 }
 
-static unsigned count_of(const struct cache *cache, unsigned class_index)
+INLINE unsigned count_of(const struct cache *cache, unsigned class_index)
 {
     return (unsigned)(cache->front.magazine[class_index].top - loaded_of(cache, class_index));
 }
 
-static void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
+INLINE void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
 {
     cache->front.magazine[class_index] =
         (struct magazine){ slots + count, slots + cache->spare[class_index].capacity };
@@ -120,13 +120,13 @@ static void use_first(struct cache *cache, unsigned class_index)
 }
 
 /* It is the class's first magazine. */
-static bool is_in_place(const struct cache *cache, void *const *slots)
+INLINE bool is_in_place(const struct cache *cache, void *const *slots)
 {
     return (uintptr_t)slots - (uintptr_t)cache < sizeof *cache;
 }
 
 /* Magazines in place are never traded, even when their class needs no larger ones. */
-static bool is_full_size(struct cache *cache, unsigned class_index)
+INLINE bool is_full_size(struct cache *cache, unsigned class_index)
 {
     return cache->spare[class_index].capacity == magazine_capacity(class_index)
         && !is_in_place(cache, loaded_of(cache, class_index));
@@ -222,34 +222,16 @@ static struct arena *arena_for(struct cache *cache)
     return cache->arena;
 }
 
-/* A class that only takes, in a burst perhaps, gets its second magazine filled in the same go, from
- * where the first one was filled. */
-static void refill_second(struct arena *arena, struct cache *cache, unsigned class_index,
-                          bool from_depot)
-{
-    struct spare *spare = &cache->spare[class_index];
-    void **full;
-
-    if (spare->slots == NULL || spare->count != 0) return;
-    if (spare->running < RUNNING_BEFORE_TWO) {
-        spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
-    } else if (!from_depot) {
-        spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots,
-                                            fill_count(cache, class_index), false);
-    } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
-        spare->slots = full;
-        spare->count = spare->capacity;
-    }
-}
-
 /* A block out of the loaded magazine, which is empty and is filled first: from the depot, which
- * trades a full magazine for a full-size one and shares one with a small one; else from slabs. */
-static void *refill_once(struct cache *cache, unsigned class_index, bool may_grow)
+ * trades a full magazine for a full-size one and shares one with a small one; else from slabs. A
+ * class that only takes, in a burst perhaps, gets its spare magazine filled in the same go, from
+ * where the loaded one was filled. */
+static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
 {
     struct spare *spare = &cache->spare[class_index];
     struct arena *arena = arena_for(cache);
     void **slots, **full = NULL, *block;
-    unsigned count = 0, wanted;
+    unsigned count = 0, wanted = 0;
 
     if (arena == NULL) return NULL;
     if (spare->capacity == 0) use_first(cache, class_index);
@@ -261,14 +243,23 @@ static void *refill_once(struct cache *cache, unsigned class_index, bool may_gro
         count = spare->capacity;
     }
     load_magazine(cache, class_index, slots, count);
-    if (full != NULL) refill_second(arena, cache, class_index, true);
     block = take_loaded(cache, class_index);
     if (block == NULL) {
+        full = NULL;
         wanted = fill_count(cache, class_index);
         count = arena_fill(arena, class_index, slots, wanted, may_grow);
         load_magazine(cache, class_index, slots, count);
-        if (count == wanted) refill_second(arena, cache, class_index, false);
         block = take_loaded(cache, class_index);
+    }
+    if (spare->slots != NULL && spare->count == 0 && (full != NULL || count == wanted)) {
+        if (spare->running < RUNNING_BEFORE_TWO) {
+            spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
+        } else if (full == NULL) {
+            spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
+        } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
+            spare->slots = full;
+            spare->count = spare->capacity;
+        }
     }
     lock_give(&arena->lock);
     return block;
@@ -334,14 +325,14 @@ void *cache_take(struct cache *cache, unsigned class_index)
         spare->slots = meta_take(magazine_bytes(spare->capacity));
         spare->count = 0;
     }
-    block = refill_once(cache, class_index, !decay_could_reclaim());
+    block = refill(cache, class_index, !decay_could_reclaim());
     if (block != NULL) return block;
     if (decay_reclaim()) cache_drain_all(cache);
-    block = refill_once(cache, class_index, true);
+    block = refill(cache, class_index, true);
     while (block == NULL
            && thread_may_try_again(cache->arena, slab_pages(class_index), 1, &attempts)) {
         block = take_loaded(cache, class_index);
-        if (block == NULL) block = refill_once(cache, class_index, true);
+        if (block == NULL) block = refill(cache, class_index, true);
     }
     return block;
 }
@@ -386,51 +377,30 @@ static void drain_half(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, slots, count - half);
 }
 
-/* A full magazine goes home to the arena of its blocks: into the depot, which gives an empty one,
- * or a full one to drain into the slabs. Returns the empty one. A class that only gives, whose
- * blocks the depot does not want, gives the loaded magazine in the same go. */
-static void **give_full(struct cache *cache, unsigned class_index, void **full)
+/* The loaded magazine, which is full, goes home to the arena of its blocks: into the depot, which
+ * gives an empty one, or a full one to drain into the slabs. A class that only gives, whose blocks
+ * the depot does not want, gives the spare one in the same go. Who counts blocks counts each once:
+ * what is given is not the cache's any more. */
+static void give_full(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
+    void **full = loaded_of(cache, class_index);
     struct arena *home = arena_of_block(class_index, full[1]);
     unsigned left = spare->capacity;
+    bool drain;
 
+    load_magazine(cache, class_index, full, 0);
     if (likely(home != NULL)) {
-        bool drain;
-
         lock_take(&home->lock);
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
-        if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) {
-            spare->running--;
-        } else if (spare->slots != NULL && drain) {
-            void **loaded = loaded_of(cache, class_index);
-            load_magazine(cache, class_index, loaded, depot_pass_full(home, class_index, loaded));
-        }
+        if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;
+        else if (spare->slots != NULL && drain)
+            spare->count = (uint16_t)depot_pass_full(home, class_index, spare->slots);
         lock_give(&home->lock);
     }
     arenas_drain(class_index, full + 1, left);
-    return full;
-}
-
-/* Who counts blocks counts each once: what is given is not the cache's any more. */
-static void empty_loaded(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-    void **loaded = loaded_of(cache, class_index);
-
-    if (!is_full_size(cache, class_index)) {
-        drain_half(cache, class_index);
-    } else if (spare->slots == NULL) { /* the only magazine, of who only frees */
-        load_magazine(cache, class_index, loaded, 0);
-        load_magazine(cache, class_index, give_full(cache, class_index, loaded), 0);
-    } else {
-        if (spare->count == spare->capacity) {
-            spare->count = 0;
-            spare->slots = give_full(cache, class_index, spare->slots);
-        }
-        swap_magazines(cache, class_index);
-    }
+    load_magazine(cache, class_index, full, 0);
 }
 
 void cache_put(struct cache *cache, unsigned class_index, void *block)
@@ -452,7 +422,14 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
         enlarge_if_pressed(cache, class_index);
     }
 
-    if (count_of(cache, class_index) == spare->capacity) empty_loaded(cache, class_index);
+    if (count_of(cache, class_index) == spare->capacity) {
+        if (!is_full_size(cache, class_index)) {
+            drain_half(cache, class_index);
+        } else {
+            if (spare->slots != NULL) swap_magazines(cache, class_index);
+            if (count_of(cache, class_index) == spare->capacity) give_full(cache, class_index);
+        }
+    }
     (void)magazine_put(&cache->front.magazine[class_index], block);
     if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
@@ -465,16 +442,18 @@ void cache_drain_all(struct cache *cache)
         struct spare *spare = &cache->spare[class_index];
         void **loaded = loaded_of(cache, class_index);
 
-        if (spare->capacity == 0) continue;
-        arenas_drain(class_index, loaded + 1, count_of(cache, class_index));
+        if (spare->capacity != 0) {
+            arenas_drain(class_index, loaded + 1, count_of(cache, class_index));
+            if (!is_in_place(cache, loaded)) meta_give(loaded, magazine_bytes(spare->capacity));
+        }
         if (spare->slots != NULL) {
             arenas_drain(class_index, spare->slots + 1, spare->count);
             meta_give(spare->slots, magazine_bytes(spare->capacity));
         }
-        if (!is_in_place(cache, loaded)) meta_give(loaded, magazine_bytes(spare->capacity));
+        *spare = (struct spare){ .capacity = 0 };
+        load_magazine(cache, class_index, &cache->front.nothing, 0);
     }
-    cache_init(cache);
-    large_cache_drain(cache);
+    if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
 }
 
 void cache_bind(struct cache *cache, struct arena *arena)

@@ -59,11 +59,8 @@ uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, cha
     return older;
 }
 
-void large_cache_drain(struct cache *cache)
+void large_cache_drain(struct large_cache *large_cache)
 {
-    struct large_cache *large_cache = cache->large_cache;
-
-    if (large_cache == NULL) return;
     give_all_back(large_cache);
     (void)__atomic_fetch_add(&takes_drained, large_cache->takes, __ATOMIC_RELAXED);
     RELAXED_STORE(large_cache->takes, 0);

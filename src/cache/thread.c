@@ -83,7 +83,7 @@ static void keep_no_runs(struct cache *cache)
     struct large_cache *large_cache = cache->large_cache;
 
     if (large_cache == NULL) return;
-    large_cache_drain(cache);
+    large_cache_drain(large_cache);
     lock_take(&list_lock);
     RELAXED_STORE(cache->large_cache, NULL);
     lock_give(&list_lock);
@@ -401,8 +401,8 @@ void threads_forget_others(void)
 {
     struct cache *mine = thread_front()->cache;
 
-    for (unsigned index = 0; index < arenas_end(); index++)
-        if (arenas[index] != NULL) arenas[index]->threads = 0;
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        arena->threads = 0;
     if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
     RELAXED_STORE(oldest, NULL);

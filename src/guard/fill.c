@@ -9,9 +9,7 @@ enum { JUNK_TAKEN = 0xa5, JUNK_GIVEN = 0x5a };
 /* The words of junk, as bits. */
 enum { JUNK_ON_TAKE = 1, JUNK_ON_FREE = 2 };
 
-static struct {
-    bool clears, junks_taken, junks_given; /* written before main */
-} filling;
+struct filling filling;
 
 void fill_start(void)
 {
@@ -20,10 +18,8 @@ void fill_start(void)
     filling.clears = option_is_set(OPTION_ZERO);
     filling.junks_taken = (junk & JUNK_ON_TAKE) != 0 && !filling.clears;
     filling.junks_given = (junk & JUNK_ON_FREE) != 0;
+    filling.is_wanted = filling.clears || filling.junks_taken || filling.junks_given;
 }
-
-bool fill_is_wanted(void) { return filling.clears || filling.junks_taken || filling.junks_given; }
-bool fill_clears(void) { return filling.clears; }
 
 void *fill_taken(void *block, size_t bytes)
 {

@@ -11,11 +11,17 @@
 
 #include "../base/attrs.h"
 
+/* Written before main. */
+extern PRIVATE struct filling {
+    bool is_wanted; /* any of the others */
+    bool clears, junks_taken, junks_given;
+} filling;
+
 /* Takes the options in; before main. */
 void fill_start(void);
-bool fill_is_wanted(void);
+INLINE bool fill_is_wanted(void) { return filling.is_wanted; }
 /* Are blocks given out as zeros? */
-bool fill_clears(void);
+INLINE bool fill_clears(void) { return filling.clears; }
 /* Returns its argument; NULL is not filled. */
 void *fill_taken(void *block, size_t bytes);
 void fill_given(void *block, size_t bytes);

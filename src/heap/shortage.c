@@ -55,13 +55,6 @@ static void *serve_once(const struct alloc_request *request)
     return block != NULL ? block : take_anywhere(request);
 }
 
-/* What callbacks are told. */
-static size_t bytes_wanted(const struct alloc_request *request)
-{
-    return request->class_index != 0 ? class_bytes[request->class_index]
-                                     : request_pages(request) << space.page_shift;
-}
-
 /* ---- recovering ---- */
 
 /* What threads and depots hold ready keeps pages from being whole. */
@@ -118,7 +111,7 @@ static void *tell_low(const struct alloc_request *request, void *block)
 
     if (has_recovered() && block == NULL) block = serve_somehow(request);
     if ((block == NULL || !has_recovered())
-        && event_begin(&event, RESERVE_CND_LOW, bytes_wanted(request)))
+        && event_begin(&event, RESERVE_CND_LOW, request_bytes(request)))
         while (event_next(&event)) {
             bool recovered = has_recovered();
             if (block == NULL) {
@@ -147,7 +140,7 @@ static void *serve_after_telling(const struct alloc_request *request)
     struct event event;
     void *block = NULL;
 
-    if (!event_begin(&event, RESERVE_CND_CRIT, bytes_wanted(request))) return NULL;
+    if (!event_begin(&event, RESERVE_CND_CRIT, request_bytes(request))) return NULL;
     while (block == NULL && event_next(&event)) {
         shortage_gather();
         block = serve_once(request);

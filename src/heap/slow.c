@@ -51,7 +51,7 @@ static void *take_small(const struct alloc_request *request)
     if (unlikely(decay_should_look(0)) && !request_is_placed(request)) shortage_look(bytes);
     block = alloc_once(request);
     if (unlikely(block == NULL) && !request_is_placed(request)) block = shortage_serve(request);
-    return request->zero ? block : fill_taken(block, bytes);
+    return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, bytes);
 }
 
 /* What passes the thread's cache by is sampled like a large block, by its bytes. */
@@ -93,7 +93,7 @@ static void *take_small_seen(struct counting_front *counting, const struct alloc
 
 static void *take_large(const struct front *front, const struct alloc_request *request)
 {
-    size_t bytes = request_pages(request) << space.page_shift;
+    size_t bytes = request_bytes(request);
     struct counting_front *counting;
     void *block;
 

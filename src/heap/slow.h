@@ -57,6 +57,12 @@ INLINE size_t request_align_pages(const struct alloc_request *request)
 {
     return max_size(request->align >> space.page_shift, 1);
 }
+/* The usable bytes of the block. */
+INLINE size_t request_bytes(const struct alloc_request *request)
+{
+    return request->class_index != 0 ? class_bytes[request->class_index]
+                                     : request_pages(request) << space.page_shift;
+}
 /* It is for one place, and nothing that others have will do. */
 INLINE bool request_is_placed(const struct alloc_request *request)
 {
