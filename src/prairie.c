@@ -12,7 +12,8 @@
  *                    not give out
  * PRAIRIE_CHECK      0, 1 or 2: the plain, check and audit flavours (base/check.h)
  * PRAIRIE_TINY       tiny constants (base/constants.h)
- * PRAIRIE_RULE_ELSEWHERE  who includes this file brings another arena_choose along (lab/arenas)
+ * PRAIRIE_RULE_ELSEWHERE  who includes this file brings rule_choose along, which caches ask instead
+ *                    of arena_choose (lab/arenas)
  *
  * space.c comes first on its floor for the sake of a page (docs/decisions/0013).
  * SPDX-License-Identifier: MIT
@@ -54,12 +55,13 @@
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
 #include "arenas/arena.c"
+#ifdef PRAIRIE_RULE_ELSEWHERE
+#define arena_choose rule_choose
+struct arena *rule_choose(struct arena *last);
+#endif
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"
 #include "arenas/manual.c"
-#ifndef PRAIRIE_RULE_ELSEWHERE
-#include "arenas/choose.c"
-#endif
 #include "arenas/depot.c"
 #include "arenas/decay.c"
 #include "cache/large_cache.c"

@@ -3,10 +3,8 @@
 #include "rules.h"
 
 /* The rule that prairie is built with, as it is: not a copy. */
-struct arena *choose_shipped(struct arena *last);
-#define arena_choose choose_shipped
-#include "../../src/arenas/choose.c"
 #undef arena_choose
+static struct arena *choose_shipped(struct arena *last) { return arena_choose(last); }
 
 struct arena_tally arena_tally[ARENA_COUNT_MAX];
 
@@ -91,7 +89,7 @@ void rule_use(const struct rule *rule, unsigned core_count)
     arena_limit = (unsigned)min_size((size_t)core_count * rule->arenas_per_core, ARENA_COUNT_MAX);
 }
 
-struct arena *arena_choose(struct arena *last)
+struct arena *rule_choose(struct arena *last)
 {
     struct arena *arena = rule_in_use->choose(last);
     struct arena_tally *tally;

@@ -25,7 +25,7 @@ static void start(const char *name)
 
 static struct arena *choose(struct arena *last)
 {
-    struct arena *arena = arena_choose(last);
+    struct arena *arena = rule_choose(last);
 
     assert_non_null(arena);
     assert_true(lock_is_mine(&arena->lock));
