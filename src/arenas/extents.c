@@ -42,10 +42,7 @@ bool extents_put(struct extents *extents, uint32_t page)
 bool extents_resize(struct extents *extents, uint32_t page, size_t pages)
 {
     check(extent_of(extents, page) != NULL);
-    if (extents->whole) return false;
-    if (pages > page_record(page)->run_pages) return run_extend(&extents->heap, page, pages);
-    run_trim(&extents->heap, page, pages);
-    return true;
+    return !extents->whole && resize_run(&extents->heap, page, pages);
 }
 
 /* ---- extents ---- */
@@ -152,23 +149,14 @@ static void unnumber_extent(struct extent *extent)
     lock_give(&page_heap.lock);
 }
 
-/* Hooks may set errno. Calls of ours that succeed leave it as it was, and so does free. */
-
 static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
 {
-    int error = os_errno();
-    bool refused = hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
-
-    os_errno_restore(error);
-    return refused;
+    return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
 }
 
 static void hook_destroy(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
 {
-    int error = os_errno();
-
     if (hooks->destroy != NULL) hooks->destroy(hooks, base, bytes, true, arena);
-    os_errno_restore(error);
 }
 
 /* Memory that was never used. */
@@ -177,21 +165,15 @@ static void hook_return(struct extent_hooks *hooks, void *base, size_t bytes, un
     if (hook_dalloc(hooks, base, bytes, arena)) hook_destroy(hooks, base, bytes, arena);
 }
 
-static bool hook_commit(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
-{
-    return hooks->commit != NULL && !hooks->commit(hooks, base, bytes, 0, bytes, arena);
-}
-
 /* The memory, usable; do they say that it is zeros? NULL: none, or it went back. */
 static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, bool *zero,
                         unsigned arena)
 {
-    int error = os_errno();
     bool committed = true;
     char *base = hooks->alloc(hooks, NULL, bytes, align, zero, &committed, arena);
 
-    if (base != NULL && !committed) committed = hook_commit(hooks, base, bytes, arena);
-    os_errno_restore(error);
+    if (base != NULL && !committed)
+        committed = hooks->commit != NULL && !hooks->commit(hooks, base, bytes, 0, bytes, arena);
     if (base == NULL || (committed && is_aligned((uintptr_t)base, align))) return base;
     hook_return(hooks, base, bytes, arena);
     return NULL;
@@ -217,14 +199,10 @@ struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align
 bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena)
 {
     size_t bytes = (size_t)extent->piece.pages << space.page_shift, part = page_bytes();
-    int error = os_errno();
-    bool may;
 
     if (hooks->split == NULL || hooks->merge == NULL || bytes == part) return false;
-    may = !hooks->split(hooks, extent->base, bytes, part, bytes - part, true, arena)
-       && !hooks->merge(hooks, extent->base, part, extent->base + part, bytes - part, true, arena);
-    os_errno_restore(error);
-    return may;
+    return !hooks->split(hooks, extent->base, bytes, part, bytes - part, true, arena)
+        && !hooks->merge(hooks, extent->base, part, extent->base + part, bytes - part, true, arena);
 }
 
 bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned arena, bool for_good)
@@ -246,13 +224,11 @@ bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint3
     size_t bytes = (size_t)extent->piece.pages << space.page_shift;
     size_t offset = (size_t)(page - extent->piece.first) << space.page_shift;
     size_t length = (size_t)page_record(page)->run_pages << space.page_shift;
-    int error = os_errno();
     bool purged = hooks->purge_forced != NULL
                && !hooks->purge_forced(hooks, extent->base, bytes, offset, length, arena);
 
     if (!purged && hooks->purge_lazy != NULL)
         (void)hooks->purge_lazy(hooks, extent->base, bytes, offset, length, arena);
-    os_errno_restore(error);
     return purged;
 }
 

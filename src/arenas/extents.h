@@ -55,6 +55,7 @@ struct extent {
 struct hook_call {
     struct hook_call *next; /* under the arena's lock */
     uintptr_t thread;       /* constant: its mark */
+    int error;              /* constant: errno before; hooks may set it */
 };
 
 /* What an arena with hooks has; all of it under the arena's lock. */
@@ -73,6 +74,14 @@ struct extents {
 extern PRIVATE struct extent_hooks extent_hooks_default;
 /* Runs that manual arenas, and the default hooks, leased from the page heap; atomic. */
 extern PRIVATE uint64_t manual_leases;
+
+/* Moves the end of a used run. False: no room; nothing happened. */
+INLINE bool resize_run(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    if (pages > page_record(page)->run_pages) return run_extend(heap, page, pages);
+    run_trim(heap, page, pages);
+    return true;
+}
 
 /* NULL: no memory. */
 struct extents *extents_make(struct extent_hooks *hooks);

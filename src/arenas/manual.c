@@ -94,13 +94,12 @@ bool manual_resize(uint32_t page, size_t pages)
 {
     struct arena *arena = ((struct manual_large *)meta_record(page_record(page)->slab))->arena;
     size_t old_pages = page_record(page)->run_pages;
-    bool done = true;
+    bool done;
 
     lock_take(&arena->lock);
     if (arena->extents != NULL && extent_of(arena->extents, page) != NULL)
         done = extents_resize(arena->extents, page, pages);
-    else if (pages > old_pages) done = run_extend(&page_heap, page, pages);
-    else run_trim(&page_heap, page, pages);
+    else done = resize_run(&page_heap, page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;
@@ -174,7 +173,7 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
     lock_take(&arena->lock);
     extents = arena->extents != NULL && !arena->extents->ends ? arena->extents : NULL;
     if (extents != NULL) {
-        *call = (struct hook_call){ extents->calls, port_thread_mark() };
+        *call = (struct hook_call){ extents->calls, port_thread_mark(), os_errno() };
         extents->calls = call;
     }
     lock_give(&arena->lock);
@@ -189,6 +188,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     for (link = &arena->extents->calls; *link != call;) link = &(*link)->next;
     *link = call->next;
     lock_give(&arena->lock);
+    os_errno_restore(call->error);
 }
 
 enum ending { ENDING, ENDS_LATER, ENDS_NOT };
@@ -388,6 +388,7 @@ static void give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
     struct extent *extent;
+    int error = os_errno();
 
     if (extents == NULL) return;
     for (;;) {
@@ -398,6 +399,7 @@ static void give_extents(struct arena *arena)
         if (extent == NULL) break;
         (void)extent_give(extents->hooks, extent, arena->index, true);
     }
+    os_errno_restore(error);
     meta_give(extents, sizeof *extents);
 }
 
@@ -424,11 +426,4 @@ void arena_finish(struct arena *arena)
     lock_give(&arena->lock);
     RELAXED_STORE(arena->ends, arena->ends + 1);
     RELAXED_STORE(arena->is_destroyed, true);
-}
-
-bool arena_destroy(struct arena *arena)
-{
-    if (!arena_begin_end(arena)) return false;
-    arena_finish(arena);
-    return true;
 }

@@ -120,10 +120,9 @@ extern PRIVATE struct past_arenas past_arenas;
 
 /* Everything that the arena gave out is free, whoever holds it. */
 void arena_reset(struct arena *arena);
-/* The same, and the number is free. False: a thread is bound to it, or this thread is in a call of
- * its hooks. */
-bool arena_destroy(struct arena *arena);
-/* The same in two steps: what else knows the arena's blocks forgets them between. */
+/* The same, and the number is free, in two steps: what else knows the arena's blocks forgets them
+ * between (placed_destroy). False: a thread is bound to it, or this thread is in a call of its
+ * hooks. */
 bool arena_begin_end(struct arena *arena);
 void arena_finish(struct arena *arena);
 

@@ -20,7 +20,7 @@
 static bool set_hooks(struct arena *arena, struct extent_hooks *hooks)
 {
     if (hooks == NULL || arena_set_hooks(arena, hooks) != NULL) return true;
-    (void)arena_destroy(arena);
+    (void)placed_destroy(arena);
     return false;
 }
 

@@ -35,7 +35,7 @@ static bool is_too_large(size_t size, size_t align) { return (size | align) > sp
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used
  * before. */
-INLINE void make_zero(char *block, size_t bytes)
+void large_clear(char *block, size_t bytes)
 {
     if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
     __builtin_memset(block, 0, bytes);
@@ -75,7 +75,7 @@ INLINE void *block_of(struct run run, size_t bytes, bool zero)
 {
     char *block = page_address(run.page);
 
-    if (zero && !run.zero) make_zero(block, bytes);
+    if (zero && !run.zero) large_clear(block, bytes);
     return block;
 }
 
@@ -161,7 +161,7 @@ void *large_lease(const struct alloc_request *request)
     if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0))
         block = large_cache_take(cache, pages);
     if (block == NULL) return lease_anew(request, pages);
-    if (unlikely(request->zero)) make_zero(block, pages << space.page_shift);
+    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
     return block;
 }
 
@@ -195,8 +195,6 @@ void *malloc_large(size_t size)
     return likely(block != NULL) ? block : malloc_run(cache, size, pages);
 }
 
-void large_clear(char *block, size_t bytes) { make_zero(block, bytes); }
-
 void large_put(uint32_t page)
 {
     run_return(page);
@@ -209,17 +207,10 @@ void large_put_vast(uint32_t page)
     vast_put(page);
 }
 
-static bool trim_pages(uint32_t page, size_t pages)
+static bool resize_pages(uint32_t page, size_t pages)
 {
-    if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
-    run_trim(&page_heap, page, pages);
-    return true;
-}
-
-static bool extend_pages(uint32_t page, size_t pages)
-{
-    if (unlikely(page_record(page)->state == PAGE_MANUAL)) return manual_resize(page, pages);
-    return run_extend(&page_heap, page, pages);
+    if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
+    return resize_run(&page_heap, page, pages);
 }
 
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
@@ -317,7 +308,7 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
 
 static void *extend_large(void *block, uint32_t page, size_t old_pages, size_t new_pages)
 {
-    if (!extend_pages(page, new_pages)) return NULL;
+    if (!resize_pages(page, new_pages)) return NULL;
     return fill_gained(block, old_pages << space.page_shift, new_pages << space.page_shift);
 }
 
@@ -332,7 +323,7 @@ void *large_resize(void *block, uint32_t page, size_t size)
     new_pages = pages_for(size);
     if (new_pages == old_pages) return block;
     if (new_pages < old_pages) {
-        if (!trim_pages(page, new_pages)) {
+        if (!resize_pages(page, new_pages)) {
             void *moved = move_large(block, page, size);
 
             return moved != NULL ? moved : block;
@@ -370,10 +361,10 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
     }
     pages = pages_for(min_size(most, limit));
     if (pages < old_pages) {
-        if (trim_pages(page, pages) && unlikely(decay_after_return())) thread_flush();
-    } else if (pages > old_pages && !extend_pages(page, pages)) {
+        if (resize_pages(page, pages) && unlikely(decay_after_return())) thread_flush();
+    } else if (pages > old_pages && !resize_pages(page, pages)) {
         pages = pages_for(least);
-        if (pages > old_pages) (void)extend_pages(page, pages);
+        if (pages > old_pages) (void)resize_pages(page, pages);
     }
     (void)fill_gained(page_address(page), old_pages << space.page_shift, large_bytes(page));
     return large_bytes(page);

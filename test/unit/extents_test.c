@@ -68,7 +68,7 @@ static void memory_from_elsewhere(void **state)
     assert_int_equal(seen.arena, arena->index);
     use_arena(arena, 2000);
     assert_int_equal(allocated_bytes(), 0);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
     prairie_check_all();
     assert_int_equal(open_page_at(start), 0);
@@ -82,7 +82,7 @@ static void memory_from_the_default_hooks(void **state)
     seen.from_default = true;
     use_arena(arena, 2000);
     assert_true(seen.allocs > 0);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
@@ -114,7 +114,7 @@ static void memory_from_malloc(void **state)
     (void)state;
     assert_ptr_equal(arena_set_hooks(arena, &hooks), &test_hooks);
     use_arena(arena, 1000);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
 }
@@ -169,7 +169,7 @@ static void extents_that_may_not_be_cut(void **state)
         use_arena(arena, 500);
         assert_true(seen.splits <= 1 && seen.merges <= 1);
         assert_true(arena->extents->whole);
-        assert_true(arena_destroy(arena));
+        assert_true(placed_destroy(arena));
         assert_int_equal(seen.bytes_out, 0);
     }
     (void)state;
@@ -222,7 +222,7 @@ static void memory_that_stays(void **state)
     }
     assert_true(seen.allocs <= 2);
     use_arena(arena, 500);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.dallocs, 0);
     assert_int_equal(seen.destroys, seen.allocs);
     assert_int_equal(seen.bytes_out, 0);
@@ -243,7 +243,7 @@ static void a_bound_thread(void **state)
     }
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
     thread_bind(before);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
@@ -262,7 +262,7 @@ static void large_blocks_move_their_end(void **state)
     prairie_check_all();
     prairie_free(block);
     prairie_check_all();
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
 }
 
@@ -420,7 +420,7 @@ static void records_run_out(void **state)
         arena_reset(arena);
         seen.next = seen.end - OUTSIDE_MIB * MiB;
         prairie_check_all();
-        assert_true(arena_destroy(arena));
+        assert_true(placed_destroy(arena));
         assert_int_equal(seen.bytes_out, 0);
         arena = arena_create();
         (void)arena_set_hooks(arena, &test_hooks);

@@ -86,7 +86,7 @@ static void a_cut_needs_no_records(void **state)
     bring_records_back();
     assert_int_equal(check_free(extents), all);
     assert_int_equal(free_runs(extents), 1);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
 }
 
@@ -120,7 +120,7 @@ static void steps_without_records_change_nothing(void **state)
     bring_records_back();
     prairie_check_all();
     prairie_free(block);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
 }
 
@@ -144,7 +144,7 @@ static void free_pages_of_hooks_are_counted(void **state)
     counted = snapshot_take()->all.dirty - after.dirty;
     lock_give(&control_lock);
     assert_int_equal(counted, 2 * MiB);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
 }
 
 static bool dalloc_without_records(struct extent_hooks *hooks, void *base, size_t bytes,
@@ -172,7 +172,7 @@ static void refused_extents_come_back(void **state)
         bring_records_back();
         (void)check_free(arena->extents);
     }
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     bring_records_back();
     assert_int_equal(seen.destroys, seen.allocs);
     assert_int_equal(seen.bytes_out, 0);
@@ -246,7 +246,7 @@ static void whatever_is_refused_comes_back(void **state)
             (void)check_free(arena->extents);
         }
         prairie_check_all();
-        assert_true(arena_destroy(arena));
+        assert_true(placed_destroy(arena));
         assert_int_equal(seen.bytes_out, 0);
         prairie_check_all();
         assert_ptr_equal(arena_create(), arena);
@@ -262,7 +262,7 @@ static void numbers_of_the_past_want_a_record(void **state)
     size_t length = sizeof number;
 
     (void)state;
-    assert_true(arena_destroy(hooked_arena()));
+    assert_true(placed_destroy(hooked_arena()));
     assert_int_equal(control_by_name("epoch", NULL, NULL, &number, sizeof number), 0);
     leave_records(0);
     while (meta_take(sizeof(struct snapshot_arena)) != NULL) {}
@@ -356,7 +356,7 @@ static void expect_lent(bool refuse_dalloc, bool refuse_split)
     seen.refuse_split = refuse_split;
     (void)arena_set_hooks(arena, &lending_hooks);
     use_lent(arena);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(errno, 77);
     assert_int_equal(allocated_bytes(), bytes);
     prairie_check_all();
@@ -378,7 +378,7 @@ static void what_may_not_be_cut_is_not_lost(void **state)
                      arena);
     assert_int_equal(seen.bytes_out, bytes);
     seen.refuse_dalloc = false;
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
     assert_int_equal(seen.destroys, 0);
     prairie_check_all();
@@ -413,6 +413,7 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
+    (void)prairie_purge();
     used = page_heap_used_pages(&page_heap);
     arena = arena_create();
     flags = MALLOCX_ARENA(arena->index);
@@ -426,7 +427,7 @@ static void a_block_older_than_the_hooks_is_resized(void **state)
     assert_true(all_bytes_are(block, 7, MiB / 4));
     prairie_check_all();
     assert_int_equal(page_heap_used_pages(&page_heap), used + (MiB / 4 >> space.page_shift));
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(page_heap_used_pages(&page_heap), used);
     prairie_check_all();
 }
@@ -452,7 +453,7 @@ static void *busy_alloc(struct extent_hooks *hooks, void *new_address, size_t by
     assert_null(prairie_mallocx(40 * MiB, flags));
     prairie_free(small);
     prairie_free(prairie_realloc(large, 300000));
-    assert_false(arena_destroy(of_hooks));
+    assert_false(placed_destroy(of_hooks));
     if (bound_by_hook != NULL) thread_bind(bound_by_hook);
     calls_inside--;
     return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
@@ -465,7 +466,7 @@ static bool busy_purge(struct extent_hooks *hooks, void *base, size_t bytes, siz
 
     (void)hooks, (void)base, (void)bytes, (void)offset, (void)length;
     prairie_free(prairie_mallocx(100, MALLOCX_ARENA(arena)));
-    assert_false(arena_destroy(of_hooks));
+    assert_false(placed_destroy(of_hooks));
     if (depth++ == 0) arena_purge(of_hooks);
     depth--;
     return false;
@@ -475,7 +476,7 @@ static bool busy_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bo
                         unsigned arena)
 {
     prairie_free(prairie_malloc(100000));
-    assert_false(arena_destroy(of_hooks));
+    assert_false(placed_destroy(of_hooks));
     return test_dalloc(hooks, base, bytes, committed, arena);
 }
 
@@ -611,11 +612,11 @@ static void the_end_waits_for_other_threads(void **state)
     assert_int_equal(pthread_create(&purger, NULL, purge_it, arena), 0);
     while (!__atomic_load_n(&purging, __ATOMIC_ACQUIRE)) usleep(100);
     child = fake_fork();
-    if (child == 0) _exit(!arena_destroy(arena) || seen.bytes_out != 0);
+    if (child == 0) _exit(!placed_destroy(arena) || seen.bytes_out != 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(pthread_create(&ender, NULL, end_purge_soon, NULL), 0);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_true(__atomic_load_n(&may_purge_end, __ATOMIC_ACQUIRE));
     assert_int_equal(seen.bytes_out, 0);
     assert_int_equal(pthread_join(purger, NULL), 0);
@@ -634,7 +635,7 @@ static bool is_of_hooks(const void *block)
 static struct arena *hooked_automatic(void)
 {
     fake_cores(2);
-    (void)arena_destroy(hooked_arena());
+    (void)placed_destroy(hooked_arena());
     (void)arena_set_hooks(arenas[0], &test_hooks);
     assert_ptr_equal(arena_hooks(arenas[0]), &test_hooks);
     return arenas[0];

@@ -142,7 +142,7 @@ static void destroyed_numbers_are_given_again(void **state)
 
     (void)state;
     assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     assert_null(manual_arena_at(index));
     assert_null(prairie_mallocx(100, MALLOCX_ARENA(index)));
@@ -166,7 +166,7 @@ static void destroyed_arenas_are_counted_apart(void **state)
         for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_mallocx(100000, flags));
         assert_int_equal(arena->active_pages, slab_pages(class_index) + 3 * pages_for(100000));
         assert_int_equal(arena->bin[class_index].blocks_taken, 10);
-        assert_true(arena_destroy(arena));
+        assert_true(placed_destroy(arena));
         assert_int_equal(past_arenas.count, round);
         assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
         assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
@@ -220,7 +220,7 @@ static void a_bound_thread_fills_from_its_arena(void **state)
     prairie_free(block);
     thread_bind(arena);
     assert_ptr_equal(thread_arena(), arena);
-    assert_false(arena_destroy(arena));
+    assert_false(placed_destroy(arena));
     for (unsigned i = 0; i < 1000; i++) {
         block = prairie_malloc(100);
         if (i < 100) assert_ptr_equal(arena_of_address(block), arena);
@@ -230,7 +230,7 @@ static void a_bound_thread_fills_from_its_arena(void **state)
     block = prairie_malloc(100);
     assert_ptr_equal(arena_of_address(block), before);
     prairie_free(block);
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     prairie_check_all();
 }
@@ -317,7 +317,7 @@ static void a_cache_outlives_its_arena(void **state)
     (void)state;
     prairie_dallocx(block, MALLOCX_TCACHE(number));
     explicit_cache_flush(explicit_cache_at(number));
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     block = prairie_mallocx(64, MALLOCX_TCACHE(number));
     assert_ptr_not_equal(arena_of_address(block), arena);
     prairie_dallocx(block, MALLOCX_TCACHE(number));
@@ -340,7 +340,7 @@ static void a_cache_does_not_know_the_next_arena_of_a_number(void **state)
     for (unsigned round = 0; round < 2; round++) {
         prairie_dallocx(block, cache);
         explicit_cache_flush(explicit_cache_at(number));
-        assert_true(arena_destroy(arena));
+        assert_true(placed_destroy(arena));
         assert_ptr_equal(arena_create(), arena);
         block = prairie_mallocx(64, round == 0 ? flags | MALLOCX_TCACHE_NONE : cache);
         assert_ptr_equal(arena_of_address(block) == arena ? arena : NULL,

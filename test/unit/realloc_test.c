@@ -180,7 +180,7 @@ static void what_cannot_shrink_stays(void **state)
     misuse_check_size(block, MiB / 4); /* both of these are right */
     prairie_sdallocx(block, MiB / 4, 0);
     thread_bind(arena_at(0));
-    assert_true(arena_destroy(arena));
+    assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
 }
 

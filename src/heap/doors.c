@@ -1,0 +1,155 @@
+/* doors.c - the doors for new blocks, aligned or not, and for blocks that come back.
+ * SPDX-License-Identifier: MIT
+ */
+#include "doors.h"
+#include "large.h"
+
+#include "../os/os.h"
+
+#include <errno.h>
+
+PUBLIC void *prairie_malloc(size_t size)
+{
+    struct front *front = thread_front();
+    void *block;
+
+    if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
+
+    block = malloc_hit(front, size);
+    if (unlikely(block == NULL)) return malloc_miss(size, front, offset_of_size[size]);
+    return block;
+}
+
+/* For a sampled thread this is the usual way. */
+void *malloc_miss(size_t size, struct front *front, size_t offset)
+{
+    void *block = front_take_unseen(front, offset);
+
+    if (unlikely(block == NULL)) return alloc_here(size, 1, false);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+void *malloc_beyond_table(size_t size)
+{
+    void *block;
+
+    if (size > SMALL_BYTES_MAX) return malloc_large(size);
+    block = class_hit(class_beyond_table(size));
+    return likely(block != NULL) ? block : alloc_here(size, 1, false);
+}
+
+PUBLIC void *prairie_calloc(size_t count, size_t size)
+{
+    unsigned class_index;
+    size_t bytes;
+    void *block;
+
+    if (unlikely(__builtin_mul_overflow(count, size, &bytes))) return refuse_memory();
+    if (unlikely(bytes > SMALL_BYTES_MAX)) return alloc_here(bytes, 1, true);
+    class_index = class_of_size(bytes);
+    block = class_hit(class_index);
+    if (unlikely(block == NULL)) return alloc_here(bytes, 1, true);
+    return __builtin_memset(block, 0, class_bytes[class_index]);
+}
+
+/* ---- with an alignment of their own ---- */
+
+PUBLIC void *prairie_aligned_alloc(size_t align, size_t size)
+{
+    void *block;
+
+    if (unlikely(!is_power_of_two(align))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    block = class_hit(class_of_aligned(size, align));
+    return likely(block != NULL) ? block : alloc_here(size, align, false);
+}
+
+PUBLIC void *prairie_memalign(size_t align, size_t size)
+{
+    if (unlikely(!is_power_of_two(align))) {
+        if (align > (SIZE_MAX >> 1) + 1) {
+            errno = EINVAL;
+            return NULL;
+        }
+        align = align == 0 ? 1 : (size_t)1 << (highest_bit(align) + 1);
+    }
+    return prairie_aligned_alloc(align, size);
+}
+
+/* Says what is wrong by its value, and leaves errno alone. */
+static NOINLINE int posix_miss(void **block, size_t align, size_t size)
+{
+    int saved_errno = errno;
+    struct alloc_request request = alloc_request(size, align, false, FRAME_HERE());
+    void *taken = alloc_missed(&request);
+
+    errno = saved_errno;
+    if (unlikely(taken == NULL)) return ENOMEM;
+    *block = taken;
+    return 0;
+}
+
+PUBLIC int prairie_posix_memalign(void **block, size_t align, size_t size)
+{
+    void *taken;
+
+    if (unlikely(!is_power_of_two(align) || align < sizeof(void *))) return EINVAL;
+    taken = class_hit(class_of_aligned(size, align));
+    if (unlikely(taken == NULL)) return posix_miss(block, align, size);
+    *block = taken;
+    return 0;
+}
+
+PUBLIC void *prairie_valloc(size_t size) { return prairie_aligned_alloc(os_page_bytes(), size); }
+
+PUBLIC void *prairie_pvalloc(size_t size)
+{
+    size_t page = os_page_bytes(), bytes;
+
+    if (__builtin_add_overflow(size, page - 1, &bytes)) return refuse_memory();
+    return prairie_aligned_alloc(page, max_size(round_down(bytes, page), page));
+}
+
+/* ---- giving back ---- */
+
+PUBLIC void prairie_free(void *block)
+{
+    struct front *front = thread_front();
+    bool stored;
+
+    if (CHECKED) misuse_note_free(block);
+    stored = front_put(front, class_map_at(block), block);
+    if (unlikely(!stored)) free_missed(front, block); /* full, or NULL, large, foreign */
+}
+
+/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room:
+ * 13 instructions, without a frame (docs/decisions/0014). */
+void free_sized_overflow(struct front *front, void *block)
+{
+    if (unlikely(!front_put(front, class_map_at(block), block))) free_missed(front, block);
+}
+
+/* The size names the class, so the map need not be read. A NULL goes into the magazine like a
+ * block: whoever takes it drops it (M3). */
+PUBLIC void prairie_free_sized(void *block, size_t size)
+{
+    struct front *front;
+
+    if (CHECKED) misuse_check_size(block, size);
+    if (CHECKED || unlikely(size > TABLE_BYTES_MAX)) {
+        prairie_free(block);
+        return;
+    }
+    front = thread_front();
+    if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
+        free_sized_overflow(front, block);
+}
+
+PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
+{
+    (void)align;
+    (void)size;
+    prairie_free(block);
+}
