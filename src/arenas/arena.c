@@ -40,7 +40,8 @@ void arenas_limit(unsigned wanted)
     lock_give(&making);
 }
 
-static struct arena *make_arena(unsigned index)
+/* Under the lock of making. */
+static struct arena *make_arena(unsigned index, bool is_manual)
 {
     struct arena *arena = meta_take(sizeof *arena);
 
@@ -50,13 +51,10 @@ static struct arena *make_arena(unsigned index)
     ((volatile char *)arena)[sizeof *arena - 1] = 0;
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
+    arena->is_manual = is_manual;
+    __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
+    if (index >= arena_end) __atomic_store_n(&arena_end, index + 1, __ATOMIC_RELEASE);
     return arena;
-}
-
-static void publish(struct arena *arena)
-{
-    __atomic_store_n(&arenas[arena->index], arena, __ATOMIC_RELEASE);
-    if (arena->index >= arena_end) __atomic_store_n(&arena_end, arena->index + 1, __ATOMIC_RELEASE);
 }
 
 struct arena *arena_at(unsigned index)
@@ -66,40 +64,24 @@ struct arena *arena_at(unsigned index)
     if (likely(arena != NULL)) return arena;
     lock_take(&making);
     arena = arena_of_number(index);
-    if (arena == NULL) {
-        arena = make_arena(index);
-        if (arena != NULL) publish(arena);
-    }
+    if (arena == NULL) arena = make_arena(index, false);
     lock_give(&making);
     return arena;
 }
 
 /* The record of a destroyed arena stays, for somebody may be on the way through the set of
  * arenas. */
-static struct arena *revive_or_make(void)
+struct arena *arena_create(void)
 {
     unsigned index = arena_limit;
     struct arena *arena;
 
-    for (; index < arena_end; index++)
-        if (arenas[index] == NULL || arenas[index]->is_destroyed) break;
-    if (index >= ARENA_INDEX_END) return NULL;
-    if (arenas[index] != NULL) return arenas[index];
-    arena = make_arena(index);
-    if (arena != NULL) arena->is_manual = true;
-    return arena;
-}
-
-struct arena *arena_create(void)
-{
-    struct arena *arena;
-
     lock_take(&making);
-    arena = revive_or_make();
+    while ((arena = arena_of_number(index)) != NULL && !arena->is_destroyed) index++;
+    if (arena == NULL && index < ARENA_INDEX_END) arena = make_arena(index, true);
     if (arena != NULL) {
         __builtin_memset(arena->name, 0, sizeof arena->name);
-        RELAXED_STORE(arena->is_destroyed, false);
-        publish(arena);
+        __atomic_store_n(&arena->is_destroyed, false, __ATOMIC_RELEASE);
     }
     lock_give(&making);
     return arena;

@@ -71,35 +71,22 @@ static void set_background(bool runs)
     lock_give(&page_heap.lock);
 }
 
-static void set_background_runs(bool runs)
+/* Who changes it to true is the background thread, or starts it; returns what it was. */
+static bool change_background_runs(bool runs)
 {
-    __atomic_store_n(&decay.background_runs, runs, __ATOMIC_SEQ_CST);
-}
-
-/* Who claims it is the background thread, or starts it. False: somebody else does. */
-static bool claim_background(void)
-{
-    bool claimed;
+    bool ran;
 
     lock_take(&decay.lock);
-    claimed = !decay.background_runs;
-    set_background_runs(true);
+    ran = __atomic_exchange_n(&decay.background_runs, runs, __ATOMIC_SEQ_CST);
     lock_give(&decay.lock);
-    return claimed;
-}
-
-static void give_background_up(void)
-{
-    lock_take(&decay.lock);
-    set_background_runs(false);
-    lock_give(&decay.lock);
+    return ran;
 }
 
 /* For a background thread that is told to end, and for the child of a fork: locks may be held for
  * good. */
 static void background_is_gone(void)
 {
-    set_background_runs(false);
+    __atomic_store_n(&decay.background_runs, false, __ATOMIC_SEQ_CST);
     purge_set_background(&page_heap, false);
 }
 
@@ -115,11 +102,11 @@ static bool background_may_end(void)
         background_is_gone();
         return true;
     }
-    give_background_up();
+    (void)change_background_runs(false);
     set_background(false);
     wanted =
         __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background(&page_heap);
-    if (!wanted || !claim_background()) return true;
+    if (!wanted || change_background_runs(true)) return true;
     set_background(true);
     return false;
 }
@@ -185,7 +172,7 @@ static bool want_background(void)
     if (!RELAXED_LOAD(decay.asked)) __atomic_store_n(&decay.asked, true, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST)) return true;
     if (RELAXED_LOAD(decay.again_ms) > os_now_ms()) return false;
-    if (!claim_background()) return true;
+    if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
     purge_begin_unneeded(&page_heap);
@@ -193,7 +180,7 @@ static bool want_background(void)
         set_background(true);
         return true;
     }
-    give_background_up();
+    (void)change_background_runs(false);
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
     return false;
 }

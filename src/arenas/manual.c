@@ -227,20 +227,15 @@ void arenas_forget_calls(void)
 
 /* ---- growing, and giving back ---- */
 
-static void add_extent(struct arena *arena, struct extent *extent)
-{
-    lock_take(&arena->lock);
-    extents_add(arena->extents, extent);
-    lock_give(&arena->lock);
-}
-
 /* Back to the hooks, unless they refuse it. */
 static void give_or_keep(struct arena *arena, struct extent *extent)
 {
     if (extent_give(arena->extents->hooks, extent, arena->index, false)) return;
     extent->stays = true;
     extent->clean = false;
-    add_extent(arena, extent);
+    lock_take(&arena->lock);
+    extents_add(arena->extents, extent);
+    lock_give(&arena->lock);
 }
 
 /* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */

@@ -328,39 +328,31 @@ void *cache_take(struct cache *cache, unsigned class_index)
     block = refill(cache, class_index, !decay_could_reclaim());
     if (block != NULL) return block;
     if (decay_reclaim()) cache_drain_all(cache);
-    block = refill(cache, class_index, true);
-    while (block == NULL
-           && thread_may_try_again(cache->arena, slab_pages(class_index), 1, &attempts)) {
+    do {
         block = take_loaded(cache, class_index);
         if (block == NULL) block = refill(cache, class_index, true);
-    }
+    } while (block == NULL
+             && thread_may_try_again(cache->arena, slab_pages(class_index), 1, &attempts));
     return block;
-}
-
-static void *take_one_once(struct cache *cache, struct arena *arena, unsigned class_index)
-{
-    void *slots[2] = { NULL, NULL };
-
-    if (arena != NULL) lock_take(&arena->lock);
-    else arena = arena_for(cache);
-    if (arena == NULL) return NULL;
-    (void)arena_fill(arena, class_index, slots, 1, true);
-    lock_give(&arena->lock);
-    return slots[1];
 }
 
 void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index)
 {
-    void *block = take_one_once(cache, arena, class_index);
+    void *slots[2] = { NULL, NULL };
     struct attempts attempts = { 0, false };
+    struct arena *from, *hooked;
 
-    while (block == NULL) {
-        struct arena *hooked = arena == NULL && cache != NULL ? cache->arena : arena;
-
-        if (!thread_may_try_again(hooked, slab_pages(class_index), 1, &attempts)) break;
-        block = take_one_once(cache, arena, class_index);
-    }
-    return block;
+    do {
+        if (arena != NULL) lock_take(&arena->lock);
+        from = arena != NULL ? arena : arena_for(cache);
+        if (from != NULL) {
+            (void)arena_fill(from, class_index, slots, 1, true);
+            lock_give(&from->lock);
+        }
+        hooked = arena == NULL && cache != NULL ? cache->arena : arena;
+    } while (slots[1] == NULL
+             && thread_may_try_again(hooked, slab_pages(class_index), 1, &attempts));
+    return slots[1];
 }
 
 /* ---- full ---- */

@@ -24,7 +24,7 @@ struct counting_front *counting_begin_exact(struct front *front)
     return &exact->counting;
 }
 
-struct sampled_front *counting_make_sampled(void)
+struct cache *counting_make_sampled(void)
 {
     struct sampled_front *sampled = meta_take(sizeof *sampled);
 
@@ -36,14 +36,17 @@ struct sampled_front *counting_make_sampled(void)
     cache_init(&sampled->cache);
     sampled->cache.class_max = (uint8_t)cached_class_max;
     sampled->cache.front.keeps_runs = true;
-    return sampled;
+    return &sampled->cache;
 }
-
-void counting_give_sampled(struct sampled_front *sampled) { meta_give(sampled, sizeof *sampled); }
 
 static struct sampled_front *sampled_of(struct cache *cache)
 {
     return (struct sampled_front *)((char *)cache - offsetof(struct sampled_front, cache));
+}
+
+void counting_give_sampled(struct cache *cache)
+{
+    meta_give(sampled_of(cache), sizeof(struct sampled_front));
 }
 
 struct front *counting_sampled_of(struct cache *cache)

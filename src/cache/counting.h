@@ -64,9 +64,9 @@ INLINE struct counting_front *counting_of(struct front *front)
 /* One that sees every call of a thread that has this front, and a cache. NULL: no memory. */
 struct counting_front *counting_begin_exact(struct front *front);
 
-/* One with a new cache. NULL: no memory. */
-struct sampled_front *counting_make_sampled(void);
-void counting_give_sampled(struct sampled_front *sampled);
+/* A new cache in the record of a sampled front, and the way back. NULL: no memory. */
+struct cache *counting_make_sampled(void);
+void counting_give_sampled(struct cache *cache);
 /* The front of a cache that was made so, for a thread that begins. */
 struct front *counting_begin_sampled(struct cache *cache, bool is_sampled);
 /* The one of a cache whose thread began so. */

@@ -16,8 +16,6 @@ static bool unsampled_at_birth;  /* atomic */
 static uintptr_t oldest_thread;  /* under list_lock: the mark of that thread */
 static struct cache *waiting;    /* under list_lock: drained ones, linked by next */
 
-void threads_start(void) { lock_init(&list_lock, LOCK_THREADS); }
-
 static void list_add(struct cache *cache)
 {
     cache->next = first_cache;
@@ -190,13 +188,6 @@ static struct cache *find_oldest(void)
     return cache;
 }
 
-static struct cache *make_sampled(void)
-{
-    struct sampled_front *sampled = counting_make_sampled();
-
-    return sampled != NULL ? &sampled->cache : NULL;
-}
-
 /* False: not of the kind that threads have by now. */
 static bool add_made(struct cache *cache, bool is_sampled)
 {
@@ -219,7 +210,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
 static struct cache *make_cache(void)
 {
     bool is_sampled = RELAXED_LOAD(threads_are_sampled);
-    struct cache *cache = is_sampled ? make_sampled() : cache_make();
+    struct cache *cache = is_sampled ? counting_make_sampled() : cache_make();
 
     if (cache == NULL || likely(add_made(cache, is_sampled))) return cache;
     cache_give(cache);
@@ -315,8 +306,7 @@ static void replace_only(struct cache *old, struct cache *fresh)
 static bool sample_mine(void)
 {
     struct cache *mine = thread_front()->cache;
-    struct sampled_front *fresh =
-        thread_front()->kind == FRONT_CACHE ? counting_make_sampled() : NULL;
+    struct cache *fresh = thread_front()->kind == FRONT_CACHE ? counting_make_sampled() : NULL;
     bool alone;
 
     if (fresh == NULL) return false;
@@ -326,7 +316,7 @@ static bool sample_mine(void)
         give_waiting();
         RELAXED_STORE(threads_are_sampled, true);
         separate_frees();
-        replace_only(mine, &fresh->cache);
+        replace_only(mine, fresh);
     }
     lock_give(&list_lock);
     if (!alone) {

@@ -10,8 +10,6 @@
 
 #include "counting.h"
 
-/* Called once, before any thread has a cache. */
-void threads_start(void);
 /* Gives the calling thread a cache; `off`: which shall hold no blocks. NULL: no memory. */
 struct front *thread_attach(bool off);
 

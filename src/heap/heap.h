@@ -16,9 +16,7 @@ struct front *heap_attach(void);
 /* Does what the options ask for that were read just now. Before main. */
 void heap_obey_options(void);
 
-/* Walks everything that prairie knows; aborts on a broken invariant. */
-void heap_check_all(void);
-/* In the audit flavour, now and then. */
+/* In the audit flavour: prairie_check_all now and then. */
 void heap_audit(void);
 
 #endif

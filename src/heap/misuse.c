@@ -51,19 +51,16 @@ size_t pointer_bytes(enum pointer_kind kind, uint32_t page)
 
 static const char *wording(const char *verb, enum pointer_kind kind)
 {
-    bool freeing = verb[0] == 'f', resizing = verb[0] == 'r';
+    static const char *const words[3][3] = {
+        { "double free", "realloc of a freed pointer", "malloc_usable_size of a freed pointer" },
+        { "free of a foreign pointer", "realloc of a foreign pointer",
+          "malloc_usable_size of a foreign pointer" },
+        { "free of an interior pointer", "realloc of an interior pointer",
+          "malloc_usable_size of an interior pointer" },
+    };
+    unsigned row = kind == POINTER_FREED ? 0 : kind == POINTER_FOREIGN ? 1 : 2;
 
-    if (kind == POINTER_FREED)
-        return freeing  ? "double free"
-             : resizing ? "realloc of a freed pointer"
-                        : "malloc_usable_size of a freed pointer";
-    if (kind == POINTER_FOREIGN)
-        return freeing  ? "free of a foreign pointer"
-             : resizing ? "realloc of a foreign pointer"
-                        : "malloc_usable_size of a foreign pointer";
-    return freeing  ? "free of an interior pointer"
-         : resizing ? "realloc of an interior pointer"
-                    : "malloc_usable_size of an interior pointer";
+    return words[row][verb[0] == 'f' ? 0 : verb[0] == 'r' ? 1 : 2];
 }
 
 void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)

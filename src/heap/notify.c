@@ -177,26 +177,10 @@ static const struct listener *next_listener(struct event *event)
     }
 }
 
-static void calling_begins(struct calling *calling)
-{
-    calling->next = notify.calling;
-    RELAXED_STORE(notify.calling, calling);
-    notify_stats.calls++;
-}
-
-static void calling_ends(struct calling *calling)
-{
-    struct calling **link = &notify.calling;
-
-    while (*link != calling) link = &(*link)->next;
-    RELAXED_STORE(*link, calling->next);
-    (void)__atomic_add_fetch(&notify.ended, 1, __ATOMIC_RELAXED);
-    if (notify.waiting != 0) port_wake(&notify.ended, INT32_MAX);
-}
-
 bool event_next(struct event *event)
 {
     struct calling calling = { .thread = port_thread_mark(), .condition = event->condition };
+    struct calling **link = &notify.calling;
     const struct listener *listener;
     reserve_cb_t *call = NULL;
     void *context = NULL;
@@ -208,7 +192,9 @@ bool event_next(struct event *event)
         call = listener->call;
         context = listener->context;
         calling.listener = listener->number;
-        calling_begins(&calling);
+        calling.next = notify.calling;
+        RELAXED_STORE(notify.calling, &calling);
+        notify_stats.calls++;
     }
     lock_give(&notify.lock);
     if (call == NULL) return false;
@@ -218,9 +204,20 @@ bool event_next(struct event *event)
     os_cancel_restore(cancel);
 
     lock_take(&notify.lock);
-    calling_ends(&calling);
+    while (*link != &calling) link = &(*link)->next;
+    RELAXED_STORE(*link, calling.next);
+    (void)__atomic_add_fetch(&notify.ended, 1, __ATOMIC_RELAXED);
+    if (notify.waiting != 0) port_wake(&notify.ended, INT32_MAX);
     lock_give(&notify.lock);
     return true;
+}
+
+void notify_all(reserve_cnd_t condition, size_t size)
+{
+    struct event event;
+
+    if (event_begin(&event, condition, size))
+        while (event_next(&event)) {}
 }
 
 /* ---- fork and walks ---- */

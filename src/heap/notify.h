@@ -48,6 +48,7 @@ bool notify_runs_here(void);
 bool event_begin(struct event *event, reserve_cnd_t condition, size_t size);
 /* Calls the next one. False: all have been called. */
 bool event_next(struct event *event);
+void notify_all(reserve_cnd_t condition, size_t size);
 
 void notify_each_lock(void (*visit)(struct lock *lock));
 void notify_check(void); /* under the lock */

@@ -18,30 +18,24 @@
 
 /* ---- never NULL ---- */
 
-enum knock { KNOCK_MALLOC, KNOCK_CALLOC, KNOCK_REALLOC, KNOCK_MEMALIGN };
-
+/* A call of malloc, calloc, realloc or memalign. */
 struct errand {
-    enum knock knock;
-    void *block;
-    size_t align, size;
+    void *block;  /* to resize; NULL: a new one */
+    size_t align; /* 0: none of its own */
+    size_t size;
+    bool zero;
 };
 
-static void *knock(struct errand errand)
+static void *run_errand(struct errand errand)
 {
-    switch (errand.knock) {
-    case KNOCK_CALLOC: return prairie_calloc(1, errand.size);
-    case KNOCK_REALLOC: return prairie_realloc(errand.block, errand.size);
-    case KNOCK_MEMALIGN: return prairie_memalign(errand.align, errand.size);
-    default: return prairie_malloc(errand.size);
-    }
+    if (errand.block != NULL) return prairie_realloc(errand.block, errand.size);
+    if (errand.align != 0) return prairie_memalign(errand.align, errand.size);
+    return errand.zero ? prairie_calloc(1, errand.size) : prairie_malloc(errand.size);
 }
 
 NORETURN static COLD void fail(size_t size)
 {
-    struct event event;
-
-    if (event_begin(&event, RESERVE_CND_FAIL, size))
-        while (event_next(&event)) {}
+    notify_all(RESERVE_CND_FAIL, size);
     fatal("out of memory in xmalloc, xcalloc, xrealloc or xmemalign");
 }
 
@@ -54,7 +48,7 @@ static COLD void *insist(struct errand errand)
     if (!option_reserve_malloc() && event_begin(&event, RESERVE_CND_CRIT, errand.size))
         while (block == NULL && event_next(&event)) {
             shortage_gather();
-            block = knock(errand);
+            block = run_errand(errand);
         }
     if (block == NULL) fail(errand.size);
     return block;
@@ -66,16 +60,13 @@ static void *never_null(struct errand errand)
     void *block;
 
     if (errand.size == 0) errand.size = 1;
-    block = knock(errand);
+    block = run_errand(errand);
     if (unlikely(block == NULL)) block = insist(errand);
     errno = saved_errno;
     return block;
 }
 
-PUBLIC void *xmalloc(size_t size)
-{
-    return never_null((struct errand){ .knock = KNOCK_MALLOC, .size = size });
-}
+PUBLIC void *xmalloc(size_t size) { return never_null((struct errand){ .size = size }); }
 
 PUBLIC void *xcalloc(size_t count, size_t size)
 {
@@ -83,17 +74,17 @@ PUBLIC void *xcalloc(size_t count, size_t size)
 
     if (unlikely(__builtin_mul_overflow(count, size, &bytes)))
         fatal("xcalloc: count times size overflows");
-    return never_null((struct errand){ .knock = KNOCK_CALLOC, .size = bytes });
+    return never_null((struct errand){ .size = bytes, .zero = true });
 }
 
 PUBLIC void *xrealloc(void *block, size_t size)
 {
-    return never_null((struct errand){ .knock = KNOCK_REALLOC, .block = block, .size = size });
+    return never_null((struct errand){ .block = block, .size = size });
 }
 
 PUBLIC void *xmemalign(size_t align, size_t size)
 {
-    return never_null((struct errand){ .knock = KNOCK_MEMALIGN, .align = align, .size = size });
+    return never_null((struct errand){ .align = align, .size = size });
 }
 
 /* ---- callbacks ---- */

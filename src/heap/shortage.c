@@ -174,15 +174,6 @@ void *shortage_serve(const struct alloc_request *request)
 
 /* ---- near a limit ---- */
 
-static void tell_all_low(size_t size)
-{
-    struct event event;
-
-    if (event_begin(&event, RESERVE_CND_LOW, size))
-        while (event_next(&event)) {}
-    (void)has_recovered();
-}
-
 static READS_UNLOCKED size_t free_pages_now(void)
 {
     return page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
@@ -207,7 +198,10 @@ void shortage_look(size_t size)
 {
     if (notify_runs_here()) return;
     switch (limits_look()) {
-    case LIMITS_STALLED: tell_all_low(size); break;
+    case LIMITS_STALLED:
+        notify_all(RESERVE_CND_LOW, size);
+        (void)has_recovered();
+        break;
     case LIMITS_NEAR: tell_low_of(size); break;
     default:
         if (refill_is_due()) (void)reserve_refill();

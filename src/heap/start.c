@@ -147,7 +147,6 @@ static bool start_once(void)
     page_heap_start(&page_heap);
     slabs_start();
     arenas_start(cores);
-    threads_start();
     decay_start();
     reserve_start();
     shortage_start();
@@ -214,7 +213,7 @@ struct front *heap_attach(void)
     return front;
 }
 
-void heap_check_all(void)
+PUBLIC void prairie_check_all(void)
 {
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
     if (thread_front()->cache != NULL)
@@ -232,10 +231,8 @@ void heap_audit(void)
 {
     static unsigned entries;
 
-    if (__atomic_add_fetch(&entries, 1, __ATOMIC_RELAXED) % AUDIT_PERIOD == 0) heap_check_all();
+    if (__atomic_add_fetch(&entries, 1, __ATOMIC_RELAXED) % AUDIT_PERIOD == 0) prairie_check_all();
 }
-
-PUBLIC void prairie_check_all(void) { heap_check_all(); }
 
 PUBLIC size_t prairie_purge(void)
 {

@@ -8,8 +8,6 @@ struct slab_shape slab_shape[CLASS_COUNT];
 /* Fewer blocks side by side are put one by one. */
 enum { NEIGHBOURS_MIN = 8 };
 
-INLINE unsigned min_count(unsigned a, unsigned b) { return a < b ? a : b; }
-
 /* The shortest run that is long enough to be worth a record, holds a few blocks, and wastes at most
  * a 64th of itself; blocks of m * 2^k bytes always find one within m pages times a power of two. */
 static size_t span_bytes(size_t block_bytes)
@@ -184,7 +182,8 @@ static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigne
     unsigned count, first;
 
     if (!up && step != 0 - block_bytes) return 0;
-    count = count_neighbours(at, min_count(left, up ? slab->block_count - index : index + 1), step);
+    count = up ? slab->block_count - index : index + 1;
+    count = count_neighbours(at, count < left ? count : left, step);
     first = up ? index : index + 1 - count;
     if (!set_free(slab->free, first, count)) return 0;
     if (first / 64 < slab->hint) slab->hint = (uint16_t)(first / 64);

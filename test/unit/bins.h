@@ -31,7 +31,7 @@ static void give_arenas(void)
     arenas_making_lock(give_one);
 }
 
-/* Walks runs and arenas, as heap_check_all does. */
+/* Walks runs and arenas, as prairie_check_all does. */
 static void check_arenas(void)
 {
     take_arenas();

@@ -101,7 +101,7 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
 {
     enum { LONG_ENOUGH_US = 50000 };
     pthread_t holder, late;
-    struct sampled_front *fresh;
+    struct cache *fresh;
     bool is_sampled = false;
 
     (void)state;
@@ -112,7 +112,7 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
     pthread_barrier_wait(&meeting);
     pthread_create(&late, NULL, use_a_cache, &is_sampled);
     usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
-    inside_sample_this_thread(&fresh->cache);
+    inside_sample_this_thread(fresh);
     pthread_barrier_wait(&meeting);
     pthread_join(holder, NULL);
     pthread_join(late, NULL);
