@@ -1,4 +1,4 @@
-/* arena.c - the arenas, the choice of one, filling magazines from its slabs, and draining them back.
+/* arena.c - the arenas, which one a thread fills from, and their slabs.
  * SPDX-License-Identifier: MIT
  */
 #include "extents.h"

@@ -1,17 +1,15 @@
 /* arena.h - what threads share: slabs with free blocks, and a depot of full magazines for each
  * class.
  *
- * There is one arena per core, made when first needed. An arena owns the slabs it opened; a block
- * always goes back to the arena of its slab, whoever frees it. All of an arena is under its one
- * lock.
+ * There is one arena per core, made when first needed. A block always goes back to the arena of its
+ * slab, whoever frees it. All of an arena is under its one lock.
  *
- * A depot holds whole magazines: `full` ones, each with exactly the class's capacity of blocks, and
- * `empty` ones to trade against. Magazines hang in lists through slot 0 while they are in a depot.
+ * A depot holds whole magazines, linked through slot 0: `full` ones, each with exactly the class's
+ * capacity of blocks, and `empty` ones to trade against.
  *
- * A stock holds runs between slabs: leased a few at a time ahead of need, and kept a moment after.
- * Bursts open and close slabs one after the other. A stock takes the page heap's lock once for
- * several of them, and a slab that opens soon after another closed gets its run, which is warm. It
- * is short: what it holds is memory that nobody else can have. There is one for each length.
+ * A stock holds runs of one length between slabs: leased a few at a time, so that bursts take the
+ * page heap's lock once for several, and kept while they are warm. It is short, for nobody else can
+ * have what it holds.
  *
  * D1  full_count and empty_count are the lengths of the lists
  * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL
@@ -95,13 +93,13 @@ struct arena {
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
 extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a higher one */
 extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
-/* Statistics: how often a thread changed arenas, because its last one was busy. Written without a
- * lock, so some may be missing; atomic. */
+/* Statistics: changes of arenas by threads that found theirs busy. Atomic, and some may be
+ * missing. */
 extern PRIVATE uint64_t arena_hops;
 
 void arenas_start(unsigned core_count);
-/* How many automatic arenas there may be from now on; before main. Manual ones that were made
- * already keep their numbers, which come after. */
+/* How many automatic arenas there may be from now on; before main. Manual ones that are made keep
+ * their numbers. */
 void arenas_limit(unsigned wanted);
 
 /* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
@@ -135,11 +133,10 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 
 /* The arena with this number, made if it is not there yet. NULL: no memory. */
 struct arena *arena_at(unsigned index);
-/* A manual arena under a number of its own. The process has started. NULL: no memory, or no number
- * is left. */
+/* A manual arena. The process has started. NULL: no memory, or no number is left. */
 struct arena *arena_create(void);
-/* The arena that a thread fills from, locked. `last` is where it filled last time, or NULL.
- * NULL: no memory. */
+/* The arena that a thread fills from, locked. `last`: where it filled last time, or NULL. NULL: no
+ * memory. */
 struct arena *arena_choose(struct arena *last);
 /* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
  * have some. */
@@ -161,19 +158,17 @@ void stock_check(const struct stock *stock, size_t pages);
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no
  * memory for an empty one, it gives the oldest full one instead (*drain), which the caller drains
- * and keeps. A manual arena keeps none: with its own blocks in it may lie others, which a thread
- * that is bound to the arena freed. */
+ * and keeps. A manual arena keeps none: blocks of other arenas may lie in it, too. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the
  * front. Returns how many they are. */
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full);
 
-/* For magazines that are not of full size: up to `wanted` blocks out of a full one, into
- * slots[1..]. Returns how many. */
+/* Up to `wanted` blocks out of a full magazine, into slots[1..]. Returns how many. */
 unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted);
 
 /* Up to `wanted` blocks into slots[1..]; lowest address on top. Returns how many; 0: no memory, or
- * none without opening more of the region, when that is not allowed. */
+ * none without growth, when the region may not grow. */
 unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, unsigned wanted,
                     bool may_grow);
 /* Of a manual arena: every block is free, whoever holds it, and every slab is closed. */
@@ -185,8 +180,8 @@ void arena_give_stocks(struct arena *arena);
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);
 void arena_check(const struct arena *arena);
 
-/* For fork and for walks: the lock that keeps the set of arenas as it is; and under it every
- * arena's, in the order of their numbers, or the reverse one. */
+/* For fork and for walks: the lock of the set of arenas; and under it every arena's, in the order
+ * of their numbers, or the reverse one. */
 void arenas_making_lock(void (*visit)(struct lock *lock));
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* Under those locks. */
@@ -203,11 +198,10 @@ extern PRIVATE bool depots_closed;
 void arenas_clear(void);
 void arenas_close_empty(void);
 /* Drains half of the magazines that nobody took out of the depots since the last call, gives back
- * as many empty ones, drops the slabs that are empty then, and returns half of the runs that nobody
- * took from the stocks. True: there were some. */
+ * as many empty ones, and returns half of the runs that nobody took from the stocks. True: there
+ * were some. */
 bool arenas_drain_unneeded(void);
-/* A block of the class from any automatic arena's slabs that have one free; NULL: none has. Slow,
- * for when the thread's own arena can open no slab. */
+/* A free block of the class from the slabs of any automatic arena; NULL: none has one. */
 void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */
 void arenas_drain(unsigned class_index, void **blocks, unsigned count);

@@ -1,15 +1,9 @@
-/* decay.h - who gives memory back, and when.
+/* decay.h - who gives memory back, and when (docs/floors/arenas.md has the table).
  *
- * A program with one thread gives back what goes beyond the purge budget at once; and each time the
- * program has shrunk to a half, depots and magazines are emptied and the depots stay closed until
- * it grows again: a few cached blocks hold many slabs open. Only what it keeps because it breathes
- * is left to a background thread, which ends as soon as that is gone, and before a fork: both sides
- * of it have one thread.
- *
- * A program with threads gets a background thread that looks twice a second: full magazines that
- * nobody took from the depots since its last look go back into their slabs, runs that nobody took
- * from the stocks are returned, then half of the dirty pages that nobody needed go back to the
- * kernel. It ends when there is nothing left to do and nobody has asked for it in ten seconds.
+ * A program with one thread gives back what goes beyond the purge budget at once, and each time it
+ * has shrunk to a half empties depots and magazines: a few cached blocks hold many slabs open. Only
+ * what it keeps because it breathes is left to a background thread, which ends before a fork. A
+ * program with threads has one that looks twice a second, and ends after ten quiet seconds.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the
  * kernel.
@@ -24,8 +18,7 @@ void decay_start(void);
 /* dirty_decay_ms, oversize_threshold or retain were set: obeys them from now on. Called without a
  * lock. */
 void decay_obey_options(void);
-/* With retain:false, gives the right to use the free end of the heap back. Called without a
- * lock. */
+/* With retain:false, gives the free end of the heap back. Called without a lock. */
 void decay_close_tail(void);
 
 /* What is known of the background thread, as of a moment ago. */
@@ -57,14 +50,14 @@ INLINE_READS_UNLOCKED bool decay_should_look(size_t growth)
 
     return at <= growth || decay_space_has(at - growth);
 }
-/* Wants the background thread to stay as long as the program has threads: somebody waits for what
- * it may see. */
+/* The background thread stays as long as the program has threads: somebody waits for what it sees.
+ * */
 void decay_keep_looking(void);
 /* Starts a background thread that is to stay, when there is none. Called without a lock. */
 void decay_resume_looking(void);
 
-/* Before the region opens further: cached blocks, scattered over slabs that are otherwise free, may
- * hold more memory than is wanted. Could emptying the depots be worth it, as of a moment ago? */
+/* Before the region opens further: cached blocks may hold many slabs open that are otherwise free.
+ * Could emptying the depots be worth it, as of a moment ago? */
 INLINE_READS_UNLOCKED bool decay_could_reclaim(void)
 {
     return decay_space_has(RELAXED_LOAD(decay_look_at_bytes));
@@ -76,8 +69,8 @@ bool decay_reclaim(void);
 /* Before memory is refused: gives back what arenas keep though nobody holds it. */
 void decay_before_refusal(void);
 
-/* Before the locks of a fork are taken, whatever the thread holds: a program of one thread is to
- * have no background thread then. True: there is none that could be in the middle of anything. */
+/* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
+ * there is none that could be in the middle of anything. */
 bool decay_before_fork(void);
 /* For fork and for walks. */
 void decay_each_lock(void (*visit)(struct lock *lock));

@@ -1,14 +1,13 @@
 /* extents.h - a page heap whose pages an arena's hooks supply, extent by extent.
  *
- * The program's functions are called without any lock, so the work is in two steps: under the
- * arena's lock a run is leased from the extents that are there (page_heap/supplied.h), and when
- * none fits, the caller gives the lock, asks the hooks for one extent more, and tries again.
+ * The program's functions are called without any lock: when no extent has a run that fits
+ * (page_heap/supplied.h), the caller gives the lock, asks the hooks for one more, and tries again.
  *
  *      arena -> extents | hooks, page heap -> extent (a piece) -> extent ...
  *
- * An extent may lie in the address space, when a hook got it from the default one or from malloc:
- * then its pages have numbers already, and belong to a used run of the shared page heap. Anywhere
- * else it gets some (space/foreign.h).
+ * The pages of an extent in the address space, which a hook got from the default one or from
+ * malloc, have numbers already: they are a used run of the shared page heap. Others get some
+ * (space/foreign.h).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_EXTENTS_H
@@ -90,17 +89,14 @@ struct extents *extents_make(struct extent_hooks *hooks);
 
 /* A used run out of the extents; 0: none fits. */
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
-/* Takes a run back. False: it is in no extent, and nothing happened: the arena had it before it had
- * hooks. */
+/* Takes a run back. False: it is in no extent; nothing happened. */
 bool extents_put(struct extents *extents, uint32_t page);
-/* Moves the end of a used run of an extent. False: no room, or it may not be cut; nothing
- * happened. */
+/* The same as resize_run for one of an extent. False, too: it may not be cut. */
 bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
 void extents_add(struct extents *extents, struct extent *extent);
-/* Takes out an extent that is wholly free, unless it is the only one of those or stays. NULL: there
- * is none. */
+/* Takes out an extent that is wholly free, unless it is the only such one or stays. NULL: none. */
 struct extent *extents_remove_free(struct extents *extents);
-/* Takes out one whose blocks are all gone, for the end of the arena. NULL: there is none. */
+/* Takes out any, for the end of the arena. NULL: there is none. */
 struct extent *extents_remove_any(struct extents *extents);
 /* No more than this is asked for ahead of need. */
 void extents_limit_growth(struct extents *extents, size_t bytes);
@@ -113,8 +109,7 @@ struct extent *extent_of(const struct extents *extents, uint32_t page);
 bool extent_purge(struct extent_hooks *hooks, const struct extent *extent, uint32_t page,
                   unsigned arena);
 
-/* An extent of these bytes. NULL: the hooks have none, or one that cannot be used, which they got
- * back. */
+/* An extent of these bytes. NULL: the hooks have none that can be used. */
 struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align, unsigned arena);
 /* May it be cut up, and put together again? */
 bool extent_may_be_cut(struct extent_hooks *hooks, const struct extent *extent, unsigned arena);

@@ -5,26 +5,6 @@
 
 #include "../base/port.h"
 
-static void add_manual_large(struct arena *arena, struct manual_large *owner)
-{
-    lock_take(&arena->lock);
-    owner->next = arena->manual_large;
-    owner->previous = NULL;
-    if (arena->manual_large != NULL) arena->manual_large->previous = owner;
-    arena->manual_large = owner;
-    arena->manual_taken++;
-    arena_count_active(arena, page_record(owner->page)->run_pages);
-    lock_give(&arena->lock);
-}
-
-static void remove_manual_large(struct manual_large *owner)
-{
-    arena_count_active(owner->arena, 0 - (size_t)page_record(owner->page)->run_pages);
-    if (owner->next != NULL) owner->next->previous = owner->previous;
-    if (owner->previous != NULL) owner->previous->next = owner->next;
-    else owner->arena->manual_large = owner->next;
-}
-
 /* Neighbours look at the state when they merge. */
 static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
 {
@@ -34,36 +14,33 @@ static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
     lock_give(&page_heap.lock);
 }
 
-static struct run lease_for(struct arena *arena, size_t pages, size_t align_pages)
-{
-    struct run run = { 0, false };
-    bool is_hooked;
-
-    lock_take(&arena->lock);
-    is_hooked = arena->extents != NULL;
-    if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
-    lock_give(&arena->lock);
-    if (is_hooked) return run;
-    run = run_lease(pages, align_pages, PAGE_USED);
-    if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
-    return run;
-}
-
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct manual_large *owner = meta_take(sizeof *owner);
     struct run run = { 0, false };
+    bool is_hooked;
 
     if (owner == NULL) return run;
-    run = lease_for(arena, pages, align_pages);
+    lock_take(&arena->lock);
+    is_hooked = arena->extents != NULL;
+    if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
+    lock_give(&arena->lock);
+    if (!is_hooked) {
+        run = run_lease(pages, align_pages, PAGE_USED);
+        if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
+    }
     if (run.page == 0) {
         meta_give(owner, sizeof *owner);
         return run;
     }
-    owner->arena = arena;
-    owner->page = run.page;
+    lock_take(&arena->lock);
+    *owner = (struct manual_large){ .arena = arena, .next = arena->manual_large, .page = run.page };
+    if (owner->next != NULL) owner->next->previous = owner;
+    arena->manual_large = owner;
     mark_page(run.page, PAGE_MANUAL, meta_number(owner));
-    add_manual_large(arena, owner);
+    arena->manual_taken++;
+    arena_count_active(arena, page_record(run.page)->run_pages);
+    lock_give(&arena->lock);
     return run;
 }
 
@@ -73,7 +50,10 @@ static void forget_manual_large(struct manual_large *owner)
     struct arena *arena = owner->arena;
     uint32_t page = owner->page;
 
-    remove_manual_large(owner);
+    arena_count_active(arena, 0 - (size_t)page_record(page)->run_pages);
+    if (owner->next != NULL) owner->next->previous = owner->previous;
+    if (owner->previous != NULL) owner->previous->next = owner->next;
+    else arena->manual_large = owner->next;
     mark_page(page, PAGE_USED, 0);
     meta_give(owner, sizeof *owner);
     if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
@@ -189,28 +169,6 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     *link = call->next;
     lock_give(&arena->lock);
     os_errno_restore(call->error);
-}
-
-enum ending { ENDING, ENDS_LATER, ENDS_NOT };
-
-/* Nobody else calls them from now on. Later: another thread is calling them. Not: this one is, or
- * the arena is at its end already. */
-static enum ending begin_end(struct arena *arena)
-{
-    struct extents *extents;
-    enum ending ending = ENDING;
-
-    lock_take(&arena->lock);
-    extents = arena->extents;
-    if (extents != NULL) {
-        if (extents->calls != NULL) ending = ENDS_LATER;
-        for (const struct hook_call *at = extents->calls; at != NULL; at = at->next)
-            if (at->thread == port_thread_mark()) ending = ENDS_NOT;
-        if (extents->ends) ending = ENDS_NOT;
-        if (ending == ENDING) extents->ends = true;
-    }
-    lock_give(&arena->lock);
-    return ending;
 }
 
 /* Threads that are not in the child of a fork do not come back from hooks. */
@@ -398,15 +356,29 @@ static void give_extents(struct arena *arena)
     meta_give(extents, sizeof *extents);
 }
 
-/* Another thread may be on its way through the hooks, to purge for instance. */
+/* Nobody else calls the hooks from now on. Another thread may be on its way through them, to purge
+ * for instance; this one may not, nor may the arena be at its end already. */
 bool arena_begin_end(struct arena *arena)
 {
     static const uint32_t never = 0;
-    enum ending ending;
+    bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_RELAXED) == 0;
 
-    if (__atomic_load_n(&arena->threads, __ATOMIC_RELAXED) != 0) return false;
-    while ((ending = begin_end(arena)) == ENDS_LATER) os_sleep(&never, 0, 1);
-    return ending == ENDING;
+    while (may_end && waits) {
+        struct extents *extents;
+
+        lock_take(&arena->lock);
+        extents = arena->extents;
+        waits = extents != NULL && extents->calls != NULL;
+        if (extents != NULL) {
+            may_end = !extents->ends;
+            for (const struct hook_call *at = extents->calls; at != NULL; at = at->next)
+                if (at->thread == port_thread_mark()) may_end = false;
+            if (!waits) extents->ends = true;
+        }
+        lock_give(&arena->lock);
+        if (may_end && waits) os_sleep(&never, 0, 1);
+    }
+    return may_end;
 }
 
 void arena_finish(struct arena *arena)

@@ -1,14 +1,11 @@
 /* manual.h - arenas that a program asks for by number, and what belongs to them alone.
  *
- * A manual arena serves those who name it, or threads that are bound to it; no thread comes to it
- * by itself. Its slabs are not in the class map, so that a plain free of one of its blocks takes
- * the rare way and puts the block straight home: they never get among the blocks that other calls
- * are served with. Each of its large blocks has a record, whose number is in the page map.
+ * A manual arena serves those who name it, or are bound to it. Its slabs are not in the class map,
+ * so that a plain free takes the rare way and puts the block straight home. Each of its large
+ * blocks has a record, so that all it gave out can be free at once:
  *
  *      arena -> manual_large -> manual_large ...
  *      page: PAGE_MANUAL, slab = number of its manual_large
- *
- * Because it knows all that it gave out, it can be reset: everything in it is free at once.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_MANUAL_H
@@ -76,8 +73,7 @@ INLINE struct arena *manual_arena_at(unsigned index)
 
 /* Below, the caller holds no lock of arenas or later. */
 
-/* A run of pages for a large block of the arena; hooks are not asked for more. page == 0: no
- * memory. */
+/* A run for a large block of the arena; hooks are not asked for more. page == 0: no memory. */
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages);
 void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */

@@ -51,6 +51,8 @@ void cache_init(struct cache *cache)
     front_clear(&cache->front, FRONT_CACHE);
     cache->front.cache = cache;
     cache->front.left = nothing.left;
+    cache->front.keeps_runs = true;
+    cache->class_max = (uint8_t)cached_class_max;
     __builtin_memset(cache->spare, 0, sizeof cache->spare);
 }
 
@@ -60,10 +62,7 @@ struct cache *cache_make(void)
 {
     struct cache *cache = meta_take(CACHE_BYTES);
 
-    if (cache == NULL) return NULL;
-    cache_init(cache);
-    cache->class_max = (uint8_t)cached_class_max;
-    cache->front.keeps_runs = true;
+    if (cache != NULL) cache_init(cache);
     return cache;
 }
 

@@ -4,20 +4,19 @@
  *
  *      front          top and limit of each loaded magazine: all that the hot path reads
  *      spare[53]      the second magazine of each class, and how large both are
- *      first_slots    the first magazine of each class, so that a small thread needs nothing else:
- *                     7 blocks up to 1 KiB, 2 blocks beyond; 15 of 8 bytes, where class 0 has none
+ * first_slots    the first magazine of each class: 7 blocks up to 1 KiB, 2 blocks beyond; 15 of
+ *                     8 bytes, where class 0 has none
  *
- * A class starts with its first magazine, grows to a middle one and then to a pair of full-size
- * ones, as its traffic asks; only full-size ones are traded at depots.
+ * A class grows from its first magazine to a middle one and then to a pair of full-size ones, as
+ * its traffic asks; only full-size ones are traded at depots.
  *
  * C1  the loaded magazine's slot 0 is front.magazine[c].limit - spare[c].capacity; a class that is
  *     unused has capacity 0 and the slot `front.nothing`
  * C2  spare[c].slots is NULL unless capacity is magazine_capacity(c)
  * C3  front.cache is the cache itself, front.kind FRONT_CACHE
  * C4  front.keeps_runs is true unless the thread's large blocks come from an arena that owns them
- *     (cache_large_arena), or it shall hold no blocks, and then there are none. A thread that was
- *     bound to an automatic arena before another thread gave that hooks notices when it is bound
- *     again
+ *     (cache_large_arena), or it shall hold no blocks, and then there are none. Hooks that another
+ *     thread gave its arena count from when it is bound again
  * C5  one that is off has no magazines
  * All of it is written by the owner thread only, except the links, which the thread list's lock
  * guards.
@@ -90,8 +89,7 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
 
-/* Fills from this arena alone from now on; what it holds goes home when one of the two is
- * manual. */
+/* Fills from this arena alone from now on; what it holds goes home when either is manual. */
 void cache_bind(struct cache *cache, struct arena *arena);
 /* C4, after something about that has changed. */
 void cache_aim(struct cache *cache);
@@ -104,9 +102,9 @@ struct attempts {
     bool gave_back;
 };
 
-/* Asks the arena's hooks for more, then gives back what nobody holds, then asks once more: what
- * hooks gave another thread may have taken. Hooks may take and give blocks, and bind the thread:
- * nothing is known of the cache after them. False: nothing is left to try. */
+/* Asks the arena's hooks for more, then gives back what nobody holds, then asks once more. Hooks
+ * may take and give blocks, and bind the thread: nothing is known of the cache after them. False:
+ * nothing is left to try. */
 bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_pages,
                           struct attempts *attempts);
 

@@ -34,8 +34,6 @@ struct cache *counting_make_sampled(void)
     sampled->counting.front.left = sampled->left;
     sampled->counting.sampler = &sampled->sampler;
     cache_init(&sampled->cache);
-    sampled->cache.class_max = (uint8_t)cached_class_max;
-    sampled->cache.front.keeps_runs = true;
     return &sampled->cache;
 }
 

@@ -1,16 +1,13 @@
 /* counting.h - fronts of threads whose calls must be seen: every one, or enough to sample.
  *
- * A counting front has magazines without a block (F1), so that each malloc takes the slow way,
- * where it is counted, and served from the cache behind. An exact one, of kind FRONT_COUNTED or
- * FRONT_OFF, sees each free in the same way: its magazines for frees are all full. A sampled one
- * has the cache in the same record, where frees look for their magazines, so that they go as they
- * always do, and a malloc that is counted takes ten instructions more than one that nobody sees.
+ * A counting front has no block (F1), so each malloc takes the slow way, is counted there, and
+ * served from the cache behind. An exact one, of kind FRONT_COUNTED or FRONT_OFF, sees each free in
+ * the same way: its magazines for frees are full. A sampled one has the cache in the same record,
+ * where frees find their magazines, and go as they always do.
  *
  *      thread's word --> front: magazine[53], cache, kind | sampled: the thread's cache
  *                                                         | exact: put[53]; the cache is elsewhere
  *                        OFFSET_FOR_FREES words further --^
- *
- * While nobody asks there is no counting front, and neither counting nor sampling costs anything.
  *
  * W1  no magazine of an exact front ever has a block or room
  * W2  allocated and deallocated of an exact front are the usable bytes of all calls since it became

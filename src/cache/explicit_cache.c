@@ -56,13 +56,6 @@ static void leave_destroyed(struct cache *cache)
     cache->fixed = 0;
 }
 
-static void bind(struct cache *cache, struct arena *arena)
-{
-    if (arena == NULL || (cache->arena == arena && cache->fixed != 0)) return;
-    cache_bind(cache, arena);
-    cache->arena_ends = RELAXED_LOAD(arena->ends);
-}
-
 struct arena *explicit_cache_arena(struct cache *cache)
 {
     leave_destroyed(cache);
@@ -75,7 +68,10 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
 
     cache->is_busy = true;
     leave_destroyed(cache);
-    bind(cache, arena);
+    if (arena != NULL && (cache->arena != arena || cache->fixed == 0)) {
+        cache_bind(cache, arena);
+        cache->arena_ends = RELAXED_LOAD(arena->ends);
+    }
     block = cache_take(cache, class_index);
     /* A hook that ran meanwhile may have named this cache for another arena. */
     if (block != NULL && arena != NULL && unlikely(cache->arena != arena)) {

@@ -45,9 +45,8 @@ struct front {
     bool keeps_runs;      /* runs for large blocks may be taken unseen (C4); F3 */
 };
 
-/* The front of a thread before its first call and that of one past its end, one word further: all
- * their magazines are alike, and so is what `left` points at. Whichever of the two a word is read
- * of, it is NULL or points at zeros. */
+/* The front of a thread before its first call and that of one past its end, one word further: each
+ * word is NULL or points at zeros, whichever of the two it is read of. */
 union front_constant {
     struct {
         const void *nothing[2 * CLASS_COUNT + 2];
@@ -70,11 +69,10 @@ INLINE bool front_is_counting(const struct front *front)
     return front->kind >= FRONT_OFF && front->kind <= FRONT_SAMPLED;
 }
 
-/* The two hot moves: magazine_take and magazine_put for the magazine at an offset. Between its
- * accesses the compiler is made to forget what the offset was, so that each access carries its own
- * address and moving `top` is one instruction on memory: 3 instructions fewer than keeping the
- * address in a register, in the same time (docs/decisions/0002). The forgetting itself costs
- * nothing. */
+/* The two hot moves: magazine_take and magazine_put for the magazine at an offset. The compiler is
+ * made to forget the offset between accesses, so that each carries its own address and moving `top`
+ * is one instruction on memory: 3 fewer than with the address in a register
+ * (docs/decisions/0002). */
 #define FORGET(value) __asm__("" : "+r"(value))
 
 INLINE void **magazine_word(struct front *front, size_t offset) { return (void **)front + offset; }

@@ -1,12 +1,8 @@
 /* large_cache.h - the runs of pages that a thread keeps for its next large blocks.
  *
- * Programs read into a buffer of 64 KiB, cut it or free it, and take the next one. Leasing and
- * returning its run each time is two locks and, as a rule, a merge and a split. So a thread keeps
- * the last run that it freed of each length, and its next block of just that many pages takes no
- * lock and changes no map.
- *
- * For the page heap a cached run is a large block; a mark in its record tells the doors that the
- * program does not hold it.
+ * A thread keeps the last run that it freed of each length, so that its next block of just that
+ * many pages takes no lock and changes no map. For the page heap a cached run is a large block; a
+ * mark in its record tells the doors that the program does not hold it.
  *
  * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
  * L2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX

@@ -1,9 +1,8 @@
 /* sampler.h - when the next sample is due.
  *
  * Samples are a Poisson process over the bytes that programs take: each block of s bytes is one
- * with the probability 1 - exp(-s / period), whatever came before. The gaps between samples are
- * exponential, and those of different classes and threads are drawn apart: the sum of such
- * processes is one again.
+ * with the probability 1 - exp(-s / period). The exponential gaps of different classes and threads
+ * are drawn apart: the sum of such processes is one again.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_SAMPLER_H
@@ -42,14 +41,13 @@ bool sampler_large_is_due(struct sampler *sampler, size_t bytes);
 unsigned sampler_pass(struct sampler *sampler, unsigned class_index, unsigned wanted);
 /* So many blocks that passed were not taken. */
 void sampler_pass_back(struct sampler *sampler, unsigned class_index, unsigned count);
-/* Has the period changed since gaps were drawn? They are drawn anew by the next question whether a
- * block is due. */
+/* Has the period changed since gaps were drawn? The next question for a block draws them anew. */
 bool sampler_is_stale(const struct sampler *sampler);
 /* Tells what was taken since the last time. */
 void sampler_tell(struct sampler *sampler);
 
-/* What all sampled threads took so far. Of one that lives it may be 64 KiB short, and ahead by what
- * may pass of each class (counting.c) until it is taken. */
+/* What all sampled threads took so far. Of one that lives it may be 64 KiB short, or ahead by what
+ * may pass of each class. */
 uint64_t sampler_taken_bytes(void);
 
 #endif

@@ -1,8 +1,7 @@
 /* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
  *
- * Owns the list of caches in use, and the ones waiting for a new thread. A thread past its end has
- * none and is served block by block: thread-local destructors may still allocate and free after
- * ours ran.
+ * Owns the list of caches in use, and those waiting for a new thread. A thread past its end has
+ * none and is served block by block.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
@@ -16,9 +15,8 @@ struct front *thread_attach(bool off);
 /* It holds no blocks. */
 INLINE bool thread_cache_is_off(void) { return thread_front()->kind <= FRONT_OFF; }
 
-/* From now on the calling thread holds no blocks; and it may again. It keeps its arena, its totals
- * and its sampler. Nothing happens to a thread that has no cache. False: no memory; or its cache
- * waits to be filled by hooks. */
+/* From now on the calling thread, if it has a cache, holds no blocks; and it may again. It keeps
+ * its arena, totals and sampler. False: no memory; or its cache waits to be filled by hooks. */
 bool thread_cache_off(void);
 void thread_cache_on(void);
 
@@ -32,9 +30,8 @@ void thread_follow_hooks(void);
  * thread has no cache. */
 struct counting_front *thread_count_calls(void);
 
-/* From now on enough of every thread's calls is seen to sample them. Only while the calling thread
- * is the only one with a cache, for other caches know no magazines for frees. False: it is not,
- * or no memory. */
+/* From now on enough of every thread's calls is seen to sample them. False: the calling thread is
+ * not the only one with a cache, or no memory. */
 bool threads_sample(void);
 /* Whether threads that are made from now on are sampled; they may change their minds. */
 void threads_sampling_init(bool sampled);

@@ -7,9 +7,8 @@
  *      first page of a sampled block --> record --> site | bytes, name, counts | return addresses
  *                                                    ^ table by hash
  *
- * A sampled block lies in pages of its own, so that its byte in the class map is 0 and every free
- * of it is seen. Sized frees do not look there: while a sampled block of a class lives, their table
- * has offset 0, too.
+ * A sampled block lies in pages of its own, so that every free of it is seen. Sized frees look into
+ * a table, which has offset 0 while a sampled block of the class lives.
  *
  * G1  live is the number of records of the site since the last reset
  * G2  offset_of_sized_free is 0 for a class while a record of its size lives

@@ -1,9 +1,8 @@
 /* unwind.h - who called, by frame pointers.
  *
- * Walks the chain of saved frame pointers. It allocates nothing, takes no lock, asks the loader
- * nothing and reads memory only where reading cannot fault, so it may run anywhere, also on a stack
- * that is not what it should be. Code that was compiled without frame pointers ends the walk early,
- * or adds a frame that makes no sense: the first caller is always true.
+ * It allocates nothing, takes no lock and reads only where reading cannot fault, so it may run
+ * anywhere. Code without frame pointers ends the walk early, or adds a frame that makes no sense:
+ * the first caller is always true.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_UNWIND_H

@@ -20,8 +20,6 @@
 #include "../guard/fill.h"
 #include "vast.h"
 
-static bool is_vast(uint32_t page) { return page_record(page)->state == PAGE_VAST; }
-
 /* The record of a vast block counts no pages. */
 size_t large_bytes(uint32_t page)
 {
@@ -71,14 +69,6 @@ INLINE void look_when_due(size_t pages)
     }
 }
 
-INLINE void *block_of(struct run run, size_t bytes, bool zero)
-{
-    char *block = page_address(run.page);
-
-    if (zero && !run.zero) large_clear(block, bytes);
-    return block;
-}
-
 struct arena *large_owner(const struct alloc_request *request)
 {
     const struct cache *cache = thread_front()->cache;
@@ -114,7 +104,10 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
         decay_before_refusal();
         run = run_lease(pages, align_pages, PAGE_LARGE);
     }
-    if (likely(run.page != 0)) return block_of(run, bytes, request->zero);
+    if (likely(run.page != 0)) {
+        if (request->zero && !run.zero) large_clear(page_address(run.page), bytes);
+        return page_address(run.page);
+    }
     return !is_vast && vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
 }
 
@@ -355,7 +348,7 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
-    if (unlikely(is_vast(page))) {
+    if (unlikely(page_record(page)->state == PAGE_VAST)) {
         resize_vast_in_place(page, least, min_size(most, limit));
         return large_bytes(page);
     }

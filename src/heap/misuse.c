@@ -102,30 +102,32 @@ void *misuse_note_take(void *block)
     return block;
 }
 
-void misuse_check(const char *verb, const void *pointer)
+/* The same of a block that the program should hold; no word: of NULL, and of one that is not small.
+ * Aborts for anything else. */
+static struct held held_by_program(const char *verb, const void *pointer)
 {
+    struct held held = { NULL, 0 };
     uint32_t page;
     enum pointer_kind kind;
-    struct held held;
 
-    if (pointer == NULL) return;
+    if (pointer == NULL) return held;
     kind = pointer_kind(pointer, &page);
-    if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return;
+    if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
     if (kind != POINTER_SMALL) misuse_abort(verb, kind, pointer);
     held = held_bit(verb, pointer, page);
     if (!(__atomic_load_n(held.word, __ATOMIC_RELAXED) & held.bit))
         misuse_abort(verb, POINTER_FREED, pointer);
+    return held;
 }
+
+void misuse_check(const char *verb, const void *pointer) { (void)held_by_program(verb, pointer); }
 
 void misuse_note_free(const void *pointer)
 {
-    uint32_t page;
-    struct held held;
+    struct held held = held_by_program("free", pointer);
 
-    misuse_check("free", pointer);
-    if (pointer == NULL || pointer_kind(pointer, &page) != POINTER_SMALL) return;
-    held = held_bit("free", pointer, page);
-    if (!(__atomic_fetch_and(held.word, ~held.bit, __ATOMIC_RELAXED) & held.bit))
+    if (held.word != NULL
+        && !(__atomic_fetch_and(held.word, ~held.bit, __ATOMIC_RELAXED) & held.bit))
         misuse_abort("free", POINTER_FREED, pointer);
 }
 

@@ -8,7 +8,7 @@
  *
  * N1  numbers grow along the list, and none is above `newest`
  * Every listener that is there from the begin of an event to its end is called once, by the thread
- * that met the condition, without a lock. Several threads may tell several events at the same time.
+ * that met the condition, without a lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_NOTIFY_H
@@ -48,6 +48,7 @@ bool notify_runs_here(void);
 bool event_begin(struct event *event, reserve_cnd_t condition, size_t size);
 /* Calls the next one. False: all have been called. */
 bool event_next(struct event *event);
+/* Begins the event and calls all. */
 void notify_all(reserve_cnd_t condition, size_t size);
 
 void notify_each_lock(void (*visit)(struct lock *lock));

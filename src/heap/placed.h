@@ -6,8 +6,8 @@
 
 #include "../arenas/arena.h"
 
-/* The ends of arenas, of which manual.h has the parts: what was sampled of it is forgotten, too, and what the calling
- * thread's cache has of it is flushed. */
+/* The ends of arenas, of which manual.h has the parts: what was sampled of it is forgotten, too,
+ * and what the calling thread's cache has of it is flushed. */
 void placed_reset(struct arena *arena);
 bool placed_destroy(struct arena *arena);
 

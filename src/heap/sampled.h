@@ -22,8 +22,8 @@ size_t sampled_bytes(uint32_t page);
 uint32_t sampled_number(uint32_t page);
 /* Before a manual arena is reset: its sampled blocks are gone. */
 void sampled_forget_all(struct arena *arena);
-/* Around a change of size: a plain large block meanwhile. The number is 0 for one that is not
- * sampled. `block` is where it was before; `resized`: it may be gone from there. */
+/* Around a change of size: a plain large block meanwhile; number 0: it is not sampled. `block` is
+ * where it was before; `resized`: it may be gone from there. */
 uint32_t sampled_pause(uint32_t page);
 void sampled_go_on(const void *block, uint32_t number, bool resized);
 

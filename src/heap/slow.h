@@ -1,8 +1,7 @@
 /* slow.h - the one door behind all doors: for what their short ways have not got.
  *
- * A door fills in a request and passes it on. Who the calling thread is, where its blocks come
- * from, whether somebody counts or samples them, and whether memory is short, is asked here and
- * nowhere else; a request that is refused is refused here.
+ * A door fills in a request, which stays its own, and passes it on. What the next picture shows is
+ * asked here and nowhere else; a request that is refused is refused here.
  *
  *      malloc calloc aligned_alloc new mallocx realloc ...    a miss: alloc_missed(&request)
  *           |
@@ -11,8 +10,6 @@
  *      the place          the thread's cache, an explicit one, an arena's slabs, or whole pages
  *           |
  *      shortage           the reserve and callbacks; not for a small one whose place is named
- *
- * A request is its caller's; nobody keeps it.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_SLOW_H
@@ -75,8 +72,7 @@ void *alloc_missed(const struct alloc_request *request);
 NOINLINE void *alloc_here(size_t size, size_t align, bool zero);
 /* The whole of a door, for callers that have a frame of their own. */
 void *alloc_from(const void *frame, size_t size, size_t align, bool zero);
-/* For shortage.c: one try from where the request would be served, without help. It is not counted.
- */
+/* For shortage.c: one try from where the request would be served, without help or counting. */
 void *alloc_once(const struct alloc_request *request);
 
 /* The magazine was full, or that of class 0: a block, NULL, or no block at all. Jumped to. */

@@ -1,16 +1,14 @@
 /* vast.h - blocks that are mappings of their own, because they are too large for the page map, or
  * it is full.
  *
- * A record a page would cost a vast block gigabytes of address space, and page numbers of 32 bits
- * name 16 TiB in all. A vast block is foreign (foreign.h) as one whole instead:
+ * A vast block is foreign (foreign.h) as one whole, without a record for each page:
  *
  *      address    | first page | ............ all other pages ............ |
  *      number     | first      | first + 1                                 |
  *      record     | VAST       | INSIDE                                    |
  *
- * So every way that looks a pointer up finds it, last of all. Its memory comes from the kernel when
- * it is taken and goes back when it is freed; nothing of it is kept. The last few that were freed
- * are remembered, to tell a double free from a foreign pointer.
+ * Its memory comes from the kernel when it is taken and goes back when it is freed. The last few
+ * that were freed are remembered, to tell a double free from a foreign pointer.
  *
  * O1  commit.vast_bytes and commit.vast_count are those of the foreign extents whose first record
  *     says VAST; the page heap counts them among its large blocks

@@ -1,8 +1,7 @@
 /* slab.h - equal blocks cut from a run, and the bitmap that counts them.
  *
- * A slab is a run of pages filled with blocks of one class. What it knows about its blocks lies
- * outside, in a record of 64-byte units, so that a freed block is never touched and records pack
- * densely:
+ * What a slab knows about its blocks lies outside of them, in a record of 64-byte units, so that a
+ * freed block is never touched and records pack densely:
  *
  *      struct slab     | page, list links, counts, base | free[0] | free[1] | ... |
  *                                                          bit set: the block is free
@@ -61,17 +60,16 @@ INLINE size_t slab_pages(unsigned class_index)
 }
 
 /* Makes a slab of a used run of slab_shape[].bytes, `page` its first: all blocks are free, the slab
- * is on no list. Called under the arena's lock. */
+ * is on no list. */
 void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t page);
 /* Every block is free, whoever holds it. The slab is about to be closed: the bitmap is left as it
  * was. */
 void slab_reset(struct slab *slab);
-/* The run is no slab any more, and the caller's. All blocks are free and the slab is on no list;
- * the record may be opened again. */
+/* The run is no slab any more, and the caller's, as is the record. All blocks are free. */
 void slab_close(struct slab *slab);
 
-/* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards; so that a stack
- * that ends there hands them out in ascending order. Returns how many. */
+/* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards: a stack that
+ * ends there hands them out in ascending order. Returns how many. */
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
 
 void slab_check(const struct slab *slab);
@@ -97,9 +95,8 @@ INLINE struct slab *slab_of(const void *block, unsigned class_index)
 
 enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE, SLAB_FAULT_ELSEWHERE };
 
-/* Where a block lies in its slab. One multiplication tells, and whether one begins there at all:
- * the low half of offset times reciprocal is below the reciprocal exactly for multiples of the
- * block size, for all offsets in a slab. */
+/* Where a block lies in its slab: the high half. The low half is below the reciprocal exactly where
+ * a block begins. */
 INLINE uint64_t slab_quotient(const struct slab_shape *shape, uintptr_t offset)
 {
     return offset * shape->reciprocal;
