@@ -17,7 +17,9 @@ slabs
 arenas
 cache
 guard
-heap view
+profile
+heap
+view
 control
 libc cxx jemalloc'
 public_from=guard
@@ -27,7 +29,7 @@ language='limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
 allowed() {
     case $1 in
         os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|(linux|sys|asm|bits|mach)/.*" ;;
-        heap|view) echo "$language|string|errno" ;;
+        guard|heap) echo "$language|string|errno" ;;
         control|libc|cxx|jemalloc) echo "$language|string|errno|malloc|stdio" ;;
         *) echo "$language|string" ;;
     esac

@@ -9,7 +9,7 @@
 
 #include "../base/options.h"
 #include "../heap/heap.h"
-#include "../view/profile.h"
+#include "../profile/profile.h"
 #include "../view/snapshot.h"
 #include "stats_print.h"
 
@@ -87,7 +87,7 @@ static void start_profile(void)
         .prefix = option_text(OPTION_PROF_PREFIX),
     };
 
-    if (!profile_start(&options))
+    if (heap_attach() == NULL || !profile_start(&options))
         report_to_error(NULL,
                         "prairie: prof:true, but nothing can be sampled: " SAMPLING_NEEDS "\n");
 }

@@ -10,7 +10,7 @@
 #include "../heap/doors.h"
 #include "../heap/heap.h"
 #include "../policy/purge.h"
-#include "../view/report.h"
+#include "../base/report.h"
 #include "../view/snapshot.h"
 #include "control_tree.h"
 #include "lengths.h"

@@ -77,7 +77,7 @@ LEAF("prof.lg_sample", SIZE, READ, GIVE(size, profile_lg_sample()))
 LEAF("prof.prefix", TEXT, WRITE, serve_prefix(call))
 LEAF("prof.reset", RAW, WRITE, serve_profile_reset(call))
 LEAF("prof.thread_active_init", BOOL, BOTH,
-     serve_switch(call, profile_thread_active_init, profile_set_thread_active_init))
+     serve_switch(call, threads_sampling_at_birth, threads_sampling_init))
 LEAF("experimental.hooks.prof_backtrace", POINTER, BOTH, serve_hook(call, HOOK_WALK))
 LEAF("experimental.hooks.prof_dump", POINTER, BOTH, serve_hook(call, HOOK_DUMP))
 LEAF("experimental.hooks.prof_sample", POINTER, BOTH, serve_hook(call, HOOK_TAKEN))

@@ -4,8 +4,9 @@
  * is answered with "off", and what would need samples is refused with ENOENT.
  * SPDX-License-Identifier: MIT
  */
-#include "../heap/sampled.h"
-#include "../view/profile.h"
+#include "../guard/sampling.h"
+#include "../heap/heap.h"
+#include "../profile/profile.h"
 #include "../view/stats.h"
 #include "control_tree.h"
 
@@ -121,6 +122,11 @@ int serve_total(struct control_call *call, enum thread_total which)
     }
 }
 
+static struct sampler *my_sampler(void)
+{
+    return profile_is_on() && heap_attach() != NULL ? sampler_here() : NULL;
+}
+
 /* What jemalloc takes: ASCII that can be seen, blanks and tabs. */
 static bool is_printable(const char *name)
 {
@@ -134,19 +140,26 @@ static bool is_printable(const char *name)
 int serve_thread_name(struct control_call *call)
 {
     bool reads = call->old_buffer != NULL && call->old_length != NULL;
+    struct sampler *sampler = my_sampler();
 
     if (!profile_is_on()) return ENOENT;
     if (reads && (call->writes || call->new_length != 0)) return EPERM;
-    call->old.text = profile_thread_name();
+    call->old.text = sampler != NULL ? sample_name_text(sampler->name) : "";
     if (!call->writes) return 0;
     if (call->new_value.text == NULL || !is_printable(call->new_value.text)) return EINVAL;
-    return profile_set_thread_name(call->new_value.text) ? 0 : EAGAIN;
+    if (sampler == NULL) return EAGAIN;
+    sampler->name = sample_name(call->new_value.text);
+    return 0;
 }
 
 int serve_thread_sampling(struct control_call *call)
 {
-    call->old.flag = profile_is_on() && profile_thread_active();
+    struct sampler *sampler = my_sampler();
+
+    call->old.flag = sampler != NULL && !sampler->is_off;
     if (!call->writes) return 0;
     if (!profile_is_on()) return ENOENT;
-    return profile_set_thread_active(call->new_value.flag) ? 0 : EAGAIN;
+    if (sampler == NULL) return EAGAIN;
+    sampler->is_off = !call->new_value.flag;
+    return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "../space/commit.h"
 #include "../../include/prairie/reserve.h"
-#include "../view/profile.h"
+#include "../profile/profile.h"
 #include "../view/snapshot.h"
 
 #include <errno.h>

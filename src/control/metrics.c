@@ -1,7 +1,7 @@
 /* metrics.c - the sums in the text form of OpenMetrics, which Prometheus reads.
  * SPDX-License-Identifier: MIT
  */
-#include "../view/report.h"
+#include "../base/report.h"
 #include "figures.h"
 
 enum metric_kind { GAUGE, COUNTER };

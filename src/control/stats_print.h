@@ -7,7 +7,7 @@
 #ifndef PRAIRIE_CONTROL_STATS_PRINT_H
 #define PRAIRIE_CONTROL_STATS_PRINT_H
 
-#include "../view/report.h"
+#include "../base/report.h"
 #include "figures.h"
 
 /* Each of these letters leaves something out; J is for JSON. */

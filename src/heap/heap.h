@@ -13,6 +13,9 @@ bool heap_start(void);
 /* The calling thread's front, once it is more than the constant of a thread before its first call.
  * NULL: no memory. */
 struct front *heap_attach(void);
+/* Of the floors above: guards the control tree, the snapshot that it keeps, and what can be set
+ * through it. Forks take it with all others. */
+extern PRIVATE struct lock control_lock;
 /* Does what the options ask for that were read just now. Before main. */
 void heap_obey_options(void);
 

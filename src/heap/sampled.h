@@ -7,8 +7,7 @@
 #ifndef PRAIRIE_HEAP_SAMPLED_H
 #define PRAIRIE_HEAP_SAMPLED_H
 
-#include "../cache/counting.h"
-#include "../guard/unwind.h"
+#include "../guard/sampling.h"
 
 /* A new one of `bytes`, of this arena; NULL for `arena`: of the one that the thread's blocks come
  * from. NULL: nothing is sampled now, or no memory. */
@@ -26,24 +25,5 @@ void sampled_forget_all(struct arena *arena);
  * where it was before; `resized`: it may be gone from there. */
 uint32_t sampled_pause(uint32_t page);
 void sampled_go_on(const void *block, uint32_t number, bool resized);
-
-/* Makes every thread ready to be sampled, with stacks of up to `depth` callers. False: no memory,
- * or not alone (threads_sample). */
-bool sampling_start(unsigned depth);
-extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */
-/* Functions of the program that see samples; NULL: it has none. They are called without a lock, and
- * what they allocate is not sampled. Blocks of an arena that is reset are not told of. */
-struct sampling_hooks {
-    /* Return addresses of the callers, in the place of those that frames tell. */
-    void (*walk)(void **return_address, unsigned *depth, unsigned most);
-    void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
-                  size_t bytes);
-    void (*given)(const void *block, size_t bytes);
-};
-extern PRIVATE struct sampling_hooks sampling_hooks; /* atomic, each by itself */
-/* Walks as if no hook were there: within `walk` the stack of the sample, else the caller's. */
-void sampling_walk(void **return_address, unsigned *depth, unsigned most);
-/* Somebody wants to look now and then: view/profile.c. */
-extern PRIVATE bool sampling_polls; /* atomic */
 
 #endif

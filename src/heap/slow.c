@@ -15,7 +15,7 @@
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
 #include "../guard/fill.h"
-#include "../view/profile.h"
+#include "../profile/profile.h"
 
 #include <errno.h>
 

@@ -13,13 +13,14 @@
 #include "../policy/limits.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
-#include "../view/profile.h"
-#include "../view/snapshot.h"
+#include "../profile/profile.h"
 #include "notify.h"
 #include "shortage.h"
 #include "vast.h"
 
 #include <errno.h>
+
+struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
 
 /* A word of metadata_thp. */
 enum { METADATA_THP_ALWAYS = 2 };

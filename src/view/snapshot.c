@@ -7,8 +7,6 @@
 #include "../arenas/manual.h"
 #include "../guard/sample.h"
 
-struct lock control_lock = { .state = LOCK_FREE, .rank = LOCK_CONTROL };
-
 static struct {
     struct snapshot *numbers; /* under control_lock, as all of it */
     struct snapshot_arena *arenas[ARENA_INDEX_END];

@@ -75,9 +75,6 @@ struct snapshot {
     struct snapshot_arena all;  /* V2 */
 };
 
-/* Guards the control tree: the snapshot that it keeps, and what can be set through it. */
-extern PRIVATE struct lock control_lock;
-
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
 

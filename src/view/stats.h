@@ -7,8 +7,8 @@
 #ifndef PRAIRIE_VIEW_STATS_H
 #define PRAIRIE_VIEW_STATS_H
 
+#include "../base/report.h"
 #include "../heap/heap.h"
-#include "report.h"
 
 /* Each line goes out as soon as it is whole. */
 void stats_print_to(const struct prairie_stats *stats, struct report *report);

@@ -7,7 +7,7 @@
 #include "control/figures.h"
 #include "control/lengths.h"
 #include "control/stats_print.h"
-#include "view/report.h"
+#include "base/report.h"
 
 #include <jemalloc/jemalloc.h>
 

@@ -44,6 +44,7 @@ static void it_must_begin_alone(void **state)
     pthread_barrier_init(&meeting, NULL, 2);
     pthread_create(&thread, NULL, wait_with_a_cache, NULL);
     pthread_barrier_wait(&meeting);
+    assert_non_null(heap_attach());
     assert_false(sampling_start(UNWIND_DEPTH_MAX));
     prairie_free(prairie_malloc(100));
     pthread_barrier_wait(&meeting);

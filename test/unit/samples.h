@@ -12,6 +12,7 @@ static inline void sample_from_now(uint64_t period)
     sampler_set_seed(random_word());
     sampler_set_period(period);
     sampling_active = true;
+    assert_non_null(heap_attach());
     assert_true(sampling_start(UNWIND_DEPTH_MAX));
 }
 

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include "profile.h"
-#include "../space/commit.h"
 
 #include "../base/port.h"
-#include "../guard/sample.h"
-#include "../heap/sampled.h"
-#include "report.h"
+#include "../base/report.h"
+#include "../cache/thread.h"
+#include "../guard/sampling.h"
+#include "../space/commit.h"
 
 enum { PREFIX_BYTES = 256 };
 /* How long a dump waits for another one to end. */
@@ -214,20 +214,11 @@ void profile_set_gdump(bool gdump)
 
 /* ---- start and settings ---- */
 
-/* The calling thread's sampler; every thread has one while the profile is on, before its end. */
-static struct sampler *my_sampler(void)
-{
-    struct front *front = profile.on ? heap_attach() : NULL;
-
-    return front != NULL && front_is_counting(front) ? ((struct counting_front *)front)->sampler
-                                                     : NULL;
-}
-
 void profile_reset(unsigned lg_sample)
 {
     RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
     sampler_set_period((uint64_t)1 << lg_sample);
-    if (my_sampler() != NULL) counting_pass_back((struct counting_front *)thread_front());
+    if (sampler_here() != NULL) counting_pass_back((struct counting_front *)thread_front());
     samples_reset();
 }
 
@@ -254,36 +245,3 @@ bool profile_start(const struct profile_options *options)
     if (options->final || options->leak) os_at_exit(dump_at_end);
     return true;
 }
-
-bool profile_thread_active(void)
-{
-    const struct sampler *sampler = my_sampler();
-
-    return sampler != NULL && !sampler->is_off;
-}
-
-bool profile_set_thread_active(bool active)
-{
-    struct sampler *sampler = my_sampler();
-
-    if (sampler != NULL) sampler->is_off = !active;
-    return sampler != NULL;
-}
-
-const char *profile_thread_name(void)
-{
-    const struct sampler *sampler = my_sampler();
-
-    return sampler != NULL ? sample_name_text(sampler->name) : "";
-}
-
-bool profile_set_thread_name(const char *name)
-{
-    struct sampler *sampler = my_sampler();
-
-    if (sampler != NULL) sampler->name = sample_name(name);
-    return sampler != NULL;
-}
-
-bool profile_thread_active_init(void) { return threads_sampling_at_birth(); }
-void profile_set_thread_active_init(bool active) { threads_sampling_init(active); }

@@ -1,16 +1,15 @@
 /* profile.h - heap profiles: who took what lives, and who took what ever was.
  *
- * Samples are taken below (guard/sample.h, heap/sampled.c); here they are written into files, in
+ * Samples are taken below (guard/sample.h); here they are written into files, in
  * the text format of jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many
  * bytes, at every new peak, or at the end. Writing allocates nothing and takes no lock that it does
  * not get soon, so it may be asked for in a signal handler: then it answers false when it came in
  * between.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_VIEW_PROFILE_H
-#define PRAIRIE_VIEW_PROFILE_H
+#ifndef PRAIRIE_PROFILE_H
+#define PRAIRIE_PROFILE_H
 
-#include "../heap/heap.h"
 #include "profile_snapshot.h"
 
 /* As jemalloc's options of the same names have it. */
@@ -21,7 +20,7 @@ struct profile_options {
     const char *prefix;
 };
 
-/* Once, before main. False: not possible; nothing is sampled. */
+/* Once, before main, by a thread that has a cache. False: not possible; nothing is sampled. */
 bool profile_start(const struct profile_options *options);
 bool profile_is_on(void);
 
@@ -39,14 +38,6 @@ void profile_set_gdump(bool gdump);
 uint64_t profile_interval_bytes(void);
 /* Copied; cut after some hundred letters. */
 void profile_set_prefix(const char *prefix);
-
-/* Of the calling thread. */
-bool profile_thread_active(void);
-bool profile_set_thread_active(bool active);
-const char *profile_thread_name(void);
-bool profile_set_thread_name(const char *name);
-bool profile_thread_active_init(void);
-void profile_set_thread_active_init(bool active);
 
 /* Called with the name of each file that was written, with no lock held; NULL: nothing is. */
 typedef void profile_dump_hook(const char *path);

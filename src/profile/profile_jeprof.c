@@ -3,7 +3,7 @@
  */
 #include "profile.h"
 
-#include "report.h"
+#include "../base/report.h"
 
 struct counts {
     uint64_t live, live_bytes, taken, taken_bytes;

@@ -5,10 +5,10 @@
  * files.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_VIEW_REPORT_H
-#define PRAIRIE_VIEW_REPORT_H
+#ifndef PRAIRIE_BASE_REPORT_H
+#define PRAIRIE_BASE_REPORT_H
 
-#include "../base/attrs.h"
+#include "attrs.h"
 
 struct report {
     void (*write)(void *context, const char *text);

@@ -5,8 +5,8 @@
  * (guard/sample.h).
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_VIEW_PROFILE_SNAPSHOT_H
-#define PRAIRIE_VIEW_PROFILE_SNAPSHOT_H
+#ifndef PRAIRIE_PROFILE_SNAPSHOT_H
+#define PRAIRIE_PROFILE_SNAPSHOT_H
 
 #include "../os/os.h"
 #include "profile_out.h"

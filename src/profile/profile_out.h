@@ -4,8 +4,8 @@
  * memory. Allocates nothing; a failed write is remembered and told at the end.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_VIEW_PROFILE_OUT_H
-#define PRAIRIE_VIEW_PROFILE_OUT_H
+#ifndef PRAIRIE_PROFILE_OUT_H
+#define PRAIRIE_PROFILE_OUT_H
 
 #include "../base/attrs.h"
 

@@ -3,7 +3,7 @@
  */
 #include "report.h"
 
-#include "../base/port.h"
+#include "port.h"
 
 void report_to_error(void *unused, const char *text)
 {

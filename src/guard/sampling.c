@@ -1,0 +1,113 @@
+/* sampling.c - what is sampled now, and calls of the program's functions that see it.
+ * SPDX-License-Identifier: MIT
+ */
+#include "sampling.h"
+
+#include "../cache/thread.h"
+
+#include <errno.h>
+
+bool sampling_active;
+bool sampling_polls;
+
+static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
+
+bool sampling_start(unsigned depth)
+{
+    if (depth < UNWIND_DEPTH_MAX) depth_most = depth;
+    return threads_sample();
+}
+
+/* ---- functions of the program ---- */
+
+struct sampling_hooks sampling_hooks;
+
+/* Where a thread was before a hook was called. */
+struct interlude {
+    struct sampler *sampler;
+    bool in_hook;
+    int errno_kept;
+};
+
+struct sampler *sampler_here(void)
+{
+    const struct counting_front *counting = counting_of(thread_front());
+
+    return counting != NULL ? counting->sampler : NULL;
+}
+
+static struct interlude hook_begins(void)
+{
+    struct sampler *sampler = sampler_here();
+    struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno };
+
+    if (sampler != NULL) sampler->in_hook = true;
+    return before;
+}
+
+static void hook_ends(struct interlude before)
+{
+    if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
+    errno = before.errno_kept;
+}
+
+void sampling_walk(void **return_address, unsigned *depth, unsigned most)
+{
+    const struct sampler *sampler = sampler_here();
+    const void *frame = sampler != NULL && sampler->frame != NULL ? sampler->frame : FRAME_HERE();
+
+    *depth = unwind_from(frame, (uintptr_t *)return_address, most);
+    FRAME_LASTS();
+}
+
+static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *return_address)
+{
+    void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks.walk);
+    struct interlude before;
+    unsigned depth = 0;
+
+    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_most);
+    before = hook_begins();
+    sampler->frame = frame;
+    hook((void **)return_address, &depth, depth_most);
+    sampler->frame = NULL;
+    hook_ends(before);
+    return depth < depth_most ? depth : depth_most;
+}
+
+void sampling_tell_taken(const void *block, const struct origin *origin, size_t bytes)
+{
+    void (*hook)(const void *, size_t, void **, unsigned, size_t) =
+        RELAXED_LOAD(sampling_hooks.taken);
+    struct interlude before;
+
+    if (likely(hook == NULL)) return;
+    before = hook_begins();
+    hook(block, bytes, (void **)(uintptr_t)origin->return_address, origin->depth, bytes);
+    hook_ends(before);
+}
+
+void sampling_tell_given(const void *block, uint32_t number)
+{
+    void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks.given);
+    struct interlude before;
+
+    if (likely(hook == NULL)) return;
+    before = hook_begins();
+    hook(block, sample_bytes(number));
+    hook_ends(before);
+}
+
+/* ---- records ---- */
+
+uint32_t sampling_note(const struct counting_front *counting, size_t bytes, const void *frame,
+                       struct stack_trace *trace)
+{
+    struct sampler *sampler = counting->sampler;
+    unsigned depth;
+
+    if (!RELAXED_LOAD(sampling_active) || sampler->is_off || sampler->in_hook) return 0;
+    depth = walk(sampler, frame, trace->return_address);
+    trace->origin = (struct origin){ trace->return_address, depth, sampler->name };
+    return sample_note(&trace->origin, bytes);
+}
