@@ -111,7 +111,6 @@ struct arena *rule_choose(struct arena *last);
 #include "control/stats_arena.c"
 #include "control/metrics.c"
 #include "libc/libc.c"
-#include "jemalloc/mallctl.c"
 #include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
 #include "libc/libc_info.c"

@@ -68,28 +68,11 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
-#define SAMPLING_NEEDS "another thread came first, or there is no memory"
-
 static void start_profile(void)
 {
-    struct profile_options options = {
-        .active = option_is_set(OPTION_PROF_ACTIVE),
-        .thread_active_init = option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT),
-        .accum = option_is_set(OPTION_PROF_ACCUM),
-        .gdump = option_is_set(OPTION_PROF_GDUMP),
-        .final = option_is_set(OPTION_PROF_FINAL),
-        .leak = option_is_set(OPTION_PROF_LEAK),
-        .leak_error = option_is_set(OPTION_PROF_LEAK_ERROR),
-        .pprof = option_is_set(OPTION_PROF_PPROF),
-        .lg_sample = (unsigned)option_value(OPTION_LG_PROF_SAMPLE),
-        .depth = (unsigned)option_value(OPTION_PROF_BT_MAX),
-        .lg_interval = (int)option_value(OPTION_LG_PROF_INTERVAL),
-        .prefix = option_text(OPTION_PROF_PREFIX),
-    };
-
-    if (heap_attach() == NULL || !profile_start(&options))
-        report_to_error(NULL,
-                        "prairie: prof:true, but nothing can be sampled: " SAMPLING_NEEDS "\n");
+    if (heap_attach() == NULL || !profile_start())
+        report_to_error(NULL, "prairie: prof:true, but nothing can be sampled: another thread came "
+                              "first, or there is no memory\n");
 }
 
 void conf_read(void)

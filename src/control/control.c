@@ -238,6 +238,14 @@ static bool is_read_exactly(const struct control_call *call, size_t bytes)
     return false;
 }
 
+static int serve_call(const struct control_table *table, struct control_call *call)
+{
+    int saved_errno = errno, error = table->serve(call);
+
+    errno = saved_errno;
+    return error;
+}
+
 static int call_row(const struct control_table *table, struct control_call *call)
 {
     size_t bytes = bytes_of_type(call->row->type);
@@ -245,14 +253,14 @@ static int call_row(const struct control_table *table, struct control_call *call
 
     if (!is_permitted(call)) return EPERM;
     if (call->row->type == CONTROL_RAW || call->row->type == CONTROL_ACTION)
-        return table->serve(call);
-    if (call->new_buffer != NULL) {
+        return serve_call(table, call);
+    if (call->new_buffer != NULL && (call->row->rights & CONTROL_ARGUMENT) == 0) {
         if (call->new_length != bytes) return EINVAL;
         __builtin_memcpy(&call->new_value, call->new_buffer, bytes);
         call->writes = true;
     }
     if ((call->row->rights & CONTROL_EXACT) != 0 && !is_read_exactly(call, bytes)) return EINVAL;
-    error = table->serve(call);
+    error = serve_call(table, call);
     return error != 0 ? error : give_old(call);
 }
 
@@ -264,7 +272,7 @@ static int call_token(size_t token, const size_t *path, unsigned parts, struct c
     return call_row(control_tables[token >> TOKEN_BITS], call);
 }
 
-int control_by_name(const char *name, void *old_buffer, size_t *old_length, const void *new_buffer,
+int control_by_name(const char *name, void *old_buffer, size_t *old_length, void *new_buffer,
                     size_t new_length)
 {
     struct control_call call = { .old_buffer = old_buffer,
@@ -300,7 +308,7 @@ const struct control_row *control_read(const char *name, union control_value *va
 }
 
 int control_by_path(const size_t *path, size_t length, void *old_buffer, size_t *old_length,
-                    const void *new_buffer, size_t new_length)
+                    void *new_buffer, size_t new_length)
 {
     struct control_call call = { .old_buffer = old_buffer,
                                  .old_length = old_length,

@@ -39,15 +39,17 @@ enum control_type {
 enum {
     CONTROL_READ = 1,
     CONTROL_WRITE = 2,
-    CONTROL_EXACT = 4, /* reading with another length gives nothing at all, and sets it to 0 */
-    CONTROL_JSON = 8,  /* no right: printed as JSON (figures.h) */
-    CONTROL_HEAP = 16, /* no right: the process starts before it is served */
+    CONTROL_EXACT = 4,     /* reading with another length gives nothing at all, and sets it to 0 */
+    CONTROL_JSON = 8,      /* no right: printed as JSON (figures.h) */
+    CONTROL_HEAP = 16,     /* no right: the process starts before it is served */
+    CONTROL_ARGUMENT = 32, /* what is written is of another type: serve looks at the buffer */
     CONTROL_NONE = 0,
     CONTROL_BOTH = CONTROL_READ | CONTROL_WRITE,
     CONTROL_HEAP_READ = CONTROL_HEAP | CONTROL_READ,
     CONTROL_HEAP_WRITE = CONTROL_HEAP | CONTROL_WRITE,
     CONTROL_HEAP_BOTH = CONTROL_HEAP | CONTROL_BOTH,
     CONTROL_HEAP_EXACT = CONTROL_HEAP | CONTROL_READ | CONTROL_EXACT,
+    CONTROL_HEAP_ASK = CONTROL_HEAP_EXACT | CONTROL_WRITE | CONTROL_ARGUMENT,
 };
 
 enum { CONTROL_NAME_BYTES = 60, CONTROL_INDEX_MAX = 2, CONTROL_DEPTH_MAX = 7 };
@@ -76,7 +78,7 @@ struct control_call {
     size_t index[CONTROL_INDEX_MAX];
     bool writes;
     union control_value old, new_value;
-    /* As the caller gave them, for RAW leaves. */
+    /* As the caller gave them, for RAW leaves and arguments. */
     void *old_buffer;
     size_t *old_length;
     const void *new_buffer;
@@ -114,9 +116,11 @@ bool control_arena_is_all(size_t index);
 enum { CONTROL_ARENA_NAME_BYTES = 32 };
 void control_arena_name(unsigned index, char *name);
 
-/* ---- the protocol ---- */
+/* ---- the protocol: mallctl, mallctlnametomib and mallctlbymib ---- */
 
-int control_by_name(const char *name, void *old_buffer, size_t *old_length, const void *new_buffer,
+/* Errors are returned; errno stays as it is. */
+
+int control_by_name(const char *name, void *old_buffer, size_t *old_length, void *new_buffer,
                     size_t new_length);
 /* Read a leaf whose name has no numbers, into a value of its row's type; 0 when it has none now.
  * By name, NULL: there is no such leaf. */
@@ -125,6 +129,6 @@ union control_value control_read_row(const struct control_table *table,
 const struct control_row *control_read(const char *name, union control_value *value);
 int control_path_of(const char *name, size_t *path, size_t *length);
 int control_by_path(const size_t *path, size_t length, void *old_buffer, size_t *old_length,
-                    const void *new_buffer, size_t new_length);
+                    void *new_buffer, size_t new_length);
 
 #endif

@@ -99,19 +99,30 @@ int serve_name(struct control_call *call)
 
 /* ---- what is one value for all ---- */
 
+/* An option that may change while the program runs. */
+int serve_option(struct control_call *call, enum option option)
+{
+    bool is_word = option_rows[option].kind == OPTION_KIND_CHOICE;
+    uint64_t wanted = call->new_value.u64;
+
+    if (call->writes && is_word) {
+        int number = option_number(option, call->new_value.text);
+        if (number < 0) return EINVAL;
+        wanted = (uint64_t)number;
+    }
+    lock_take(&control_lock);
+    call->old.u64 = option_value(option);
+    if (call->writes) option_set(option, wanted);
+    lock_give(&control_lock);
+    if (is_word) call->old.text = option_word(option, call->old.u64);
+    if (call->row->type == CONTROL_BOOL) call->old.flag = call->old.u64 != 0;
+    if (call->writes && (call->row->rights & CONTROL_HEAP) != 0) decay_obey_options();
+    return 0;
+}
+
 int serve_decay(struct control_call *call, enum option option)
 {
-    int error = 0;
-
-    lock_take(&control_lock);
-    call->old.ssize = (int64_t)option_value(option);
-    if (call->writes) {
-        if (call->new_value.ssize < -1) error = EFAULT;
-        else option_set(option, call->new_value.u64);
-    }
-    lock_give(&control_lock);
-    if (call->writes && error == 0 && heap_start()) decay_obey_options();
-    return error;
+    return call->writes && call->new_value.ssize < -1 ? EFAULT : serve_option(call, option);
 }
 
 static bool is_there(size_t index)
@@ -126,28 +137,7 @@ int serve_arena_decay(struct control_call *call, enum option option)
 
 int serve_oversize(struct control_call *call)
 {
-    if (!is_there(call->index[0])) return EFAULT;
-    lock_take(&control_lock);
-    call->old.size = option_value(OPTION_OVERSIZE_THRESHOLD);
-    if (call->writes) option_set(OPTION_OVERSIZE_THRESHOLD, call->new_value.size);
-    lock_give(&control_lock);
-    if (call->writes && heap_start()) decay_obey_options();
-    return 0;
-}
-
-int serve_dss(struct control_call *call)
-{
-    int wanted, error = 0;
-
-    lock_take(&control_lock);
-    call->old.text = option_word(OPTION_DSS, option_value(OPTION_DSS));
-    if (call->writes) {
-        wanted = option_number(OPTION_DSS, call->new_value.text);
-        if (wanted < 0) error = EINVAL;
-        else option_set(OPTION_DSS, (uint64_t)wanted);
-    }
-    lock_give(&control_lock);
-    return error;
+    return is_there(call->index[0]) ? serve_option(call, OPTION_OVERSIZE_THRESHOLD) : EFAULT;
 }
 
 /* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of

@@ -42,28 +42,18 @@ int serve_hooks(struct control_call *call)
     return 0;
 }
 
-/* For RAW leaves that give a value of this length. */
-static bool is_asked_for(struct control_call *call, size_t bytes)
-{
-    if (call->old_buffer != NULL && call->old_length != NULL && *call->old_length == bytes)
-        return true;
-    if (call->old_length != NULL) *call->old_length = 0;
-    return false;
-}
-
 int serve_create(struct control_call *call, size_t wish_bytes)
 {
     struct arena_wish wish = { NULL, false };
     struct arena *arena;
 
-    if (!is_asked_for(call, sizeof arena->index)) return EINVAL;
     if (call->new_buffer != NULL) {
         if (call->new_length != wish_bytes) return EINVAL;
         __builtin_memcpy(&wish, call->new_buffer, wish_bytes);
     }
     arena = arena_create();
     if (arena == NULL || !set_hooks(arena, wish.hooks)) return EAGAIN;
-    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
+    call->old.number = arena->index;
     return 0;
 }
 
@@ -73,14 +63,11 @@ int serve_active_at(struct control_call *call)
 {
     size_t index = call->index[0];
     struct arena *arena;
-    const size_t *active;
 
-    if (!is_asked_for(call, sizeof active)) return EINVAL;
     if (index >= ARENA_INDEX_END || !control_arena_is_made(index)) return EFAULT;
     arena = placed_arena((unsigned)index);
     if (arena == NULL) return EAGAIN;
-    active = &arena->active_pages;
-    __builtin_memcpy(call->old_buffer, &active, sizeof active);
+    call->old.pointer = &arena->active_pages;
     return 0;
 }
 
@@ -224,14 +211,13 @@ int serve_batch_take(struct control_call *call)
     struct batch batch;
     size_t taken = 0;
 
-    if (!is_asked_for(call, sizeof taken)) return EINVAL;
     if (call->new_buffer == NULL || call->new_length != sizeof batch) return EINVAL;
     __builtin_memcpy(&batch, call->new_buffer, sizeof batch);
     for (; taken < batch.count; taken++) {
         batch.blocks[taken] = prairie_mallocx(batch.size, batch.flags);
         if (batch.blocks[taken] == NULL) break;
     }
-    __builtin_memcpy(call->old_buffer, &taken, sizeof taken);
+    call->old.size = taken;
     return 0;
 }
 

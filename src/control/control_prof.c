@@ -53,48 +53,19 @@ int serve_profile_reset(struct control_call *call)
 
 /* ---- functions of the program ---- */
 
-/* Functions as the caller's pointers have them. */
-union hook {
-    void *pointer;
-    void (*walk)(void **return_address, unsigned *depth, unsigned most);
-    profile_dump_hook *dump;
-    void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
-                  size_t bytes);
-    void (*given)(const void *block, size_t bytes);
-};
-
-static union hook hook_of(enum prof_hook which)
+int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
 {
-    union hook hook = { .pointer = NULL };
-
-    switch (which) {
-    case HOOK_WALK:
-        hook.walk = RELAXED_LOAD(sampling_hooks.walk);
-        if (hook.walk == NULL) hook.walk = sampling_walk;
-        return hook;
-    case HOOK_DUMP: hook.dump = profile_hook_of_dumps(); return hook;
-    case HOOK_TAKEN: hook.taken = RELAXED_LOAD(sampling_hooks.taken); return hook;
-    default: hook.given = RELAXED_LOAD(sampling_hooks.given); return hook;
-    }
-}
-
-int serve_hook(struct control_call *call, enum prof_hook which)
-{
-    union hook hook = { .pointer = call->new_value.pointer };
+    union sampling_hook standard = { .walk = kind == HOOK_WALK ? sampling_walk : NULL };
+    void *hook = RELAXED_LOAD(sampling_hooks[kind].pointer);
 
     if (call->old_buffer == NULL && !call->writes) return EINVAL;
-    call->old.pointer = hook_of(which).pointer;
+    call->old.pointer = hook != NULL ? hook : standard.pointer;
     if (!call->writes) return 0;
     if (!profile_is_on()) return ENOENT;
-    switch (which) {
-    case HOOK_WALK:
-        if (hook.pointer == NULL) return EINVAL;
-        RELAXED_STORE(sampling_hooks.walk, hook.walk != sampling_walk ? hook.walk : NULL);
-        return 0;
-    case HOOK_DUMP: profile_set_hook_of_dumps(hook.dump); return 0;
-    case HOOK_TAKEN: RELAXED_STORE(sampling_hooks.taken, hook.taken); return 0;
-    default: RELAXED_STORE(sampling_hooks.given, hook.given); return 0;
-    }
+    hook = call->new_value.pointer;
+    if (hook == NULL && kind == HOOK_WALK) return EINVAL;
+    RELAXED_STORE(sampling_hooks[kind].pointer, hook != standard.pointer ? hook : NULL);
+    return 0;
 }
 
 int serve_prefix(struct control_call *call)

@@ -26,28 +26,10 @@ static int serve_epoch(struct control_call *call)
     return numbers != NULL ? 0 : EAGAIN;
 }
 
-static int serve_background_thread(struct control_call *call)
-{
-    lock_take(&control_lock);
-    call->old.flag = option_helper_thread();
-    if (call->writes) option_set(OPTION_BACKGROUND_THREAD, call->new_value.flag);
-    lock_give(&control_lock);
-    return 0;
-}
-
 static int serve_thread_limit(struct control_call *call)
 {
-    int error = 0;
-
-    lock_take(&control_lock);
-    call->old.size = option_value(OPTION_MAX_BACKGROUND_THREADS);
-    if (call->writes) {
-        size_t wanted = call->new_value.size;
-        if (wanted == 0 || wanted > CONTROL_ARENAS_ALL) error = EINVAL;
-        else option_set(OPTION_MAX_BACKGROUND_THREADS, wanted);
-    }
-    lock_give(&control_lock);
-    return error;
+    if (call->writes && call->new_value.size - 1 >= CONTROL_ARENAS_ALL) return EINVAL;
+    return serve_option(call, OPTION_MAX_BACKGROUND_THREADS);
 }
 
 static int serve_locks_reset(void)

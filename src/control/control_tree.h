@@ -5,6 +5,7 @@
 #define PRAIRIE_CONTROL_TREE_H
 
 #include "../base/options.h"
+#include "../guard/sampling.h"
 #include "../heap/placed.h"
 #include "control.h"
 
@@ -16,8 +17,9 @@ typedef int control_serve(struct control_call *call);
 
 /* ---- control_arenas.c ---- */
 
-control_serve serve_lookup, serve_initialized, serve_purge, serve_decay_now, serve_dss;
+control_serve serve_lookup, serve_initialized, serve_purge, serve_decay_now;
 control_serve serve_oversize, serve_grow_limit, serve_name;
+int serve_option(struct control_call *call, enum option option);
 int serve_decay(struct control_call *call, enum option option);
 int serve_arena_decay(struct control_call *call, enum option option);
 
@@ -38,7 +40,6 @@ int serve_thread_flush(void);
 
 /* ---- control_prof.c ---- */
 
-enum prof_hook { HOOK_WALK, HOOK_DUMP, HOOK_TAKEN, HOOK_GIVEN };
 enum thread_total {
     TOTAL_TAKEN,
     TOTAL_TAKEN_AT,
@@ -50,7 +51,7 @@ enum thread_total {
 /* A switch that is off for good without prof:true. */
 int serve_switch(struct control_call *call, bool (*get)(void), void (*set)(bool));
 control_serve serve_dump, serve_profile_reset, serve_prefix;
-int serve_hook(struct control_call *call, enum prof_hook which);
+int serve_hook(struct control_call *call, enum sampling_hook_kind kind);
 int serve_total(struct control_call *call, enum thread_total which);
 control_serve serve_thread_name, serve_thread_sampling;
 

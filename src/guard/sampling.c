@@ -20,7 +20,7 @@ bool sampling_start(unsigned depth)
 
 /* ---- functions of the program ---- */
 
-struct sampling_hooks sampling_hooks;
+union sampling_hook sampling_hooks[HOOK_COUNT];
 
 /* Where a thread was before a hook was called. */
 struct interlude {
@@ -62,7 +62,7 @@ void sampling_walk(void **return_address, unsigned *depth, unsigned most)
 
 static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *return_address)
 {
-    void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks.walk);
+    void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks[HOOK_WALK].walk);
     struct interlude before;
     unsigned depth = 0;
 
@@ -78,7 +78,7 @@ static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *retu
 void sampling_tell_taken(const void *block, const struct origin *origin, size_t bytes)
 {
     void (*hook)(const void *, size_t, void **, unsigned, size_t) =
-        RELAXED_LOAD(sampling_hooks.taken);
+        RELAXED_LOAD(sampling_hooks[HOOK_TAKEN].taken);
     struct interlude before;
 
     if (likely(hook == NULL)) return;
@@ -89,7 +89,7 @@ void sampling_tell_taken(const void *block, const struct origin *origin, size_t 
 
 void sampling_tell_given(const void *block, uint32_t number)
 {
-    void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks.given);
+    void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks[HOOK_GIVEN].given);
     struct interlude before;
 
     if (likely(hook == NULL)) return;

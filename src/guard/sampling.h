@@ -15,14 +15,17 @@ struct sampler *sampler_here(void);
 extern PRIVATE bool sampling_active; /* atomic: nothing is sampled while it is false */
 /* Functions of the program that see samples; NULL: it has none. They are called without a lock, and
  * what they allocate is not sampled. Blocks of an arena that is reset are not told of. */
-struct sampling_hooks {
+enum sampling_hook_kind { HOOK_WALK, HOOK_TAKEN, HOOK_GIVEN, HOOK_DUMP, HOOK_COUNT };
+union sampling_hook {
+    void *pointer; /* any of them, as the caller has it */
     /* Return addresses of the callers, in the place of those that frames tell. */
     void (*walk)(void **return_address, unsigned *depth, unsigned most);
     void (*taken)(const void *block, size_t size, void **return_address, unsigned depth,
                   size_t bytes);
     void (*given)(const void *block, size_t bytes);
+    void (*dump)(const char *path); /* of each profile that was written */
 };
-extern PRIVATE struct sampling_hooks sampling_hooks; /* atomic, each by itself */
+extern PRIVATE union sampling_hook sampling_hooks[HOOK_COUNT]; /* atomic, each by itself */
 /* Walks as if no hook were there: within `walk` the stack of the sample, else the caller's. */
 void sampling_walk(void **return_address, unsigned *depth, unsigned most);
 /* Somebody wants to look now and then: profile_poll. */

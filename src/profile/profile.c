@@ -3,6 +3,7 @@
  */
 #include "profile.h"
 
+#include "../base/options.h"
 #include "../base/port.h"
 #include "../base/report.h"
 #include "../cache/thread.h"
@@ -15,9 +16,6 @@ enum { TURNS_MAX = 200, TURN_MS = 5 };
 
 static struct {
     bool on;                         /* constant once the program runs */
-    bool accum;                      /* constant */
-    bool pprof;                      /* constant: files that nobody named are pprof's */
-    bool leak, leak_error;           /* constant */
     bool gdump;                      /* atomic */
     uint8_t lg_sample;               /* atomic */
     uintptr_t dumping;               /* atomic: the mark of the thread that dumps; 0: none */
@@ -25,7 +23,6 @@ static struct {
     uint64_t interval_bytes;         /* constant; 0: none */
     uint64_t interval_next;          /* atomic */
     size_t peak_bytes;               /* atomic */
-    profile_dump_hook *dump_hook;    /* atomic */
     char prefix[PREFIX_BYTES];       /* by profile_set_prefix */
 } profile;
 
@@ -51,7 +48,7 @@ static const char *make_name(struct report *name, char reason)
     report_text(name, ".");
     report_text(name, letter);
     if (reason != 'f') report_number(name, profile.dumps_by_reason++);
-    report_text(name, profile.pprof ? ".pb.gz" : ".heap");
+    report_text(name, option_is_set(OPTION_PROF_PPROF) ? ".pb.gz" : ".heap");
     return report_kept(name);
 }
 
@@ -116,38 +113,33 @@ static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
     report_number(&line, contexts);
     report_text(&line, " contexts\n");
     report_flush(&line);
-    if (profile.leak_error) os_exit(1);
+    if (option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
 }
 
 static bool write_file(const struct profile_snapshot *snapshot, const char *path)
 {
-    bool pprof = name_ends(path, ".pb.gz") || name_ends(path, ".pprof"), written = true;
+    bool pprof = name_ends(path, ".pb.gz") || name_ends(path, ".pprof");
 
     if (!out_open(snapshot->out, path, pprof)) return false;
-    if (pprof) written = profile_write_pprof(snapshot);
-    else profile_write_jeprof(snapshot, profile.accum);
-    return out_close(snapshot->out) && written;
+    if (pprof) profile_write_pprof(snapshot);
+    else profile_write_jeprof(snapshot, option_is_set(OPTION_PROF_ACCUM));
+    return out_close(snapshot->out);
 }
-
-profile_dump_hook *profile_hook_of_dumps(void) { return RELAXED_LOAD(profile.dump_hook); }
-void profile_set_hook_of_dumps(profile_dump_hook *hook) { RELAXED_STORE(profile.dump_hook, hook); }
 
 static bool dump(const char *path, char reason)
 {
-    profile_dump_hook *hook = profile_hook_of_dumps();
+    void (*hook)(const char *path) = RELAXED_LOAD(sampling_hooks[HOOK_DUMP].dump);
     struct report name = { .used = 0 };
     struct profile_snapshot snapshot;
-    bool written;
+    bool written = false;
 
     if (!profile.on || !dump_turn()) return false;
     if (path == NULL) path = make_name(&name, reason);
-    if (!profile_snapshot_take(&snapshot)) {
-        dump_done();
-        return false;
+    if (profile_snapshot_take(&snapshot)) {
+        written = write_file(&snapshot, path);
+        if (reason == 'f' && option_is_set(OPTION_PROF_LEAK)) report_leaks(&snapshot);
+        os_release(snapshot.memory);
     }
-    written = write_file(&snapshot, path);
-    if (reason == 'f' && profile.leak) report_leaks(&snapshot);
-    profile_snapshot_give(&snapshot);
     dump_done();
     if (written && hook != NULL) hook(path);
     return written;
@@ -214,34 +206,35 @@ void profile_set_gdump(bool gdump)
 
 /* ---- start and settings ---- */
 
-void profile_reset(unsigned lg_sample)
+static void set_period(unsigned lg_sample)
 {
     RELAXED_STORE(profile.lg_sample, (uint8_t)lg_sample);
     sampler_set_period((uint64_t)1 << lg_sample);
+}
+
+void profile_reset(unsigned lg_sample)
+{
+    set_period(lg_sample);
     if (sampler_here() != NULL) counting_pass_back((struct counting_front *)thread_front());
     samples_reset();
 }
 
-bool profile_start(const struct profile_options *options)
+bool profile_start(void)
 {
-    profile.accum = options->accum;
-    profile.pprof = options->pprof;
-    profile.leak = options->leak;
-    profile.leak_error = options->leak_error;
-    profile.lg_sample = (uint8_t)options->lg_sample;
-    sampler_set_period((uint64_t)1 << options->lg_sample);
+    int64_t lg_interval = (int64_t)option_value(OPTION_LG_PROF_INTERVAL);
+    bool leak = option_is_set(OPTION_PROF_LEAK);
+
+    set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
-    profile_set_prefix(options->prefix);
-    threads_sampling_init(options->thread_active_init);
-    if (!sampling_start(options->depth)) return false;
+    profile_set_prefix(option_text(OPTION_PROF_PREFIX));
+    threads_sampling_init(option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT));
+    if (!sampling_start((unsigned)option_value(OPTION_PROF_BT_MAX))) return false;
     profile.on = true;
-    if (options->lg_interval >= 0) {
-        profile.interval_bytes = (uint64_t)1 << options->lg_interval;
-        profile.interval_next = profile.interval_bytes;
-    }
-    profile_set_gdump(options->gdump);
-    profile_set_active(options->active);
-    if (options->leak) os_keep_error_output();
-    if (options->final || options->leak) os_at_exit(dump_at_end);
+    if (lg_interval >= 0)
+        profile.interval_bytes = profile.interval_next = (uint64_t)1 << lg_interval;
+    profile_set_gdump(option_is_set(OPTION_PROF_GDUMP));
+    profile_set_active(option_is_set(OPTION_PROF_ACTIVE));
+    if (leak) os_keep_error_output();
+    if (leak || option_is_set(OPTION_PROF_FINAL)) os_at_exit(dump_at_end);
     return true;
 }

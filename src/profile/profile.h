@@ -12,16 +12,9 @@
 
 #include "profile_snapshot.h"
 
-/* As jemalloc's options of the same names have it. */
-struct profile_options {
-    bool active, thread_active_init, accum, gdump, final, leak, leak_error, pprof;
-    unsigned lg_sample, depth;
-    int lg_interval; /* -1: none */
-    const char *prefix;
-};
-
-/* Once, before main, by a thread that has a cache. False: not possible; nothing is sampled. */
-bool profile_start(const struct profile_options *options);
+/* Once, before main, as the options say, by a thread that has a cache. False: not possible; nothing
+ * is sampled. */
+bool profile_start(void);
 bool profile_is_on(void);
 
 /* Writes a file. `name` NULL: one beginning with the prefix. A name that ends in ".pb.gz" or
@@ -39,19 +32,14 @@ uint64_t profile_interval_bytes(void);
 /* Copied; cut after some hundred letters. */
 void profile_set_prefix(const char *prefix);
 
-/* Called with the name of each file that was written, with no lock held; NULL: nothing is. */
-typedef void profile_dump_hook(const char *path);
-profile_dump_hook *profile_hook_of_dumps(void);
-void profile_set_hook_of_dumps(profile_dump_hook *hook);
-
 /* When sampling_polls says so: writes the files that are due. Threads come here now and then,
  * holding no lock. */
 void profile_poll(void);
 /* In the child of a fork. */
 void profile_forget_dump(void);
 
-/* The two formats. False: no memory. */
-bool profile_write_pprof(const struct profile_snapshot *snapshot);
+/* The two formats. */
+void profile_write_pprof(const struct profile_snapshot *snapshot);
 void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_freed);
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "profile.h"
 
-#include "../base/units.h"
 #include "../guard/sample.h"
 
 /* Numbers of fields, from profile.proto. */
@@ -147,32 +146,22 @@ static void sort_addresses(uintptr_t *address, size_t count)
 }
 
 struct locations {
-    struct os_range memory;
     uintptr_t *address;
     size_t count;
 };
 
-static bool locations_find(struct locations *locations, const struct profile_snapshot *snapshot)
+static struct locations locations_of(const struct profile_snapshot *snapshot)
 {
-    size_t bytes = max_size(snapshot->address_count, 1) * sizeof(uintptr_t), unique = 0;
+    uintptr_t *address = snapshot->sorted;
+    size_t count = 0, unique = 0;
 
-    locations->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
-    if (locations->memory.base == NULL) return false;
-    if (!os_commit(locations->memory)) {
-        os_release(locations->memory);
-        return false;
-    }
-    locations->address = (uintptr_t *)locations->memory.base;
-    locations->count = 0;
     for (size_t i = 0; i < snapshot->site_count; i++)
         for (uint32_t at = 0; at < snapshot->site[i].depth; at++)
-            locations->address[locations->count++] = snapshot->site[i].return_address[at];
-    sort_addresses(locations->address, locations->count);
-    for (size_t i = 0; i < locations->count; i++)
-        if (i == 0 || locations->address[i] != locations->address[unique - 1])
-            locations->address[unique++] = locations->address[i];
-    locations->count = unique;
-    return true;
+            address[count++] = snapshot->site[i].return_address[at];
+    sort_addresses(address, count);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || address[i] != address[unique - 1]) address[unique++] = address[i];
+    return (struct locations){ address, unique };
 }
 
 static uint64_t location_number(const struct locations *locations, uintptr_t address)
@@ -294,13 +283,12 @@ static void write_sample(const struct profile_snapshot *snapshot, const struct l
     out_message(snapshot->out, PROFILE_SAMPLE, &message);
 }
 
-bool profile_write_pprof(const struct profile_snapshot *snapshot)
+void profile_write_pprof(const struct profile_snapshot *snapshot)
 {
     struct profile_out *out = snapshot->out;
-    struct locations locations;
+    struct locations locations = locations_of(snapshot);
     unsigned names = name_count(snapshot);
 
-    if (!locations_find(&locations, snapshot)) return false;
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_OBJECTS, STRING_COUNT);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_SPACE, STRING_BYTES);
     put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_OBJECTS, STRING_COUNT);
@@ -315,6 +303,4 @@ bool profile_write_pprof(const struct profile_snapshot *snapshot)
     put_type(out, PROFILE_PERIOD_TYPE, STRING_SPACE, STRING_BYTES);
     out_field_number(out, PROFILE_PERIOD, snapshot->period);
     out_field_number(out, PROFILE_DEFAULT_TYPE, STRING_INUSE_SPACE);
-    os_release(locations.memory);
-    return true;
 }

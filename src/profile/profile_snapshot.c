@@ -67,7 +67,7 @@ static bool get_memory(struct profile_snapshot *snapshot)
     snapshot->site_room = totals.sites + SITES_SPARE;
     snapshot->address_room = totals.addresses + (size_t)SITES_SPARE * UNWIND_DEPTH_MAX;
     bytes = snapshot->site_room * sizeof *snapshot->site
-          + snapshot->address_room * sizeof *snapshot->address
+          + snapshot->address_room * 2 * sizeof *snapshot->address
           + SHOT_MAPPINGS_MAX * sizeof *snapshot->mapping + sizeof *snapshot->out
           + SHOT_PATHS_BYTES;
     snapshot->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
@@ -78,7 +78,8 @@ static bool get_memory(struct profile_snapshot *snapshot)
     }
     snapshot->site = (struct profile_snapshot_site *)snapshot->memory.base;
     snapshot->address = (uintptr_t *)(snapshot->site + snapshot->site_room);
-    snapshot->mapping = (struct os_code *)(snapshot->address + snapshot->address_room);
+    snapshot->sorted = snapshot->address + snapshot->address_room;
+    snapshot->mapping = (struct os_code *)(snapshot->sorted + snapshot->address_room);
     snapshot->out = (struct profile_out *)(snapshot->mapping + SHOT_MAPPINGS_MAX);
     snapshot->paths = (char *)(snapshot->out + 1);
     return true;
@@ -89,7 +90,7 @@ bool profile_snapshot_take(struct profile_snapshot *snapshot)
     *snapshot = (struct profile_snapshot){ .period = sampler_period() };
     if (!get_memory(snapshot)) return false;
     if (!samples_visit(copy_site, snapshot)) {
-        profile_snapshot_give(snapshot);
+        os_release(snapshot->memory);
         return false;
     }
     snapshot->mapping_count =
@@ -97,7 +98,5 @@ bool profile_snapshot_take(struct profile_snapshot *snapshot)
     cut_stacks(snapshot);
     return true;
 }
-
-void profile_snapshot_give(struct profile_snapshot *snapshot) { os_release(snapshot->memory); }
 
 double profile_snapshot_weight(size_t bytes) { return 1 / sampler_probability(bytes); }

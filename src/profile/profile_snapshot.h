@@ -27,6 +27,7 @@ struct profile_snapshot {
     size_t site_count, site_room;
     uintptr_t *address; /* of all sites */
     size_t address_count, address_room;
+    uintptr_t *sorted; /* room for as many again, for who writes them */
     struct os_code *mapping;
     size_t mapping_count;
     char *paths;
@@ -34,9 +35,9 @@ struct profile_snapshot {
     uint64_t period;
 };
 
-/* False: no memory, or the samples are locked by whom a signal interrupted. */
+/* False: no memory, or the samples are locked by whom a signal interrupted. Its memory is the
+ * caller's to release. */
 bool profile_snapshot_take(struct profile_snapshot *snapshot);
-void profile_snapshot_give(struct profile_snapshot *snapshot);
 /* The mapping of an address, by number; mapping_count: none. */
 size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uintptr_t address);
 /* What blocks of that size stand for: one sample of them for so many blocks. */

@@ -278,7 +278,7 @@ static void a_block_that_moved_is_told_by_its_old_address(void **state)
 
     (void)state;
     sample_from_now(1);
-    sampling_hooks.given = note_given;
+    sampling_hooks[HOOK_GIVEN].given = note_given;
     block = sampled_block(VAST_BYTES_MIN);
     fence = mmap((char *)block + VAST_BYTES_MIN, page_bytes(), PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
