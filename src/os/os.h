@@ -96,7 +96,7 @@ bool os_file_write(int file, const void *bytes, size_t count);
 size_t os_file_read(int file, void *bytes, size_t wanted);
 void os_file_close(int file);
 
-/* A piece of code in the address space. */
+/* A stretch of code in the address space. */
 enum { OS_BUILD_ID_MAX = 32 };
 struct os_code {
     uintptr_t start, limit, offset;

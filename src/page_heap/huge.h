@@ -4,7 +4,7 @@
  * misses the translation caches less often; but a page of 2 MiB of which only a part is used costs
  * memory. So the address space is refused huge pages while it is small, wants them once it has
  * grown dense (it opens from one end, and what is touched next lies beside what is used), and is
- * refused them again when pieces shorter than a huge page go back to the kernel, which would
+ * refused them again when runs shorter than a huge page go back to the kernel, which would
  * otherwise fill them up behind our back. It wants them again when it grows again.
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without.
@@ -23,7 +23,7 @@ struct huge {
     enum huge_policy policy;
     bool wanted;        /* atomic for policy/purge.c, which asks without the lock */
     bool barred;        /* each would take too much of what is left (policy/limits.c) */
-    size_t short_pages; /* given back in short pieces since they were wanted */
+    size_t short_pages; /* given back in short runs since they were wanted */
     uint64_t again_at;  /* clean_leased at which an address space that was refused them wants them
                            again; UINT64_MAX: it is not refused them */
 };
@@ -48,7 +48,7 @@ void huge_obey_option(struct page_heap *heap, enum huge_policy policy);
 void huge_bar(struct page_heap *heap, bool barred);
 /* again_at has come. */
 void huge_want_again(struct page_heap *heap);
-/* So many pages go back to the kernel, in one piece. */
+/* So many pages go back to the kernel, as one run. */
 void huge_before_purge(struct page_heap *heap, size_t pages);
 
 #endif

@@ -38,7 +38,8 @@ struct run_bins {
 
 /* What is known of a page heap's need for its dirty pages (policy/purge.h). */
 struct decay {
-    size_t alarm_pages; /* atomic, written under lock: dirty pages up to which nobody need think of
+    size_t
+        trigger_pages;  /* atomic, written under lock: dirty pages up to which nobody need think of
                            purging */
     size_t peak_pages;  /* under lock: the most pages in use, of late */
     size_t bonus_pages; /* under lock: what regrets added to the budget */

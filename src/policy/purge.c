@@ -1,4 +1,4 @@
-/* purge.c - the budget, and the pieces in which pages go back.
+/* purge.c - the budget, and the runs that go back.
  * SPDX-License-Identifier: MIT
  */
 #include "purge.h"
@@ -14,10 +14,10 @@ enum { REFUSALS_MAX = 2 };
 /* Pages that the kernel would not take are offered again when so many more are dirty. */
 enum { REFUSED_SHARE = 8 };
 
-/* Shorter pieces cost more in calls than in pages: nobody purges for their sake alone. */
-#define LONG_PIECE_BYTES (64 * KiB)
+/* Shorter runs cost more in calls than in pages: nobody purges for their sake alone. */
+#define LONG_RUN_BYTES (64 * KiB)
 /* What is on its way to the kernel cannot be leased meanwhile. */
-#define PIECE_BYTES_MAX (32 * MiB)
+#define RUN_BYTES_MAX (32 * MiB)
 
 bool purge_is_urgent(struct page_heap *heap)
 {
@@ -66,18 +66,18 @@ struct pass {
     uint32_t refused[REFUSALS_MAX]; /* first pages */
 };
 
-/* Until so many pages are purged, the longest runs first, in pieces of at least piece_min and at
- * most piece_max. Takes the page heap's lock and gives it while the kernel works. */
-static void purge_pieces(struct page_heap *heap, struct pass *pass, size_t wanted, size_t piece_min,
-                         size_t piece_max)
+/* Until so many pages are purged, the longest runs first, in runs of at least run_min and at
+ * most run_max. Takes the page heap's lock and gives it while the kernel works. */
+static void purge_runs(struct page_heap *heap, struct pass *pass, size_t wanted, size_t run_min,
+                       size_t run_max)
 {
-    while (wanted - pass->purged >= piece_min && pass->refusal_count < REFUSALS_MAX) {
+    while (wanted - pass->purged >= run_min && pass->refusal_count < REFUSALS_MAX) {
         size_t pages = 0;
         uint32_t page;
         bool purged;
 
         lock_take(&heap->lock);
-        page = run_take_dirty(heap, piece_min, min_size(wanted - pass->purged, piece_max));
+        page = run_take_dirty(heap, run_min, min_size(wanted - pass->purged, run_max));
         if (page != 0) {
             pages = page_record(page)->run_pages;
             huge_before_purge(heap, pages);
@@ -101,7 +101,7 @@ static void purge_pieces(struct page_heap *heap, struct pass *pass, size_t wante
 
 /* What asks for more than the budget is asked each time: dirty_decay_ms:0 and
  * oversize_threshold. */
-static bool alarm_is_fixed(void)
+static bool trigger_is_fixed(void)
 {
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
 }
@@ -118,7 +118,7 @@ static void end_pass(struct page_heap *heap, struct pass *pass)
     dirty = heap->free_pages[FREE_DIRTY];
     if (pass->purged != 0 || pass->refusal_count != 0) heap->decay.refused = pass->purged == 0;
     if (heap->decay.refused)
-        RELAXED_STORE(heap->decay.alarm_pages,
+        RELAXED_STORE(heap->decay.trigger_pages,
                       dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
     lock_give(&heap->lock);
 }
@@ -128,7 +128,7 @@ static size_t purge_pages(struct page_heap *heap, size_t wanted)
 {
     struct pass pass = { 0 };
 
-    purge_pieces(heap, &pass, wanted, 1, pages_for(PIECE_BYTES_MAX));
+    purge_runs(heap, &pass, wanted, 1, pages_for(RUN_BYTES_MAX));
     end_pass(heap, &pass);
     return pass.purged;
 }
@@ -171,14 +171,14 @@ void purge_beyond_budget(struct page_heap *heap)
     if (excess == 0) return;
 
     /* Huge pages are not broken for little. */
-    purge_pieces(heap, &pass, excess, huge_pages_each(&heap->huge), pages_for(PIECE_BYTES_MAX));
+    purge_runs(heap, &pass, excess, huge_pages_each(&heap->huge), pages_for(RUN_BYTES_MAX));
     if (excess - pass.purged > budget.share)
-        purge_pieces(heap, &pass, excess, 1, pages_for(PIECE_BYTES_MAX));
+        purge_runs(heap, &pass, excess, 1, pages_for(RUN_BYTES_MAX));
 
     lock_take(&heap->lock);
-    if (excess - pass.purged <= budget.share && (!alarm_is_fixed() || heap->decay.refused)) {
+    if (excess - pass.purged <= budget.share && (!trigger_is_fixed() || heap->decay.refused)) {
         /* Left on purpose: not to be looked at again at once. */
-        RELAXED_STORE(heap->decay.alarm_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
+        RELAXED_STORE(heap->decay.trigger_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
     }
     if (heap->decay.last_pages == 0) heap->decay.last_clean_leased = heap->clean_leased;
     heap->decay.last_pages += pass.purged;
@@ -192,7 +192,7 @@ void purge_beyond_budget(struct page_heap *heap)
 void purge_set_background(struct page_heap *heap, bool runs)
 {
     RELAXED_STORE(heap->decay.background, runs);
-    RELAXED_STORE(heap->decay.alarm_pages, (size_t)0); /* the budget is another one */
+    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0); /* the budget is another one */
 }
 
 bool purge_wants_background(struct page_heap *heap)
@@ -232,7 +232,7 @@ size_t purge_unneeded(struct page_heap *heap)
     lock_take(&heap->lock);
     unneeded = heap->dirty_low;
     lock_give(&heap->lock);
-    if (unneeded < pages_for(LONG_PIECE_BYTES) || option_decay_ms() < 0) unneeded = 0;
+    if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) unneeded = 0;
     purged = purge_pages(heap, (unneeded + 1) / 2);
     purge_begin_unneeded(heap);
     return purged;
@@ -242,23 +242,23 @@ size_t purge_unneeded(struct page_heap *heap)
 
 bool purge_is_within_live_budget(struct page_heap *heap)
 {
-    size_t most, alarm;
+    size_t most, trigger;
     bool within;
 
     lock_take(&heap->lock);
     note_peak(heap);
-    alarm = heap->decay.alarm_pages;
+    trigger = heap->decay.trigger_pages;
     if (purge_is_urgent(heap)) {
-        most = pages_for(LONG_PIECE_BYTES) - 1;
-    } else if (unlikely(alarm_is_fixed())) {
+        most = pages_for(LONG_RUN_BYTES) - 1;
+    } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        most = alarm = never ? SIZE_MAX : 0;
+        most = trigger = never ? SIZE_MAX : 0;
     } else {
         most = budget_now(heap, RELAXED_LOAD(heap->decay.background)).most;
         /* The least that it will be: memory in use only adds to it. */
-        alarm = most - page_heap_used_pages(heap) / PURGE_USED_SHARE * 3 / 2;
+        trigger = most - page_heap_used_pages(heap) / PURGE_USED_SHARE * 3 / 2;
     }
-    RELAXED_STORE(heap->decay.alarm_pages, alarm);
+    RELAXED_STORE(heap->decay.trigger_pages, trigger);
     within = heap->free_pages[FREE_DIRTY] <= most;
     lock_give(&heap->lock);
     return within;
@@ -272,7 +272,7 @@ bool purge_oversize(struct page_heap *heap)
     bool within;
 
     if (bytes == 0) return false;
-    purge_pieces(heap, &pass, SIZE_MAX, pages, SIZE_MAX);
+    purge_runs(heap, &pass, SIZE_MAX, pages, SIZE_MAX);
     end_pass(heap, &pass);
     lock_take(&heap->lock);
     within =
@@ -284,7 +284,7 @@ bool purge_oversize(struct page_heap *heap)
 void purge_obey_options(struct page_heap *heap)
 {
     lock_take(&heap->lock);
-    RELAXED_STORE(heap->decay.alarm_pages, (size_t)0);
+    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0);
     lock_give(&heap->lock);
 }
 
@@ -293,6 +293,6 @@ void purge_set_hard(struct page_heap *heap, bool hard)
     if (hard == RELAXED_LOAD(heap->decay.is_hard)) return;
     lock_take(&heap->lock);
     RELAXED_STORE(heap->decay.is_hard, hard);
-    RELAXED_STORE(heap->decay.alarm_pages, (size_t)0);
+    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0);
     lock_give(&heap->lock);
 }

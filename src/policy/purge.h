@@ -22,7 +22,7 @@
 bool purge_is_within_live_budget(struct page_heap *heap);
 INLINE_READS_UNLOCKED bool purge_is_within_budget(struct page_heap *heap)
 {
-    return likely(heap->free_pages[FREE_DIRTY] <= RELAXED_LOAD(heap->decay.alarm_pages))
+    return likely(heap->free_pages[FREE_DIRTY] <= RELAXED_LOAD(heap->decay.trigger_pages))
         || purge_is_within_live_budget(heap);
 }
 /* Gives back what goes beyond the budget, and learns from the last time. */

@@ -11,8 +11,8 @@ struct reserve reserve;
 /* Of records, for each page of the reserve: what its slabs of small blocks need, and some caches of
  * threads. */
 enum { RECORDS_SHARE = 32, RECORDS_BYTES_MIN = 16 * 1024 };
-/* Pieces are halved down to this when no longer one can be had: every slab fits into one. */
-enum { PIECE_PAGES_MIN = 16 };
+/* Runs are halved down to this when no longer one can be had: every slab fits into one. */
+enum { RUN_PAGES_MIN = 16 };
 
 void reserve_start(void) { lock_init(&reserve.lock, LOCK_RESERVE); }
 
@@ -131,24 +131,24 @@ static bool add_run(size_t pages, bool dirty_only)
     return true;
 }
 
-/* One piece for all that is missing if possible, else shorter ones. A full array of short runs
+/* One run for all that is missing if possible, else shorter ones. A full array of short runs
  * gives the shortest back, so that there is room for a longer one. */
-static void add_pieces(bool dirty_only)
+static void add_runs(bool dirty_only)
 {
-    size_t piece = SIZE_MAX;
+    size_t pages = SIZE_MAX;
 
     if (reserve.run_count == RESERVE_RUNS_MAX) {
         uint32_t shortest = run_for(1);
         (void)give_tail(shortest, page_record(reserve.run[shortest])->run_pages);
     }
     while (reserve.pages < reserve.wanted_pages) {
-        piece = min_size(piece, reserve.wanted_pages - reserve.pages);
-        if ((!dirty_only && extend_some_run(piece)) || add_run(piece, dirty_only)) {
+        pages = min_size(pages, reserve.wanted_pages - reserve.pages);
+        if ((!dirty_only && extend_some_run(pages)) || add_run(pages, dirty_only)) {
             reserve.refills++;
             continue;
         }
-        if (piece <= PIECE_PAGES_MIN) return;
-        piece = max_size(piece / 2, PIECE_PAGES_MIN);
+        if (pages <= RUN_PAGES_MIN) return;
+        pages = max_size(pages / 2, RUN_PAGES_MIN);
     }
 }
 
@@ -158,7 +158,7 @@ static bool has_room_for(size_t pages)
     return limits_room_bytes() / 2 >= pages << space.page_shift;
 }
 
-/* One long run for several short ones, when so much is free: requests are served in one piece. */
+/* One long run for several short ones, when so much is free: requests are served by one run. */
 static void join_runs(void)
 {
     size_t wanted = reserve.wanted_pages;
@@ -181,7 +181,7 @@ static bool fill_up(void)
 {
     size_t wanted = reserve.wanted_pages, missing = wanted - min_size(reserve.pages, wanted);
 
-    if (missing != 0) add_pieces(!has_room_for(missing));
+    if (missing != 0) add_runs(!has_room_for(missing));
     join_runs();
     if (reserve.untouched) touch_again();
     if (reserve.records_short) {

@@ -30,7 +30,7 @@ struct reserve {
     uint32_t run[RESERVE_RUNS_MAX]; /* B2, under lock: first pages */
     bool untouched;             /* under lock: in a fork's child, not real until they are touched */
     bool records_short;         /* under lock: no records are held back */
-    uint64_t releases, refills; /* under lock: statistics, pieces given away and taken back */
+    uint64_t releases, refills; /* under lock: statistics, runs given away and taken back */
 };
 
 extern PRIVATE struct reserve reserve;
@@ -41,8 +41,8 @@ void reserve_start(void);
 bool reserve_resize(size_t bytes);
 /* Fills up what is missing. True: nothing is missing. */
 bool reserve_refill(void);
-/* Gives at least `pages` in one piece, and the records held back, to whoever leases next. False: it
- * has not got so much in one piece; nothing happened. */
+/* Gives at least `pages` in one run, and the records held back, to whoever leases next. False: it
+ * has not got so much in one run; nothing happened. */
 bool reserve_release(size_t pages);
 
 /* As of a moment ago, without the lock. */

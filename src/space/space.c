@@ -1,4 +1,4 @@
-/* space.c - reserves address space once, and opens it piece by piece.
+/* space.c - reserves address space once, and opens it step by step.
  *
  * One reservation holds, in this order, the metadata zone, the page map and the first region; each
  * has an open part that grows. Under an address-space limit the sizes follow the limit, and further
@@ -121,7 +121,7 @@ char *page_address_beyond_first(uint32_t page)
 }
 
 /* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is
- * about what blocks can use, regions come in pieces of a sixteenth, and there is no class map. */
+ * about what blocks can use, regions have a sixteenth each, and there is no class map. */
 static bool start_narrow(size_t limit)
 {
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);

@@ -63,7 +63,7 @@ struct page_span {
 }; /* count == 0: no memory */
 /* How many pages an opening of so many takes as a rule: ahead of need. */
 size_t space_opening_step(size_t pages);
-/* Opens at least `pages` more pages, in one piece; up to a multiple of unit_pages, and no more than
+/* Opens at least `pages` more pages, side by side; up to a multiple of unit_pages, and no more than
  * room_bytes. Under the page heap's lock. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
 

@@ -78,8 +78,8 @@ static void narrow_regions_have_none(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
 }
 
-/* Whole huge pages may go; when much went in shorter pieces the kernel would fill them up again. */
-static void short_pieces_end_it_and_growth_begins_it(void **state)
+/* Whole huge pages may go; when much went in shorter runs the kernel would fill them up again. */
+static void short_runs_end_it_and_growth_begins_it(void **state)
 {
     size_t gone = 0, used;
 
@@ -117,7 +117,7 @@ static void an_empty_space_does_not_want_them_again(void **state)
     assert_false(page_heap.huge.wanted);
 }
 
-static void long_pieces_are_cut_between_huge_pages(void **state)
+static void long_runs_are_cut_between_huge_pages(void **state)
 {
     uint32_t page;
     uintptr_t at;
@@ -144,6 +144,6 @@ static void long_pieces_are_cut_between_huge_pages(void **state)
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
-          UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_pieces_end_it_and_growth_begins_it),
+          UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
           UNIT_TEST(an_empty_space_does_not_want_them_again),
-          UNIT_TEST(long_pieces_are_cut_between_huge_pages))
+          UNIT_TEST(long_runs_are_cut_between_huge_pages))

@@ -104,23 +104,23 @@ static void a_peak_is_forgotten(void **state)
     assert_in_range(dirty_pages(), kept_of(burst_pages()), kept_of(2 * burst_pages()));
 }
 
-/* Pieces shorter than a huge page stay as long as that does not double what is kept. */
+/* Runs shorter than a huge page stay as long as that does not double what is kept. */
 static void huge_pages_are_not_broken_for_little(void **state)
 {
     enum { SHORT_RUNS = 400 };
     static uint32_t page[SHORT_RUNS];
-    size_t piece, budget, most = 0;
+    size_t pages, budget, most = 0;
 
     (void)state;
     start_pages();
-    piece = pages_of_bytes(64 * KiB);
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    pages = pages_of_bytes(64 * KiB);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
     assert_true(page_heap.huge.wanted);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget(&page_heap)) purge_beyond_budget(&page_heap);
         budget =
-            kept_of(SHORT_RUNS * (piece + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
+            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
         most = max_size(most, dirty_pages() * 100 / budget);
     }
     check_runs();
@@ -283,7 +283,7 @@ static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
     assert_int_equal(dirty_pages(), 0);
 }
 
-/* ---- refusals and pieces ---- */
+/* ---- refusals and short runs ---- */
 
 /* It is not asked again at each free, and asked again when there is more. */
 static void a_refused_purge_keeps_the_pages_dirty(void **state)
@@ -341,7 +341,7 @@ static void lock_the_first(enum fake_call kind)
     first_is_locked = false;
 }
 
-/* A piece of the longest run cannot go: it lies in memory that the program locked. The others go
+/* A part of the longest run cannot go: it lies in memory that the program locked. The others go
  * past it. */
 static void what_is_refused_does_not_keep_others_from_going(void **state)
 {
@@ -392,33 +392,33 @@ static void the_alarm_is_within_the_budget_while_others_lease(void **state)
     for (unsigned i = 0; i < RACE_ROUNDS; i++) {
         run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
         (void)purge_is_within_live_budget(&page_heap);
-        if (RELAXED_LOAD(page_heap.decay.alarm_pages) > most) break;
+        if (RELAXED_LOAD(page_heap.decay.trigger_pages) > most) break;
     }
     RELAXED_STORE(race_is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_in_range(page_heap.decay.alarm_pages, 0, most);
+    assert_in_range(page_heap.decay.trigger_pages, 0, most);
 }
 
-/* A call costs more than a small piece is worth: long pieces go first, short ones if those do not
+/* A call costs more than a short run is worth: long ones go first, short ones if those do not
  * do. */
-static void short_pieces_go_last(void **state)
+static void short_runs_go_last(void **state)
 {
     enum { SHORT_RUNS = 20 };
-    size_t piece, budget, kept;
+    size_t pages, budget, kept;
     uint32_t page[SHORT_RUNS];
 
     (void)state;
     start_small();
-    piece = pages_of_bytes(64 * KiB) - 1;
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    pages = pages_of_bytes(64 * KiB) - 1;
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
-    kept = SHORT_RUNS * piece;
+    kept = SHORT_RUNS * pages;
     return_and_look(fenced(burst_pages()));
     budget = kept_of(page_heap_used_pages(&page_heap) + kept + burst_pages())
            + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
-        expect_run(page[i], piece, PAGE_DIRTY);
+        expect_run(page[i], pages, PAGE_DIRTY);
     kept = dirty_pages();
     assert_int_equal(purge_all(&page_heap), bytes_of(kept)); /* somebody asks for all */
     assert_int_equal(dirty_pages(), 0);
@@ -426,22 +426,22 @@ static void short_pieces_go_last(void **state)
     check_runs();
 }
 
-/* All that is free lies in short pieces: still no more is kept than the budget allows. */
-static void short_pieces_go_when_there_are_no_others(void **state)
+/* All that is free lies in short runs: still no more is kept than the budget allows. */
+static void short_runs_go_when_there_are_no_others(void **state)
 {
     enum { SHORT_RUNS = 2000 };
     static uint32_t page[SHORT_RUNS];
-    size_t budget, piece;
+    size_t budget, pages;
 
     (void)state;
     start_small();
-    piece = pages_of_bytes(64 * KiB) / 2;
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(piece);
+    pages = pages_of_bytes(64 * KiB) / 2;
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget(&page_heap)) purge_beyond_budget(&page_heap);
         budget =
-            kept_of(SHORT_RUNS * (piece + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
+            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
         budget += budget / 2;
         assert_true(dirty_pages() <= budget);
     }
@@ -531,7 +531,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
-          UNIT_TEST(short_pieces_go_last), UNIT_TEST(short_pieces_go_when_there_are_no_others),
+          UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
           UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_was_needed_meanwhile_stays),
           UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))

@@ -54,7 +54,7 @@ static void nobody_is_given_it_in_ordinary_life(void **state)
     check_reserve();
 }
 
-static void a_release_is_in_one_piece_or_does_nothing(void **state)
+static void a_release_is_in_one_run_or_does_nothing(void **state)
 {
     (void)state;
     start();
@@ -85,7 +85,7 @@ static void a_refill_grows_the_run_where_it_was(void **state)
     check_reserve();
 }
 
-static void without_neighbours_it_takes_pieces(void **state)
+static void without_neighbours_it_takes_short_runs(void **state)
 {
     uint32_t taken;
 
@@ -276,11 +276,11 @@ static void every_refused_call_leaves_it_whole(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in_ordinary_life),
-          UNIT_TEST(a_release_is_in_one_piece_or_does_nothing),
+          UNIT_TEST(a_release_is_in_one_run_or_does_nothing),
           UNIT_TEST(a_refill_grows_the_run_where_it_was),
-          UNIT_TEST(without_neighbours_it_takes_pieces), UNIT_TEST(many_short_runs_become_fewer),
-          UNIT_TEST(shrinking_gives_pages_back), UNIT_TEST(what_cannot_be_touched_is_not_counted),
-          UNIT_TEST(pages_that_stay_special_stay), UNIT_TEST(released_pages_are_ordinary),
-          UNIT_TEST(a_child_touches_its_own), UNIT_TEST(records_are_there_after_a_release),
-          UNIT_TEST(a_crowded_group_is_not_filled_up), UNIT_TEST(the_walker_sees_damage),
-          UNIT_TEST(every_refused_call_leaves_it_whole))
+          UNIT_TEST(without_neighbours_it_takes_short_runs),
+          UNIT_TEST(many_short_runs_become_fewer), UNIT_TEST(shrinking_gives_pages_back),
+          UNIT_TEST(what_cannot_be_touched_is_not_counted), UNIT_TEST(pages_that_stay_special_stay),
+          UNIT_TEST(released_pages_are_ordinary), UNIT_TEST(a_child_touches_its_own),
+          UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(a_crowded_group_is_not_filled_up),
+          UNIT_TEST(the_walker_sees_damage), UNIT_TEST(every_refused_call_leaves_it_whole))
