@@ -14,7 +14,7 @@
 static void count_clean(size_t pages)
 {
     page_heap.clean_leased += pages;
-    if (page_heap.clean_leased >= page_heap.huge.again_at) huge_want_again(&page_heap);
+    if (page_heap.clean_leased >= page_heap.huge_again_at) huge_want_again(&page_heap);
 }
 
 /* ---- holes and growth ---- */
@@ -23,8 +23,7 @@ static bool grow(size_t missing)
 {
     struct page_span span = { 0, 0 };
 
-    if (have_extents())
-        span = space_grow(missing, huge_pages_each(&page_heap.huge), commit_room_bytes());
+    if (have_extents()) span = space_grow(missing, huge_pages_each(), commit_room_bytes());
     if (span.count == 0) return false;
     page_heap.grows++;
     page_heap.open_pages += span.count;
@@ -267,9 +266,9 @@ static unsigned slot_in_flight(uint32_t page)
 }
 
 /* The last so many pages of a run, cut at the boundaries of huge pages if it is long enough. */
-static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
+static struct tree_run *cut_end(struct tree_run *from, size_t pages_max)
 {
-    size_t length = from->pages, unit = huge_pages_each(&page_heap.huge);
+    size_t length = from->pages, unit = huge_pages_each();
     size_t pages = min_size(length, pages_max), head, rest;
 
     if (pages < 2 * unit) return cut_out(from, length - pages, pages);
@@ -281,30 +280,44 @@ static struct tree_run *cut_piece(struct tree_run *from, size_t pages_max)
 
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
-    struct tree_run *longest = at_size(TREE_VERB(last)(&kept_runs.by_size[FREE_DIRTY]));
-    unsigned slot = slot_in_flight(0);
+    struct tree_run *longest;
+    unsigned slot;
+    uint32_t page = 0;
 
-    if (slot == IN_FLIGHT_MAX || longest == NULL || longest->pages < min_pages) return 0;
-    if (!have_extents()) return 0;
-    longest = cut_piece(longest, max_pages);
-    note_used(longest, PAGE_USED);
-    heap->in_flight[slot] = longest->page;
-    return longest->page;
+    lock_take(&heap->lock);
+    longest = at_size(TREE_VERB(last)(&kept_runs.by_size[FREE_DIRTY]));
+    slot = slot_in_flight(0);
+    if (slot != IN_FLIGHT_MAX && longest != NULL && longest->pages >= min_pages && have_extents()) {
+        longest = cut_end(longest, max_pages);
+        note_used(longest, PAGE_USED);
+        page = heap->in_flight[slot] = longest->page;
+    }
+    lock_give(&heap->lock);
+    return page;
+}
+
+static void put_back(struct page_heap *heap, unsigned slot, unsigned kind)
+{
+    uint32_t page = heap->in_flight[slot];
+
+    heap->in_flight[slot] = 0;
+    (void)make_free(take_used(page), kind);
 }
 
 void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
 {
-    unsigned slot = slot_in_flight(page);
+    unsigned slot;
 
-    if (slot == IN_FLIGHT_MAX) return;
-    heap->in_flight[slot] = 0;
-    (void)make_free(take_used(page), state == PAGE_CLEAN ? FREE_CLEAN : FREE_DIRTY);
+    lock_take(&heap->lock);
+    slot = slot_in_flight(page);
+    if (slot != IN_FLIGHT_MAX) put_back(heap, slot, state == PAGE_CLEAN ? FREE_CLEAN : FREE_DIRTY);
+    lock_give(&heap->lock);
 }
 
 void page_heap_put_back_in_flight(struct page_heap *heap)
 {
-    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
-        if (heap->in_flight[i] != 0) run_put_free(heap, heap->in_flight[i], PAGE_DIRTY);
+    for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++)
+        if (heap->in_flight[slot] != 0) put_back(heap, slot, FREE_DIRTY);
 }
 
 bool page_heap_close_tail(struct page_heap *heap)
@@ -314,7 +327,9 @@ bool page_heap_close_tail(struct page_heap *heap)
 
     lock_take(&heap->lock);
     tail = find_tail();
+    lock_take(&space.lock);
     if (tail != NULL) closed = space_close_tail(tail->page, hole_pages(tail, SIZE_MAX));
+    lock_give(&space.lock);
     while (closed != 0 && (last = free_before(NULL)) != NULL && last->page >= space_open_end()) {
         remove_free(last);
         kept_run_drop(last);

@@ -67,7 +67,7 @@ INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 static void set_background(bool runs)
 {
     lock_take(&page_heap.lock);
-    purge_set_background(&page_heap, runs);
+    purge_set_background(runs);
     lock_give(&page_heap.lock);
 }
 
@@ -87,7 +87,7 @@ static bool change_background_runs(bool runs)
 static void background_is_gone(void)
 {
     __atomic_store_n(&decay.background_runs, false, __ATOMIC_SEQ_CST);
-    purge_set_background(&page_heap, false);
+    purge_set_background(false);
 }
 
 static bool is_told_to_end(void) { return RELAXED_LOAD(decay.ending) != 0; }
@@ -104,8 +104,7 @@ static bool background_may_end(void)
     }
     (void)change_background_runs(false);
     set_background(false);
-    wanted =
-        __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background(&page_heap);
+    wanted = __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
     if (!wanted || change_background_runs(true)) return true;
     set_background(true);
     return false;
@@ -142,7 +141,7 @@ static bool look(void)
     RELAXED_STORE(decay.looks, decay.looks + 1);
     if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_drain_unneeded();
-    busy |= purge_unneeded(&page_heap) > 0;
+    busy |= purge_unneeded() > 0;
     decay_close_tail();
     return busy;
 }
@@ -161,7 +160,7 @@ static void *background_body(void *unused)
         /* Whether it gave something back is no reason to stay with one thread, which gives back the
          * rest itself. */
         busy = look() && !is_alone();
-        quiet_looks = asked || busy || purge_rests_on_background(&page_heap) ? 0 : quiet_looks + 1;
+        quiet_looks = asked || busy || purge_rests_on_background() ? 0 : quiet_looks + 1;
     } while (background_may_go_on(quiet_looks) || !background_may_end());
     return NULL;
 }
@@ -175,7 +174,7 @@ static bool want_background(void)
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
-    purge_begin_unneeded(&page_heap);
+    purge_begin_unneeded();
     if (os_thread_start(background_body)) {
         set_background(true);
         return true;
@@ -219,7 +218,7 @@ READS_UNLOCKED bool decay_reclaim(void)
 void decay_before_refusal(void)
 {
     arenas_close_empty();
-    if (limits_hard() != SIZE_MAX) (void)purge_all(&page_heap);
+    if (limits_hard() != SIZE_MAX) (void)purge_all();
 }
 
 /* ---- the door ---- */
@@ -230,8 +229,7 @@ static bool may_leave_to_background(void)
 {
     if (!option_helper_thread() || option_decay_ms() == 0) return false;
     if (!is_alone()) return want_background();
-    return purge_wants_background(&page_heap) && want_background()
-        && purge_is_within_budget(&page_heap);
+    return purge_wants_background() && want_background() && purge_is_within_budget();
 }
 
 /* Apart, so that the usual way saves no registers. True: the program has shrunk. */
@@ -240,8 +238,8 @@ static NOINLINE bool decay_excess(void)
     size_t used, peak;
     bool shrunk = false;
 
-    if (is_alone() || !purge_is_urgent(&page_heap)) {
-        if (purge_oversize(&page_heap) || may_leave_to_background()) return false;
+    if (is_alone() || !purge_is_urgent()) {
+        if (purge_oversize() || may_leave_to_background()) return false;
         used = page_heap_used_pages_now(&page_heap);
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
@@ -251,19 +249,16 @@ static NOINLINE bool decay_excess(void)
         RELAXED_STORE(depots_closed, true);
         arenas_clear();
     }
-    purge_beyond_budget(&page_heap);
+    purge_beyond_budget();
     return shrunk;
 }
 
-bool decay_after_return(void)
-{
-    return unlikely(!purge_is_within_budget(&page_heap)) && decay_excess();
-}
+bool decay_after_return(void) { return unlikely(!purge_is_within_budget()) && decay_excess(); }
 
 void decay_obey_options(void)
 {
-    purge_obey_options(&page_heap);
-    if (option_decay_ms() == 0) purge_beyond_budget(&page_heap);
+    purge_obey_options();
+    if (option_decay_ms() == 0) purge_beyond_budget();
 }
 
 struct decay_numbers decay_numbers(void)

@@ -34,8 +34,8 @@ enum lock_rank {
     LOCK_ARENA,           /* one per arena: its slabs and its depot */
     LOCK_RESERVE,         /* the pages of the reserve */
     LOCK_LIMITS,          /* what is known of limits */
-    LOCK_PAGE_HEAP,       /* page heaps, the page map, regions */
-    LOCK_NUMBERS,         /* page numbers that are given, and foreign extents */
+    LOCK_PAGE_HEAP,       /* page heaps, the page map */
+    LOCK_SPACE,           /* regions, page numbers that are given, and foreign extents */
     LOCK_SAMPLES,         /* the table of samples */
     LOCK_META,            /* the metadata allocator */
     LOCK_RANK_COUNT

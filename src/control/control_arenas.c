@@ -214,6 +214,6 @@ int serve_decay_now(struct control_call *call)
 {
     if (!is_there(call->index[0])) return 0;
     (void)arenas_drain_unneeded();
-    purge_beyond_budget(&page_heap);
+    purge_beyond_budget();
     return 0;
 }

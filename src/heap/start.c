@@ -48,7 +48,7 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     case LOCK_RESERVE: visit(&reserve.lock); break;
     case LOCK_LIMITS: visit(&limits.lock); break;
     case LOCK_PAGE_HEAP: visit(&page_heap.lock); break;
-    case LOCK_NUMBERS: visit(&space.numbers_lock); break;
+    case LOCK_SPACE: visit(&space.lock); break;
     case LOCK_SAMPLES: samples_each_lock(visit); break;
     case LOCK_META: visit(&meta.lock); break;
     case LOCK_RANK_COUNT: break;
@@ -81,7 +81,7 @@ static void purge_before_fork(void)
     RELAXED_STORE(is_interrupted, false);
     for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
         visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
-    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget(&page_heap);
+    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -192,9 +192,7 @@ void heap_obey_options(void)
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
     decay_obey_options();
-    lock_take(&page_heap.lock);
-    huge_obey_option(&page_heap, (enum huge_policy)option_value(OPTION_THP));
-    lock_give(&page_heap.lock);
+    huge_obey_option((enum huge_policy)option_value(OPTION_THP));
     if (option_value(OPTION_METADATA_THP) == METADATA_THP_ALWAYS && heap_start())
         space_want_huge_records();
 }
@@ -243,7 +241,7 @@ PUBLIC size_t prairie_purge(void)
     thread_flush();
     arenas_clear();
     arenas_settle();
-    bytes = purge_all(&page_heap);
+    bytes = purge_all();
     decay_close_tail();
     return bytes;
 }

@@ -63,7 +63,7 @@ static bool may_come(size_t bytes)
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
-    return !page_heap_is_barred(&page_heap) && purge_all(&page_heap) != 0 && may_come(bytes);
+    return !page_heap_is_barred(&page_heap) && purge_all() != 0 && may_come(bytes);
 }
 
 static void give_up(size_t bytes)
@@ -104,15 +104,11 @@ char *vast_take(size_t bytes, size_t align)
 {
     size_t align_least = page_bytes() == 4 * KiB ? HUGE_PAGE_BYTES : page_bytes();
     struct os_range range;
-    bool huge;
 
     if (!expect_bytes(bytes)) return NULL;
     range = os_reserve(bytes, max_size(align, align_least));
     if (range.base != NULL) {
-        lock_take(&page_heap.lock);
-        huge = huge_is_possible(&page_heap);
-        lock_give(&page_heap.lock);
-        os_wish_huge_pages(range, huge);
+        os_wish_huge_pages(range, huge_is_possible());
         if (os_commit(range) && number_block(range, bytes, 0)) return range.base;
         os_release(range);
     }

@@ -3,54 +3,79 @@
  */
 #include "page_heap.h"
 
+struct huge huge;
+
 static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
-bool huge_is_possible(const struct page_heap *heap)
+bool huge_is_possible(void)
 {
-    return heap->huge.policy != HUGE_NEVER && !heap->huge.barred
+    return RELAXED_LOAD(huge.policy) != HUGE_NEVER && !RELAXED_LOAD(huge.barred)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
+/* Under both locks. */
 static void want(struct page_heap *heap, bool wanted)
 {
-    RELAXED_STORE(heap->huge.wanted, wanted);
-    heap->huge.short_pages = 0;
-    heap->huge.again_at = wanted ? UINT64_MAX : heap->clean_leased + from_pages();
+    RELAXED_STORE(huge.wanted, wanted);
+    huge.refused = !wanted;
+    huge.short_pages = 0;
+    heap->huge_again_at = wanted ? UINT64_MAX : heap->clean_leased + from_pages();
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
 void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
-    if (heap->huge.wanted || heap->huge.again_at != UINT64_MAX || !huge_is_possible(heap)) return;
-    if (open_bytes >= HUGE_FROM_BYTES || heap->huge.policy == HUGE_ALWAYS) want(heap, true);
+    if (huge.wanted || huge.refused || !huge_is_possible()) return;
+    if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want(heap, true);
 }
 
-void huge_obey_option(struct page_heap *heap, enum huge_policy policy)
+/* The locks under which what is wished may change. */
+static void take_locks(void)
 {
-    heap->huge.policy = policy;
-    if (space.open_bytes != 0) huge_before_growth(heap, space.open_bytes);
+    lock_take(&page_heap.lock);
+    lock_take(&space.lock);
+}
+static void give_locks(void)
+{
+    lock_give(&space.lock);
+    lock_give(&page_heap.lock);
 }
 
-void huge_bar(struct page_heap *heap, bool barred)
+void huge_obey_option(enum huge_policy policy)
 {
-    heap->huge.barred = barred;
-    if (barred && heap->huge.wanted) want(heap, false);
+    RELAXED_STORE(huge.policy, policy);
+    if (__atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE) == 0)
+        return; /* nor are locks there */
+    take_locks();
+    if (space.open_bytes != 0) huge_before_growth(&page_heap, space.open_bytes);
+    give_locks();
+}
+
+void huge_bar(bool barred)
+{
+    take_locks();
+    RELAXED_STORE(huge.barred, barred);
+    if (barred && huge.wanted) want(&page_heap, false);
+    give_locks();
 }
 
 COLD NOINLINE void huge_want_again(struct page_heap *heap)
 {
-    heap->huge.again_at = heap->huge.barred ? heap->clean_leased + from_pages() : UINT64_MAX;
-    if (!heap->huge.barred && page_heap_used_pages(heap) >= from_pages()) want(heap, true);
+    lock_take(&space.lock);
+    heap->huge_again_at = huge.barred ? heap->clean_leased + from_pages() : UINT64_MAX;
+    huge.refused = huge.barred;
+    if (!huge.barred && page_heap_used_pages(heap) >= from_pages()) want(heap, true);
+    lock_give(&space.lock);
 }
 
 void huge_before_purge(struct page_heap *heap, size_t pages)
 {
-    struct huge *huge = &heap->huge;
-
-    if (!huge->wanted || huge->policy == HUGE_ALWAYS || pages >= huge_pages_each(huge)) return;
-    huge->short_pages += pages;
-    if (huge->short_pages >= from_pages()
-        && huge->short_pages >= page_heap_used_pages(heap) / HUGE_SHORT_SHARE)
+    if (pages >= huge_pages_each() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
+    lock_take(&space.lock);
+    huge.short_pages += pages;
+    if (huge.short_pages >= from_pages()
+        && huge.short_pages >= page_heap_used_pages(heap) / HUGE_SHORT_SHARE)
         want(heap, false);
+    lock_give(&space.lock);
 }

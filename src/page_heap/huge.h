@@ -9,7 +9,6 @@
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without.
  * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
- * Everything here is under the page heap's lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_HUGE_H
@@ -19,34 +18,39 @@
 
 enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
 
+/* Under the lock of the address space. */
 struct huge {
-    enum huge_policy policy;
-    bool wanted;        /* atomic for policy/purge.c, which asks without the lock */
-    bool barred;        /* each would take too much of what is left (policy/limits.c) */
+    enum huge_policy policy; /* atomic */
+    bool wanted;             /* atomic */
+    bool refused;            /* they were wanted, until a page heap grows by so much (again_at) */
+    bool barred;        /* atomic: each would take too much of what is left (policy/limits.c) */
     size_t short_pages; /* given back in short runs since they were wanted */
-    uint64_t again_at;  /* clean_leased at which an address space that was refused them wants them
-                           again; UINT64_MAX: it is not refused them */
 };
 
+extern PRIVATE struct huge huge;
+
 /* How long a huge page is; 1: there are none for us. */
-INLINE size_t huge_pages_each(const struct huge *huge)
+INLINE size_t huge_pages_each(void)
 {
-    return RELAXED_LOAD(huge->wanted) ? HUGE_PAGE_BYTES >> space.page_shift : 1;
+    return RELAXED_LOAD(huge.wanted) ? HUGE_PAGE_BYTES >> space.page_shift : 1;
 }
 
 struct page_heap;
 
 /* Are they for heaps like this one, and not barred? */
-bool huge_is_possible(const struct page_heap *heap);
-/* The address space is about to have so many bytes open. */
+bool huge_is_possible(void);
+/* The address space is about to have so many bytes open. Under its lock. */
 void huge_before_growth(struct page_heap *heap, size_t open_bytes);
 /* What is open already was refused huge pages, and is wished them now when they are always
  * wanted. */
-void huge_obey_option(struct page_heap *heap, enum huge_policy policy);
+void huge_obey_option(enum huge_policy policy);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
-void huge_bar(struct page_heap *heap, bool barred);
-/* again_at has come. */
+void huge_bar(bool barred);
+
+/* Below, under the page heap's lock. */
+
+/* Its huge_again_at has come. */
 void huge_want_again(struct page_heap *heap);
 /* So many pages go back to the kernel, as one run. */
 void huge_before_purge(struct page_heap *heap, size_t pages);

@@ -14,7 +14,7 @@ void page_heap_start(struct page_heap *heap)
 {
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->lease_pages_max = RUN_PAGES_MAX;
-    heap->huge.again_at = UINT64_MAX;
+    heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
     if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);
 }
@@ -49,9 +49,9 @@ void page_heap_limit_clean(struct page_heap *heap, bool limited)
 }
 
 /* Their records count as well. */
-bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
+bool page_heap_spares_clean(struct page_heap *heap, size_t pages)
 {
-    if (pages == 0 || likely(RELAXED_LOAD(heap->lease_pages_max) != 0)) return true;
-    return !page_heap_is_barred(heap)
-        && commit_allows(pages * (page_bytes() + sizeof(struct page)));
+    return pages == 0
+        || (!page_heap_is_barred(heap)
+            && commit_allows(pages * (page_bytes() + sizeof(struct page))));
 }

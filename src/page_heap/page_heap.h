@@ -36,23 +36,6 @@ struct run_bins {
     uint32_t head[FREE_KINDS * BIN_COUNT];   /* page number; 0: empty */
 };
 
-/* What is known of a page heap's need for its dirty pages (policy/purge.h). */
-struct decay {
-    size_t
-        trigger_pages;  /* atomic, written under lock: dirty pages up to which nobody need think of
-                           purging */
-    size_t peak_pages;  /* under lock: the most pages in use, of late */
-    size_t bonus_pages; /* under lock: what regrets added to the budget */
-    bool background;    /* atomic: somebody gives back later what is not needed */
-    bool is_hard;       /* atomic: near a limit no dirty pages may stay */
-    bool refused;       /* under lock: the kernel took nothing at the last try */
-    size_t last_pages;  /* under lock: given back lately, beyond the budget */
-    uint64_t last_ms;   /* under lock: when */
-    uint64_t last_clean_leased;            /* under lock: clean_leased then */
-    uint64_t purged_pages, calls, regrets; /* under lock: statistics; regrets are times that pages
-                                              were wanted back soon */
-};
-
 /* A stretch of pages that was given to a page heap, which does not open more by itself. */
 struct page_piece {
     struct page_piece *next; /* under the heap's lock */
@@ -75,8 +58,8 @@ struct page_heap {
     bool clean_is_limited;           /* atomic: only as far as the hard limit allows */
     struct run_bins bins;            /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
-    struct huge huge;
-    struct decay decay;
+    uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
+                               huge pages wants them again; UINT64_MAX: it is not refused them */
 };
 
 struct run {
@@ -119,8 +102,12 @@ INLINE bool page_heap_is_barred(struct page_heap *heap)
 }
 /* From now on, or no longer, each lease of clean pages asks commit_allows first. */
 void page_heap_limit_clean(struct page_heap *heap, bool limited);
-/* May so many clean pages be leased? Under the lock. */
-bool page_heap_may_take_clean(struct page_heap *heap, size_t pages);
+/* May so many clean pages be leased, though not all may? Under the lock. */
+bool page_heap_spares_clean(struct page_heap *heap, size_t pages);
+INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
+{
+    return likely(RELAXED_LOAD(heap->lease_pages_max) != 0) || page_heap_spares_clean(heap, pages);
+}
 
 /* Functions that take no heap are of the shared one: the usual ways, to which its address is a
  * constant. */
@@ -150,10 +137,10 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages);
 /* Makes a large run a sampled one, with the number of its record; 0: and back. */
 void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number);
 
-/* Under the lock: takes the dirty run that is best given to the kernel out of its bin, in state
- * PAGE_USED, at least min_pages long; 0 when there is none, or too many are on their way. */
+/* Takes the dirty run that is best given to the kernel out of its bin, in state PAGE_USED, at least
+ * min_pages long; 0 when there is none, or too many are on their way. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages);
-/* Under the lock: puts such a run back, as clean or as dirty. */
+/* Puts such a run back, as clean or as dirty. */
 void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state);
 /* In the child of a fork, under the lock: puts back all that were on their way, for those who took
  * them are not there. */

@@ -9,7 +9,7 @@
 INLINE void count_clean(struct page_heap *heap, size_t pages)
 {
     heap->clean_leased += pages;
-    if (unlikely(heap->clean_leased >= heap->huge.again_at)) huge_want_again(heap);
+    if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_want_again(heap);
 }
 
 /* ---- holes and growth ---- */
@@ -39,8 +39,10 @@ static struct page_span grow(struct page_heap *heap, size_t missing)
 {
     struct page_span span;
 
+    lock_take(&space.lock);
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
-    span = space_grow(missing, huge_pages_each(&heap->huge), commit_room_bytes());
+    span = space_grow(missing, huge_pages_each(), commit_room_bytes());
+    lock_give(&space.lock);
     if (span.count != 0) {
         heap->grows++;
         heap->open_pages += span.count;
@@ -64,14 +66,16 @@ static bool may_take_hole(struct page_heap *heap, struct hole hole, size_t pages
     return page_heap_may_take_clean(heap, clean);
 }
 
-/* Opens just what the free pages at the end of the region lack, and leads to the whole hole. */
-static struct hole grow_tail(struct page_heap *heap, size_t pages)
+/* When no one free run is long enough, or may be taken: dirty and clean neighbours together. Else
+ * opens just what the free pages at the end of the region lack, and leads to the whole hole. */
+static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages)
 {
     const struct hole none = { 0, 0 };
-    struct hole tail = none;
+    struct hole tail = run_find_hole(heap, pages);
     struct page_span span;
 
-    if (space_newest_is_open()) tail = hole_before(space_open_end());
+    if (tail.pages >= pages && may_take_hole(heap, tail, pages)) return tail;
+    tail = space_newest_is_open() ? hole_before(space_open_end()) : none;
     if (!may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     span = grow(heap, pages - tail.pages);
@@ -111,18 +115,6 @@ INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enu
     run->zero = page_record(run->page)->state == PAGE_CLEAN;
     if (run->zero) count_clean(heap, pages);
     take_front(heap, run->page, pages, state);
-}
-
-/* No one free run is long enough, or may be taken: dirty and clean neighbours together; else the
- * region opens further. */
-static COLD struct run take_hole_or_grow(struct page_heap *heap, size_t pages,
-                                         enum page_state state)
-{
-    struct hole hole = run_find_hole(heap, pages);
-
-    if (hole.pages < pages || !may_take_hole(heap, hole, pages)) hole = grow_tail(heap, pages);
-    if (hole.pages < pages) return (struct run){ 0, false };
-    return (struct run){ hole.first, run_take_hole(heap, hole.first, 0, pages, state) };
 }
 
 INLINE void note_dirty_low(struct page_heap *heap)
@@ -187,7 +179,7 @@ uint32_t run_lease_dirty(struct page_heap *heap, size_t pages)
 }
 
 /* A free run of that length that may be taken; 0: there is none. */
-static uint32_t find_allowed(struct page_heap *heap, size_t pages)
+INLINE uint32_t find_allowed(struct page_heap *heap, size_t pages)
 {
     return page_heap_may_take_clean(heap, pages) ? run_find(heap, pages)
                                                  : run_find_dirty(heap, pages);
@@ -197,11 +189,17 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
                                        enum page_state state)
 {
     struct run run = { 0, false };
+    struct hole hole;
 
     if (pages <= space.page_count_max && align_pages <= space.page_count_max) {
-        if (align_pages > 1) run = take_aligned_or_grow(heap, pages, align_pages, state);
-        else if ((run.page = find_allowed(heap, pages)) != 0) take_part(heap, &run, pages, state);
-        else run = take_hole_or_grow(heap, pages, state);
+        if (align_pages > 1) {
+            run = take_aligned_or_grow(heap, pages, align_pages, state);
+        } else if ((run.page = find_allowed(heap, pages)) != 0) {
+            take_part(heap, &run, pages, state);
+        } else if ((hole = find_hole_or_grow(heap, pages)).pages >= pages) {
+            run.page = hole.first;
+            run.zero = run_take_hole(heap, hole.first, 0, pages, state);
+        }
     }
     if (run.page != 0) count_lease(heap, pages, state);
     lock_give(&heap->lock);

@@ -2,7 +2,6 @@
  * of the region that is closed.
  * SPDX-License-Identifier: MIT
  */
-#include "huge.h"
 #include "run_bins.h"
 
 /* Where the page is noted; of page 0, where none is. IN_FLIGHT_MAX: nowhere. */
@@ -19,44 +18,56 @@ static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
  * some. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
-    const uint64_t *bitmap = heap->bins.bitmap; /* the dirty ones come first */
-    unsigned slot = slot_in_flight(heap, 0), word = BIN_WORDS - 1;
-    size_t unit = huge_pages_each(&heap->huge), length, end, pages;
-    uint32_t page;
+    const struct run_bins *bins = &heap->bins; /* the dirty ones come first */
+    size_t unit = huge_pages_each(), length = 0, pages;
+    unsigned slot, word = BIN_WORDS - 1;
+    uint32_t page = 0;
 
-    check(lock_is_mine(&heap->lock));
-    while (word > 0 && bitmap[word] == 0) word--;
-    if (bitmap[word] == 0 || slot == IN_FLIGHT_MAX) return 0;
-    page = heap->bins.head[word * 64 + highest_bit(bitmap[word])];
-    end = length = page_record(page)->run_pages;
-    if (length < min_pages) return 0;
-    pages = min_size(length, max_pages);
-    if (pages >= 2 * unit) {
-        size_t head = pages_to_alignment(page, unit);
+    lock_take(&heap->lock);
+    slot = slot_in_flight(heap, 0);
+    while (word > 0 && bins->bitmap[word] == 0) word--;
+    if (bins->bitmap[word] != 0) page = bins->head[word * 64 + highest_bit(bins->bitmap[word])];
+    if (page != 0) length = page_record(page)->run_pages;
+    if (slot == IN_FLIGHT_MAX || length < min_pages) page = 0;
+    if (page != 0) {
+        pages = min_size(length, max_pages);
+        if (pages >= 2 * unit) {
+            size_t head = pages_to_alignment(page, unit);
 
-        end = head + round_down(length - head, unit);
-        pages = min_size(end - head, round_down(max_pages, unit));
+            length = head + round_down(length - head, unit);
+            pages = min_size(length - head, round_down(max_pages, unit));
+        }
+        if (pages != length) page = split_free(heap, page, length - pages);
+        huge_before_purge(heap, pages);
+        take_front(heap, page, pages, PAGE_USED);
+        heap->in_flight[slot] = page;
     }
-    if (pages != end) page = split_free(heap, page, end - pages);
-    take_front(heap, page, pages, PAGE_USED);
-    heap->in_flight[slot] = page;
+    lock_give(&heap->lock);
     return page;
 }
 
+/* In a fork's child it has been put back already. */
 void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
 {
-    unsigned slot = slot_in_flight(heap, page);
+    unsigned slot;
 
-    check(lock_is_mine(&heap->lock) && slot < IN_FLIGHT_MAX);
-    if (unlikely(slot == IN_FLIGHT_MAX)) return; /* a fork's child has put it back already */
-    heap->in_flight[slot] = 0;
-    make_free(heap, page, page_record(page)->run_pages, state);
+    lock_take(&heap->lock);
+    slot = slot_in_flight(heap, page);
+    if (likely(slot < IN_FLIGHT_MAX)) {
+        heap->in_flight[slot] = 0;
+        make_free(heap, page, page_record(page)->run_pages, state);
+    }
+    lock_give(&heap->lock);
 }
 
 void page_heap_put_back_in_flight(struct page_heap *heap)
 {
-    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
-        if (heap->in_flight[i] != 0) run_put_free(heap, heap->in_flight[i], PAGE_DIRTY);
+    for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++) {
+        uint32_t page = heap->in_flight[slot];
+
+        heap->in_flight[slot] = 0;
+        if (page != 0) make_free(heap, page, page_record(page)->run_pages, PAGE_DIRTY);
+    }
 }
 
 bool page_heap_close_tail(struct page_heap *heap)
@@ -65,8 +76,10 @@ bool page_heap_close_tail(struct page_heap *heap)
     size_t closed = 0;
 
     lock_take(&heap->lock);
+    lock_take(&space.lock);
     if (space_newest_is_open()) tail = hole_before(space_open_end());
     if (tail.pages > 0) closed = space_close_tail(tail.first, tail.pages);
+    lock_give(&space.lock);
     if (closed != 0) {
         heap->open_pages -= tail.pages;
         for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);

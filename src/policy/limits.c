@@ -36,8 +36,8 @@ void limits_set_hard(size_t bytes)
 
     RELAXED_STORE(commit.limit_bytes, hard);
     page_heap_limit_clean(&page_heap, hard != SIZE_MAX);
-    purge_obey_options(&page_heap);
-    if (commit_is_over()) (void)purge_all(&page_heap);
+    purge_obey_options();
+    if (commit_is_over()) (void)purge_all();
 }
 
 /* ---- measures ---- */
@@ -66,11 +66,10 @@ static READS_UNLOCKED size_t room_now(void)
 static void bar_huge_pages(void)
 {
     size_t least = max_size(limits.group.limit_bytes / HUGE_ROOM_SHARE, HUGE_ROOM_MIN);
-    bool barred = group_is_limited() && room_now() < (page_heap.huge.barred ? 2 * least : least);
+    bool barred =
+        group_is_limited() && room_now() < (RELAXED_LOAD(huge.barred) ? 2 * least : least);
 
-    lock_take(&page_heap.lock);
-    if (barred != page_heap.huge.barred) huge_bar(&page_heap, barred);
-    lock_give(&page_heap.lock);
+    if (barred != RELAXED_LOAD(huge.barred)) huge_bar(barred);
 }
 
 /* Pages that were leased and not touched yet are not in the group's account, and will be. */
@@ -186,8 +185,8 @@ static void purge_beyond_lines(void)
     if (page_heap_is_barred(&page_heap)
         && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
         beyond = false;
-    purge_set_hard(&page_heap, beyond);
-    if (beyond && purge_all(&page_heap) != 0 && group_is_limited()) {
+    purge_set_hard(beyond);
+    if (beyond && purge_all() != 0 && group_is_limited()) {
         read_group();
         bar_clean_pages();
     }
@@ -254,7 +253,7 @@ READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
     size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
 
-    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(page_heap.decay.is_hard)) return 0;
+    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge.is_hard)) return 0;
     if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);
     if (RELAXED_LOAD(limits.follows_group))
         from = min_size(from, look_at_group_from(open_bytes, coming));

@@ -4,8 +4,6 @@
 #include "purge.h"
 
 #include "../base/options.h"
-#include "../space/commit.h"
-#include "../page_heap/huge.h"
 
 enum { REGRET_MS = 2000 };
 /* Runs that the kernel would not take in one pass before the pass ends: locked in memory,
@@ -19,15 +17,12 @@ enum { REFUSED_SHARE = 8 };
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
 
-bool purge_is_urgent(struct page_heap *heap)
-{
-    return RELAXED_LOAD(heap->decay.is_hard) || commit_is_over();
-}
+struct purge purge;
 
 /* Near a limit, and with dirty_decay_ms:0. */
-static bool nothing_may_stay(struct page_heap *heap)
+static bool nothing_may_stay(void)
 {
-    return unlikely(purge_is_urgent(heap)) || unlikely(option_decay_ms() == 0);
+    return unlikely(purge_is_urgent()) || unlikely(option_decay_ms() == 0);
 }
 
 /* How many dirty pages may stay, as of one moment. */
@@ -35,67 +30,106 @@ struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
     size_t total; /* with what regrets added */
     size_t most;  /* beyond this somebody purges */
+    size_t dirty; /* how many there are */
+    size_t used;  /* pages that somebody holds */
 };
 
-/* Regrets count in full only while somebody looks in the background. Under the page heap's lock. */
-static struct budget budget_now(struct page_heap *heap, bool background)
+/* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
+ * while somebody looks in the background. Under the page heap's lock. */
+static struct budget budget_now(bool background)
 {
-    size_t share, bonus = heap->decay.bonus_pages;
+    size_t bonus = purge.bonus_pages;
+    struct budget budget = { .dirty = page_heap.free_pages[FREE_DIRTY],
+                             .used = page_heap_used_pages(&page_heap) };
 
-    check(lock_is_mine(&heap->lock));
-    if (nothing_may_stay(heap)) return (struct budget){ 0, 0, 0 };
-    share = max_size(pages_for(PURGE_KEEP_BYTES), heap->decay.peak_pages / PURGE_PEAK_SHARE)
-          + page_heap_used_pages(heap) / PURGE_USED_SHARE;
+    check(lock_is_mine(&page_heap.lock));
+    purge.peak_pages = max_size(purge.peak_pages, budget.used + budget.dirty);
+    if (nothing_may_stay()) return budget;
     if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
-    return (struct budget){ share, share + bonus, share + share / 2 + bonus };
+    budget.share = max_size(pages_for(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE)
+                 + budget.used / PURGE_USED_SHARE;
+    budget.total = budget.share + bonus;
+    budget.most = budget.total + budget.share / 2;
+    return budget;
 }
 
-/* The pages in use, and those that were a moment ago. Under the page heap's lock. */
-static void note_peak(struct page_heap *heap)
-{
-    size_t pages = page_heap_used_pages(heap) + heap->free_pages[FREE_DIRTY];
-
-    if (pages > heap->decay.peak_pages) heap->decay.peak_pages = pages;
-}
+/* ---- giving back ---- */
 
 /* One pass of giving back. What the kernel would not take stays out of the bins until the pass
  * ends, or it would be tried again and again while it is the longest. */
 struct pass {
-    size_t purged; /* pages */
-    unsigned refusal_count;
+    size_t wanted, purged; /* pages */
+    unsigned calls, refusal_count;
     uint32_t refused[REFUSALS_MAX]; /* first pages */
 };
 
-/* Until so many pages are purged, the longest runs first, in runs of at least run_min and at
- * most run_max. Takes the page heap's lock and gives it while the kernel works. */
-static void purge_runs(struct page_heap *heap, struct pass *pass, size_t wanted, size_t run_min,
-                       size_t run_max)
+/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
+ */
+static void purge_runs(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
 {
-    while (wanted - pass->purged >= run_min && pass->refusal_count < REFUSALS_MAX) {
-        size_t pages = 0;
-        uint32_t page;
-        bool purged;
+    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < REFUSALS_MAX) {
+        size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
+        uint32_t page = run_take_dirty(heap, run_min, most);
 
-        lock_take(&heap->lock);
-        page = run_take_dirty(heap, run_min, min_size(wanted - pass->purged, run_max));
-        if (page != 0) {
-            pages = page_record(page)->run_pages;
-            huge_before_purge(heap, pages);
-        }
-        lock_give(&heap->lock);
         if (page == 0) return;
-
-        purged = os_purge((struct os_range){ page_address(page), pages << space.page_shift });
-        lock_take(&heap->lock);
-        heap->decay.calls++;
-        if (purged) {
+        pages = page_record(page)->run_pages;
+        pass->calls++;
+        if (os_purge((struct os_range){ page_address(page), pages << space.page_shift })) {
             run_put_free(heap, page, PAGE_CLEAN);
-            heap->decay.purged_pages += pages;
             pass->purged += pages;
         } else {
             pass->refused[pass->refusal_count++] = page;
         }
-        lock_give(&heap->lock);
+    }
+}
+
+/* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
+ * when so many more pages are dirty. Returns pages that were purged. */
+static size_t end_pass(const struct pass *pass)
+{
+    size_t dirty;
+
+    for (unsigned i = 0; i < pass->refusal_count; i++)
+        run_put_free(&page_heap, pass->refused[i], PAGE_DIRTY);
+    lock_take(&page_heap.lock);
+    dirty = page_heap.free_pages[FREE_DIRTY];
+    purge.calls += pass->calls;
+    purge.purged_pages += pass->purged;
+    if (pass->calls != 0) purge.refused = pass->purged == 0;
+    if (purge.refused)
+        RELAXED_STORE(purge.trigger_pages,
+                      dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
+    lock_give(&page_heap.lock);
+    return pass->purged;
+}
+
+/* Gives back so many pages, or all there are. Returns pages. */
+static size_t purge_pages(size_t wanted)
+{
+    struct pass pass = { .wanted = wanted };
+
+    purge_runs(&page_heap, &pass, 1, pages_for(RUN_BYTES_MAX));
+    return end_pass(&pass);
+}
+
+size_t purge_all(void) { return purge_pages(SIZE_MAX) << space.page_shift; }
+
+/* What was given back lately is one breath out, however many calls it took; was it breathed in
+ * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
+ * heap's lock. */
+static void learn(uint64_t now)
+{
+    uint64_t wanted_back = page_heap.clean_leased - purge.last_clean_leased;
+
+    if (purge.last_pages == 0) return;
+    if (now >= purge.last_ms + REGRET_MS) {
+        purge.peak_pages -= purge.peak_pages / 4;
+        purge.bonus_pages -= purge.bonus_pages / 4;
+        purge.last_pages = 0;
+    } else if (wanted_back >= purge.last_pages / 2) {
+        purge.regrets++;
+        if (!nothing_may_stay()) purge.bonus_pages += purge.last_pages;
+        purge.last_pages = 0;
     }
 }
 
@@ -106,193 +140,137 @@ static bool trigger_is_fixed(void)
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
 }
 
-/* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
- * when so many more pages are dirty. */
-static void end_pass(struct page_heap *heap, struct pass *pass)
-{
-    size_t dirty;
-
-    lock_take(&heap->lock);
-    for (unsigned i = 0; i < pass->refusal_count; i++)
-        run_put_free(heap, pass->refused[i], PAGE_DIRTY);
-    dirty = heap->free_pages[FREE_DIRTY];
-    if (pass->purged != 0 || pass->refusal_count != 0) heap->decay.refused = pass->purged == 0;
-    if (heap->decay.refused)
-        RELAXED_STORE(heap->decay.trigger_pages,
-                      dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
-    lock_give(&heap->lock);
-}
-
-/* Gives back so many pages, or all there are. Returns pages. */
-static size_t purge_pages(struct page_heap *heap, size_t wanted)
-{
-    struct pass pass = { 0 };
-
-    purge_runs(heap, &pass, wanted, 1, pages_for(RUN_BYTES_MAX));
-    end_pass(heap, &pass);
-    return pass.purged;
-}
-
-size_t purge_all(struct page_heap *heap) { return purge_pages(heap, SIZE_MAX) << space.page_shift; }
-
-/* What was given back lately is one breath out, however many calls it took; was it breathed in
- * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
- * heap's lock. */
-static void learn(struct page_heap *heap, uint64_t now)
-{
-    uint64_t wanted_back = heap->clean_leased - heap->decay.last_clean_leased;
-
-    if (heap->decay.last_pages == 0) return;
-    if (now >= heap->decay.last_ms + REGRET_MS) {
-        heap->decay.peak_pages -= heap->decay.peak_pages / 4;
-        note_peak(heap);
-        heap->decay.bonus_pages -= heap->decay.bonus_pages / 4;
-        heap->decay.last_pages = 0;
-    } else if (wanted_back >= heap->decay.last_pages / 2) {
-        heap->decay.regrets++;
-        if (!nothing_may_stay(heap)) heap->decay.bonus_pages += heap->decay.last_pages;
-        heap->decay.last_pages = 0;
-    }
-}
-
-void purge_beyond_budget(struct page_heap *heap)
+void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
-    struct pass pass = { 0 };
     struct budget budget;
-    size_t dirty, excess;
+    struct pass pass = { 0 };
 
-    lock_take(&heap->lock);
-    learn(heap, now);
-    budget = budget_now(heap, RELAXED_LOAD(heap->decay.background));
-    dirty = heap->free_pages[FREE_DIRTY];
-    excess = dirty - min_size(dirty, budget.total);
-    lock_give(&heap->lock);
-    if (excess == 0) return;
+    lock_take(&page_heap.lock);
+    learn(now);
+    budget = budget_now(RELAXED_LOAD(purge.background));
+    lock_give(&page_heap.lock);
+    if (budget.dirty <= budget.total) return;
 
     /* Huge pages are not broken for little. */
-    purge_runs(heap, &pass, excess, huge_pages_each(&heap->huge), pages_for(RUN_BYTES_MAX));
-    if (excess - pass.purged > budget.share)
-        purge_runs(heap, &pass, excess, 1, pages_for(RUN_BYTES_MAX));
+    pass.wanted = budget.dirty - budget.total;
+    purge_runs(&page_heap, &pass, huge_pages_each(), pages_for(RUN_BYTES_MAX));
+    if (pass.wanted - pass.purged > budget.share)
+        purge_runs(&page_heap, &pass, 1, pages_for(RUN_BYTES_MAX));
 
-    lock_take(&heap->lock);
-    if (excess - pass.purged <= budget.share && (!trigger_is_fixed() || heap->decay.refused)) {
+    lock_take(&page_heap.lock);
+    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || purge.refused)) {
         /* Left on purpose: not to be looked at again at once. */
-        RELAXED_STORE(heap->decay.trigger_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
+        RELAXED_STORE(purge.trigger_pages, page_heap.free_pages[FREE_DIRTY] + budget.share / 4);
     }
-    if (heap->decay.last_pages == 0) heap->decay.last_clean_leased = heap->clean_leased;
-    heap->decay.last_pages += pass.purged;
-    heap->decay.last_ms = now;
-    lock_give(&heap->lock);
-    end_pass(heap, &pass);
+    if (purge.last_pages == 0) purge.last_clean_leased = page_heap.clean_leased;
+    purge.last_pages += pass.purged;
+    purge.last_ms = now;
+    lock_give(&page_heap.lock);
+    (void)end_pass(&pass);
 }
 
 /* ---- later ---- */
 
-void purge_set_background(struct page_heap *heap, bool runs)
+void purge_set_background(bool runs)
 {
-    RELAXED_STORE(heap->decay.background, runs);
-    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0); /* the budget is another one */
+    RELAXED_STORE(purge.background, runs);
+    RELAXED_STORE(purge.trigger_pages, (size_t)0); /* the budget is another one */
 }
 
-bool purge_wants_background(struct page_heap *heap)
+bool purge_wants_background(void)
 {
     uint64_t now = os_now_ms();
     bool wants;
 
-    lock_take(&heap->lock);
-    learn(heap, now);
-    wants = !nothing_may_stay(heap) && heap->decay.bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
-    lock_give(&heap->lock);
+    lock_take(&page_heap.lock);
+    learn(now);
+    wants = !nothing_may_stay() && purge.bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
+    lock_give(&page_heap.lock);
     return wants;
 }
 
-bool purge_rests_on_background(struct page_heap *heap)
+bool purge_rests_on_background(void)
 {
+    struct budget budget;
     bool rests;
 
-    lock_take(&heap->lock);
-    rests = option_decay_ms() >= 0 && !heap->decay.refused
-         && heap->free_pages[FREE_DIRTY] > budget_now(heap, false).most;
-    lock_give(&heap->lock);
+    lock_take(&page_heap.lock);
+    budget = budget_now(false);
+    rests = option_decay_ms() >= 0 && !purge.refused && budget.dirty > budget.most;
+    lock_give(&page_heap.lock);
     return rests;
 }
 
-void purge_begin_unneeded(struct page_heap *heap)
+void purge_begin_unneeded(void)
 {
-    lock_take(&heap->lock);
-    heap->dirty_low = heap->free_pages[FREE_DIRTY];
-    lock_give(&heap->lock);
+    lock_take(&page_heap.lock);
+    page_heap.dirty_low = page_heap.free_pages[FREE_DIRTY];
+    lock_give(&page_heap.lock);
 }
 
-size_t purge_unneeded(struct page_heap *heap)
+size_t purge_unneeded(void)
 {
     size_t unneeded, purged;
 
-    lock_take(&heap->lock);
-    unneeded = heap->dirty_low;
-    lock_give(&heap->lock);
+    lock_take(&page_heap.lock);
+    unneeded = page_heap.dirty_low;
+    lock_give(&page_heap.lock);
     if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) unneeded = 0;
-    purged = purge_pages(heap, (unneeded + 1) / 2);
-    purge_begin_unneeded(heap);
+    purged = purge_pages((unneeded + 1) / 2);
+    purge_begin_unneeded();
     return purged;
 }
 
 /* ---- is it time? ---- */
 
-bool purge_is_within_live_budget(struct page_heap *heap)
+bool purge_is_within_live_budget(void)
 {
-    size_t most, trigger;
-    bool within;
+    struct budget budget;
+    size_t trigger;
 
-    lock_take(&heap->lock);
-    note_peak(heap);
-    trigger = heap->decay.trigger_pages;
-    if (purge_is_urgent(heap)) {
-        most = pages_for(LONG_RUN_BYTES) - 1;
+    lock_take(&page_heap.lock);
+    budget = budget_now(RELAXED_LOAD(purge.background));
+    /* The least that it will be: memory in use only adds to it. */
+    trigger = budget.most - min_size(budget.most, budget.used / PURGE_USED_SHARE * 3 / 2);
+    if (purge_is_urgent()) {
+        budget.most = pages_for(LONG_RUN_BYTES) - 1;
+        trigger = purge.trigger_pages;
     } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        most = trigger = never ? SIZE_MAX : 0;
-    } else {
-        most = budget_now(heap, RELAXED_LOAD(heap->decay.background)).most;
-        /* The least that it will be: memory in use only adds to it. */
-        trigger = most - page_heap_used_pages(heap) / PURGE_USED_SHARE * 3 / 2;
+        budget.most = trigger = never ? SIZE_MAX : 0;
     }
-    RELAXED_STORE(heap->decay.trigger_pages, trigger);
-    within = heap->free_pages[FREE_DIRTY] <= most;
-    lock_give(&heap->lock);
-    return within;
+    RELAXED_STORE(purge.trigger_pages, trigger);
+    lock_give(&page_heap.lock);
+    return budget.dirty <= budget.most;
 }
 
-bool purge_oversize(struct page_heap *heap)
+bool purge_oversize(void)
 {
     uint64_t bytes = option_value(OPTION_OVERSIZE_THRESHOLD);
-    size_t pages = max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1);
-    struct pass pass = { 0 };
-    bool within;
+    size_t run_min = max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1);
+    struct pass pass = { .wanted = SIZE_MAX };
+    struct budget budget;
 
     if (bytes == 0) return false;
-    purge_runs(heap, &pass, SIZE_MAX, pages, SIZE_MAX);
-    end_pass(heap, &pass);
-    lock_take(&heap->lock);
-    within =
-        heap->free_pages[FREE_DIRTY] <= budget_now(heap, RELAXED_LOAD(heap->decay.background)).most;
-    lock_give(&heap->lock);
-    return option_decay_ms() < 0 || within;
+    purge_runs(&page_heap, &pass, run_min, SIZE_MAX);
+    (void)end_pass(&pass);
+    lock_take(&page_heap.lock);
+    budget = budget_now(RELAXED_LOAD(purge.background));
+    lock_give(&page_heap.lock);
+    return option_decay_ms() < 0 || budget.dirty <= budget.most;
 }
 
-void purge_obey_options(struct page_heap *heap)
+void purge_obey_options(void)
 {
-    lock_take(&heap->lock);
-    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0);
-    lock_give(&heap->lock);
+    lock_take(&page_heap.lock);
+    RELAXED_STORE(purge.trigger_pages, (size_t)0);
+    lock_give(&page_heap.lock);
 }
 
-void purge_set_hard(struct page_heap *heap, bool hard)
+void purge_set_hard(bool hard)
 {
-    if (hard == RELAXED_LOAD(heap->decay.is_hard)) return;
-    lock_take(&heap->lock);
-    RELAXED_STORE(heap->decay.is_hard, hard);
-    RELAXED_STORE(heap->decay.trigger_pages, (size_t)0);
-    lock_give(&heap->lock);
+    if (hard == RELAXED_LOAD(purge.is_hard)) return;
+    RELAXED_STORE(purge.is_hard, hard);
+    purge_obey_options();
 }

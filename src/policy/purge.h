@@ -7,48 +7,66 @@
  * More than a little of that stays only while somebody looks in the background, for the program may
  * never call again.
  *
- * Who purges, and when, is decided in arenas/decay.
- * System calls are made without any lock; pages on their way are nobody's.
+ * The budget is the process's. Who purges, and when, is decided in arenas/decay. System calls are
+ * made without any lock; pages on their way are nobody's.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_POLICY_PURGE_H
 #define PRAIRIE_POLICY_PURGE_H
 
 #include "../page_heap/page_heap.h"
+#include "../space/commit.h"
+
+/* What is known of the need for dirty pages. Under the page heap's lock. */
+struct purge {
+    size_t trigger_pages;       /* atomic: dirty pages up to which nobody need think of purging */
+    bool background;            /* atomic: somebody gives back later what is not needed */
+    bool is_hard;               /* atomic: near a limit no dirty pages may stay */
+    bool refused;               /* the kernel took nothing at the last try */
+    size_t peak_pages;          /* the most pages in use, of late */
+    size_t bonus_pages;         /* what regrets added to the budget */
+    size_t last_pages;          /* given back lately, beyond the budget, */
+    uint64_t last_ms;           /* when, */
+    uint64_t last_clean_leased; /* and how many clean pages had been leased then */
+    uint64_t purged_pages, calls, regrets; /* statistics; regrets are times that pages were wanted
+                                              back soon */
+};
+
+extern PRIVATE struct purge purge;
 
 /* All of these are called without a lock. */
 
 /* Are the dirty pages, as of a moment ago, no more than may stay? */
-bool purge_is_within_live_budget(struct page_heap *heap);
-INLINE_READS_UNLOCKED bool purge_is_within_budget(struct page_heap *heap)
+bool purge_is_within_live_budget(void);
+INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
 {
-    return likely(heap->free_pages[FREE_DIRTY] <= RELAXED_LOAD(heap->decay.trigger_pages))
-        || purge_is_within_live_budget(heap);
+    return likely(page_heap.free_pages[FREE_DIRTY] <= RELAXED_LOAD(purge.trigger_pages))
+        || purge_is_within_live_budget();
 }
 /* Gives back what goes beyond the budget, and learns from the last time. */
-void purge_beyond_budget(struct page_heap *heap);
+void purge_beyond_budget(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. Under the
  * page heap's lock, or while no other thread is at work. */
-void purge_set_background(struct page_heap *heap, bool runs);
+void purge_set_background(bool runs);
 /* Do regrets ask for a budget that needs such a look? Learns from the last time. */
-bool purge_wants_background(struct page_heap *heap);
+bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */
-bool purge_rests_on_background(struct page_heap *heap);
+bool purge_rests_on_background(void);
 /* Gives back half of the dirty pages that were not needed at any moment since the last call.
  * Returns pages. */
-size_t purge_unneeded(struct page_heap *heap);
+size_t purge_unneeded(void);
 /* Starts that span of time anew. */
-void purge_begin_unneeded(struct page_heap *heap);
+void purge_begin_unneeded(void);
 /* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is
  * such a threshold, and nothing else is to be given back. */
-bool purge_oversize(struct page_heap *heap);
+bool purge_oversize(void);
 /* dirty_decay_ms, oversize_threshold or the hard limit were set. */
-void purge_obey_options(struct page_heap *heap);
+void purge_obey_options(void);
 /* Near a limit no dirty pages may stay (policy/limits.c). */
-void purge_set_hard(struct page_heap *heap, bool hard);
+void purge_set_hard(bool hard);
 /* That, or beyond the hard limit: nobody is to wait for a background thread. */
-bool purge_is_urgent(struct page_heap *heap);
+INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge.is_hard) || commit_is_over(); }
 /* Gives all dirty pages back. Returns bytes. */
-size_t purge_all(struct page_heap *heap);
+size_t purge_all(void);
 
 #endif

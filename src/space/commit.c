@@ -35,8 +35,3 @@ size_t commit_room_bytes(void)
     used = commit_used_bytes();
     return limit - min_size(used, limit);
 }
-
-bool commit_is_over(void)
-{
-    return commit_is_limited() && commit_used_bytes() > RELAXED_LOAD(commit.limit_bytes);
-}

@@ -39,6 +39,9 @@ INLINE bool commit_allows(size_t bytes)
     return likely(!commit_is_limited()) || bytes <= commit_room_bytes();
 }
 /* Is more taken than the limit allows? It was set below that. */
-bool commit_is_over(void);
+INLINE bool commit_is_over(void)
+{
+    return commit_is_limited() && commit_used_bytes() > RELAXED_LOAD(commit.limit_bytes);
+}
 
 #endif

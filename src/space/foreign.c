@@ -14,29 +14,28 @@
 enum { LENGTH_COUNT = 28 * 4, UNLOCKED_LOOKS_MAX = 64 };
 
 struct foreign_extent {
-    char *base;       /* under the numbers' lock */
-    size_t pages;     /* under the numbers' lock; 0: not in use */
-    size_t last;      /* under the numbers' lock: this page and those after it have one number */
+    char *base;       /* under the lock */
+    size_t pages;     /* under the lock; 0: not in use */
+    size_t last;      /* under the lock: this page and those after it have one number */
     uint32_t first;   /* constant: the unused number before its first page */
     uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
-    uint32_t
-        next; /* under the numbers' lock: an unused one of that length, by its record's number */
+    uint32_t next;    /* under the lock: an unused one of that length, by its record's number */
 };
 
 /* Numbers of records, in memory that opens as it grows. */
 struct open_array {
     uint32_t *at;    /* constant once it is there */
-    size_t room;     /* under the numbers' lock: entries that are open, */
+    size_t room;     /* under the lock: entries that are open, */
     size_t room_max; /* and that there may be */
 };
 
 static struct {
-    uint32_t version;        /* atomic, under the numbers' lock; partner: foreign_page_at */
-    uint32_t count;          /* atomic, under the numbers' lock: P1 */
+    uint32_t version;        /* atomic, under the lock; partner: foreign_page_at */
+    uint32_t count;          /* atomic, under the lock: P1 */
     struct open_array order; /* P1: numbers of records */
     struct open_array units; /* P2: the same, for each FOREIGN_UNIT from the end of the numbers */
-    uint32_t hidden;         /* under the numbers' lock: those that may be in `order` again */
-    uint32_t unused[LENGTH_COUNT]; /* under the numbers' lock: lists, by record number */
+    uint32_t hidden;         /* under the lock: those that may be in `order` again */
+    uint32_t unused[LENGTH_COUNT]; /* under the lock: lists, by record number */
 } foreign SPARSE;
 
 /* What a change writes, and what is read without the lock: in order with the version before and
@@ -90,9 +89,9 @@ static COLD NOINLINE uint32_t find_page_locked(const void *address)
 {
     uint32_t page;
 
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     page = find_page(address);
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
     return page;
 }
 
@@ -299,9 +298,9 @@ uint32_t foreign_add(char *base, size_t pages)
 {
     uint32_t first = 0;
 
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     if (!foreign_overlaps(base, pages << space.page_shift)) first = add_foreign(base, pages, pages);
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
     return first;
 }
 
@@ -309,9 +308,9 @@ uint32_t foreign_add_whole(char *base, size_t pages)
 {
     uint32_t first;
 
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     first = add_foreign(base, pages, min_size(pages, 2));
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
     return first;
 }
 
@@ -321,28 +320,28 @@ void foreign_resize(uint32_t page, size_t pages)
 {
     struct foreign_extent *extent = extent_of_number(page);
 
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     change_begins();
     STORE(extent->pages, pages);
     STORE(extent->last, min_size(pages, 2) - 1);
     change_ends();
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 void foreign_hide(uint32_t page)
 {
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     remove_from_order(extent_of_number(page));
     foreign.hidden++;
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 void foreign_show(uint32_t page, char *base, size_t pages)
 {
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     foreign.hidden--;
     insert_in_order(extent_of_number(page), base, pages, min_size(pages, 2));
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 void foreign_remove(uint32_t first)
@@ -350,12 +349,12 @@ void foreign_remove(uint32_t first)
     struct foreign_extent *extent = extent_of_number(first);
     unsigned length = length_index(extent->numbers);
 
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     check(extent->pages != 0 && extent->first + 1 == first);
     remove_from_order(extent);
     extent->next = foreign.unused[length];
     foreign.unused[length] = meta_number(extent);
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 bool foreign_shares_slots(struct os_range range)
@@ -370,11 +369,11 @@ bool foreign_shares_slots(struct os_range range)
 void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
                          void *context)
 {
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     for (uint32_t i = 0; i < foreign.count && commit.vast_count != 0; i++)
         if (page_record(extent_at(i)->first + 1)->state == PAGE_VAST)
             visit(PAGE_LARGE, extent_at(i)->pages, context);
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 void foreign_check(void)
@@ -382,7 +381,7 @@ void foreign_check(void)
     uintptr_t end = 0;
     size_t vast = 0, vast_count = 0;
 
-    check(lock_is_mine(&space.numbers_lock));
+    check(lock_is_mine(&space.lock));
     for (uint32_t i = 0; i < foreign.count; i++) {
         const struct foreign_extent *extent = extent_at(i);
 

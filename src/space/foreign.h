@@ -11,7 +11,7 @@
  * P1  `order` holds the foreign extents in use, sorted by address, and no two of them overlap
  * P2  `units` names the foreign extent of each FOREIGN_UNIT numbers that were ever given
  * P3  a foreign extent in use shares no byte of the class map with a region: its bytes say 0
- * Written under the numbers' lock. Looked up without it: a version counts changes of `order` and
+ * Written under the lock of the address space. Looked up without it: a version counts changes of `order` and
  * of foreign extents in it, and is odd during one.
  * SPDX-License-Identifier: MIT
  */
@@ -43,7 +43,7 @@ void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void
 /* Bytes of the foreign extent that the page is of. */
 size_t foreign_bytes(uint32_t page);
 
-/* Below, the caller holds the numbers' lock. */
+/* Below, the caller holds the lock of the address space. */
 
 /* Does memory with numbers lie in there? */
 bool foreign_overlaps(const char *base, size_t bytes);

@@ -64,48 +64,38 @@ bool meta_hold_back(size_t bytes)
     return held;
 }
 
-/* Under the lock. */
-static void *cut_record(size_t bytes)
-{
-    char *record = meta.next - bytes;
-
-    if (is_aligned(bytes, os_page_bytes()))
-        record = (char *)round_down((uintptr_t)record, os_page_bytes());
-    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !commit_allows(bytes)
-        || !open_down_to(record - meta.held_back_bytes))
-        return NULL;
-    meta.next = record;
-    return record;
-}
-
 /* A list of given records runs through their first words. */
 void *meta_take(size_t bytes)
 {
-    size_t units = round_up(bytes, META_UNIT_BYTES) / META_UNIT_BYTES;
-    void *record;
+    char *record;
 
     check(bytes > 0 && bytes <= META_RECORD_BYTES_MAX);
+    bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
-    record = meta.given[units];
+    record = meta.given[bytes / META_UNIT_BYTES];
     if (record != NULL) {
-        meta.given[units] = *(void **)record;
-        __builtin_memset(record, 0, units * META_UNIT_BYTES);
+        meta.given[bytes / META_UNIT_BYTES] = *(void **)record;
+        __builtin_memset(record, 0, bytes);
     } else {
-        record = cut_record(units * META_UNIT_BYTES);
+        record = meta.next - bytes;
+        if (is_aligned(bytes, os_page_bytes()))
+            record = (char *)round_down((uintptr_t)record, os_page_bytes());
+        if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !commit_allows(bytes)
+            || !open_down_to(record - meta.held_back_bytes))
+            record = NULL;
+        else meta.next = record;
     }
-    if (record != NULL)
-        RELAXED_STORE(commit.record_bytes, commit.record_bytes + units * META_UNIT_BYTES);
+    if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
     lock_give(&meta.lock);
     return record;
 }
 
 void meta_give(void *record, size_t bytes)
 {
-    size_t units = round_up(bytes, META_UNIT_BYTES) / META_UNIT_BYTES;
-
+    bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
-    *(void **)record = meta.given[units];
-    meta.given[units] = record;
-    RELAXED_STORE(commit.record_bytes, commit.record_bytes - units * META_UNIT_BYTES);
+    *(void **)record = meta.given[bytes / META_UNIT_BYTES];
+    meta.given[bytes / META_UNIT_BYTES] = record;
+    RELAXED_STORE(commit.record_bytes, commit.record_bytes - bytes);
     lock_give(&meta.lock);
 }

@@ -14,7 +14,7 @@
 
 struct space space;
 
-static char *map_open_end; /* under the page heap's lock: the page map is usable below it */
+static char *map_open_end; /* under the lock: the page map is usable below it */
 static char *map_end;      /* constant after start */
 
 /* A kernel whose page is larger than 4 KiB still opens whole pages. */
@@ -144,7 +144,7 @@ bool space_start(void)
     size_t limit = os_address_space_limit();
     struct layout widest;
 
-    lock_init(&space.numbers_lock, LOCK_NUMBERS);
+    lock_init(&space.lock, LOCK_SPACE);
     space.page_shift = highest_bit(os_page_bytes());
     space.address_bytes = (size_t)2 << highest_bit(os_highest_address());
     widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
@@ -198,6 +198,7 @@ static bool open_pages(struct region *region, size_t pages, size_t room_bytes)
     return os_commit((struct os_range){ base, bytes });
 }
 
+/* Pages that it could open. */
 static size_t room_of(const struct region *region)
 {
     return (region->bytes >> space.page_shift) - region->open_pages;
@@ -229,21 +230,18 @@ static struct region *add_region(size_t pages)
     struct region *region = &space.region[space.region_count];
     struct os_range range = { NULL, 0 };
 
-    lock_take(&space.numbers_lock);
     for (;; bytes = max_size(round_down(bytes / 2, page_bytes()), least)) {
         if (space_has_numbers(bytes)) range = reserve_region(bytes);
         if (range.base != NULL || bytes == least) break;
     }
-    if (range.base != NULL) {
-        *region = (struct region){ range.base, range.bytes, space.next_number, 0 };
-        space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
-        space.reserved_bytes += range.bytes;
-        if (space.region_count % 8 == 0)
-            space.region_bytes_next *= 2; /* the array of regions is short */
-        __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
-    }
-    lock_give(&space.numbers_lock);
-    return range.base != NULL ? region : NULL;
+    if (range.base == NULL) return NULL;
+    *region = (struct region){ range.base, range.bytes, space.next_number, 0 };
+    space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
+    space.reserved_bytes += range.bytes;
+    if (space.region_count % 8 == 0)
+        space.region_bytes_next *= 2; /* the array of regions is short */
+    __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
+    return region;
 }
 
 /* The records of the first opening, and of the page after it, fit into one page of the map. */

@@ -3,8 +3,7 @@
  * Pages of all regions are numbered in one sequence of 32-bit numbers. Each region takes a stretch
  * of it, with one unused number before the first region and after each, so that "the page before"
  * and "the page after" may always be asked for. 0 means no page. Foreign extents (foreign.h) take
- * their numbers from the other end of the sequence; both ends are moved under the numbers'
- * lock, and never meet.
+ * their numbers from the other end of the sequence; the two ends never meet.
  *
  *      first region                                 second region, when the first is full
  *      |0|1 ... open ...|... reserved ...|unused|   first_page ...
@@ -14,8 +13,8 @@
  * to the 16 TiB that 32 bits can number. Under a limit the regions are small and come one after
  * another.
  *
- * Regions and the page map are written under the page heap's lock; a region's constants may be read
- * by all.
+ * Its lock, which comes after that of a page heap, guards regions, the open parts of both maps,
+ * numbers, foreign extents and the wish for huge pages. A region's constants may be read by all.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_SPACE_H
@@ -29,23 +28,21 @@ struct region {
     char *base;          /* constant once counted */
     size_t bytes;        /* constant once counted: reserved */
     uint32_t first_page; /* constant once counted */
-    uint32_t open_pages; /* under the page heap's lock */
+    uint32_t open_pages; /* under the lock of the address space */
 };
 
 struct space {
     uint32_t page_shift;      /* constant after space_start */
-    uint32_t region_count;    /* grows under both locks, the page heap's and the numbers'; published
-                                 with release */
+    uint32_t region_count;    /* grows under lock; published with release */
     uint32_t number_max;      /* constant after space_start: the last number the map has room for */
     uint32_t page_count_max;  /* constant after space_start: no run can have more */
-    size_t region_bytes_next; /* under the page heap's lock */
-    size_t reserved_bytes;    /* under both locks: address space taken, all kinds */
-    size_t open_bytes;        /* under the page heap's lock: of all regions */
-    uint32_t next_number;     /* under both locks: no region has this number or a later one */
-    struct lock numbers_lock; /* foreign extents, and both ends of the numbers */
+    size_t region_bytes_next; /* under lock */
+    size_t reserved_bytes;    /* under lock: address space taken, all kinds */
+    size_t open_bytes;        /* under lock: of all regions */
+    uint32_t next_number;     /* under lock: no region has this number or a later one */
+    uint32_t foreign_from;    /* sinks under lock: foreign extents have those from here on */
     size_t address_bytes;     /* constant after space_start: what addresses can tell apart */
-    uint32_t
-        foreign_from; /* sinks under the numbers' lock: foreign extents have those from here on */
+    struct lock lock;
     struct region region[REGION_COUNT_MAX];
 };
 
@@ -64,7 +61,7 @@ struct page_span {
 /* How many pages an opening of so many takes as a rule: ahead of need. */
 size_t space_opening_step(size_t pages);
 /* Opens at least `pages` more pages, side by side; up to a multiple of unit_pages, and no more than
- * room_bytes. Under the page heap's lock. */
+ * room_bytes. Under the lock. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
@@ -79,10 +76,10 @@ INLINE bool space_newest_is_open(void)
 bool space_has_numbers(size_t bytes);
 
 /* Gives the last open pages of the newest region back, with the right to use them. Returns bytes;
- * 0: the kernel would not. Under the page heap's lock; the pages are nobody's. */
+ * 0: the kernel would not. Under the lock; the pages are nobody's. */
 size_t space_close_tail(uint32_t first, size_t pages);
 
-/* The page after the last open one of the newest region. Under the page heap's lock. */
+/* The page after the last open one of the newest region. */
 INLINE uint32_t space_open_end(void)
 {
     const struct region *newest = &space.region[space.region_count - 1];

@@ -161,8 +161,8 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     into->large.allocated += large_bytes;
     into->large.taken += page_heap.leases - count->other_leases + cached->takes;
     into->large_count += page_heap.large_count - min_size(cached->count, page_heap.large_count);
-    into->purges = page_heap.decay.calls;
-    into->purged_pages = page_heap.decay.purged_pages;
+    into->purges = purge.calls;
+    into->purged_pages = purge.purged_pages;
     open_bytes = space.open_bytes;
     count->numbers->opened = open_bytes + commit.vast_bytes;
     count->numbers->leases = page_heap.leases;

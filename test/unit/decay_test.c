@@ -11,7 +11,7 @@ static size_t held_pages(void) { return page_heap_used_pages(&page_heap) + dirty
 
 static void start_threads(unsigned count)
 {
-    page_heap.huge.policy = HUGE_NEVER;
+    huge.policy = HUGE_NEVER;
     start_arenas(2);
     decay_thread_count(count);
 }
@@ -199,7 +199,7 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
     assert_false(inside_background_runs());
-    purge_beyond_budget(&page_heap);
+    purge_beyond_budget();
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
     assert_true(fake_thread_waits());

@@ -18,9 +18,9 @@ static char *place_in_space(uintptr_t address) { return (char *)address; }
 
 static void check_numbers(void)
 {
-    lock_take(&space.numbers_lock);
+    lock_take(&space.lock);
     foreign_check();
-    lock_give(&space.numbers_lock);
+    lock_give(&space.lock);
 }
 
 static uint32_t add_checked(char *base, size_t pages)

@@ -23,7 +23,7 @@ static void a_small_space_is_refused_them(void **state)
     assert_true(fake_calls(FAKE_HUGE_REFUSE) >= 1);
     (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
-    assert_int_equal(huge_pages_each(&page_heap.huge), 1);
+    assert_int_equal(huge_pages_each(), 1);
 }
 
 static void a_space_that_has_grown_wants_them_once(void **state)
@@ -32,7 +32,7 @@ static void a_space_that_has_grown_wants_them_once(void **state)
     start_pages();
     for (unsigned i = 0; i < 8; i++) (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
-    assert_int_equal(huge_pages_each(&page_heap.huge), huge_each());
+    assert_int_equal(huge_pages_each(), huge_each());
     assert_true(ends_at_a_huge_page());
     (void)lease(huge_each() + 1);
     assert_true(ends_at_a_huge_page());
@@ -41,7 +41,7 @@ static void a_space_that_has_grown_wants_them_once(void **state)
 static void never_means_never(void **state)
 {
     (void)state;
-    page_heap.huge.policy = HUGE_NEVER;
+    huge.policy = HUGE_NEVER;
     start_pages();
     (void)lease(4 * pages_from());
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
@@ -50,13 +50,13 @@ static void never_means_never(void **state)
 static void always_means_from_the_first_page(void **state)
 {
     (void)state;
-    page_heap.huge.policy = HUGE_ALWAYS;
+    huge.policy = HUGE_ALWAYS;
     start_pages();
     (void)lease(1);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
     tell_purge(1);
     tell_purge(100 * pages_from() - 1);
-    assert_true(page_heap.huge.wanted);
+    assert_true(huge.wanted);
 }
 
 static void larger_pages_have_none(void **state)
@@ -88,15 +88,15 @@ static void short_runs_end_it_and_growth_begins_it(void **state)
     (void)lease(2 * pages_from());
     used = page_heap_used_pages(&page_heap);
     tell_purge(8 * used);
-    assert_true(page_heap.huge.wanted);
-    for (; page_heap.huge.wanted; gone += 2) tell_purge(2);
+    assert_true(huge.wanted);
+    for (; huge.wanted; gone += 2) tell_purge(2);
     assert_true(gone >= pages_from() && gone >= used / HUGE_SHORT_SHARE);
     assert_true(gone <= max_size(pages_from(), used / HUGE_SHORT_SHARE) + 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
     (void)lease(pages_from() - 1);
-    assert_false(page_heap.huge.wanted);
+    assert_false(huge.wanted);
     (void)lease(1);
-    assert_true(page_heap.huge.wanted);
+    assert_true(huge.wanted);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2);
 }
 
@@ -108,13 +108,13 @@ static void an_empty_space_does_not_want_them_again(void **state)
     (void)state;
     start_pages();
     page = lease(2 * pages_from());
-    while (page_heap.huge.wanted) tell_purge(1);
+    while (huge.wanted) tell_purge(1);
     give_back(page);
     for (unsigned i = 0; i < 8; i++) {
-        assert_true(purge_all(&page_heap) > 0);
+        assert_true(purge_all() > 0);
         give_back(lease(pages_from() / 2));
     }
-    assert_false(page_heap.huge.wanted);
+    assert_false(huge.wanted);
 }
 
 static void long_runs_are_cut_between_huge_pages(void **state)
@@ -125,9 +125,8 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     (void)state;
     start_pages();
     page = fenced(16 * huge_each() + 3);
-    assert_true(page_heap.huge.wanted);
+    assert_true(huge.wanted);
     run_return(page);
-    lock_take(&page_heap.lock);
     page = run_take_dirty(&page_heap, huge_each(), 4 * huge_each() + 1);
     at = (uintptr_t)page_address(page);
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
@@ -137,7 +136,6 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
     run_put_free(&page_heap, page, PAGE_CLEAN);
-    lock_give(&page_heap.lock);
     check_runs();
 }
 

@@ -27,7 +27,7 @@ static uint32_t only_clean_run(void)
 
     while (!run_lease_would_grow(1)) (void)lease(1);
     give_back(page);
-    (void)purge_all(&page_heap);
+    (void)purge_all();
     expect_run(page, RUN_PAGES, PAGE_CLEAN);
     return page;
 }
@@ -40,7 +40,7 @@ static void a_run_that_is_used_meanwhile_is_not_seen(void **state)
     size_t open_bytes;
 
     (void)state;
-    page_heap.huge.policy = HUGE_NEVER;
+    huge.policy = HUGE_NEVER;
     start_pages();
     page = only_clean_run();
     open_bytes = space.open_bytes;

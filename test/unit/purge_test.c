@@ -15,7 +15,7 @@ static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); 
 /* Pages that are nothing but pages. */
 static void start_small(void)
 {
-    page_heap.huge.policy = HUGE_NEVER;
+    huge.policy = HUGE_NEVER;
     start_pages();
 }
 
@@ -23,7 +23,7 @@ static void start_small(void)
 static void start_attended(void)
 {
     start_small();
-    purge_set_background(&page_heap, true);
+    purge_set_background(true);
 }
 
 /* What stays of a peak when nothing is in use any more. */
@@ -35,7 +35,7 @@ static size_t kept_of(size_t peak_pages)
 static void return_and_look(uint32_t page)
 {
     run_return(page);
-    if (!purge_is_within_budget(&page_heap)) purge_beyond_budget(&page_heap);
+    if (!purge_is_within_budget()) purge_beyond_budget();
     check_runs();
 }
 
@@ -70,9 +70,9 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     breathe(pages);
     assert_true(fake_calls(FAKE_PURGE) > 0);
     assert_int_equal(dirty_pages(), kept_of(pages));
-    assert_int_equal(page_heap.decay.purged_pages, pages - dirty_pages());
-    assert_int_equal(page_heap.decay.calls, fake_calls(FAKE_PURGE));
-    assert_int_equal(fake_purged_bytes(), bytes_of(page_heap.decay.purged_pages));
+    assert_int_equal(purge.purged_pages, pages - dirty_pages());
+    assert_int_equal(purge.calls, fake_calls(FAKE_PURGE));
+    assert_int_equal(fake_purged_bytes(), bytes_of(purge.purged_pages));
     page = lease(pages - dirty_pages()); /* the whole clean run */
     assert_true(all_bytes_are(page_address(page), 0, bytes_of(pages - dirty_pages())));
 }
@@ -115,10 +115,10 @@ static void huge_pages_are_not_broken_for_little(void **state)
     start_pages();
     pages = pages_of_bytes(64 * KiB);
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
-    assert_true(page_heap.huge.wanted);
+    assert_true(huge.wanted);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
-        if (!purge_is_within_budget(&page_heap)) purge_beyond_budget(&page_heap);
+        if (!purge_is_within_budget()) purge_beyond_budget();
         budget =
             kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
         most = max_size(most, dirty_pages() * 100 / budget);
@@ -143,7 +143,7 @@ static void a_program_that_breathes_pays_once(void **state)
     }
     purged = fake_purged_bytes();
     assert_true(purged > 0);
-    assert_int_equal(page_heap.decay.regrets, 1);
+    assert_int_equal(purge.regrets, 1);
     for (unsigned i = 0; i < 20; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -160,24 +160,24 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
     start_small();
     unattended = pages_of_bytes(PURGE_UNATTENDED_BYTES);
     share = kept_of(burst_pages());
-    assert_false(purge_wants_background(&page_heap));
+    assert_false(purge_wants_background());
     for (unsigned i = 0; i < 6; i++) {
         breathe(burst_pages());
         assert_true(dirty_pages() <= share + share / 2 + unattended);
-        assert_false(purge_rests_on_background(&page_heap));
+        assert_false(purge_rests_on_background());
         fake_clock_ms(100);
     }
-    assert_true(page_heap.decay.regrets > 0);
-    assert_true(purge_wants_background(&page_heap));
-    purge_set_background(&page_heap, true);
+    assert_true(purge.regrets > 0);
+    assert_true(purge_wants_background());
+    purge_set_background(true);
     breathe(burst_pages());
     assert_int_equal(dirty_pages(), burst_pages());
-    assert_true(purge_rests_on_background(&page_heap));
-    purge_set_background(&page_heap, false);
-    assert_false(purge_is_within_budget(&page_heap));
-    purge_beyond_budget(&page_heap);
+    assert_true(purge_rests_on_background());
+    purge_set_background(false);
+    assert_false(purge_is_within_budget());
+    purge_beyond_budget();
     assert_int_equal(dirty_pages(), share + unattended);
-    assert_false(purge_rests_on_background(&page_heap));
+    assert_false(purge_rests_on_background());
 }
 
 /* Many middle-sized blocks breathe as one large one does. */
@@ -212,7 +212,7 @@ static void slow_breaths_are_not_regretted(void **state)
         fake_clock_ms(3000);
         assert_true(fake_purged_bytes() > purged);
     }
-    assert_int_equal(page_heap.decay.regrets, 0);
+    assert_int_equal(purge.regrets, 0);
 }
 
 /* What regrets added to the budget is forgotten again. */
@@ -243,7 +243,7 @@ static void breathe_where_nothing_may_stay(void)
         assert_int_equal(dirty_pages(), 0);
         fake_clock_ms(100);
     }
-    assert_true(page_heap.decay.regrets > 2);
+    assert_true(purge.regrets > 2);
 }
 
 static void a_decay_of_zero_keeps_nothing_for_regrets(void **state)
@@ -258,9 +258,9 @@ static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
 {
     (void)state;
     start_small();
-    purge_set_hard(&page_heap, true);
+    purge_set_hard(true);
     breathe_where_nothing_may_stay();
-    purge_set_hard(&page_heap, false);
+    purge_set_hard(false);
     fake_clock_ms(10000);
     breathe(burst_pages());
     assert_int_equal(dirty_pages(), kept_of(burst_pages()));
@@ -277,8 +277,8 @@ static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
     }
     assert_true(dirty_pages() > burst_pages() / 2);
     options_parse("dirty_decay_ms:0,oversize_threshold:1073741824", "MALLOC_CONF");
-    purge_obey_options(&page_heap);
-    assert_false(purge_oversize(&page_heap));
+    purge_obey_options();
+    assert_false(purge_oversize());
     breathe(burst_pages());
     assert_int_equal(dirty_pages(), 0);
 }
@@ -297,9 +297,9 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     fake_fail_kind(FAKE_PURGE, true);
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
-    assert_int_equal(page_heap.decay.purged_pages, 0);
+    assert_int_equal(purge.purged_pages, 0);
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
-    assert_int_equal(purge_all(&page_heap), 0);
+    assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     run_return(page);
@@ -326,7 +326,7 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 1000; i++) breathe(burst_pages());
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
-    assert_false(purge_rests_on_background(&page_heap));
+    assert_false(purge_rests_on_background());
     fake_fail_kind(FAKE_PURGE, false);
     breathe(2 * burst_pages());
     assert_int_equal(dirty_pages(), 0);
@@ -357,7 +357,7 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
     first_is_locked = true;
     fake_on_call(lock_the_first);
     locked = min_size(bytes_of(4 * burst_pages()), 32 * MiB);
-    assert_int_equal(purge_all(&page_heap), bytes_of(12 * burst_pages()) - locked);
+    assert_int_equal(purge_all(), bytes_of(12 * burst_pages()) - locked);
     assert_int_equal(bytes_of(dirty_pages()), locked);
     check_runs();
 }
@@ -373,7 +373,7 @@ static void *swing_large(void *unused)
     (void)unused;
     while (!RELAXED_LOAD(race_is_over)) {
         run_return(run_lease(pages_of_bytes(RACE_LARGE_MIN), 1, PAGE_LARGE).page);
-        (void)purge_is_within_budget(&page_heap);
+        (void)purge_is_within_budget();
     }
     return NULL;
 }
@@ -391,12 +391,12 @@ static void the_alarm_is_within_the_budget_while_others_lease(void **state)
     assert_int_equal(pthread_create(&thread, NULL, swing_large, NULL), 0);
     for (unsigned i = 0; i < RACE_ROUNDS; i++) {
         run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
-        (void)purge_is_within_live_budget(&page_heap);
-        if (RELAXED_LOAD(page_heap.decay.trigger_pages) > most) break;
+        (void)purge_is_within_live_budget();
+        if (RELAXED_LOAD(purge.trigger_pages) > most) break;
     }
     RELAXED_STORE(race_is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_in_range(page_heap.decay.trigger_pages, 0, most);
+    assert_in_range(purge.trigger_pages, 0, most);
 }
 
 /* A call costs more than a short run is worth: long ones go first, short ones if those do not
@@ -420,9 +420,9 @@ static void short_runs_go_last(void **state)
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
         expect_run(page[i], pages, PAGE_DIRTY);
     kept = dirty_pages();
-    assert_int_equal(purge_all(&page_heap), bytes_of(kept)); /* somebody asks for all */
+    assert_int_equal(purge_all(), bytes_of(kept)); /* somebody asks for all */
     assert_int_equal(dirty_pages(), 0);
-    assert_int_equal(purge_all(&page_heap), 0);
+    assert_int_equal(purge_all(), 0);
     check_runs();
 }
 
@@ -439,7 +439,7 @@ static void short_runs_go_when_there_are_no_others(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
-        if (!purge_is_within_budget(&page_heap)) purge_beyond_budget(&page_heap);
+        if (!purge_is_within_budget()) purge_beyond_budget();
         budget =
             kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
         budget += budget / 2;
@@ -474,9 +474,9 @@ static void half_of_what_nobody_needed_goes(void **state)
     start_small();
     run_return(lease(burst_pages()));
     dirty = dirty_pages();
-    purge_begin_unneeded(&page_heap);
+    purge_begin_unneeded();
     for (unsigned look = 0; look < 20; look++) {
-        size_t gone = purge_unneeded(&page_heap), half = (dirty + 1) / 2;
+        size_t gone = purge_unneeded(), half = (dirty + 1) / 2;
         if (dirty < pages_of_bytes(64 * KiB)) assert_int_equal(gone, 0);
         else assert_in_range(gone, half, max_size(half, pages_of_bytes(64 * KiB)));
         dirty -= gone;
@@ -495,13 +495,13 @@ static void what_was_needed_meanwhile_stays(void **state)
     start_small();
     run_return(lease(burst_pages()));
     part = burst_pages() / 4;
-    purge_begin_unneeded(&page_heap);
+    purge_begin_unneeded();
     run_return(lease(burst_pages()));
-    assert_int_equal(purge_unneeded(&page_heap), 0);
+    assert_int_equal(purge_unneeded(), 0);
     run_return(lease(3 * part));
-    assert_int_equal(purge_unneeded(&page_heap), (part + 1) / 2);
+    assert_int_equal(purge_unneeded(), (part + 1) / 2);
     dirty = dirty_pages();
-    assert_int_equal(purge_unneeded(&page_heap), (dirty + 1) / 2);
+    assert_int_equal(purge_unneeded(), (dirty + 1) / 2);
     check_runs();
 }
 
@@ -510,9 +510,9 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     (void)state;
     start_small();
     run_return(lease(burst_pages()));
-    purge_begin_unneeded(&page_heap);
+    purge_begin_unneeded();
     fake_fail_kind(FAKE_PURGE, true);
-    assert_int_equal(purge_unneeded(&page_heap), 0);
+    assert_int_equal(purge_unneeded(), 0);
     assert_int_equal(dirty_pages(), burst_pages());
     check_runs();
 }

@@ -30,10 +30,8 @@ static void start_pieces(void)
     slab_run = slab->page;
     give_back(dirty);
     give_back(clean);
-    lock_take(&page_heap.lock);
     assert_int_equal(run_take_dirty(&page_heap, PIECE_PAGES, PIECE_PAGES), clean);
     run_put_free(&page_heap, clean, PAGE_CLEAN);
-    lock_give(&page_heap.lock);
     give_back(dirty_long);
     expect_run(dirty, PIECE_PAGES, PAGE_DIRTY);
     expect_run(clean, PIECE_PAGES, PAGE_CLEAN);

@@ -189,9 +189,7 @@ static void take_dirty_one(unsigned index)
 {
     uint32_t page, pages;
 
-    lock_take(&page_heap.lock);
     page = run_take_dirty(&page_heap, 1 + random_below(20), 20 + random_below(100));
-    lock_give(&page_heap.lock);
     if (page == 0) return;
     pages = page_record(page)->run_pages;
     for (uint32_t at = page; at < page + pages; at++) assert_true(model_page[at].written);
@@ -207,9 +205,7 @@ static void put_back_one(struct held_run *run)
     for (uint32_t at = run->page; gone && at < run->page + run->pages; at++)
         model_page[at].written = false;
     let_go(run->page, run->pages);
-    lock_take(&page_heap.lock);
     run_put_free(&page_heap, run->page, gone ? PAGE_CLEAN : PAGE_DIRTY);
-    lock_give(&page_heap.lock);
     run->pages = 0;
 }
 

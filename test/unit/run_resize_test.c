@@ -170,22 +170,20 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
     longest = fenced(90);
     give_back(other);
     give_back(longest);
-    lock_take(&page_heap.lock);
     page = run_take_dirty(&page_heap, 1, 30);
     assert_int_equal(page_record(page)->run_pages, 30);
     assert_int_equal(page, longest + 60);
-    page_heap_check(&page_heap);
+    check_runs();
     run_put_free(&page_heap, page, PAGE_CLEAN);
-    page_heap_check(&page_heap);
+    check_runs();
     expect_run(longest, 60, PAGE_DIRTY);
     expect_run(longest + 60, 30, PAGE_CLEAN);
     assert_int_equal(run_take_dirty(&page_heap, 61, 100), 0);
     page = run_take_dirty(&page_heap, 60, 100);
     assert_int_equal(page, longest);
     run_put_free(&page_heap, page, PAGE_DIRTY);
-    page_heap_check(&page_heap);
+    check_runs();
     expect_run(longest, 60, PAGE_DIRTY);
-    lock_give(&page_heap.lock);
 }
 
 /* Who forks in the middle of a purge has a child in which nobody comes back from the kernel. */
@@ -199,9 +197,9 @@ static void runs_in_flight_can_be_put_back(void **state)
     second = fenced(70);
     give_back(first);
     give_back(second);
-    lock_take(&page_heap.lock);
     assert_int_equal(run_take_dirty(&page_heap, 1, 1000), first);
     assert_int_equal(run_take_dirty(&page_heap, 1, 1000), second);
+    lock_take(&page_heap.lock);
     page_heap_put_back_in_flight(&page_heap);
     page_heap_check(&page_heap);
     lock_give(&page_heap.lock);
@@ -217,12 +215,12 @@ static void no_more_in_flight_than_are_remembered(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = fenced(5));
-    lock_take(&page_heap.lock);
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
         assert_int_not_equal(last = run_take_dirty(&page_heap, 1, 5), 0);
     assert_int_equal(run_take_dirty(&page_heap, 1, 5), 0);
     run_put_free(&page_heap, last, PAGE_CLEAN);
     assert_int_not_equal(run_take_dirty(&page_heap, 1, 5), 0);
+    lock_take(&page_heap.lock);
     page_heap_put_back_in_flight(&page_heap);
     page_heap_check(&page_heap);
     lock_give(&page_heap.lock);

@@ -198,11 +198,9 @@ static void a_lease_reaches_across_dirty_and_clean(void **state)
     first = fenced(40);
     stain(first, 40, 7);
     give_back(first);
-    lock_take(&page_heap.lock);
     assert_int_equal(run_take_dirty(&page_heap, 1, 20), first + 20);
     assert_true(os_purge((struct os_range){ page_address(first + 20), bytes_of(20) }));
     run_put_free(&page_heap, first + 20, PAGE_CLEAN);
-    lock_give(&page_heap.lock);
     expect_run(first, 20, PAGE_DIRTY);
     expect_run(first + 20, 20, PAGE_CLEAN);
     while (run_find(&page_heap, 35) != 0) (void)lease(35);

@@ -124,7 +124,7 @@ static void fill_the_address_space(void)
     check_numbers();
     before = space;
     assert_int_equal(space_grow(1, 1, SIZE_MAX).count, 0);
-    before.numbers_lock = space.numbers_lock; /* it counts who took it */
+    before.lock = space.lock; /* it counts who took it */
     assert_memory_equal(&before, &space, sizeof space);
 }
 
@@ -214,7 +214,7 @@ static void absurd_wishes_are_refused(void **state)
     assert_int_equal(space_grow((size_t)space.page_count_max + 1, 1, SIZE_MAX).count, 0);
     assert_int_equal(space_grow(SIZE_MAX, 1, SIZE_MAX).count, 0);
     assert_int_equal(space_grow(SIZE_MAX >> space.page_shift, 1, SIZE_MAX).count, 0);
-    before.numbers_lock = space.numbers_lock; /* it counts who took it */
+    before.lock = space.lock; /* it counts who took it */
     assert_memory_equal(&before, &space, sizeof space);
     assert_int_equal(fake_committed_bytes(), 0);
 }

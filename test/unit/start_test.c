@@ -238,9 +238,7 @@ static void the_child_has_what_was_on_its_way(void **state)
 
     (void)state;
     prairie_free(memset(block, 1, PURGE_KEEP_BYTES / 2));
-    lock_take(&page_heap.lock);
     page = run_take_dirty(&page_heap, 1, 1000);
-    lock_give(&page_heap.lock);
     assert_int_not_equal(page, 0);
     child = fake_fork();
     if (child == 0) {
@@ -251,9 +249,7 @@ static void the_child_has_what_was_on_its_way(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    lock_take(&page_heap.lock);
     run_put_free(&page_heap, page, PAGE_DIRTY);
-    lock_give(&page_heap.lock);
     prairie_check_all();
 }
 
