@@ -200,7 +200,8 @@ static size_t bytes_of_type(unsigned type)
     switch (type) {
     case CONTROL_BOOL: return sizeof(bool);
     case CONTROL_UNSIGNED: return sizeof(unsigned);
-    default: return sizeof(uint64_t);
+    case CONTROL_U64: return sizeof(uint64_t);
+    default: return sizeof(void *);
     }
 }
 

@@ -67,11 +67,36 @@ union control_value {
     bool flag;
     unsigned number;
     size_t size;
-    int64_t ssize;
+    intptr_t ssize;
     uint64_t u64;
     const char *text;
     void *pointer;
 };
+
+/* A number, or an address, as a leaf of that type has it. */
+INLINE union control_value control_value_of(unsigned type, uint64_t number)
+{
+    switch (type) {
+    case CONTROL_BOOL: return (union control_value){ .flag = number != 0 };
+    case CONTROL_UNSIGNED: return (union control_value){ .number = (unsigned)number };
+    case CONTROL_SIZE: return (union control_value){ .size = (size_t)number };
+    case CONTROL_SSIZE: return (union control_value){ .ssize = (intptr_t)number };
+    case CONTROL_TEXT: return (union control_value){ .text = (const char *)(uintptr_t)number };
+    default: return (union control_value){ .u64 = number };
+    }
+}
+
+/* The same back; an address is none. */
+INLINE uint64_t control_number_of(unsigned type, union control_value value)
+{
+    switch (type) {
+    case CONTROL_BOOL: return value.flag;
+    case CONTROL_UNSIGNED: return value.number;
+    case CONTROL_SIZE: return value.size;
+    case CONTROL_SSIZE: return (uint64_t)(int64_t)value.ssize;
+    default: return value.u64;
+    }
+}
 
 struct control_call {
     const struct control_row *row;

@@ -103,19 +103,21 @@ int serve_name(struct control_call *call)
 int serve_option(struct control_call *call, enum option option)
 {
     bool is_word = option_rows[option].kind == OPTION_KIND_CHOICE;
-    uint64_t wanted = call->new_value.u64;
+    uint64_t wanted = 0, value;
 
     if (call->writes && is_word) {
         int number = option_number(option, call->new_value.text);
         if (number < 0) return EINVAL;
         wanted = (uint64_t)number;
+    } else if (call->writes) {
+        wanted = control_number_of(call->row->type, call->new_value);
     }
     lock_take(&control_lock);
-    call->old.u64 = option_value(option);
+    value = option_value(option);
     if (call->writes) option_set(option, wanted);
     lock_give(&control_lock);
-    if (is_word) call->old.text = option_word(option, call->old.u64);
-    if (call->row->type == CONTROL_BOOL) call->old.flag = call->old.u64 != 0;
+    call->old = control_value_of(call->row->type, value);
+    if (is_word) call->old.text = option_word(option, value);
     if (call->writes && (call->row->rights & CONTROL_HEAP) != 0) decay_obey_options();
     return 0;
 }

@@ -64,7 +64,7 @@ static int serve_opt(struct control_call *call)
         return 0;
     case OPTION_KIND_CHOICE: call->old.text = option_word(option, value); return 0;
     case OPTION_KIND_TEXT: call->old.text = option_text(option); return 0;
-    default: call->old.u64 = value; return 0;
+    default: call->old = control_value_of(call->row->type, value); return 0;
     }
 }
 

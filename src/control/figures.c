@@ -160,16 +160,13 @@ uint64_t figure(const struct figures *figures, unsigned place)
     const void *at = figure_at(figures, place);
     uint64_t number = 0;
 
-    if (at != NULL) __builtin_memcpy(&number, at, sizeof number); /* or a pointer: dss */
+    if (at != NULL) __builtin_memcpy(&number, at, sizeof number);
     return number;
 }
 
 union control_value figure_value(const struct figures *figures, const struct control_row *row)
 {
-    union control_value value = { .u64 = figure(figures, row->leaf) };
-
-    if (row->type == CONTROL_UNSIGNED) value.number = (unsigned)value.u64;
-    return value;
+    return control_value_of(row->type, figure(figures, row->leaf));
 }
 
 void figures_of_process(struct figures *figures, const struct snapshot *numbers)
@@ -186,6 +183,7 @@ void figures_of_arena(struct figures *figures, const struct snapshot_arena *aren
                       const struct lengths *lengths)
 {
     const struct snapshot *numbers = figures->of[OF_PROCESS];
+    const char *dss = option_word(OPTION_DSS, option_value(OPTION_DSS));
 
     for (unsigned scope = OF_ARENA; scope < OF_CLASS; scope++) figures->of[scope] = arena;
     figures->of[OF_CLASS_LOCK] = arena;
@@ -193,12 +191,10 @@ void figures_of_arena(struct figures *figures, const struct snapshot_arena *aren
     figures->lengths = lengths;
     figures->settings =
         index == FIGURES_DESTROYED
-            ? (struct figure_settings){ 0, -1, -1, "N/A" } /* nothing is set for those */
+            ? (struct figure_settings){ 0, -1, -1, (uintptr_t)"N/A" } /* nothing is set for those */
             : (struct figure_settings){ numbers->uptime_ns, option_decay_ms(),
                                         (int64_t)option_value(OPTION_MUZZY_DECAY_MS),
-                                        index < 0
-                                            ? "N/A"
-                                            : option_word(OPTION_DSS, option_value(OPTION_DSS)) };
+                                        (uintptr_t)(index < 0 ? "N/A" : dss) };
 }
 
 static void set_class(struct figures *figures, unsigned class_index)

@@ -50,7 +50,7 @@ struct figure_shape {
 struct figure_settings {
     uint64_t uptime_ns;
     int64_t dirty_decay_ms, muzzy_decay_ms;
-    const char *dss;
+    uint64_t dss; /* address of a text */
 };
 
 struct figure_step {

@@ -12,6 +12,7 @@ void stats_value(struct report *report, unsigned type, union control_value value
     case CONTROL_TEXT: report_quoted(report, value.text); return;
     case CONTROL_SSIZE: report_signed(report, value.ssize); return;
     case CONTROL_UNSIGNED: report_number(report, value.number); return;
+    case CONTROL_SIZE: report_number(report, value.size); return;
     default: report_number(report, value.u64); return;
     }
 }
@@ -325,7 +326,7 @@ static void print_as_text(struct report *report, struct figures *figures,
     report_text(report, "\nuptime: ");
     report_number(report, figures->settings.uptime_ns);
     report_text(report, "\ndss allocation precedence: ");
-    report_quoted(report, figures->settings.dss);
+    report_quoted(report, (const char *)(uintptr_t)figures->settings.dss);
     report_text(report, "\ndecaying:  time");
     print_titles(report, COLUMNS(decay_columns));
     report_text(report, "\n");
