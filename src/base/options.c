@@ -101,6 +101,7 @@ static enum verdict parse_integer(const struct option_row *row, struct text text
         return small || size == 0 ? PAIR_SET : VALUE_OUT_OF_RANGE;
     }
     if (size > row->most) return VALUE_OUT_OF_RANGE;
+    if (row->kind == OPTION_KIND_SIZE && size != (size_t)size) *value = SIZE_MAX; /* 32 bits */
     return row->least > 0 && size < (uint64_t)row->least ? VALUE_OUT_OF_RANGE : PAIR_SET;
 }
 

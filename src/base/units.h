@@ -8,10 +8,12 @@
 
 #include "attrs.h"
 
+#define SIZE_BITS ((unsigned)sizeof(size_t) * 8)
+
 #define KiB ((size_t)1 << 10)
 #define MiB ((size_t)1 << 20)
 #define GiB ((size_t)1 << 30)
-#define TiB ((size_t)1 << 40)
+#define TiB ((uint64_t)1 << 40)
 
 INLINE bool is_power_of_two(size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 

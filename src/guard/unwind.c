@@ -10,7 +10,7 @@
 #define FRAME_BYTES_MAX (1 * MiB)
 /* Addresses of code lie in between. Signatures of pointer authentication are above. */
 #define CODE_ADDRESS_MIN ((uintptr_t)4096)
-#define ADDRESS_MASK (((uintptr_t)1 << 48) - 1)
+#define ADDRESS_MASK ((uintptr_t)(((uint64_t)1 << 48) - 1))
 
 /* Both words lie so on x86-64 and aarch64. */
 struct frame {

@@ -20,7 +20,7 @@
 
 /* What nallocx still tells a size for; the address space is smaller, so such blocks are refused
  * later. */
-#define LARGE_BYTES_MAX ((size_t)7 << 60)
+#define LARGE_BYTES_MAX (7 * (SIZE_MAX / 16 + 1))
 
 enum { CACHE_OWN, CACHE_NONE, CACHE_FIRST_EXPLICIT };
 

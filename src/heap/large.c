@@ -28,7 +28,7 @@ size_t large_bytes(uint32_t page)
     return likely(pages != 0) ? pages << space.page_shift : vast_bytes(page);
 }
 
-static bool is_too_large(size_t size, size_t align) { return (size | align) > space.address_bytes; }
+static bool is_too_large(size_t size, size_t align) { return (size | align) > space.block_bytes_max; }
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used
@@ -343,7 +343,7 @@ static void resize_vast_in_place(uint32_t page, size_t least, size_t most)
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 {
     size_t old_pages = page_record(page)->run_pages;
-    size_t limit = space.address_bytes;
+    size_t limit = space.block_bytes_max;
     size_t pages;
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */

@@ -63,8 +63,7 @@ uintptr_t os_highest_address(void)
 
 static struct os_range map_pages(size_t bytes, int protection)
 {
-    long at = kernel(SYS_mmap, 0, (long)bytes, protection,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    long at = kernel_map(NULL, bytes, protection, 0);
 
     if (failed(at)) return (struct os_range){ NULL, 0 };
     return (struct os_range){ (char *)at, bytes };
@@ -122,9 +121,7 @@ bool os_commit(struct os_range range)
 /* A new closed mapping over the old one: mprotect would leave the pages counted. */
 bool os_close(struct os_range range)
 {
-    long at = kernel(SYS_mmap, (long)range.base, (long)range.bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    if (failed(at)) return false;
+    if (failed(kernel_map(range.base, range.bytes, PROT_NONE, MAP_FIXED))) return false;
     leave_out_of_dumps(range);
     return true;
 }
@@ -146,8 +143,7 @@ bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
 /* Fresh pages, whether something is mapped there or nothing any more. */
 static bool map_anew(struct os_range range)
 {
-    return !failed(kernel(SYS_mmap, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+    return !failed(kernel_map(range.base, range.bytes, PROT_READ | PROT_WRITE, MAP_FIXED));
 }
 
 /* To where something is mapped. A move that fails may have taken that away already: then it is
@@ -278,20 +274,28 @@ void os_wish_huge_pages(struct os_range range, bool wanted)
 
 size_t os_address_space_limit(void)
 {
-    struct rlimit limit = { 0, 0 };
+    struct {
+        uint64_t now, most;
+    } limit = { 0, 0 };
 
     if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0))) return SIZE_MAX;
-    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+    return limit.now > SIZE_MAX ? SIZE_MAX : (size_t)limit.now; /* without one: all bits set */
 }
 
 uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 
+/* 32 bits of seconds last until 2106. */
+static uint64_t clock_ns(int clock)
+{
+    struct kernel_span now = { 0, 0 };
+
+    (void)kernel(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)(unsigned long)now.seconds * 1000000000 + (uint64_t)now.nanoseconds;
+}
+
 uint64_t os_wall_ns(void)
 {
-    struct timespec now = { 0, 0 };
-
-    (void)kernel(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0, 0);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return clock_ns(CLOCK_REALTIME);
 }
 
 static int open_file(const char *path, int flags)
@@ -402,10 +406,7 @@ unsigned os_core_current(void)
 
 uint64_t os_now_ms(void)
 {
-    struct timespec now = { 0, 0 };
-
-    (void)kernel(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000;
 }
 
 const char *os_setting(const char *name)
@@ -467,10 +468,7 @@ uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
 
 uint64_t port_now_ns(void)
 {
-    struct timespec now = { 0, 0 };
-
-    (void)kernel(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 static int error_file = STDERR_FILENO;
@@ -491,8 +489,7 @@ void port_abort(void) { abort(); }
 
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 {
-    struct timespec span = { .tv_sec = (time_t)(duration_ms / 1000),
-                             .tv_nsec = (long)(duration_ms % 1000) * 1000000 };
+    struct kernel_span span = kernel_span_of(duration_ms);
 
     (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span, 0, 0);
 }

@@ -6,7 +6,13 @@
 
 #include "../base/attrs.h"
 
-/* One system call; the result is negative errno on failure, and errno itself is left alone. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* One system call; the result is negative errno on failure, and errno itself is left alone. Where
+ * there is no way of our own the C library's serves, which knows neither locks nor cancellation. */
 INLINE long kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(__x86_64__)
@@ -32,11 +38,54 @@ INLINE long kernel(long number, long a, long b, long c, long d, long e, long f)
                      : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
                      : "memory");
     return x0;
+#elif defined(__i386__)
+    long result;
+    __asm__ volatile("pushl %7\n\t"
+                     "push %%ebp\n\t"
+                     "mov 4(%%esp), %%ebp\n\t"
+                     "int $0x80\n\t"
+                     "pop %%ebp\n\t"
+                     "add $4, %%esp"
+                     : "=a"(result)
+                     : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e), "g"(f)
+                     : "memory");
+    return result;
 #else
-#error "prairie speaks to Linux on x86-64 and aarch64"
+    int saved_errno = errno;
+    long result = syscall(number, a, b, c, d, e, f);
+
+    if (result == -1) result = -errno;
+    errno = saved_errno;
+    return result;
 #endif
 }
 
 INLINE bool failed(long result) { return (unsigned long)result > -4096UL; }
+
+/* mmap of pages that are no file's. */
+INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
+{
+    flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+#if defined(__s390x__)
+    unsigned long arguments[6] = { (unsigned long)at,    bytes,      (unsigned long)protection,
+                                   (unsigned long)flags, (unsigned long)-1, 0 };
+
+    return kernel(SYS_mmap, (long)arguments, 0, 0, 0, 0, 0);
+#elif defined(SYS_mmap2)
+    return kernel(SYS_mmap2, (long)at, (long)bytes, protection, flags, -1, 0);
+#else
+    return kernel(SYS_mmap, (long)at, (long)bytes, protection, flags, -1, 0);
+#endif
+}
+
+/* As the calls without a number in their names take it, whatever the C library's timespec is. */
+struct kernel_span {
+    long seconds, nanoseconds;
+};
+
+INLINE struct kernel_span kernel_span_of(uint64_t ms)
+{
+    return (struct kernel_span){ (long)(ms / 1000), (long)(ms % 1000) * 1000000 };
+}
 
 #endif

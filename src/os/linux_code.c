@@ -4,7 +4,7 @@
 #include "linux.h"
 #include "os.h"
 
-#include <elf.h>
+#include <link.h>
 
 struct text_reader {
     int file;
@@ -71,8 +71,8 @@ static const char *read_path(struct text_reader *reader, struct path_room *room)
  * meanwhile. */
 static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 {
-    while (bytes >= sizeof(Elf64_Nhdr)) {
-        Elf64_Nhdr head;
+    while (bytes >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) head;
         size_t whole;
 
         if (os_copy_checked(&head, (const void *)note, sizeof head) != sizeof head) return false;
@@ -95,13 +95,13 @@ static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 /* The file is mapped at `base` from its first byte on. */
 static void read_build_id(struct os_code *mapping, uintptr_t base)
 {
-    Elf64_Ehdr head = { 0 };
+    ElfW(Ehdr) head = { 0 };
 
     if (os_copy_checked(&head, (const void *)base, sizeof head) != sizeof head) return;
     if (__builtin_memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;
     for (unsigned i = 0; i < head.e_phnum; i++) {
-        uintptr_t at = base + head.e_phoff + (size_t)i * sizeof(Elf64_Phdr);
-        Elf64_Phdr segment = { 0 };
+        uintptr_t at = base + head.e_phoff + (size_t)i * sizeof(ElfW(Phdr));
+        ElfW(Phdr) segment = { 0 };
 
         if (os_copy_checked(&segment, (const void *)at, sizeof segment) != sizeof segment) return;
         if (segment.p_type == PT_NOTE

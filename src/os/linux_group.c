@@ -80,20 +80,28 @@ static const char *find_label(const char *label)
     }
 }
 
-/* The number after `label` in text; SIZE_MAX: there is none, or it is the word "max". */
-static size_t number_after(const char *label)
+/* The number after `label` in text; UINT64_MAX: there is none, or it is the word "max". */
+static uint64_t number_after(const char *label)
 {
     const char *at = find_label(label);
-    size_t value = 0;
+    uint64_t value = 0;
 
-    if (at == NULL || *at < '0' || *at > '9') return SIZE_MAX;
-    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (size_t)(*at - '0');
+    if (at == NULL || *at < '0' || *at > '9') return UINT64_MAX;
+    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
     return value;
 }
 
-static size_t number_in(const char *file)
+/* The same of bytes; more than an address can say are SIZE_MAX. */
+static size_t bytes_after(const char *label)
 {
-    return read_in_folder(file) ? number_after("") : SIZE_MAX;
+    uint64_t number = number_after(label);
+
+    return number == (size_t)number ? (size_t)number : SIZE_MAX;
+}
+
+static size_t bytes_in(const char *file)
+{
+    return read_in_folder(file) ? bytes_after("") : SIZE_MAX;
 }
 
 /* The part of a line of /proc/self/cgroup after `label`, up to its end. */
@@ -134,20 +142,20 @@ static size_t limit_of_folder(void)
 {
     size_t most;
 
-    if (group_reader.second) return min_size(number_in("memory.max"), number_in("memory.high"));
-    most = number_in("memory.limit_in_bytes");
+    if (group_reader.second) return min_size(bytes_in("memory.max"), bytes_in("memory.high"));
+    most = bytes_in("memory.limit_in_bytes");
     return most >= SIZE_MAX / 4 ? SIZE_MAX : most;
 }
 
 static size_t used_of_folder(void)
 {
-    size_t used = number_in(group_reader.second ? "memory.current" : "memory.usage_in_bytes");
+    size_t used = bytes_in(group_reader.second ? "memory.current" : "memory.usage_in_bytes");
     size_t droppable = 0;
 
     if (used == SIZE_MAX) return 0;
     if (read_in_folder("memory.stat")) {
         droppable =
-            number_after(group_reader.second ? "\ninactive_file " : "\ntotal_inactive_file ");
+            bytes_after(group_reader.second ? "\ninactive_file " : "\ntotal_inactive_file ");
         if (droppable == SIZE_MAX) droppable = 0;
     }
     return used - min_size(used, droppable);
@@ -175,10 +183,10 @@ struct os_group os_group_memory(void)
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS" is the first line. */
 uint64_t os_stalled_us(void)
 {
-    size_t total;
+    uint64_t total;
 
     if (!find_folder() || !group_reader.second || !read_in_folder("memory.pressure"))
         if (!read_text(pressure_of_machine)) return 0;
     total = number_after("total=");
-    return total == SIZE_MAX ? 0 : total;
+    return total == UINT64_MAX ? 0 : total;
 }

@@ -12,69 +12,53 @@
 #include "../base/constants.h"
 #include "os.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
+#if defined(__i386__)
+#include <asm/ldt.h>
+#endif
 
 enum { BACKGROUND_STACK_BYTES = 64 * 1024, BACKGROUND_TLS_BYTES = 64 * 1024 };
 
 static char *background_memory;
 static uint32_t background_alive; /* the kernel writes 0 when the thread is gone */
 
-#if defined(__x86_64__)
-static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls,
-                         void *(*body)(void *))
+/* What clone wants as the address of thread-local storage: on i386 what describes it, for the entry
+ * of the segment table that all threads have it in. */
+static void *clone_tls(char *tls)
 {
-    register uint32_t *r10 __asm__("r10") = alive;
-    register char *r8 __asm__("r8") = tls;
-    register void *(*r9)(void *)__asm__("r9") = body;
-    long result;
-    __asm__ volatile("syscall\n\t"
-                     "test %%rax, %%rax\n\t"
-                     "jnz 1f\n\t"
-                     "xor %%ebp, %%ebp\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "call *%%r9\n\t"
-                     "mov %[exit], %%eax\n\t"
-                     "xor %%edi, %%edi\n\t"
-                     "syscall\n\t"
-                     "hlt\n"
-                     "1:"
-                     : "=a"(result)
-                     : "a"((long)SYS_clone), "D"(flags), "S"(stack), "d"(alive), "r"(r10), "r"(r8),
-                       "r"(r9), [exit] "i"(SYS_exit)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-#elif defined(__aarch64__)
-static long clone_thread(unsigned long flags, char *stack, uint32_t *alive, char *tls,
-                         void *(*body)(void *))
-{
-    register long x8 __asm__("x8") = SYS_clone;
-    register long x0 __asm__("x0") = (long)flags;
-    register char *x1 __asm__("x1") = stack;
-    register uint32_t *x2 __asm__("x2") = alive;
-    register char *x3 __asm__("x3") = tls;
-    register uint32_t *x4 __asm__("x4") = alive;
-    register void *(*x9)(void *)__asm__("x9") = body;
-    __asm__ volatile("svc 0\n\t"
-                     "cbnz x0, 1f\n\t"
-                     "mov x29, xzr\n\t"
-                     "mov x30, xzr\n\t"
-                     "blr x9\n\t"
-                     "mov x8, %[exit]\n\t"
-                     "mov x0, xzr\n\t"
-                     "svc 0\n\t"
-                     "brk 1\n"
-                     "1:"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x9), [exit] "i"(SYS_exit)
-                     : "memory", "x30");
-    return x0;
-}
+#if defined(__i386__)
+    static struct user_desc described;
+    uint16_t selector;
+
+    __asm__("mov %%gs, %0" : "=r"(selector));
+    described = (struct user_desc){ .entry_number = selector >> 3,
+                                    .base_addr = (unsigned)(uintptr_t)tls,
+                                    .limit = 0xfffff,
+                                    .seg_32bit = 1,
+                                    .limit_in_pages = 1,
+                                    .useable = 1 };
+    return &described;
+#else
+    return tls;
 #endif
+}
+
+/* The C library's own way to end a thread may need what only its threads have. */
+static int live_and_exit(void *body)
+{
+    union {
+        void *object;
+        void *(*function)(void *);
+    } what = { body };
+
+    (void)what.function(NULL);
+    (void)kernel(SYS_exit, 0, 0, 0, 0, 0, 0);
+    return 0;
+}
 
 static bool background_memory_ready(void)
 {
@@ -108,19 +92,25 @@ bool os_thread_start(void *(*body)(void *))
               | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID
     };
     uint64_t all = ~(uint64_t)0, before;
+    union {
+        void *(*function)(void *);
+        void *object;
+    } what = { body };
+    int saved_errno = errno, thread;
     char *stack, *tls;
-    long result;
 
     if (THREADS_ARE_COUNTED) return start_known_thread(body);
     if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
     if (!background_memory_ready()) return false;
     stack = background_memory + BACKGROUND_STACK_BYTES;
     tls = stack + BACKGROUND_TLS_BYTES / 2;
-    *(char **)tls = tls; /* x86-64 finds the block through its own first word */
+    *(char **)tls = tls; /* both x86 find the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    result = clone_thread(FLAGS, stack, &background_alive, tls, body);
+    thread = clone(live_and_exit, stack, FLAGS, what.object, &background_alive, clone_tls(tls),
+                   &background_alive);
+    errno = saved_errno;
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    return !failed(result);
+    return thread != -1;
 }
 
 /* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers
@@ -131,8 +121,7 @@ void os_thread_wait(uint64_t most_ms)
     uint32_t alive;
 
     while ((alive = __atomic_load_n(&background_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
-        struct timespec span = { .tv_sec = (time_t)((end - now) / 1000),
-                                 .tv_nsec = (long)((end - now) % 1000) * 1000000 };
+        struct kernel_span span = kernel_span_of(end - now);
 
         (void)kernel(SYS_futex, (long)&background_alive, FUTEX_WAIT, alive, (long)&span, 0, 0);
         now = os_now_ms();

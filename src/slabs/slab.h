@@ -99,7 +99,7 @@ enum slab_fault { SLAB_FAULT_NONE, SLAB_FAULT_INTERIOR, SLAB_FAULT_TWICE, SLAB_F
  * a block begins. */
 INLINE uint64_t slab_quotient(const struct slab_shape *shape, uintptr_t offset)
 {
-    return offset * shape->reciprocal;
+    return (uint64_t)offset * shape->reciprocal;
 }
 INLINE bool slab_quotient_is_block(const struct slab_shape *shape, uint64_t quotient)
 {

@@ -10,7 +10,7 @@
 #include "../base/check.h"
 
 /* The stack of a program that something else runs inside of itself may lie low. */
-enum { ADDRESS_BITS_MIN = 47 };
+enum { ADDRESS_BITS_MIN = sizeof(void *) > 4 ? 47 : 32 };
 
 static const uint8_t not_a_slab[1];
 

@@ -29,8 +29,8 @@ struct layout {
 
 /* The zone can take records of a 32nd of what they describe, and a 64th is opened along with it:
  * more than all but the smallest blocks need. The checking flavours know twice as much of each
- * slab. */
-enum { META_SHARE = CHECKED ? 32 : 64 };
+ * slab. Where address space is short, what can be opened along is all. */
+enum { META_SHARE = CHECKED ? 32 : 64, ZONE_SHARE = META_SHARE / BY_WORD(2, 1) };
 
 /* The map has 16 bytes a page. */
 static struct layout layout_for(size_t space_bytes, size_t region_bytes)
@@ -39,7 +39,7 @@ static struct layout layout_for(size_t space_bytes, size_t region_bytes)
                                   UINT32_MAX - (size_t)UINT16_MAX);
 
     return (struct layout){
-        .meta_bytes = whole_pages(min_size(max_size(space_bytes / (META_SHARE / 2), 512 * KiB),
+        .meta_bytes = whole_pages(min_size(max_size(space_bytes / ZONE_SHARE, 512 * KiB),
                                            META_BYTES_MAX - HUGE_PAGE_BYTES)),
         .map_bytes = round_up(map_records * sizeof(struct page),
                               region_bytes >= HUGE_REGION_BYTES_MIN ? HUGE_PAGE_BYTES : 64 * KiB),
@@ -120,6 +120,22 @@ char *page_address_beyond_first(uint32_t page)
     return region->base + ((size_t)(page - region->first_page) << space.page_shift);
 }
 
+/* The highest address that there can be. */
+static size_t address_bytes(void)
+{
+    return SIZE_MAX >> (SIZE_BITS - 1 - highest_bit(os_highest_address()));
+}
+
+/* How much of the address space there are numbers for, with a first region of so many bytes: no
+ * more than most of what addresses can tell apart. */
+static size_t numbered_bytes(size_t region_bytes)
+{
+    uint64_t wanted = (uint64_t)SPACE_BYTES_PER_REGION * region_bytes;
+    size_t most = address_bytes() - address_bytes() / 16;
+
+    return wanted < most ? max_size((size_t)wanted, region_bytes) : max_size(most, region_bytes);
+}
+
 /* A limit is narrow when the widest layout would take more than a quarter of it. Then half of it is
  * about what blocks can use, regions have a sixteenth each, and there is no class map. */
 static bool start_narrow(size_t limit)
@@ -127,16 +143,8 @@ static bool start_narrow(size_t limit)
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
 
     space.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
-    return reserve_all(layout_for(min_size(limit, SPACE_BYTES_PER_REGION * REGION_BYTES_FIRST),
+    return reserve_all(layout_for(min_size(limit, numbered_bytes(REGION_BYTES_FIRST)),
                                   space.region_bytes_next));
-}
-
-/* How much of the address space there are numbers for, with a first region of so many bytes: no
- * more than half of what addresses can tell apart. */
-static size_t numbered_bytes(size_t region_bytes)
-{
-    return max_size(min_size(SPACE_BYTES_PER_REGION * region_bytes, space.address_bytes / 2),
-                    region_bytes);
 }
 
 bool space_start(void)
@@ -146,7 +154,7 @@ bool space_start(void)
 
     lock_init(&space.lock, LOCK_SPACE);
     space.page_shift = highest_bit(os_page_bytes());
-    space.address_bytes = (size_t)2 << highest_bit(os_highest_address());
+    space.block_bytes_max = min_size(round_down(PTRDIFF_MAX, os_page_bytes()), address_bytes());
     widest = layout_for(numbered_bytes(REGION_BYTES_FIRST), REGION_BYTES_FIRST);
     if (limit / 4 < widest.meta_bytes + widest.map_bytes + widest.region_bytes)
         return start_narrow(limit);
