@@ -87,7 +87,7 @@ static void power_of_two(const struct check *check)
     if (align < aligner->align_bytes_min) assert_int_equal(error, EINVAL);
     else if (check->bytes >= PTRDIFF_MAX || check->bytes > SIZE_MAX - align)
         assert_int_equal(error, ENOMEM);
-    else if (align >= (size_t)1 << 48) assert_int_equal(error, ENOMEM);
+    else if (align >= 0x1p48) assert_int_equal(error, ENOMEM);
     else if (align <= ALIGN_BYTES_SURE && check->bytes <= SIZE_BYTES_SURE)
         assert_int_equal(error, 0);
     else assert_true(error == 0 || error == ENOMEM);
@@ -103,7 +103,7 @@ static void no_power_of_two(const struct check *check)
     }
     /* memalign may refuse, or round the alignment up like the C library does. */
     size_t rounded = 1;
-    while (rounded < align && rounded < (size_t)1 << 62) rounded *= 2;
+    while (rounded < align && rounded <= SIZE_MAX / 4) rounded *= 2;
     errno = SENTINEL;
     void *block = call.memalign(align, check->bytes);
     if (block == NULL) {
@@ -189,7 +189,7 @@ static void add_no_powers_of_two(size_t aligner)
                                      4097,
                                      6144,
                                      (size_t)3 << 20,
-                                     ((size_t)1 << 63) + 1,
+                                     SIZE_MAX / 2 + 2,
                                      SIZE_MAX - 1,
                                      SIZE_MAX };
     static const size_t sizes[] = { 0, 1, 64, 5000, 100000 };

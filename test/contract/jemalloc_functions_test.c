@@ -34,7 +34,7 @@ static void flags_are_encoded_as_known(const struct check *check)
     assert_int_equal(MALLOCX_LG_ALIGN(12), 12);
     assert_int_equal(MALLOCX_ALIGN(1), 0);
     assert_int_equal(MALLOCX_ALIGN(4096), 12);
-    assert_int_equal(MALLOCX_ALIGN((size_t)1 << 40), 40);
+    assert_int_equal(MALLOCX_ALIGN(1ull << 40), 40);
     assert_int_equal(MALLOCX_ZERO, 0x40);
     assert_int_equal(MALLOCX_TCACHE_NONE, 0x100);
     assert_int_equal(MALLOCX_TCACHE(0), 0x200);

@@ -252,7 +252,7 @@ void add_refusals(size_t n)
         SIZE_MAX - 15,           SIZE_MAX - 1,    SIZE_MAX
     };
     for (size_t bytes : sizes)
-        for (size_t align = 16; align <= (new_forms[n].is_aligned ? (size_t)1 << 31 : 16);
+        for (uint64_t align = 16; align <= (new_forms[n].is_aligned ? (uint64_t)1 << 31 : 16);
              align <<= 15)
             check_add(row(absurd, n, 0, bytes, align), "%s refuses %zu bytes aligned to %zu",
                       new_forms[n].name, bytes, align);

@@ -75,6 +75,8 @@ static void refusals_cost_nothing(const struct check *check)
     assert_true(resident_kb() - before_kb < 1024);
 }
 
+enum { HALF_BITS = sizeof(size_t) * 4 };
+
 /* Products that wrap around, among them some that wrap to something small. */
 static const size_t products[][2] = {
     { SIZE_MAX, 2 },
@@ -82,19 +84,19 @@ static const size_t products[][2] = {
     { SIZE_MAX / 2 + 1, 2 },
     { SIZE_MAX / 2 + 2, 2 },
     { SIZE_MAX / 4 + 1, 4 },
-    { (size_t)1 << 32, (size_t)1 << 32 },
-    { ((size_t)1 << 32) + 1, (size_t)1 << 32 },
-    { ((size_t)1 << 33) + 1, (size_t)1 << 31 },
-    { ((size_t)1 << 63) + 1, 16 },
-    { ((size_t)1 << 60) + 1, 16 },
-    { ((size_t)1 << 60) + 1, 48 },
+    { (size_t)1 << HALF_BITS, (size_t)1 << HALF_BITS },
+    { ((size_t)1 << HALF_BITS) + 1, (size_t)1 << HALF_BITS },
+    { ((size_t)2 << HALF_BITS) + 1, (size_t)1 << (HALF_BITS - 1) },
+    { SIZE_MAX / 2 + 2, 16 },
+    { SIZE_MAX / 16 + 2, 16 },
+    { SIZE_MAX / 16 + 2, 48 },
     { SIZE_MAX / 3 + 1, 3 },
     { SIZE_MAX / 3, 3 },
     { SIZE_MAX / 16, 16 },
     { SIZE_MAX / 1000 + 1, 1000 },
     { PTRDIFF_MAX, 2 },
-    { (size_t)1 << 62, 2 },
-    { (size_t)1 << 31, (size_t)1 << 32 },
+    { SIZE_MAX / 4 + 1, 2 },
+    { (size_t)1 << (HALF_BITS - 1), (size_t)1 << HALF_BITS },
     { SIZE_MAX - 15, 1 },
     { 65537, SIZE_MAX / 65536 },
 };

@@ -131,10 +131,10 @@ static void limits_are_kept(const struct check *check)
     (void)check;
     assert_int_equal(limit_soft_get(), 0);
     assert_int_equal(limit_hard_get(), 0);
-    limit_soft_set((size_t)1 << 40);
-    limit_hard_set((size_t)1 << 41);
-    assert_int_equal(limit_soft_get(), (size_t)1 << 40);
-    assert_int_equal(limit_hard_get(), (size_t)1 << 41);
+    limit_soft_set(SIZE_MAX / 16);
+    limit_hard_set(SIZE_MAX / 8);
+    assert_int_equal(limit_soft_get(), SIZE_MAX / 16);
+    assert_int_equal(limit_hard_get(), SIZE_MAX / 8);
     limit_soft_set(0);
     limit_hard_set(0);
     assert_int_equal(limit_soft_get(), 0);

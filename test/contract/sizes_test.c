@@ -77,7 +77,7 @@ static void served_or_refused(const struct check *check)
     }
     /* Clearing a block that was used before takes its time; clearing one beyond all memory
      * would not end. */
-    if (check->door->is_zeroed && check->bytes < (size_t)1 << 40) return;
+    if (check->door->is_zeroed && check->bytes < 0x1p40) return;
     if (best_ms > ABSURD_MS_MAX) print_message("%.1f ms\n", best_ms);
     assert_true(best_ms <= ABSURD_MS_MAX);
 }
@@ -190,7 +190,7 @@ static void add_sizes(const struct door *door)
         /* An allocator that clears by hand would eat the machine here instead of failing a
          * check. */
         bool clears_too_much = door->is_zeroed && doubtful.bytes[s] > (size_t)1 << 28
-                            && doubtful.bytes[s] < (size_t)1 << 40;
+                            && doubtful.bytes[s] < 0x1p40;
         if (!clears_too_much)
             check_add((struct check){ .run = served_or_refused,
                                       .door = door,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    ADDRESS_BITS = 48, /* of user space on both machines */
+    ADDRESS_BITS = sizeof(void *) > 4 ? 48 : 32, /* of user space */
     LEAF_BITS = 30,    /* one leaf of the territory covers 1 GiB */
     GRANULE_BYTES = 8, /* no two blocks share 8 aligned bytes */
     BITS_PER_WORD = 64,
@@ -93,7 +93,7 @@ void oracle_start(uint64_t seed)
 
 static territory_word *leaf_of(uintptr_t address)
 {
-    if (address >> ADDRESS_BITS != 0)
+    if ((uint64_t)address >> ADDRESS_BITS != 0)
         violation("address %p is not one of user space", (void *)address);
     _Atomic(territory_word *) *place = &leaves[address >> LEAF_BITS];
     territory_word *leaf = atomic_load_explicit(place, memory_order_acquire);
