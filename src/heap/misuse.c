@@ -68,6 +68,19 @@ void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
     fatal_address(wording(verb, kind), pointer);
 }
 
+size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer)
+{
+    size_t bytes = kind == POINTER_FOREIGN ? os_other_bytes(pointer) : SIZE_MAX;
+
+    if (bytes == SIZE_MAX) misuse_abort(verb, kind, pointer);
+    return bytes;
+}
+
+void free_other(enum pointer_kind kind, void *pointer)
+{
+    if (kind != POINTER_FOREIGN || !os_other_free(pointer)) misuse_abort("free", kind, pointer);
+}
+
 /* ---- the checking flavours ---- */
 
 struct held {
@@ -113,7 +126,10 @@ static struct held held_by_program(const char *verb, const void *pointer)
     if (pointer == NULL) return held;
     kind = pointer_kind(pointer, &page);
     if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
-    if (kind != POINTER_SMALL) misuse_abort(verb, kind, pointer);
+    if (kind != POINTER_SMALL) {
+        (void)other_bytes(verb, kind, pointer);
+        return held;
+    }
     held = held_bit(verb, pointer, page);
     if (!(__atomic_load_n(held.word, __ATOMIC_RELAXED) & held.bit))
         misuse_abort(verb, POINTER_FREED, pointer);

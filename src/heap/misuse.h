@@ -29,6 +29,11 @@ INLINE unsigned class_at(const void *address)
 /* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
 NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
 
+/* What is no block of ours may be another heap's, which was there before prairie (os.h); if it is
+ * not, misuse_abort. */
+COLD void free_other(enum pointer_kind kind, void *pointer);
+COLD size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer);
+
 /* In the checking flavours: a block goes to the program. NULL: none does. Returns its argument. */
 void *misuse_note_take(void *block);
 /* A pointer comes back, and everything that can be known about it is looked at. */

@@ -64,7 +64,8 @@ static NOINLINE void *resize_other(void *block, size_t size)
     size_t old_bytes = pointer_bytes(kind, page);
     void *resized;
 
-    if (unlikely(old_bytes == 0)) misuse_abort("realloc", kind, block);
+    if (unlikely(old_bytes == 0))
+        return move_block(block, other_bytes("realloc", kind, block), size);
     if (kind != POINTER_LARGE && old_bytes <= SMALL_BYTES_MAX)
         return resize_small(block, class_of_size(old_bytes), size);
     if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);
@@ -118,6 +119,5 @@ PUBLIC size_t prairie_usable_size(const void *block)
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
     bytes = pointer_bytes(kind, page);
-    if (unlikely(bytes == 0)) misuse_abort("malloc_usable_size", kind, block);
-    return bytes;
+    return likely(bytes != 0) ? bytes : other_bytes("malloc_usable_size", kind, block);
 }

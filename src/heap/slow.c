@@ -200,7 +200,7 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     if (kind == POINTER_SMALL)
         give_small(manual_arena_of_page(record) == NULL ? cache : NULL,
                    class_of_offset(record->class_at), block);
-    else if (pointer_bytes(kind, page) == 0) misuse_abort("free", kind, block);
+    else if (pointer_bytes(kind, page) == 0) free_other(kind, block);
     else if (record->state == PAGE_MANUAL) manual_put(page);
     else if (record->state == PAGE_VAST) large_put_vast(page);
     else if (kind == POINTER_LARGE) large_put(page);

@@ -452,6 +452,19 @@ void os_huge_page_mode(char *text, size_t room_bytes)
     text[length] = '\0';
 }
 
+/* The loader sees to it that prairie is the first to be asked. */
+bool os_other_free(void *block)
+{
+    (void)block;
+    return false;
+}
+
+size_t os_other_bytes(const void *block)
+{
+    (void)block;
+    return SIZE_MAX;
+}
+
 /* ---- locks and messages ---- */
 
 void port_wait(const uint32_t *word, uint32_t expected)

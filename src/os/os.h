@@ -96,6 +96,11 @@ bool os_file_write(int file, const void *bytes, size_t count);
 size_t os_file_read(int file, void *bytes, size_t wanted);
 void os_file_close(int file);
 
+/* A block that another heap of the process gave, which was there before prairie. Only for pointers
+ * that are nobody's of ours. */
+bool os_other_free(void *block);          /* false: nobody's, nothing happened */
+size_t os_other_bytes(const void *block); /* that can be used; SIZE_MAX: nobody's */
+
 /* A stretch of code in the address space. */
 enum { OS_BUILD_ID_MAX = 32 };
 struct os_code {

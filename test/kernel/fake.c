@@ -294,6 +294,33 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 void os_file_close(int file) { (void)file; }
 void os_exit(int code) { (void)code; }
 
+static struct {
+    void *block;
+    size_t bytes;
+    unsigned frees;
+} other;
+
+void fake_other_block(void *block, size_t bytes)
+{
+    other.block = block;
+    other.bytes = bytes;
+}
+
+unsigned fake_other_frees(void) { return other.frees; }
+
+bool os_other_free(void *block)
+{
+    if (block == NULL || block != other.block) return false;
+    other.block = NULL;
+    other.frees++;
+    return true;
+}
+
+size_t os_other_bytes(const void *block)
+{
+    return block != NULL && block == other.block ? other.bytes : SIZE_MAX;
+}
+
 bool os_touch(struct os_range range)
 {
     bool done;

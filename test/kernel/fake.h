@@ -100,6 +100,10 @@ uint64_t fake_moved_bytes(void);
 uint64_t fake_touched_bytes(void);
 bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 
+/* A block that another heap gave, once; NULL: none. */
+void fake_other_block(void *block, size_t bytes);
+unsigned fake_other_frees(void); /* how often such a one was given back to it */
+
 /* ---- time and the background thread ---- */
 
 void fake_clock_ms(uint64_t forward_ms);
