@@ -33,10 +33,17 @@
 #include "base/report.c"
 #include "os/posix.c"
 #ifndef PRAIRIE_OS_ELSEWHERE
+#if defined(__APPLE__)
+#include "os/darwin.c"
+#include "os/darwin_thread.c"
+#include "os/darwin_code.c"
+#include "os/darwin_owner.c"
+#else
 #include "os/linux.c"
 #include "os/linux_thread.c"
 #include "os/linux_code.c"
 #include "os/linux_group.c"
+#endif
 #endif
 #include "space/space.c"
 #include "space/meta.c"
@@ -110,10 +117,16 @@ struct arena *rule_choose(struct arena *last);
 #include "control/stats_general.c"
 #include "control/stats_arena.c"
 #include "control/metrics.c"
+#if defined(__APPLE__)
+#include "darwin/zone.c"
+#include "darwin/zone_tasks.c"
+#include "darwin/names.c"
+#else
 #include "libc/libc.c"
 #include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
 #include "libc/libc_info.c"
 #include "cxx/cxx_new.c"
+#endif
 #endif
 #endif

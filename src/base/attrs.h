@@ -35,7 +35,11 @@
 #define CACHE_ALIGNED __attribute__((aligned(64)))
 /* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
  * puts it after all other, whose few pages are then all touched (docs/decisions/0013). */
+#if defined(__MACH__)
+#define SPARSE __attribute__((section("__DATA,__sparse,zerofill")))
+#else
 #define SPARSE __attribute__((section(".bss.sparse")))
+#endif
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)

@@ -10,6 +10,8 @@ static struct lock explicit_cache_lock = { .state = LOCK_FREE, .rank = LOCK_EXPL
 static struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
 static unsigned explicit_cache_end; /* under explicit_cache_lock: no number at or above was given */
 
+const void *explicit_cache_table_address(void) { return explicit_caches; }
+
 unsigned explicit_cache_create(void)
 {
     struct cache *cache = cache_make();

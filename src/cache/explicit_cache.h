@@ -29,6 +29,9 @@ struct arena *explicit_cache_arena(struct cache *cache);
 bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block);
 void explicit_cache_flush(struct cache *cache);
 
+/* Of the table of pointers, for readers of another process. */
+const void *explicit_cache_table_address(void);
+
 /* For fork and for walks. */
 void explicit_cache_each_lock(void (*visit)(struct lock *lock));
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);

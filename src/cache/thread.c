@@ -16,6 +16,8 @@ static bool unsampled_at_birth;  /* atomic */
 static uintptr_t oldest_thread;  /* under list_lock: the mark of that thread */
 static struct cache *waiting;    /* under list_lock: drained ones, linked by next */
 
+const void *threads_list_address(void) { return &first_cache; }
+
 static void list_add(struct cache *cache)
 {
     cache->next = first_cache;

@@ -46,6 +46,9 @@ void thread_hold_up_to(unsigned class_index);
 /* Gives back what the calling thread's magazines hold. */
 void thread_flush(void);
 
+/* Of the pointer to the first cache, for readers of another process. */
+const void *threads_list_address(void);
+
 /* For fork and for walks. */
 void threads_each_lock(void (*visit)(struct lock *lock));
 /* In the child of a fork, where the other threads are not. */

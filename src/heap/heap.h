@@ -19,6 +19,14 @@ extern PRIVATE struct lock control_lock;
 /* Does what the options ask for that were read just now. Before main. */
 void heap_obey_options(void);
 
+/* The three of a fork, for platforms whose own library calls them: all locks are taken, unless the
+ * process has one thread; given back; and made anew in the child. */
+void heap_fork_begins(void);
+void heap_fork_ends_in_parent(void);
+void heap_fork_ends_in_child(void);
+/* Is a lock held that a fork takes last, by anybody? As of a moment ago. */
+bool heap_is_locked(void);
+
 /* In the audit flavour: prairie_check_all now and then. */
 void heap_audit(void);
 

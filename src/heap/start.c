@@ -67,21 +67,28 @@ static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 static void take_lock(struct lock *lock) { lock_take(lock); }
 static void give_lock(struct lock *lock) { lock_give(lock); }
 
-static bool is_interrupted; /* atomic: a fork came while one of the locks below was held */
+static bool seen_held; /* atomic: one of the locks that were looked at was held */
 
 static void note_if_held(struct lock *lock)
 {
-    if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(is_interrupted, true);
+    if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
+
+static bool is_held(unsigned first_rank)
+{
+    RELAXED_STORE(seen_held, false);
+    for (unsigned rank = first_rank; rank < LOCK_RANK_COUNT; rank++)
+        visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
+    return RELAXED_LOAD(seen_held);
+}
+
+bool heap_is_locked(void) { return is_held(LOCK_PAGE_HEAP); }
 
 /* What a background thread would have given back later goes now, and is not copied for the child
  * either; but not when one of the locks that this takes is ours already. */
 static void purge_before_fork(void)
 {
-    RELAXED_STORE(is_interrupted, false);
-    for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
-        visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
-    if (!RELAXED_LOAD(is_interrupted)) purge_beyond_budget();
+    if (!is_held(LOCK_PAGE_HEAP)) purge_beyond_budget();
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -90,7 +97,7 @@ static void purge_before_fork(void)
  *
  * The platform's locks come first: who holds one of them may wait for a block, and nobody who holds
  * one of ours waits for them. */
-static void before_fork(void)
+void heap_fork_begins(void)
 {
     bool is_alone = decay_before_fork();
 
@@ -103,7 +110,7 @@ static void before_fork(void)
     life.forks++;
 }
 
-static void after_fork_in_parent(void)
+void heap_fork_ends_in_parent(void)
 {
     if (!lock_fork_is_mine()) return;
     if (--life.forks == 0) {
@@ -129,7 +136,7 @@ static void forget_others(void)
     os_fork_ends_in_child();
 }
 
-static void after_fork_in_child(void)
+void heap_fork_ends_in_child(void)
 {
     if (lock_fork_is_mine()) forget_others();
     else decay_forget_thread();
@@ -170,7 +177,7 @@ bool heap_start(void)
 static void hook_process(void)
 {
     if (__atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED)) return;
-    os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
+    os_at_fork(heap_fork_begins, heap_fork_ends_in_parent, heap_fork_ends_in_child);
 }
 
 /* What fills blocks does it where every call comes along. */

@@ -13,16 +13,11 @@
 
 #include "../base/attrs.h"
 
-struct front;
-
-extern PRIVATE const union front_constant front_empty; /* cache/cache.c */
-
-extern PRIVATE __thread struct front *thread_slot __attribute__((tls_model("initial-exec")));
-
-INLINE struct front *thread_front(void) { return thread_slot; }
-/* The same, read again: for the rarer end of a way whose usual end need not keep it then. */
-INLINE struct front *thread_front_again(void) { return *(struct front *volatile *)&thread_slot; }
-INLINE void thread_front_set(struct front *front) { thread_slot = front; }
+#if defined(__APPLE__)
+#include "darwin_slot.h"
+#else
+#include "elf_slot.h"
+#endif
 
 /* Arranges that `hook` runs when this thread ends. May allocate: the thread's cache is already in
  * its slot. False: it could not be arranged. */

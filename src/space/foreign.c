@@ -13,15 +13,6 @@
 
 enum { LENGTH_COUNT = 28 * 4, UNLOCKED_LOOKS_MAX = 64 };
 
-struct foreign_extent {
-    char *base;       /* under the lock */
-    size_t pages;     /* under the lock; 0: not in use */
-    size_t last;      /* under the lock: this page and those after it have one number */
-    uint32_t first;   /* constant: the unused number before its first page */
-    uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
-    uint32_t next;    /* under the lock: an unused one of that length, by its record's number */
-};
-
 /* Numbers of records, in memory that opens as it grows. */
 struct open_array {
     uint32_t *at;    /* constant once it is there */
@@ -52,6 +43,9 @@ static size_t extent_bytes(const struct foreign_extent *extent)
 {
     return LOAD(extent->pages) << space.page_shift;
 }
+
+const void *foreign_order_address(void) { return &foreign.order.at; }
+const void *foreign_count_address(void) { return &foreign.count; }
 
 /* ---- looking up ---- */
 

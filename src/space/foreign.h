@@ -23,6 +23,20 @@
 /* Numbers are given by so many. */
 #define FOREIGN_UNIT 32u
 
+struct foreign_extent {
+    char *base;       /* under the lock */
+    size_t pages;     /* under the lock; 0: not in use */
+    size_t last;      /* under the lock: this page and those after it have one number */
+    uint32_t first;   /* constant: the unused number before its first page */
+    uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
+    uint32_t
+        next; /* under the lock: an unused one of that length, by its record's number */
+};
+
+/* Of the pointer to `order` and of its count, for readers of another process. */
+const void *foreign_order_address(void);
+const void *foreign_count_address(void);
+
 /* The first number of `pages` pages at `base`, which is a multiple of a page; their records are
  * zero. 0: no numbers or no memory for records are left, or the memory is beyond the class map,
  * where it would be taken for some of a region (P3), or memory with numbers is there. */

@@ -65,8 +65,6 @@ INSIDE(first_capacity);
 INSIDE(is_full_size);
 INSIDE(exponential);
 INSIDE(each_lock);
-INSIDE(before_fork);
-INSIDE(after_fork_in_parent);
 
 size_t inside_table_bytes_of(size_t size, size_t align) { return table_bytes_of(size, align); }
 

@@ -101,8 +101,6 @@ double inside_exponential(uint64_t *state);
 /* heap */
 size_t inside_table_bytes_of(size_t size, size_t align);
 void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
-void inside_before_fork(void);
-void inside_after_fork_in_parent(void);
 
 /* ---- static variables and types ---- */
 

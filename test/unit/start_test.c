@@ -272,7 +272,7 @@ static void a_fork_inside_of_a_fork_gives_nothing(void **state)
 {
     (void)state;
     assert_true(live_a_little());
-    inside_before_fork();
+    heap_fork_begins();
     assert_int_equal(fake_forks_begun(), 1);
     for (unsigned i = 0; i < 3; i++) {
         run_child_of_a_fork(nothing_is_held_any_more);
@@ -280,7 +280,7 @@ static void a_fork_inside_of_a_fork_gives_nothing(void **state)
         assert_int_equal(control_lock.state, LOCK_FORKING);
         prairie_free(prairie_malloc(100000));
     }
-    inside_after_fork_in_parent();
+    heap_fork_ends_in_parent();
     assert_true(nothing_is_held_any_more());
 }
 
@@ -290,7 +290,7 @@ static bool ends_the_fork_around(void)
     bool good = nothing_is_held_any_more();
 
     run_child_of_a_fork(nothing_is_held_any_more);
-    inside_after_fork_in_parent();
+    heap_fork_ends_in_parent();
     return good && nothing_is_held_any_more();
 }
 
@@ -298,9 +298,9 @@ static void a_child_returns_into_the_fork_around(void **state)
 {
     (void)state;
     assert_true(live_a_little());
-    inside_before_fork();
+    heap_fork_begins();
     run_child_of_a_fork(ends_the_fork_around);
-    inside_after_fork_in_parent();
+    heap_fork_ends_in_parent();
     assert_true(nothing_is_held_any_more());
 }
 
