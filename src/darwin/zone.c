@@ -269,7 +269,7 @@ static void zone_print_task(task_t task, unsigned level, vm_address_t zone, memo
 
     (void)level;
     zone_task_statistics(task, zone, reader, &statistics);
-    printer("prairie: %u blocks of %zu bytes in %zu bytes\n", statistics.blocks_in_use,
+    printer("zone prairie: %u blocks of %zu bytes in %zu bytes\n", statistics.blocks_in_use,
             statistics.size_in_use, statistics.size_allocated);
 }
 

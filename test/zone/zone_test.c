@@ -447,7 +447,7 @@ static void test_questions_of_tools(void **state)
     questions->disable_discharge_checking(ours());
     questions->discharge(ours(), NULL);
     questions->print_task(mach_task_self(), 0, (vm_address_t)ours(), NULL, print_into);
-    assert_non_null(strstr(printed, "prairie: "));
+    assert_non_null(strstr(printed, "zone prairie: "));
     assert_int_equal(ours()->version, 16);
     assert_string_equal(ours()->zone_name, "prairie");
     ours()->destroy(ours());
