@@ -33,17 +33,7 @@
 #include "base/report.c"
 #include "os/posix.c"
 #ifndef PRAIRIE_OS_ELSEWHERE
-#if defined(__APPLE__)
-#include "os/darwin.c"
-#include "os/darwin_thread.c"
-#include "os/darwin_code.c"
-#include "os/darwin_owner.c"
-#else
-#include "os/linux.c"
-#include "os/linux_thread.c"
-#include "os/linux_code.c"
-#include "os/linux_group.c"
-#endif
+#include "os/port.c"
 #endif
 #include "space/space.c"
 #include "space/meta.c"
@@ -125,7 +115,9 @@ struct arena *rule_choose(struct arena *last);
 #include "libc/libc.c"
 #include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
+#if defined(__linux__)
 #include "libc/libc_info.c"
+#endif
 #include "cxx/cxx_new.c"
 #endif
 #endif

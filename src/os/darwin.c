@@ -1,33 +1,24 @@
-/* darwin.c - prairie's wishes as calls of the macOS system library.
+/* darwin.c - what macOS has of its own: the kernel's other interface, clocks, and the lock's wait.
  *
- * There the C library is the interface of the kernel; what is called here neither allocates nor
- * takes a lock of the program's. Pages carry a tag of their own, by which vmmap shows them.
+ * Pages carry a tag of their own, by which vmmap shows them.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"
-#include "thread_slot.h"
+#include "unix.h"
 
-#include "../base/constants.h"
 #include "../base/port.h"
 
 #include <crt_externs.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <mach/mach.h>
-#include <mach/mach_time.h>
 #include <mach/vm_statistics.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sysctl.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { MEMORY_TAG = VM_MAKE_TAG(VM_MEMORY_APPLICATION_SPECIFIC_1) };
-enum { MAPPING = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE };
+const int unix_map_file = VM_MAKE_TAG(VM_MEMORY_APPLICATION_SPECIFIC_1);
+char **unix_environment(void) { return *_NSGetEnviron(); }
 
 /* ---- memory ---- */
 
@@ -35,96 +26,6 @@ size_t os_page_bytes(void) { return vm_page_size; }
 
 /* Programs have 47 bits on both kinds of processor. */
 uintptr_t os_highest_address(void) { return ((uintptr_t)1 << 47) - 1; }
-
-static struct os_range map_pages(size_t bytes, int protection)
-{
-    int saved_errno = errno;
-    void *at = mmap(NULL, bytes, protection, MAPPING, MEMORY_TAG, 0);
-
-    errno = saved_errno;
-    return at == MAP_FAILED ? (struct os_range){ NULL, 0 } : (struct os_range){ at, bytes };
-}
-
-static void unmap_pages(char *base, size_t bytes)
-{
-    int saved_errno = errno;
-
-    if (bytes != 0) (void)munmap(base, bytes);
-    errno = saved_errno;
-}
-
-struct os_range os_reserve(size_t bytes, size_t align_bytes)
-{
-    size_t slack = align_bytes > os_page_bytes() ? align_bytes : 0;
-    struct os_range raw;
-    char *base;
-
-    if (bytes + slack < bytes) return (struct os_range){ NULL, 0 };
-    raw = map_pages(bytes + slack, PROT_NONE);
-    if (raw.base == NULL || slack == 0) return raw;
-    base = (char *)round_up((uintptr_t)raw.base, align_bytes);
-    unmap_pages(raw.base, (size_t)(base - raw.base));
-    unmap_pages(base + bytes, (size_t)(raw.base + raw.bytes - (base + bytes)));
-    return (struct os_range){ base, bytes };
-}
-
-struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }
-void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
-
-bool os_commit(struct os_range range)
-{
-    int saved_errno = errno;
-    bool done = mprotect(range.base, range.bytes, PROT_READ | PROT_WRITE) == 0;
-
-    errno = saved_errno;
-    return done;
-}
-
-/* A new mapping over the old one. */
-static bool map_over(struct os_range range, int protection)
-{
-    int saved_errno = errno;
-    void *at = mmap(range.base, range.bytes, protection, MAPPING | MAP_FIXED, MEMORY_TAG, 0);
-
-    errno = saved_errno;
-    return at != MAP_FAILED;
-}
-
-bool os_close(struct os_range range) { return map_over(range, PROT_NONE); }
-
-/* MADV_FREE leaves the old contents until the kernel wants the pages, and counts them as the
- * process's own until then. Fresh pages read as zero, and the footprint falls at once. */
-bool os_purge(struct os_range range) { return map_over(range, PROT_READ | PROT_WRITE); }
-
-/* The kernel has no call that moves pages and leaves their place. */
-bool os_move(struct os_range from, struct os_range to)
-{
-    (void)from;
-    (void)to;
-    return false;
-}
-
-struct os_range os_move_out(struct os_range from, size_t bytes)
-{
-    (void)from;
-    (void)bytes;
-    return (struct os_range){ NULL, 0 };
-}
-
-void os_move_back(struct os_range from, struct os_range to)
-{
-    (void)from;
-    (void)to;
-}
-
-/* In its place only, and only when it shrinks. */
-struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
-{
-    (void)may_move;
-    if (bytes > range.bytes) return (struct os_range){ NULL, 0 };
-    unmap_pages(range.base + bytes, range.bytes - bytes);
-    return (struct os_range){ range.base, bytes };
-}
 
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
@@ -136,28 +37,11 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     return copied;
 }
 
-/* Memory is promised beyond what there is; a write makes a page real. */
-bool os_touch(struct os_range range)
-{
-    for (size_t at = 0; at < range.bytes; at += os_page_bytes())
-        (void)__atomic_fetch_or(range.base + at, 0, __ATOMIC_RELAXED);
-    return true;
-}
-
+/* The child can be left without the pages, but not with empty ones. */
 bool os_keep_from_child(struct os_range range, bool kept)
 {
-    int saved_errno = errno;
-    bool done = minherit(range.base, range.bytes, kept ? VM_INHERIT_NONE : VM_INHERIT_COPY) == 0;
-
-    errno = saved_errno;
-    return done;
-}
-
-/* There are none that a program could ask for later. */
-void os_wish_huge_pages(struct os_range range, bool wanted)
-{
     (void)range;
-    (void)wanted;
+    return !kept;
 }
 
 /* ---- limits and facts ---- */
@@ -193,10 +77,6 @@ size_t os_own_bytes(void)
     return read_task(&info) ? (size_t)info.phys_footprint : 0;
 }
 
-/* There are no groups with a limit of their own. */
-struct os_group os_group_memory(void) { return (struct os_group){ SIZE_MAX, SIZE_MAX }; }
-uint64_t os_stalled_us(void) { return 0; }
-
 unsigned os_core_count(void)
 {
     int count = 0, saved_errno = errno;
@@ -218,91 +98,7 @@ unsigned os_core_current(void)
 uint64_t port_now_ns(void) { return clock_gettime_nsec_np(CLOCK_UPTIME_RAW); }
 uint64_t os_now_ms(void) { return clock_gettime_nsec_np(CLOCK_UPTIME_RAW_APPROX) / 1000000; }
 uint64_t os_wall_ns(void) { return clock_gettime_nsec_np(CLOCK_REALTIME); }
-uint32_t os_process_id(void) { return (uint32_t)getpid(); }
-
-const char *os_setting(const char *name)
-{
-    char **environment = *_NSGetEnviron();
-    size_t length = strlen(name);
-
-    if (issetugid() != 0 || environment == NULL) return NULL;
-    for (; *environment != NULL; environment++)
-        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-            return *environment + length + 1;
-    return NULL;
-}
-
-/* ---- files ---- */
-
-bool os_link_text(const char *path, char *text, size_t room_bytes)
-{
-    int saved_errno = errno;
-    ssize_t length = readlink(path, text, room_bytes - 1);
-
-    errno = saved_errno;
-    if (length < 0) return false;
-    text[length] = '\0';
-    return true;
-}
-
-static int open_file(const char *path, int flags)
-{
-    int saved_errno = errno, file = open(path, flags | O_CLOEXEC, 0644);
-
-    errno = saved_errno;
-    return file;
-}
-
-int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
-int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
-
-void os_file_close(int file)
-{
-    int saved_errno = errno;
-
-    (void)close(file);
-    errno = saved_errno;
-}
-
-bool os_file_write(int file, const void *bytes, size_t count)
-{
-    int saved_errno = errno;
-    const char *at = bytes;
-
-    while (count > 0) {
-        ssize_t written = write(file, at, count);
-
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) break;
-        at += written;
-        count -= (size_t)written;
-    }
-    errno = saved_errno;
-    return count == 0;
-}
-
-size_t os_file_read(int file, void *bytes, size_t wanted)
-{
-    int saved_errno = errno;
-    size_t count = 0;
-
-    while (count < wanted) {
-        ssize_t got = read(file, (char *)bytes + count, wanted - count);
-
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
-        count += (size_t)got;
-    }
-    errno = saved_errno;
-    return count;
-}
-
-void os_huge_page_mode(char *text, size_t room_bytes)
-{
-    (void)strlcpy(text, "not supported", room_bytes);
-}
-
-/* ---- locks and messages ---- */
+/* ---- locks ---- */
 
 /* The system's own locks sleep by these; they are no documented interface, but every release since
  * 10.12 has them, and what is documented (os_sync_wait_on_address) came with 14.4. */
@@ -332,22 +128,3 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 }
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)pthread_self(); }
-
-static int error_file = STDERR_FILENO;
-
-void os_keep_error_output(void)
-{
-    int saved_errno = errno, file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
-
-    if (file >= 0) error_file = file;
-    errno = saved_errno;
-}
-
-void port_write_error(const char *text, size_t length_bytes)
-{
-    (void)os_file_write(error_file, text, length_bytes);
-}
-
-void port_abort(void) { abort(); }
-void os_exit(int code) { _exit(code); }
-void os_at_exit(void (*last)(void)) { (void)atexit(last); }

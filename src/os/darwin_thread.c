@@ -1,52 +1,12 @@
-/* darwin_thread.c - the thread's word, its end, and the background thread on macOS.
+/* darwin_thread.c - the background thread on macOS, and forks.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"
-#include "thread_slot.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
-
-/* ---- the thread's word ---- */
-
-pthread_key_t slot_key;
-static void (*end_hook)(void);
-
-/* The system has cleared the word. Our hook wants to find it, and leaves another one there, for
- * which this is called again: a few times, then the word stays. */
-static void slot_destructor(void *front)
-{
-    (void)pthread_setspecific(slot_key, front);
-    if (RELAXED_LOAD(end_hook) != NULL) RELAXED_LOAD(end_hook)();
-}
-
-static bool make_slot_key(void)
-{
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-    pthread_key_t key = 0;
-    bool ready;
-
-    (void)pthread_mutex_lock(&making);
-    if (slot_key == 0 && pthread_key_create(&key, slot_destructor) == 0)
-        __atomic_store_n(&slot_key, key, __ATOMIC_RELEASE);
-    ready = slot_key != 0;
-    (void)pthread_mutex_unlock(&making);
-    return ready;
-}
-
-void thread_front_set(struct front *front)
-{
-    if (slot_key != 0 || make_slot_key()) (void)pthread_setspecific(slot_key, front);
-}
-
-bool os_thread_end_hook(void (*hook)(void))
-{
-    RELAXED_STORE(end_hook, hook); /* the same for all threads */
-    return slot_key != 0;
-}
 
 /* ---- the background thread ---- */
 
@@ -108,13 +68,3 @@ void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
 void os_fork_begins(void) {}
 void os_fork_ends_in_parent(void) {}
 void os_fork_ends_in_child(void) {}
-
-void (*os_next_symbol(const char *name))(void)
-{
-    union {
-        void *object;
-        void (*function)(void);
-    } symbol = { dlsym(RTLD_NEXT, name) };
-
-    return symbol.function;
-}

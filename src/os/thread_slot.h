@@ -13,8 +13,8 @@
 
 #include "../base/attrs.h"
 
-#if defined(__APPLE__)
-#include "darwin_slot.h"
+#if defined(__APPLE__) || defined(__OpenBSD__)
+#include "key_slot.h"
 #else
 #include "elf_slot.h"
 #endif

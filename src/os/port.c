@@ -1,0 +1,35 @@
+/* port.c - takes in the files that speak to the kernel that prairie is compiled for. The only place
+ * that chooses, but for the header of the thread's word (thread_slot.h).
+ * SPDX-License-Identifier: MIT
+ */
+#if defined(__linux__)
+#include "linux.c"
+#include "elf_slot.c"
+#include "linux_thread.c"
+#include "linux_code.c"
+#include "linux_group.c"
+#elif defined(__APPLE__)
+#include "darwin.c"
+#include "darwin_code.c"
+#include "darwin_owner.c"
+#include "darwin_thread.c"
+#include "key_slot.c"
+#include "unix.c"
+#elif defined(__FreeBSD__)
+#include "bsd.c"
+#include "elf_slot.c"
+#include "freebsd.c"
+#include "unix.c"
+#elif defined(__NetBSD__)
+#include "bsd.c"
+#include "elf_slot.c"
+#include "netbsd.c"
+#include "unix.c"
+#elif defined(__OpenBSD__)
+#include "bsd.c"
+#include "key_slot.c"
+#include "openbsd.c"
+#include "unix.c"
+#else
+#error "prairie has no port to this system: see docs/floors/os.md, How to change it"
+#endif

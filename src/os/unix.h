@@ -1,0 +1,18 @@
+/* unix.h - what differs among the kernels that unix.c speaks to; the file of each defines it.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_OS_UNIX_H
+#define PRAIRIE_OS_UNIX_H
+
+#include "../base/attrs.h"
+
+#include <sys/mman.h>
+
+/* For memory without a file, which is promised beyond what there is where the kernel lets us. */
+#define UNIX_MAPPING (MAP_PRIVATE | MAP_ANON)
+/* In the place of a file: none, or the tag by which the kernel's tools show the memory. */
+extern const int unix_map_file;
+
+char **unix_environment(void);
+
+#endif
