@@ -63,6 +63,9 @@ SECOND_NAME(sallocx, prairie_sallocx);
 SECOND_NAME(dallocx, prairie_dallocx);
 SECOND_NAME(sdallocx, prairie_sdallocx);
 SECOND_NAME(nallocx, prairie_nallocx);
+SECOND_NAME(mallctl, control_by_name);
+SECOND_NAME(mallctlnametomib, control_path_of);
+SECOND_NAME(mallctlbymib, control_by_path);
 
 /* The system has started its own zones by now, and a few blocks are taken. */
 __attribute__((constructor)) static void prepare_process(void)
