@@ -25,12 +25,12 @@
 #include "../trees/treap_random.h"
 #include "../trees/tree_names.h"
 
-#define TREE_VERB(verb) TREE_PASTE_VALUES(RUN_TREE, verb)
+#define RUN_VERB(verb) TREE_PASTE_VALUES(RUN_TREE, verb)
 
 struct tree_run {
     union {
         struct {
-            struct TREE_VERB(node) by_address, by_size;
+            struct RUN_VERB(node) by_address, by_size;
         };
         struct tree_run *next_spare;
     };
@@ -66,12 +66,12 @@ INLINE int order_by_size(const void *one, const void *other)
     return (left_key > right_key) - (left_key < right_key);
 }
 
-INLINE struct tree_run *at_address(struct TREE_VERB(node) * node)
+INLINE struct tree_run *at_address(struct RUN_VERB(node) * node)
 {
     return node == NULL ? NULL : TREE_OWNER(node, struct tree_run, by_address);
 }
 
-INLINE struct tree_run *at_size(struct TREE_VERB(node) * node)
+INLINE struct tree_run *at_size(struct RUN_VERB(node) * node)
 {
     return node == NULL ? NULL : TREE_OWNER(node, struct tree_run, by_size);
 }
@@ -108,25 +108,25 @@ INLINE struct tree_run *kept_run_make(uint32_t page, size_t pages, unsigned kind
 
 INLINE void add_size(struct tree_run *extent)
 {
-    TREE_VERB(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
+    RUN_VERB(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     page_heap.free_pages[extent->kind] += extent->pages;
 }
 
 INLINE void remove_size(struct tree_run *extent)
 {
-    TREE_VERB(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
+    RUN_VERB(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
     page_heap.free_pages[extent->kind] -= extent->pages;
 }
 
 INLINE void add_free(struct tree_run *extent)
 {
-    TREE_VERB(insert)(&kept_runs.free_runs, &extent->by_address, order_by_address);
+    RUN_VERB(insert)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     add_size(extent);
 }
 
 INLINE void remove_free(struct tree_run *extent)
 {
-    TREE_VERB(remove)(&kept_runs.free_runs, &extent->by_address, order_by_address);
+    RUN_VERB(remove)(&kept_runs.free_runs, &extent->by_address, order_by_address);
     remove_size(extent);
 }
 
@@ -134,15 +134,15 @@ INLINE void remove_free(struct tree_run *extent)
 INLINE struct tree_run *free_after(const struct tree_run *extent)
 {
     return at_address(
-        TREE_VERB(at_least)(&kept_runs.free_runs, &extent->by_address, order_by_address));
+        RUN_VERB(at_least)(&kept_runs.free_runs, &extent->by_address, order_by_address));
 }
 
 /* The last free run before `next`; NULL stands for the end. */
 INLINE struct tree_run *free_before(const struct tree_run *next)
 {
-    if (next == NULL) return at_address(TREE_VERB(last)(&kept_runs.free_runs));
+    if (next == NULL) return at_address(RUN_VERB(last)(&kept_runs.free_runs));
     return at_address(
-        TREE_VERB(previous)(&kept_runs.free_runs, &next->by_address, order_by_address));
+        RUN_VERB(previous)(&kept_runs.free_runs, &next->by_address, order_by_address));
 }
 
 INLINE bool ends_at(const struct tree_run *extent, uint32_t page)
@@ -187,7 +187,7 @@ INLINE void note_used(struct tree_run *extent, enum page_state state)
     last->run_pages = record->run_pages = extent->pages;
     last->state = PAGE_USED;
     record->state = (uint8_t)state;
-    TREE_VERB(insert)(&kept_runs.used_runs, &extent->by_address, order_by_address);
+    RUN_VERB(insert)(&kept_runs.used_runs, &extent->by_address, order_by_address);
 }
 
 /* The pages of a free run from its `skip`th on become an extent in no tree. */
@@ -218,7 +218,7 @@ INLINE struct tree_run *used_at(uint32_t page)
 {
     struct tree_run like = { .page = page };
 
-    return at_address(TREE_VERB(search)(&kept_runs.used_runs, &like.by_address, order_by_address));
+    return at_address(RUN_VERB(search)(&kept_runs.used_runs, &like.by_address, order_by_address));
 }
 
 INLINE struct tree_run *take_used(uint32_t page)
@@ -226,7 +226,7 @@ INLINE struct tree_run *take_used(uint32_t page)
     struct tree_run *extent = used_at(page);
 
     require(extent != NULL);
-    TREE_VERB(remove)(&kept_runs.used_runs, &extent->by_address, order_by_address);
+    RUN_VERB(remove)(&kept_runs.used_runs, &extent->by_address, order_by_address);
     return extent;
 }
 
@@ -237,8 +237,8 @@ INLINE struct tree_run *find(size_t pages)
     struct tree_run like = { .pages = (uint32_t)pages };
 
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
-        struct TREE_VERB(node) *node =
-            TREE_VERB(at_least)(&kept_runs.by_size[kind], &like.by_size, order_by_size);
+        struct RUN_VERB(node) *node =
+            RUN_VERB(at_least)(&kept_runs.by_size[kind], &like.by_size, order_by_size);
         if (node != NULL) return at_size(node);
     }
     return NULL;
@@ -252,7 +252,7 @@ INLINE size_t hole_pages(struct tree_run *first, size_t enough)
 
     while (at != NULL && at->page == first->page + pages && pages < enough) {
         pages += at->pages;
-        at = at_address(TREE_VERB(next)(&kept_runs.free_runs, &at->by_address, order_by_address));
+        at = at_address(RUN_VERB(next)(&kept_runs.free_runs, &at->by_address, order_by_address));
     }
     return pages;
 }
@@ -272,12 +272,12 @@ INLINE struct tree_run *hole_start(struct tree_run *extent)
 INLINE struct tree_run *find_hole(size_t pages)
 {
     const struct RUN_TREE *tree = &kept_runs.by_size[FREE_DIRTY];
-    struct TREE_VERB(node) *node = TREE_VERB(last)(tree);
+    struct RUN_VERB(node) *node = RUN_VERB(last)(tree);
 
     for (unsigned i = 0; node != NULL && i < HOLE_TRIES_MAX; i++) {
         struct tree_run *first = hole_start(at_size(node));
         if (hole_pages(first, pages) >= pages) return first;
-        node = TREE_VERB(previous)(tree, node, order_by_size);
+        node = RUN_VERB(previous)(tree, node, order_by_size);
     }
     return NULL;
 }

@@ -285,7 +285,7 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
     uint32_t page = 0;
 
     lock_take(&heap->lock);
-    longest = at_size(TREE_VERB(last)(&kept_runs.by_size[FREE_DIRTY]));
+    longest = at_size(RUN_VERB(last)(&kept_runs.by_size[FREE_DIRTY]));
     slot = slot_in_flight(0);
     if (slot != IN_FLIGHT_MAX && longest != NULL && longest->pages >= min_pages && have_extents()) {
         longest = cut_end(longest, max_pages);

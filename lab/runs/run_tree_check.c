@@ -56,8 +56,8 @@ static size_t count_by_size(unsigned kind)
 {
     size_t count = 0;
 
-    for (struct TREE_VERB(node) *node = TREE_VERB(first)(&kept_runs.by_size[kind]); node != NULL;
-         node = TREE_VERB(next)(&kept_runs.by_size[kind], node, order_by_size), count++)
+    for (struct RUN_VERB(node) *node = RUN_VERB(first)(&kept_runs.by_size[kind]); node != NULL;
+         node = RUN_VERB(next)(&kept_runs.by_size[kind], node, order_by_size), count++)
         require(at_size(node)->kind == kind); /* T3 */
     return count;
 }
@@ -66,12 +66,12 @@ void page_heap_check(struct page_heap *heap)
 {
     size_t free_pages[FREE_KINDS] = { 0 }, free_count = 0;
 
-    require(TREE_VERB(fault)(&kept_runs.free_runs, order_by_address) == NULL);
-    require(TREE_VERB(fault)(&kept_runs.used_runs, order_by_address) == NULL);
+    require(RUN_VERB(fault)(&kept_runs.free_runs, order_by_address) == NULL);
+    require(RUN_VERB(fault)(&kept_runs.used_runs, order_by_address) == NULL);
     for (uint32_t i = 0; i < space.region_count; i++)
         check_region(&space.region[i], free_pages, &free_count);
     for (unsigned kind = 0; kind < FREE_KINDS; kind++) {
-        require(TREE_VERB(fault)(&kept_runs.by_size[kind], order_by_size) == NULL);
+        require(RUN_VERB(fault)(&kept_runs.by_size[kind], order_by_size) == NULL);
         require(free_pages[kind] == heap->free_pages[kind]); /* T4 */
     }
     require(count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN) == free_count); /* T3 */
