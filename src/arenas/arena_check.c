@@ -58,32 +58,20 @@ void stock_check(const struct stock *stock, size_t pages)
     }
 }
 
-static void add_run_pages(uint32_t page, void *sum)
-{
-    *(size_t *)sum += page_record(page)->run_pages;
-}
-
-static size_t active_pages_of(const struct arena *arena)
-{
-    size_t sum = 0;
-
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        sum += arena->bin[class_index].slab_count * slab_pages(class_index);
-    manual_visit(arena, add_run_pages, &sum);
-    return sum;
-}
-
 void arena_check(const struct arena *arena)
 {
+    size_t active_pages = manual_sum(arena).bytes >> space.page_shift;
+
     check(lock_is_mine(&arena->lock));
-    require(arena->active_pages == active_pages_of(arena)); /* A2 */
     if (arena->extents != NULL) supplied_check(&arena->extents->heap);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         check_class_bin(arena, class_index);
+        active_pages += arena->bin[class_index].slab_count * slab_pages(class_index);
         check_depot(&arena->bin[class_index].depot, class_index);
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stock_check(&arena->stock[pages], pages);
+    require(arena->active_pages == active_pages); /* A2 */
 }
 
 void arenas_check(void)

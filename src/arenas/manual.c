@@ -85,7 +85,7 @@ bool manual_resize(uint32_t page, size_t pages)
     return done;
 }
 
-struct manual_sum manual_sum(struct arena *arena)
+struct manual_sum manual_sum(const struct arena *arena)
 {
     struct manual_sum sum = { 0, 0 };
 

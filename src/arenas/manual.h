@@ -82,7 +82,7 @@ bool manual_resize(uint32_t page, size_t pages);
 struct manual_sum {
     size_t bytes, count;
 };
-struct manual_sum manual_sum(struct arena *arena);
+struct manual_sum manual_sum(const struct arena *arena);
 /* Calls `visit` with the first page of each of them. Under the arena's lock. */
 void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
                   void *context);

@@ -27,19 +27,15 @@ static void list_add(struct cache *cache)
     decay_thread_count(++in_use);
 }
 
-static void list_remove(struct cache *cache)
-{
-    if (cache->next != NULL) cache->next->previous = cache->previous;
-    if (cache->previous != NULL) cache->previous->next = cache->next;
-    else first_cache = cache->next;
-    if (cache == oldest) RELAXED_STORE(oldest, NULL);
-    decay_thread_count(--in_use);
-}
-
+/* It waits for the next thread. */
 static void leave_cache(struct cache *cache)
 {
     lock_take(&list_lock);
-    list_remove(cache);
+    if (cache->next != NULL) cache->next->previous = cache->previous;
+    if (cache->previous != NULL) cache->previous->next = cache->next;
+    else first_cache = cache->next;
+    if (cache == oldest) oldest = NULL;
+    decay_thread_count(--in_use);
     cache->next = waiting;
     waiting = cache;
     lock_give(&list_lock);
@@ -53,7 +49,6 @@ static void unbind(struct cache *cache)
     cache->fixed &= (uint8_t)~CACHE_BOUND;
 }
 
-/* The cache waits for the next thread. */
 static void end_front(struct front *front)
 {
     struct cache *cache = front->cache;
@@ -104,14 +99,11 @@ void thread_follow_hooks(void)
     if (cache != NULL) aim(cache);
 }
 
-static bool is_exact(const struct front *front)
-{
-    return front->kind == FRONT_COUNTED || front->kind == FRONT_OFF;
-}
-
 static struct counting_front *exact_front(struct front *front)
 {
-    return is_exact(front) ? (struct counting_front *)front : counting_begin_exact(front);
+    bool is_exact = front->kind == FRONT_COUNTED || front->kind == FRONT_OFF;
+
+    return is_exact ? (struct counting_front *)front : counting_begin_exact(front);
 }
 
 /* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the
@@ -141,51 +133,37 @@ bool thread_cache_off(void)
     return true;
 }
 
-/* As it was before every call was seen. */
-static struct front *usual_front(struct cache *cache)
-{
-    return RELAXED_LOAD(threads_are_sampled) ? counting_sampled_of(cache) : &cache->front;
-}
-
+/* The front is as it was before every call was seen, unless the program wants that. */
 void thread_cache_on(void)
 {
     struct counting_front *exact = (struct counting_front *)thread_front();
     struct cache *cache = exact->front.cache;
+    bool is_sampled = RELAXED_LOAD(threads_are_sampled);
 
     if (exact->front.kind != FRONT_OFF) return;
     cache->is_off = false;
     exact->front.kind = FRONT_COUNTED;
     if (!exact->is_told) {
-        thread_front_set(usual_front(cache));
+        thread_front_set(is_sampled ? counting_sampled_of(cache) : &cache->front);
         counting_end(exact);
     }
     aim(cache);
 }
 
-static struct cache *take_waiting(void)
+/* One that is there. The loader may have reset the slot of the first thread (os/linux_early.c). */
+static struct cache *find_cache(void)
 {
     struct cache *cache;
 
     lock_take(&list_lock);
-    cache = waiting;
-    if (cache != NULL) {
+    cache = oldest_thread == port_thread_mark() ? oldest : NULL;
+    if (cache == NULL && waiting != NULL) {
+        cache = waiting;
         waiting = cache->next;
         cache->arena = NULL;
         cache->class_max = (uint8_t)cached_class_max;
         list_add(cache);
     }
-    lock_give(&list_lock);
-    return cache;
-}
-
-/* The loader may have reset the slot of the first thread (os/linux_early.c). */
-static struct cache *find_oldest(void)
-{
-    struct cache *cache = NULL;
-
-    if (RELAXED_LOAD(oldest) == NULL) return NULL;
-    lock_take(&list_lock);
-    if (oldest != NULL && oldest_thread == port_thread_mark()) cache = oldest;
     lock_give(&list_lock);
     return cache;
 }
@@ -200,7 +178,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
     if (likely(is_right)) {
         list_add(cache);
         if (oldest_thread == 0) {
-            RELAXED_STORE(oldest, cache);
+            oldest = cache;
             oldest_thread = port_thread_mark();
         }
     }
@@ -230,10 +208,9 @@ bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth);
 
 struct front *thread_attach(bool off)
 {
-    struct cache *cache = find_oldest();
+    struct cache *cache = find_cache();
     struct front *begun, *front;
 
-    if (cache == NULL) cache = take_waiting();
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
     begun = front = front_for(cache);
@@ -299,7 +276,7 @@ static void replace_only(struct cache *old, struct cache *fresh)
     fresh->class_max = old->class_max;
     fresh->refills = old->refills;
     fresh->overflows = old->overflows;
-    if (oldest == old) RELAXED_STORE(oldest, fresh);
+    if (oldest == old) oldest = fresh;
     first_cache = fresh;
     thread_front_set(front_for(fresh));
     aim(fresh);
@@ -397,7 +374,7 @@ void threads_forget_others(void)
         arena->threads = 0;
     if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
-    RELAXED_STORE(oldest, NULL);
+    oldest = NULL;
     in_use = 0;
     if (mine != NULL) list_add(mine);
 }

@@ -194,12 +194,6 @@ void large_put(uint32_t page)
     if (unlikely(decay_after_return())) thread_flush();
 }
 
-void large_put_vast(uint32_t page)
-{
-    sampled_go_on(page_address(page), sampled_pause(page), true);
-    vast_put(page);
-}
-
 static bool resize_pages(uint32_t page, size_t pages)
 {
     if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
@@ -295,7 +289,7 @@ static COLD void *resize_vast(void *block, uint32_t page, size_t size)
     if (moved == NULL) return NULL;
     if (!os_move((struct os_range){ block, old_bytes }, (struct os_range){ moved, old_bytes }))
         __builtin_memcpy(moved, block, old_bytes);
-    large_put_vast(page);
+    vast_put(page);
     return moved; /* it was filled when it was leased */
 }
 

@@ -10,7 +10,8 @@ struct alloc_request;
 
 /* malloc beyond SMALL_BYTES_MAX. Jumped to. */
 NOINLINE void *malloc_large(size_t size);
-/* The arena that owns the block of such a request; NULL: none does, as with most. */
+/* The arena which knows its large blocks that the block of a request, small or large, is to come
+ * from; NULL: none, as with most. */
 struct arena *large_owner(const struct alloc_request *request);
 /* Not counted for anybody. NULL: no memory; a request that names no place has been through a
  * shortage then. */
@@ -22,9 +23,7 @@ void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bo
 
 /* One that is not sampled. */
 void large_put(uint32_t page);
-/* A vast block (heap/vast.h) or one of an arena that owns it, sampled or not, whatever thread gives
- * it back. */
-void large_put_vast(uint32_t page);
+/* The same of an arena that owns it, whatever thread gives it back. */
 void manual_put(uint32_t page);
 
 size_t large_bytes(uint32_t page);

@@ -61,18 +61,12 @@ static struct listener **find_pair(reserve_cb_t *call, void *context)
     return found;
 }
 
-static bool is_called_now(uint64_t number)
+/* Does a call run of this listener, in this thread? 0: of any, in any. */
+static bool is_calling(uint64_t number, uintptr_t thread)
 {
     for (const struct calling *calling = notify.calling; calling != NULL; calling = calling->next)
-        if (calling->listener == number) return true;
-    return false;
-}
-
-/* In this thread; `number` 0: any of them. */
-static bool runs_here(uint64_t number)
-{
-    for (const struct calling *calling = notify.calling; calling != NULL; calling = calling->next)
-        if (calling->thread == port_thread_mark() && (number == 0 || calling->listener == number))
+        if ((thread == 0 || calling->thread == thread)
+            && (number == 0 || calling->listener == number))
             return true;
     return false;
 }
@@ -83,7 +77,7 @@ bool notify_runs_here(void)
 
     if (RELAXED_LOAD(notify.calling) == NULL) return false;
     lock_take(&notify.lock);
-    here = runs_here(0);
+    here = is_calling(0, port_thread_mark());
     lock_give(&notify.lock);
     return here;
 }
@@ -100,7 +94,7 @@ bool notify_remove(reserve_cb_t *call, void *context)
 
         listener = *link;
         RELAXED_STORE(*link, listener->next);
-        while (!runs_here(0) && is_called_now(number)) {
+        while (!is_calling(0, port_thread_mark()) && is_calling(number, 0)) {
             uint32_t ended = notify.ended;
             notify.waiting++;
             lock_give(&notify.lock);
@@ -173,7 +167,7 @@ static const struct listener *next_listener(struct event *event)
         }
         if (listener == NULL || (event->wrapped && listener->number >= event->first)) return NULL;
         event->last = listener->number;
-        if (!runs_here(listener->number)) return listener;
+        if (!is_calling(listener->number, port_thread_mark())) return listener;
     }
 }
 

@@ -35,7 +35,6 @@ void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bo
 
 void manual_put(uint32_t page)
 {
-    sampled_go_on(page_address(page), sampled_pause(page), true);
     manual_return(page);
     if (unlikely(decay_after_return())) thread_flush();
 }

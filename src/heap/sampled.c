@@ -68,22 +68,13 @@ void sampled_begin(struct counting_front *counting, void *block, const void *fra
 
 /* ---- giving back ---- */
 
-void sampled_put(uint32_t page)
-{
-    uint32_t number = sampled_pause(page);
-
-    sampling_tell_given(page_address(page), number);
-    sample_forget(number);
-    large_put(page);
-}
+void sampled_end(uint32_t page) { sampled_go_on(page_address(page), sampled_pause(page), true); }
 
 uint32_t sampled_pause(uint32_t page)
 {
     uint32_t number = sampled_number(page);
 
-    if (number == 0) return 0;
-    if (number_beside_state(page) != NULL) RELAXED_STORE(*number_beside_state(page), 0);
-    else run_mark_sampled(&page_heap, page, 0);
+    if (number != 0) mark(page, 0);
     return number;
 }
 

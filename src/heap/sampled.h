@@ -15,7 +15,8 @@ void *sampled_take(struct counting_front *counting, struct arena *arena, size_t 
                    const void *frame);
 /* Makes a large block a sampled one, if there is memory for that. */
 void sampled_begin(struct counting_front *counting, void *block, const void *frame);
-void sampled_put(uint32_t page);
+/* A block that is not small is about to go; sampled or not. */
+void sampled_end(uint32_t page);
 size_t sampled_bytes(uint32_t page);
 /* The number of the record of a block that begins there; 0: it is not sampled. */
 uint32_t sampled_number(uint32_t page);

@@ -32,19 +32,10 @@ static struct {
     uint64_t refill_ms; /* atomic: when it was last tried */
 } shortage;
 
-/* The arena that the block is to come from and no other; NULL: any will do. */
-static struct arena *only_arena(const struct alloc_request *request)
-{
-    const struct cache *cache = thread_front()->cache;
-
-    if (request->class_index == 0) return large_owner(request);
-    return cache != NULL ? cache_large_arena(cache) : NULL;
-}
-
 /* From the slabs of any automatic arena. */
 static void *take_anywhere(const struct alloc_request *request)
 {
-    if (request->class_index == 0 || only_arena(request) != NULL) return NULL;
+    if (request->class_index == 0 || large_owner(request) != NULL) return NULL;
     return arenas_take_one(request->class_index);
 }
 
@@ -149,18 +140,15 @@ static void *serve_after_telling(const struct alloc_request *request)
     return block;
 }
 
-static bool is_hooked(const struct arena *arena)
-{
-    return arena != NULL && RELAXED_LOAD(arena->extents) != NULL;
-}
-
 /* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve
  * is nothing that the reserve is for. */
 void *shortage_serve(const struct alloc_request *request)
 {
+    const struct arena *owner = large_owner(request);
+    bool is_hooked = owner != NULL && RELAXED_LOAD(owner->extents) != NULL;
     void *block = take_anywhere(request);
 
-    if (block == NULL && reserve_is_kept() && !is_hooked(only_arena(request))) {
+    if (block == NULL && reserve_is_kept() && !is_hooked) {
         bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(request);

@@ -8,6 +8,7 @@
 #include "large.h"
 #include "sampled.h"
 #include "shortage.h"
+#include "vast.h"
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
@@ -201,10 +202,12 @@ static NOINLINE void give_other(struct cache *cache, void *block)
         give_small(manual_arena_of_page(record) == NULL ? cache : NULL,
                    class_of_offset(record->class_at), block);
     else if (pointer_bytes(kind, page) == 0) free_other(kind, block);
-    else if (record->state == PAGE_MANUAL) manual_put(page);
-    else if (record->state == PAGE_VAST) large_put_vast(page);
-    else if (kind == POINTER_LARGE) large_put(page);
-    else sampled_put(page);
+    else {
+        sampled_end(page);
+        if (record->state == PAGE_MANUAL) manual_put(page);
+        else if (record->state == PAGE_VAST) vast_put(page);
+        else large_put(page);
+    }
 }
 
 /* Of no class in the class map. */
