@@ -21,7 +21,7 @@ static void is_given_back_by_a_thread_with_blocks(void **state)
     fake_other_block(theirs, sizeof theirs);
     prairie_free(theirs);
     assert_int_equal(fake_other_frees(), 1);
-    heap_check_all();
+    prairie_check_all();
 }
 
 static void its_length_is_what_its_heap_says(void **state)
