@@ -25,7 +25,7 @@ libc cxx jemalloc darwin'
 public_from=guard
 
 # System headers a floor may include. Only os may name a kernel.
-language='limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
+language='inttypes|limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
 allowed() {
     case $1 in
         os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|crt_externs|(linux|sys|asm|bits|mach|mach-o|malloc)/.*" ;;

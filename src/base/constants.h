@@ -20,9 +20,9 @@
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
 #define PAGE_HEAP_MAX 64u /* page heaps that open the address space; there is one */
-#define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
+#define RUN_PAGES_MAX (((size_t)15 << 26) - 1)    /* what bins can hold */
 #define META_BYTES_MAX BY_WORD(TiB / 4, SIZE_MAX) /* what numbers of records can name */
-#define FOREIGN_COUNT_MAX ((size_t)1 << 20)    /* foreign extents, at once */
+#define FOREIGN_COUNT_MAX ((size_t)1 << 20)       /* foreign extents, at once */
 #define HUGE_PAGE_BYTES (2 * MiB)
 #define PURGE_PEAK_SHARE 32u /* a 32nd of what was in use at the peak may be dirty, */
 #define PURGE_USED_SHARE 8u  /* and an 8th of what is in use */
@@ -78,11 +78,12 @@
 #define SLAB_BLOCKS_WANTED ((size_t)64) /* up to */
 #define SLAB_BYTES_WANTED_MAX (32 * KiB)
 #define REGION_BYTES_FIRST BY_WORD(TiB, 64 * MiB) /* the largest reservation to try */
-#define REGION_BYTES_LAST (16 * MiB)        /* the smallest */
-#define SPACE_BYTES_PER_REGION BY_WORD(16, 1024) /* room in the page map, in first regions */
+#define REGION_BYTES_LAST (16 * MiB)              /* the smallest */
+#define SPACE_BYTES_PER_REGION BY_WORD(16, 1024)  /* room in the page map, in first regions */
 #define VAST_BYTES_MIN \
     BY_WORD(TiB / 16, 64 * MiB) /* blocks from here on are mappings of their own, */
-#define VAST_REFUGE_BYTES BY_WORD(1 * GiB, 1 * MiB) /* and when the page map is full, from here on */
+#define VAST_REFUGE_BYTES \
+    BY_WORD(1 * GiB, 1 * MiB) /* and when the page map is full, from here on */
 #define OPEN_BYTES_MIN (1 * MiB)
 #define META_OPEN_BYTES (64 * KiB)
 #define PURGE_KEEP_BYTES (1 * MiB)

@@ -3,6 +3,8 @@
  */
 #include "report.h"
 
+#include <stdarg.h>
+
 #include "port.h"
 
 void report_to_error(void *unused, const char *text)
@@ -48,15 +50,9 @@ const char *report_digits(uint64_t number, char *digits) { return digits_of(numb
 
 void report_number(struct report *report, uint64_t number)
 {
-    report_number_column(report, number, 0);
-}
-
-void report_hex(struct report *report, uint64_t number)
-{
     char digits[REPORT_DIGITS];
 
-    report_text(report, "0x");
-    report_text(report, digits_of(number, 16, digits));
+    report_text(report, digits_of(number, 10, digits));
 }
 
 void report_signed(struct report *report, int64_t number)
@@ -81,20 +77,40 @@ void report_quoted(struct report *report, const char *text)
     put_letter(report, '"');
 }
 
-void report_column(struct report *report, const char *text, int columns)
+/* One argument. Returns the last of its letters in the format. */
+static const char *put_argument(struct report *report, const char *format, va_list *arguments)
 {
-    int length = (int)__builtin_strlen(text);
+    char digits[REPORT_DIGITS];
+    int columns = 0, length;
+    const char *text;
 
+    if (*format == '*') {
+        columns = va_arg(*arguments, int);
+        format++;
+    }
+    while (*format == 'l') format++;
+    switch (*format) {
+    case 's': text = va_arg(*arguments, const char *); break;
+    case 'x': text = digits_of(va_arg(*arguments, uint64_t), 16, digits); break;
+    default: text = digits_of(va_arg(*arguments, uint64_t), 10, digits); break;
+    }
+    length = (int)__builtin_strlen(text);
     for (int i = length; i < columns; i++) put_letter(report, ' ');
     report_text(report, text);
     for (int i = length; i < -columns; i++) put_letter(report, ' ');
+    return format;
 }
 
-void report_number_column(struct report *report, uint64_t number, int columns)
+void report_print(struct report *report, const char *format, ...)
 {
-    char digits[REPORT_DIGITS];
+    va_list arguments;
 
-    report_column(report, digits_of(number, 10, digits), columns);
+    va_start(arguments, format);
+    for (; *format != '\0'; format++) {
+        if (*format == '%') format = put_argument(report, format + 1, &arguments);
+        else put_letter(report, *format);
+    }
+    va_end(arguments);
 }
 
 /* ---- JSON ---- */
@@ -119,10 +135,4 @@ void report_close(struct report *report, char bracket)
 {
     put_letter(report, bracket);
     report->follows = true;
-}
-
-void report_member(struct report *report, const char *key, uint64_t number)
-{
-    report_key(report, key);
-    report_number(report, number);
 }

@@ -10,6 +10,8 @@
 
 #include "attrs.h"
 
+#include <inttypes.h>
+
 struct report {
     void (*write)(void *context, const char *text);
     void *context;
@@ -31,18 +33,17 @@ void report_number(struct report *report, uint64_t number);
 enum { REPORT_DIGITS = 21 };
 const char *report_digits(uint64_t number, char *digits);
 void report_signed(struct report *report, int64_t number);
-void report_hex(struct report *report, uint64_t number); /* behind 0x */
 /* In double quotes, with what JSON forbids inside of them escaped. NULL counts as empty. */
 void report_quoted(struct report *report, const char *text);
-/* Against the right side of a column; or the left side, when `columns` is negative. */
-void report_column(struct report *report, const char *text, int columns);
-void report_number_column(struct report *report, uint64_t number, int columns);
+/* As printf, of which it has %s, PRIu64 and PRIx64, with a width of `*`: against the right side of
+ * so many columns, or their left side when the width is negative. */
+void report_print(struct report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- JSON; a key of NULL is for members of arrays ---- */
 
 void report_key(struct report *report, const char *key);
 void report_open(struct report *report, const char *key, char bracket);
 void report_close(struct report *report, char bracket);
-void report_member(struct report *report, const char *key, uint64_t number);
 
 #endif

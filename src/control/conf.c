@@ -42,11 +42,8 @@ static void confirm_source(enum conf_source source)
 {
     struct report line = { .write = report_to_error };
 
-    report_text(&line, "prairie: malloc_conf ");
-    report_text(&line, conf_name(source));
-    report_text(&line, ": \"");
-    if (conf_texts[source] != NULL) report_text(&line, conf_texts[source]);
-    report_text(&line, "\"\n");
+    report_print(&line, "prairie: malloc_conf %s: \"%s\"\n", conf_name(source),
+                 conf_texts[source] != NULL ? conf_texts[source] : "");
     report_flush(&line);
 }
 

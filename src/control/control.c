@@ -61,59 +61,50 @@ static bool number_of_part(struct part part, size_t *number)
 
 /* ---- rows ---- */
 
+/* NULL: there is none. */
+static const struct control_table *table_of_token(size_t token)
+{
+    return token >> TOKEN_BITS < control_table_count ? control_tables[token >> TOKEN_BITS] : NULL;
+}
+
 static const struct control_row *row_of_token(size_t token)
 {
-    size_t table = token >> TOKEN_BITS, row = token & (((size_t)1 << TOKEN_BITS) - 1);
+    const struct control_table *table = table_of_token(token);
+    size_t row = token & (((size_t)1 << TOKEN_BITS) - 1);
 
-    if (table >= control_table_count || row >= control_tables[table]->count) return NULL;
-    return &control_tables[table]->rows[row];
+    return table != NULL && row < table->count ? &table->rows[row] : NULL;
 }
 
 /* What a row was found by. */
 struct found {
-    size_t path[CONTROL_DEPTH_MAX]; /* numbers where the row has stars; elsewhere not set */
-    unsigned parts;                 /* in the name; may be fewer than the row has */
-    bool whole;                     /* as many as the row has */
+    size_t index[CONTROL_INDEX_MAX]; /* the numbers of the name; 0 for those that it lacks */
+    unsigned parts;                  /* in the name; may be fewer than the row has */
+    bool whole;                      /* as many as the row has */
 };
 
 /* Does the row begin as the name says? */
 static bool row_matches(const struct control_row *row, const char *name, struct found *found)
 {
     struct part pattern = first_part(row->name), part = first_part(name);
+    unsigned stars = 0;
 
-    for (found->parts = 0; found->parts < CONTROL_DEPTH_MAX;) {
-        bool star = is_star(pattern);
-        if (pattern.length == 0) return false;
-        if (star && !number_of_part(part, &found->path[found->parts])) return false;
-        if (!star && !parts_equal(pattern, part)) return false;
+    *found = (struct found){ .parts = 0 };
+    for (; pattern.length != 0; pattern = part_after(pattern), part = part_after(part)) {
+        if (is_star(pattern) ? !number_of_part(part, &found->index[stars++])
+                             : !parts_equal(pattern, part))
+            return false;
         found->parts++;
         if (is_last(part)) {
             found->whole = is_last(pattern);
             return true;
         }
-        part = part_after(part);
-        pattern = part_after(pattern);
     }
     return false;
 }
 
-static unsigned indices_of(const struct control_row *row, const size_t *path, unsigned parts,
-                           size_t *index)
-{
-    struct part pattern = first_part(row->name);
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < parts; i++, pattern = part_after(pattern))
-        if (is_star(pattern) && count < CONTROL_INDEX_MAX) index[count++] = path[i];
-    return count;
-}
-
 static bool leaf_exists(const struct control_table *table, const struct control_row *row,
-                        const size_t *path, unsigned parts)
+                        const size_t *index)
 {
-    size_t index[CONTROL_INDEX_MAX] = { 0, 0 };
-
-    (void)indices_of(row, path, parts, index);
     return table->exists == NULL || table->exists(row, index);
 }
 
@@ -126,8 +117,7 @@ static int64_t find_token(const char *name, struct found *found)
         for (unsigned r = 0; r < table->count; r++) {
             const struct control_row *row = &table->rows[r];
             if (row->name[0] != name[0] || !row_matches(row, name, found)) continue;
-            if (!leaf_exists(table, row, found->path, found->parts)) continue;
-            return (int64_t)t << TOKEN_BITS | r;
+            if (leaf_exists(table, row, found->index)) return (int64_t)t << TOKEN_BITS | r;
         }
     }
     return -1;
@@ -157,10 +147,11 @@ static size_t token_of_start(const struct control_row *row, struct part last)
 
 int control_path_of(const char *name, size_t *path, size_t *length)
 {
-    struct found found = { .parts = 0 };
+    struct found found;
     int64_t token = find_token(name, &found);
     const struct control_row *row;
     struct part pattern;
+    unsigned stars = 0;
     size_t wanted;
 
     row = token >= 0 ? row_of_token((size_t)token) : NULL;
@@ -168,7 +159,7 @@ int control_path_of(const char *name, size_t *path, size_t *length)
     pattern = first_part(row->name);
     wanted = *length < found.parts ? *length : found.parts;
     for (unsigned i = 0; i < wanted; i++, pattern = part_after(pattern)) {
-        if (is_star(pattern)) path[i] = found.path[i];
+        if (is_star(pattern)) path[i] = found.index[stars++];
         else if (found.whole && i == found.parts - 1) path[i] = (size_t)token;
         else path[i] = token_of_start(row, pattern);
     }
@@ -176,8 +167,9 @@ int control_path_of(const char *name, size_t *path, size_t *length)
     return 0;
 }
 
-/* Do the tokens of a path stand for rows that begin as this one does? */
-static bool path_fits(const struct control_row *row, const size_t *path, size_t length)
+/* Do the tokens of a path stand for rows that begin as this one does? Its numbers go to `index`. */
+static bool path_fits(const struct control_row *row, const size_t *path, size_t length,
+                      size_t *index)
 {
     struct part pattern = first_part(row->name);
 
@@ -186,7 +178,10 @@ static bool path_fits(const struct control_row *row, const size_t *path, size_t 
         const struct control_row *other;
 
         if (pattern.length == 0) return false;
-        if (is_star(pattern)) continue;
+        if (is_star(pattern)) {
+            *index++ = path[i];
+            continue;
+        }
         other = row_of_token(path[i]);
         if (other == NULL || !begins_alike(other->name, row->name, start_bytes)) return false;
     }
@@ -265,14 +260,6 @@ static int call_row(const struct control_table *table, struct control_call *call
     return error != 0 ? error : give_old(call);
 }
 
-static int call_token(size_t token, const size_t *path, unsigned parts, struct control_call *call)
-{
-    call->row = row_of_token(token);
-    if (call->row == NULL) return ENOENT;
-    (void)indices_of(call->row, path, parts, call->index);
-    return call_row(control_tables[token >> TOKEN_BITS], call);
-}
-
 int control_by_name(const char *name, void *old_buffer, size_t *old_length, void *new_buffer,
                     size_t new_length)
 {
@@ -280,11 +267,13 @@ int control_by_name(const char *name, void *old_buffer, size_t *old_length, void
                                  .old_length = old_length,
                                  .new_buffer = new_buffer,
                                  .new_length = new_length };
-    struct found found = { .parts = 0 };
+    struct found found;
     int64_t token = find_token(name, &found);
 
     if (token < 0 || !found.whole) return ENOENT;
-    return call_token((size_t)token, found.path, found.parts, &call);
+    call.row = row_of_token((size_t)token);
+    __builtin_memcpy(call.index, found.index, sizeof call.index);
+    return call_row(table_of_token((size_t)token), &call);
 }
 
 union control_value control_read_row(const struct control_table *table,
@@ -300,11 +289,11 @@ union control_value control_read_row(const struct control_table *table,
 
 const struct control_row *control_read(const char *name, union control_value *value)
 {
-    struct found found = { .parts = 0 };
+    struct found found;
     int64_t token = find_token(name, &found);
 
     if (token < 0 || !found.whole) return NULL;
-    *value = control_read_row(control_tables[token >> TOKEN_BITS], row_of_token((size_t)token));
+    *value = control_read_row(table_of_token((size_t)token), row_of_token((size_t)token));
     return row_of_token((size_t)token);
 }
 
@@ -315,14 +304,12 @@ int control_by_path(const size_t *path, size_t length, void *old_buffer, size_t 
                                  .old_length = old_length,
                                  .new_buffer = new_buffer,
                                  .new_length = new_length };
-    const struct control_row *row;
     size_t token;
 
     if (length == 0 || length > CONTROL_DEPTH_MAX) return ENOENT;
     token = path[length - 1]; /* every leaf's name ends in a word */
-    row = row_of_token(token);
-    if (row == NULL || !path_fits(row, path, length)) return ENOENT;
-    if (!leaf_exists(control_tables[token >> TOKEN_BITS], row, path, (unsigned)length))
-        return ENOENT;
-    return call_token(token, path, (unsigned)length, &call);
+    call.row = row_of_token(token);
+    if (call.row == NULL || !path_fits(call.row, path, length, call.index)) return ENOENT;
+    if (!leaf_exists(table_of_token(token), call.row, call.index)) return ENOENT;
+    return call_row(table_of_token(token), &call);
 }

@@ -48,19 +48,16 @@ bool control_arena_is_known(size_t index)
 void control_arena_name(unsigned index, char *name)
 {
     const struct arena *arena = made_arena_at(index);
-    const char *start = index < arena_limit ? "auto_" : "manual_";
-    size_t length = __builtin_strlen(start);
-    char digits[REPORT_DIGITS];
-    const char *number;
+    struct report standard = { .used = 0 };
 
     check(lock_is_mine(&control_lock));
     if (arena != NULL && arena->name[0] != '\0') {
         __builtin_memcpy(name, arena->name, sizeof arena->name);
         return;
     }
-    __builtin_memcpy(name, start, length);
-    number = report_digits(index, digits);
-    __builtin_memcpy(name + length, number, __builtin_strlen(number) + 1);
+    report_print(&standard, "%s_%" PRIu64, index < arena_limit ? "auto" : "manual",
+                 (uint64_t)index);
+    __builtin_memcpy(name, report_kept(&standard), standard.used + 1);
 }
 
 static int name_arena(unsigned index, const char *name)

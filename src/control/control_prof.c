@@ -7,16 +7,15 @@
 #include "../guard/sampling.h"
 #include "../heap/heap.h"
 #include "../profile/profile.h"
-#include "../view/stats.h"
 #include "control_tree.h"
 
 #include <errno.h>
 
-int serve_switch(struct control_call *call, bool (*get)(void), void (*set)(bool))
+int serve_switch(struct control_call *call, bool is_on, void (*set)(bool))
 {
-    call->old.flag = profile_is_on() && get();
+    call->old.flag = profile.on && is_on;
     if (!call->writes) return 0;
-    if (!profile_is_on()) return call->new_value.flag ? ENOENT : 0;
+    if (!profile.on) return call->new_value.flag ? ENOENT : 0;
     set(call->new_value.flag);
     return 0;
 }
@@ -24,7 +23,7 @@ int serve_switch(struct control_call *call, bool (*get)(void), void (*set)(bool)
 /* The caller's argument, which may be left out. Else an error number. */
 static int argument_of(const struct control_call *call, void *argument, size_t bytes)
 {
-    if (!profile_is_on()) return ENOENT;
+    if (!profile.on) return ENOENT;
     if (call->old_buffer != NULL || call->old_length != NULL) return EPERM;
     if (call->new_buffer == NULL) return 0;
     if (call->new_length != bytes) return EINVAL;
@@ -43,7 +42,7 @@ int serve_dump(struct control_call *call)
 
 int serve_profile_reset(struct control_call *call)
 {
-    size_t lg_sample = profile_lg_sample();
+    size_t lg_sample = RELAXED_LOAD(profile.lg_sample);
     int error = argument_of(call, &lg_sample, sizeof lg_sample);
 
     if (error != 0) return error;
@@ -61,7 +60,7 @@ int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
     if (call->old_buffer == NULL && !call->writes) return EINVAL;
     call->old.pointer = hook != NULL ? hook : standard.pointer;
     if (!call->writes) return 0;
-    if (!profile_is_on()) return ENOENT;
+    if (!profile.on) return ENOENT;
     hook = call->new_value.pointer;
     if (hook == NULL && kind == HOOK_WALK) return EINVAL;
     RELAXED_STORE(sampling_hooks[kind].pointer, hook != standard.pointer ? hook : NULL);
@@ -70,7 +69,7 @@ int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
 
 int serve_prefix(struct control_call *call)
 {
-    if (!profile_is_on()) return ENOENT;
+    if (!profile.on) return ENOENT;
     if (!call->writes || call->new_value.text == NULL) return EINVAL;
     profile_set_prefix(call->new_value.text);
     return 0;
@@ -78,24 +77,9 @@ int serve_prefix(struct control_call *call)
 
 /* ---- the calling thread ---- */
 
-int serve_total(struct control_call *call, enum thread_total which)
-{
-    struct counting_front *counting = totals_count_calls();
-
-    if (counting == NULL) return EAGAIN;
-    switch (which) {
-    case TOTAL_TAKEN: call->old.u64 = counting->allocated; return 0;
-    case TOTAL_GIVEN: call->old.u64 = counting->deallocated; return 0;
-    case TOTAL_TAKEN_AT: call->old.pointer = &counting->allocated; return 0;
-    case TOTAL_GIVEN_AT: call->old.pointer = &counting->deallocated; return 0;
-    case TOTAL_PEAK: call->old.u64 = counting_peak(counting); return 0;
-    default: counting_forget_peak(counting); return 0;
-    }
-}
-
 static struct sampler *my_sampler(void)
 {
-    return profile_is_on() && heap_attach() != NULL ? sampler_here() : NULL;
+    return profile.on && heap_attach() != NULL ? sampler_here() : NULL;
 }
 
 /* What jemalloc takes: ASCII that can be seen, blanks and tabs. */
@@ -113,7 +97,7 @@ int serve_thread_name(struct control_call *call)
     bool reads = call->old_buffer != NULL && call->old_length != NULL;
     struct sampler *sampler = my_sampler();
 
-    if (!profile_is_on()) return ENOENT;
+    if (!profile.on) return ENOENT;
     if (reads && (call->writes || call->new_length != 0)) return EPERM;
     call->old.text = sampler != NULL ? sample_name_text(sampler->name) : "";
     if (!call->writes) return 0;
@@ -129,7 +113,7 @@ int serve_thread_sampling(struct control_call *call)
 
     call->old.flag = sampler != NULL && !sampler->is_off;
     if (!call->writes) return 0;
-    if (!profile_is_on()) return ENOENT;
+    if (!profile.on) return ENOENT;
     if (sampler == NULL) return EAGAIN;
     sampler->is_off = !call->new_value.flag;
     return 0;

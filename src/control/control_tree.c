@@ -8,6 +8,7 @@
 #include "../../include/prairie/reserve.h"
 #include "../profile/profile.h"
 #include "../view/snapshot.h"
+#include "../view/stats.h"
 
 #include <errno.h>
 
@@ -47,6 +48,8 @@ static size_t active_bytes(void)
          + RELAXED_LOAD(commit.vast_bytes);
 }
 
+static void set_active(bool active) { RELAXED_STORE(sampling_active, active); }
+
 /* EAGAIN: the reserve could not be filled, and will be when there is memory. */
 static int serve_reserve(struct control_call *call)
 {
@@ -80,9 +83,13 @@ static bool list_exists(const struct control_row *row, const size_t *index)
 }
 
 #define GIVE(member, value) (call->old.member = (value), 0)
+#define OF_THREAD(member, value) \
+    ((counting = totals_count_calls()) != NULL ? GIVE(member, value) : EAGAIN)
 
 static int serve_list(struct control_call *call)
 {
+    struct counting_front *counting;
+
     if ((call->row->rights & CONTROL_HEAP) != 0 && !heap_start()) return EAGAIN;
     switch (call->row->leaf) {
 #define LEAF(name, type, rights, serve) \

@@ -40,19 +40,10 @@ int serve_thread_flush(void);
 
 /* ---- control_prof.c ---- */
 
-enum thread_total {
-    TOTAL_TAKEN,
-    TOTAL_TAKEN_AT,
-    TOTAL_GIVEN,
-    TOTAL_GIVEN_AT,
-    TOTAL_PEAK,
-    TOTAL_PEAK_RESET,
-};
 /* A switch that is off for good without prof:true. */
-int serve_switch(struct control_call *call, bool (*get)(void), void (*set)(bool));
+int serve_switch(struct control_call *call, bool is_on, void (*set)(bool));
 control_serve serve_dump, serve_profile_reset, serve_prefix;
 int serve_hook(struct control_call *call, enum sampling_hook_kind kind);
-int serve_total(struct control_call *call, enum thread_total which);
 control_serve serve_thread_name, serve_thread_sampling;
 
 #endif

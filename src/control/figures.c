@@ -179,22 +179,23 @@ void figures_of_process(struct figures *figures, const struct snapshot *numbers)
     };
 }
 
-void figures_of_arena(struct figures *figures, const struct snapshot_arena *arena, int index,
+void figures_of_arena(struct figures *figures, const struct snapshot_arena *arena, unsigned index,
                       const struct lengths *lengths)
 {
     const struct snapshot *numbers = figures->of[OF_PROCESS];
-    const char *dss = option_word(OPTION_DSS, option_value(OPTION_DSS));
+    const char *none = "N/A";
 
     for (unsigned scope = OF_ARENA; scope < OF_CLASS; scope++) figures->of[scope] = arena;
     figures->of[OF_CLASS_LOCK] = arena;
     figures->of[OF_SETTINGS] = &figures->settings;
     figures->lengths = lengths;
     figures->settings =
-        index == FIGURES_DESTROYED
-            ? (struct figure_settings){ 0, -1, -1, (uintptr_t)"N/A" } /* nothing is set for those */
-            : (struct figure_settings){ numbers->uptime_ns, option_decay_ms(),
-                                        (int64_t)option_value(OPTION_MUZZY_DECAY_MS),
-                                        (uintptr_t)(index < 0 ? "N/A" : dss) };
+        (struct figure_settings){ numbers->uptime_ns, option_decay_ms(),
+                                  (int64_t)option_value(OPTION_MUZZY_DECAY_MS), (uintptr_t)none };
+    if (index < CONTROL_ARENAS_ALL)
+        figures->settings.dss = (uintptr_t)option_word(OPTION_DSS, option_value(OPTION_DSS));
+    if (index == CONTROL_ARENAS_DESTROYED) /* nothing is set for those */
+        figures->settings = (struct figure_settings){ 0, -1, -1, (uintptr_t)none };
 }
 
 static void set_class(struct figures *figures, unsigned class_index)
@@ -282,27 +283,27 @@ static bool figure_exists(const struct control_row *row, const size_t *index)
     }
 }
 
+const struct snapshot_arena *figures_find_arena(size_t index)
+{
+    return index == CONTROL_ARENAS_DESTROYED ? snapshot_past() : snapshot_arena((unsigned)index);
+}
+
 /* 0, or an error number. */
 static int find_arena(struct figures *figures, const struct snapshot *numbers, size_t index,
                       enum figure_scope scope)
 {
-    bool all = control_arena_is_all(index), past = !all && control_arena_is_past(index);
-    const struct snapshot_arena *arena = all  ? &numbers->all
-                                       : past ? snapshot_past()
-                                              : snapshot_arena((unsigned)index);
+    bool all = control_arena_is_all(index);
+    unsigned number = all ? CONTROL_ARENAS_ALL : (unsigned)index;
+    const struct snapshot_arena *arena = all ? &numbers->all : figures_find_arena(index);
     const struct lengths *lengths = NULL;
 
-    if (arena == NULL) return past ? EAGAIN : ENOENT; /* it was made after the snapshot */
+    if (arena == NULL) /* no memory, or it was made after the snapshot */
+        return number == CONTROL_ARENAS_DESTROYED ? EAGAIN : ENOENT;
     if (scope == OF_LARGE_STEP || scope == OF_STEP) {
-        /* There is no arena of the number that stands for destroyed ones: nothing is counted. */
-        lengths = lengths_of_epoch(numbers->epoch, all ? CONTROL_ARENAS_ALL : (unsigned)index);
+        lengths = lengths_of_epoch(numbers->epoch, number);
         if (lengths == NULL) return EAGAIN;
     }
-    figures_of_arena(figures, arena,
-                     all    ? FIGURES_MERGED
-                     : past ? FIGURES_DESTROYED
-                            : (int)index,
-                     lengths);
+    figures_of_arena(figures, arena, number, lengths);
     return 0;
 }
 

@@ -80,13 +80,13 @@ struct figures {
     struct figure_step step;
 };
 
-/* In the place of an arena's number: sums of all, and of those that were destroyed. */
-enum { FIGURES_MERGED = -1, FIGURES_DESTROYED = -2 };
-
 /* `numbers` NULL: only sizes are asked for. */
 void figures_of_process(struct figures *figures, const struct snapshot *numbers);
-/* `lengths` NULL: nobody asks for those. */
-void figures_of_arena(struct figures *figures, const struct snapshot_arena *arena, int index,
+/* The arena of that number in the snapshot, or CONTROL_ARENAS_DESTROYED. Under control_lock. NULL:
+ * it had not been made, or no memory. */
+const struct snapshot_arena *figures_find_arena(size_t index);
+/* `index` may be CONTROL_ARENAS_ALL, too. `lengths` NULL: nobody asks for those. */
+void figures_of_arena(struct figures *figures, const struct snapshot_arena *arena, unsigned index,
                       const struct lengths *lengths);
 /* Sets the scope, one of classes or of steps, to the class or step of that index. */
 void figures_at(struct figures *figures, enum figure_scope scope, unsigned index);

@@ -31,7 +31,10 @@ INLINE size_t lextent_bytes(unsigned index)
 {
     return (lextent_first_bytes() / 4 * (4 + index % 4)) << (index / 4);
 }
-INLINE unsigned lextent_count(void) { return (SIZE_BITS - 2 - highest_bit(lextent_first_bytes())) * 4 + 4; }
+INLINE unsigned lextent_count(void)
+{
+    return (SIZE_BITS - 2 - highest_bit(lextent_first_bytes())) * 4 + 4;
+}
 /* The first step that a block of this many bytes fits. */
 INLINE unsigned lextent_of(size_t bytes)
 {

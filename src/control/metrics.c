@@ -59,46 +59,25 @@ static const struct {
               { "runs", ARENA_LOCK_RUNS },
               { "meta", ARENA_LOCK_META } };
 
-static void print_about(struct report *report, const char *kind, const struct metric *metric,
-                        const char *text)
-{
-    report_text(report, kind);
-    report_text(report, " prairie_");
-    report_text(report, metric->name);
-    report_text(report, " ");
-    report_text(report, text);
-    report_text(report, "\n");
-}
-
 static void print_head(struct report *report, const struct metric *metric)
 {
     const char *unit = __builtin_strrchr(metric->name, '_');
 
-    print_about(report, "# TYPE", metric, metric->kind == COUNTER ? "counter" : "gauge");
+    report_print(report, "# TYPE prairie_%s %s\n", metric->name,
+                 metric->kind == COUNTER ? "counter" : "gauge");
     if (unit != NULL
         && (__builtin_strcmp(unit, "_bytes") == 0 || __builtin_strcmp(unit, "_seconds") == 0))
-        print_about(report, "# UNIT", metric, unit + 1);
-    print_about(report, "# HELP", metric, metric->help);
+        report_print(report, "# UNIT prairie_%s %s\n", metric->name, unit + 1);
+    report_print(report, "# HELP prairie_%s %s\n", metric->name, metric->help);
 }
 
-/* `label` says what it is of; NULL: of the process. `value` NULL: of the class that is set. */
+/* `label` says what it is of; NULL: of the process. */
 static void print_sample(struct report *report, const struct figures *figures,
                          const struct metric *metric, const char *label, const char *value)
 {
-    report_text(report, "prairie_");
-    report_text(report, metric->name);
-    if (metric->kind == COUNTER) report_text(report, "_total");
-    if (label != NULL) {
-        report_text(report, "{");
-        report_text(report, label);
-        report_text(report, "=\"");
-        if (value != NULL) report_text(report, value);
-        else report_number(report, figures->shape.bytes);
-        report_text(report, "\"}");
-    }
-    report_text(report, " ");
-    report_number(report, figure(figures, metric->place));
-    report_text(report, "\n");
+    report_print(report, "prairie_%s%s", metric->name, metric->kind == COUNTER ? "_total" : "");
+    if (label != NULL) report_print(report, "{%s=\"%s\"}", label, value);
+    report_print(report, " %" PRIu64 "\n", figure(figures, metric->place));
 }
 
 static void print_metric(struct report *report, struct figures *figures,
@@ -107,6 +86,7 @@ static void print_metric(struct report *report, struct figures *figures,
     const struct snapshot_arena *all = figures->of[OF_ARENA];
     unsigned scope = metric->place >> PLACE_BITS;
     bool of_classes = scope == OF_SHAPE || scope == OF_CLASS;
+    char digits[REPORT_DIGITS];
 
     print_head(report, metric);
     if (scope == OF_PROCESS) print_sample(report, figures, metric, NULL, NULL);
@@ -118,7 +98,8 @@ static void print_metric(struct report *report, struct figures *figures,
     for (unsigned bin = 0; of_classes && bin < BIN_CLASS_COUNT; bin++) {
         figures_at(figures, OF_CLASS, bin);
         if (figure(figures, CLASS_AT(slabs_opened)) != 0)
-            print_sample(report, figures, metric, "size", NULL);
+            print_sample(report, figures, metric, "size",
+                         report_digits(figures->shape.bytes, digits));
     }
 }
 
@@ -131,7 +112,7 @@ PUBLIC bool prairie_stats_metrics(void (*write)(void *context, const char *text)
     if (!heap_start()) return false;
     snapshot_sum(&numbers);
     figures_of_process(&figures, &numbers);
-    figures_of_arena(&figures, &numbers.all, FIGURES_MERGED, NULL);
+    figures_of_arena(&figures, &numbers.all, CONTROL_ARENAS_ALL, NULL);
     for (unsigned i = 0; i < ARRAY_COUNT(metrics); i++)
         print_metric(&report, &figures, &metrics[i]);
     report_text(&report, "# EOF\n");

@@ -146,20 +146,18 @@ static void print_titles(struct report *report, const struct column *columns, un
     for (unsigned i = 0; i < count; i++) {
         bool has_rate = columns[i].rate_columns != 0 && columns[i].rate_columns != SHARE;
 
-        report_column(report, columns[i].title, columns[i].columns);
-        if (has_rate) report_column(report, "(#/sec)", columns[i].rate_columns);
+        report_print(report, "%*s", columns[i].columns, columns[i].title);
+        if (has_rate) report_print(report, "%*s", columns[i].rate_columns, "(#/sec)");
     }
 }
 
 /* As 1, or 0.123. */
 static void print_share(struct report *report, uint64_t thousandths)
 {
-    if (thousandths >= 1000) {
-        report_text(report, "      1");
-        return;
-    }
-    report_text(report, thousandths < 10 ? "  0.00" : thousandths < 100 ? "  0.0" : "  0.");
-    report_number(report, thousandths);
+    const char *zeros = thousandths < 10 ? "00" : thousandths < 100 ? "0" : "";
+
+    if (thousandths >= 1000) report_text(report, "      1");
+    else report_print(report, "  0.%s%" PRIu64, zeros, thousandths);
 }
 
 /* Rates are 0 in the first second. */
@@ -175,10 +173,10 @@ static void print_cells(struct report *report, const struct figures *figures,
             print_share(report, number);
             continue;
         }
-        report_number_column(report, number, columns[i].columns);
+        report_print(report, "%*" PRIu64, columns[i].columns, number);
         if (columns[i].rate_columns != 0)
-            report_number_column(report, seconds == 0 ? 0 : number / seconds,
-                                 columns[i].rate_columns);
+            report_print(report, "%*" PRIu64, columns[i].rate_columns,
+                         seconds == 0 ? 0 : number / seconds);
     }
 }
 
@@ -224,7 +222,7 @@ void stats_print_locks(struct report *report, struct figures *figures,
     if (report->json) {
         report_open(report, "mutexes", '{');
     } else {
-        report_column(report, "", -21);
+        report_print(report, "%*s", -21, "");
         print_titles(report, COLUMNS(lock_columns));
         report_text(report, "\n");
     }
@@ -234,7 +232,7 @@ void stats_print_locks(struct report *report, struct figures *figures,
             print_object(report, figures, locks[i].name, OF_LOCK);
             continue;
         }
-        report_column(report, locks[i].name, -21);
+        report_print(report, "%*s", -21, locks[i].name);
         print_cells(report, figures, COLUMNS(lock_columns));
         report_text(report, "\n");
     }
@@ -258,12 +256,12 @@ static const struct stats_lock arena_locks[] = {
 
 /* ---- the arena ---- */
 
-static void print_name(struct report *report, int index)
+static void print_name(struct report *report, unsigned index)
 {
     char name[CONTROL_ARENA_NAME_BYTES];
 
     lock_take(&control_lock);
-    control_arena_name((unsigned)index, name);
+    control_arena_name(index, name);
     lock_give(&control_lock);
     if (report->json) report_key(report, "name");
     else report_text(report, "name: ");
@@ -271,38 +269,31 @@ static void print_name(struct report *report, int index)
     if (!report->json) report_text(report, "\n");
 }
 
-static void print_heading(struct report *report, int index)
+static void print_heading(struct report *report, unsigned index)
 {
-    bool merged = index == FIGURES_MERGED;
+    bool merged = index == CONTROL_ARENAS_ALL, is_sum = index >= CONTROL_ARENAS_ALL;
     char digits[REPORT_DIGITS];
-    const char *number = report_digits((unsigned)index, digits);
+    const char *number = report_digits(index, digits);
 
     if (report->json) {
-        report_open(report, merged ? "merged" : index < 0 ? "destroyed" : number, '{');
-    } else if (index < 0) {
-        report_text(report, merged ? "Merged" : "Destroyed");
-        report_text(report, " arenas stats:\n");
+        report_open(report, merged ? "merged" : is_sum ? "destroyed" : number, '{');
+    } else if (is_sum) {
+        report_print(report, "%s arenas stats:\n", merged ? "Merged" : "Destroyed");
     } else {
-        report_text(report, "arenas[");
-        report_text(report, number);
-        report_text(report, "]:\n");
+        report_print(report, "arenas[%s]:\n", number);
     }
 }
 
 static void print_line(struct report *report, const char *key, uint64_t number)
 {
-    report_text(report, key);
-    report_text(report, ":");
-    report_number_column(report, number, 36 - (int)__builtin_strlen(key));
-    report_text(report, "\n");
+    report_print(report, "%s:%*" PRIu64 "\n", key, 36 - (int)__builtin_strlen(key), number);
 }
 
 static void print_decay(struct report *report, const struct figures *figures, const char *name,
                         int64_t decay_ms)
 {
-    report_text(report, name);
-    if (decay_ms < 0) report_column(report, "N/A", 6);
-    else report_number_column(report, (uint64_t)decay_ms, 6);
+    if (decay_ms < 0) report_print(report, "%s%*s", name, 6, "N/A");
+    else report_print(report, "%s%*" PRIu64, name, 6, (uint64_t)decay_ms);
     print_cells(report, figures, COLUMNS(decay_columns));
     report_text(report, "\n");
 }
@@ -311,7 +302,7 @@ static void print_flow(struct report *report, struct figures *figures, const cha
                        const struct snapshot_flow *flow)
 {
     figures->of[OF_FLOW] = flow;
-    report_column(report, name, -22);
+    report_print(report, "%*s", -22, name);
     print_cells(report, figures, COLUMNS(flow_columns));
     report_text(report, "\n");
 }
@@ -321,18 +312,16 @@ static void print_as_text(struct report *report, struct figures *figures,
 {
     static const struct figures unset; /* is muzzy */
 
-    report_text(report, "assigned threads: ");
-    report_number(report, arena->threads);
-    report_text(report, "\nuptime: ");
-    report_number(report, figures->settings.uptime_ns);
-    report_text(report, "\ndss allocation precedence: ");
+    report_print(report,
+                 "assigned threads: %" PRIu64 "\nuptime: %" PRIu64 "\ndss allocation precedence: ",
+                 arena->threads, figures->settings.uptime_ns);
     report_quoted(report, (const char *)(uintptr_t)figures->settings.dss);
     report_text(report, "\ndecaying:  time");
     print_titles(report, COLUMNS(decay_columns));
     report_text(report, "\n");
     print_decay(report, figures, "   dirty:", figures->settings.dirty_decay_ms);
     print_decay(report, &unset, "   muzzy:", figures->settings.muzzy_decay_ms);
-    report_column(report, "", -22);
+    report_print(report, "%*s", -22, "");
     print_titles(report, COLUMNS(flow_columns));
     report_text(report, "\n");
     print_flow(report, figures, "small:", &arena->small);
@@ -355,7 +344,7 @@ static void print_as_json(struct report *report, const struct figures *figures)
 }
 
 void stats_print_arena(struct report *report, const char *letters, struct figures *figures,
-                       int index)
+                       unsigned index)
 {
     const struct snapshot_arena *arena = figures->of[OF_ARENA];
     bool with_lock = stats_wanted(letters, 'x');
@@ -367,7 +356,7 @@ void stats_print_arena(struct report *report, const char *letters, struct figure
     };
 
     print_heading(report, index);
-    if (index >= 0) print_name(report, index);
+    if (index < CONTROL_ARENAS_ALL) print_name(report, index);
     if (report->json) print_as_json(report, figures);
     else print_as_text(report, figures, arena);
     if (with_lock) stats_print_locks(report, figures, arena_locks, ARRAY_COUNT(arena_locks));

@@ -16,9 +16,7 @@ static void begin(struct report *report, const char *key, const char *indent, co
         report_key(report, key);
         return;
     }
-    report_text(report, indent);
-    report_text(report, line);
-    report_text(report, ": ");
+    report_print(report, "%s%s: ", indent, line);
 }
 
 static void end_line(struct report *report)
@@ -57,8 +55,7 @@ static void title(struct report *report, const char *key, const char *line)
         report_open(report, key, '{');
         return;
     }
-    report_text(report, line);
-    report_text(report, "\n");
+    report_print(report, "%s\n", line);
 }
 
 static void end_section(struct report *report)
@@ -96,11 +93,8 @@ static void print_fraction(struct report *report, uint64_t value)
         report_text(report, "\"-1\"");
         return;
     }
-    report_text(report, "\"");
-    report_number(report, value >> 16);
-    report_text(report, hundredths < 10 ? ".0" : ".");
-    report_number(report, hundredths);
-    report_text(report, "\"");
+    report_print(report, "\"%" PRIu64 "%s%" PRIu64 "\"", value >> 16, hundredths < 10 ? ".0" : ".",
+                 hundredths);
 }
 
 /* What a leaf of another name says now, behind the option that it began with. */
@@ -122,9 +116,7 @@ static void print_now(struct report *report, enum option option)
         union control_value value;
 
         if (leaves[i].option != option) continue;
-        report_text(report, " (");
-        report_text(report, leaves[i].name);
-        report_text(report, ": ");
+        report_print(report, " (%s: ", leaves[i].name);
         stats_value(report, control_read(leaves[i].name, &value)->type, value);
         report_text(report, ")");
     }

@@ -27,10 +27,8 @@ static void print_sums_as_text(struct report *report, const struct figures *figu
         { ", run_interval: ", PROCESS_AT(background_look_ns) },
     };
 
-    for (unsigned i = 0; i < ARRAY_COUNT(parts); i++) {
-        report_text(report, parts[i].before);
-        report_number(report, figure(figures, parts[i].place));
-    }
+    for (unsigned i = 0; i < ARRAY_COUNT(parts); i++)
+        report_print(report, "%s%" PRIu64, parts[i].before, figure(figures, parts[i].place));
     report_text(report, " ns\n");
 }
 
@@ -57,13 +55,13 @@ static const struct stats_lock global_locks[] = {
 /* ---- arenas ---- */
 
 /* Copies, so that no lock is held while the program's function runs, which may ask us something. */
-static bool copy_arena(int index, struct snapshot_arena *arena)
+static bool copy_arena(unsigned index, struct snapshot_arena *arena)
 {
     const struct snapshot_arena *found = NULL;
 
     lock_take(&control_lock);
-    if (index == FIGURES_DESTROYED) found = snapshot_past();
-    else if (control_arena_is_made((unsigned)index)) found = snapshot_arena((unsigned)index);
+    if (index == CONTROL_ARENAS_DESTROYED || control_arena_is_made(index))
+        found = figures_find_arena(index);
     if (found != NULL) *arena = *found;
     lock_give(&control_lock);
     return found != NULL;
@@ -71,24 +69,21 @@ static bool copy_arena(int index, struct snapshot_arena *arena)
 
 static NOINLINE void print_counted(struct report *report, const char *letters,
                                    struct figures *figures, const struct snapshot_arena *arena,
-                                   int index)
+                                   unsigned index)
 {
     struct lengths lengths;
 
-    if (stats_wanted(letters, 'l') || stats_wanted(letters, 'e'))
-        lengths_count(&lengths, index == FIGURES_MERGED      ? CONTROL_ARENAS_ALL
-                                : index == FIGURES_DESTROYED ? CONTROL_ARENAS_DESTROYED
-                                                             : (unsigned)index);
+    if (stats_wanted(letters, 'l') || stats_wanted(letters, 'e')) lengths_count(&lengths, index);
     figures_of_arena(figures, arena, index, &lengths);
     stats_print_arena(report, letters, figures, index);
 }
 
 static NOINLINE void print_copied(struct report *report, const char *letters,
-                                  struct figures *figures, int first, int end)
+                                  struct figures *figures, unsigned first, unsigned end)
 {
     struct snapshot_arena arena;
 
-    for (int index = first; index < end; index++)
+    for (unsigned index = first; index < end; index++)
         if (copy_arena(index, &arena)) print_counted(report, letters, figures, &arena, index);
 }
 
@@ -120,9 +115,11 @@ static void print_numbers(struct report *report, const char *letters, struct fig
     if (!merged && !destroyed && !each) return;
     if (report->json) report_open(report, "stats.arenas", '{');
     if (merged && (arenas_made(numbers) > 1 || !each))
-        print_counted(report, letters, figures, &numbers->all, FIGURES_MERGED);
-    if (destroyed) print_copied(report, letters, figures, FIGURES_DESTROYED, FIGURES_DESTROYED + 1);
-    if (each) print_copied(report, letters, figures, 0, (int)numbers->arena_count);
+        print_counted(report, letters, figures, &numbers->all, CONTROL_ARENAS_ALL);
+    if (destroyed)
+        print_copied(report, letters, figures, CONTROL_ARENAS_DESTROYED,
+                     CONTROL_ARENAS_DESTROYED + 1);
+    if (each) print_copied(report, letters, figures, 0, (unsigned)numbers->arena_count);
     if (report->json) report_close(report, '}');
 }
 

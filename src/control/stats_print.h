@@ -25,10 +25,9 @@ void malloc_stats_print(void (*write)(void *context, const char *text), void *co
 
 /* Version, build, options, sizes. */
 void stats_print_general(struct report *report, struct figures *figures);
-/* The arena that the figures are of; `index` is its number, or FIGURES_MERGED or
- * FIGURES_DESTROYED. */
+/* The arena that the figures are of; `index` as in figures_of_arena. */
 void stats_print_arena(struct report *report, const char *letters, struct figures *figures,
-                       int index);
+                       unsigned index);
 
 /* ---- JSON ---- */
 

@@ -28,7 +28,10 @@ size_t large_bytes(uint32_t page)
     return likely(pages != 0) ? pages << space.page_shift : vast_bytes(page);
 }
 
-static bool is_too_large(size_t size, size_t align) { return (size | align) > space.block_bytes_max; }
+static bool is_too_large(size_t size, size_t align)
+{
+    return (size | align) > space.block_bytes_max;
+}
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used

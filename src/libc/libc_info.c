@@ -25,24 +25,22 @@ PUBLIC struct mallinfo2 mallinfo2(void)
     return info;
 }
 
-static int clamp_to_int(size_t value) { return value > INT32_MAX ? INT32_MAX : (int)value; }
-
+/* The same members in the same order, as int. */
 PUBLIC struct mallinfo mallinfo(void)
 {
-    struct mallinfo2 wide = mallinfo2();
+    enum { MEMBERS = sizeof(struct mallinfo) / sizeof(int) };
+    union {
+        struct mallinfo2 info;
+        size_t member[MEMBERS];
+    } wide = { mallinfo2() };
+    union {
+        struct mallinfo info;
+        int member[MEMBERS];
+    } narrow;
 
-    return (struct mallinfo){
-        .arena = clamp_to_int(wide.arena),
-        .ordblks = clamp_to_int(wide.ordblks),
-        .smblks = clamp_to_int(wide.smblks),
-        .hblks = clamp_to_int(wide.hblks),
-        .hblkhd = clamp_to_int(wide.hblkhd),
-        .usmblks = clamp_to_int(wide.usmblks),
-        .fsmblks = clamp_to_int(wide.fsmblks),
-        .uordblks = clamp_to_int(wide.uordblks),
-        .fordblks = clamp_to_int(wide.fordblks),
-        .keepcost = clamp_to_int(wide.keepcost),
-    };
+    for (unsigned i = 0; i < MEMBERS; i++)
+        narrow.member[i] = (int)min_size(wide.member[i], INT32_MAX);
+    return narrow.info;
 }
 
 PUBLIC void malloc_stats(void) { prairie_stats_print(); }

@@ -293,10 +293,7 @@ static uint64_t clock_ns(int clock)
     return (uint64_t)(unsigned long)now.seconds * 1000000000 + (uint64_t)now.nanoseconds;
 }
 
-uint64_t os_wall_ns(void)
-{
-    return clock_ns(CLOCK_REALTIME);
-}
+uint64_t os_wall_ns(void) { return clock_ns(CLOCK_REALTIME); }
 
 static int open_file(const char *path, int flags)
 {
@@ -404,10 +401,7 @@ unsigned os_core_current(void)
     return core < 0 ? 0 : (unsigned)core;
 }
 
-uint64_t os_now_ms(void)
-{
-    return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000;
-}
+uint64_t os_now_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
 
 const char *os_setting(const char *name)
 {
@@ -479,10 +473,7 @@ void port_wake(uint32_t *word, int count)
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
 
-uint64_t port_now_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
+uint64_t port_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 static int error_file = STDERR_FILENO;
 

@@ -67,8 +67,9 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
 {
     flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 #if defined(__s390x__)
-    unsigned long arguments[6] = { (unsigned long)at,    bytes,      (unsigned long)protection,
-                                   (unsigned long)flags, (unsigned long)-1, 0 };
+    unsigned long arguments[6] = { (unsigned long)at,         bytes,
+                                   (unsigned long)protection, (unsigned long)flags,
+                                   (unsigned long)-1,         0 };
 
     return kernel(SYS_mmap, (long)arguments, 0, 0, 0, 0, 0);
 #elif defined(SYS_mmap2)

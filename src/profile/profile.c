@@ -10,28 +10,10 @@
 #include "../guard/sampling.h"
 #include "../space/commit.h"
 
-enum { PREFIX_BYTES = 256 };
 /* How long a dump waits for another one to end. */
 enum { TURNS_MAX = 200, TURN_MS = 5 };
 
-static struct {
-    bool on;                         /* constant once the program runs */
-    bool gdump;                      /* atomic */
-    uint8_t lg_sample;               /* atomic */
-    uintptr_t dumping;               /* atomic: the mark of the thread that dumps; 0: none */
-    uint64_t dumps, dumps_by_reason; /* by the one who dumps */
-    uint64_t interval_bytes;         /* constant; 0: none */
-    uint64_t interval_next;          /* atomic */
-    size_t peak_bytes;               /* atomic */
-    char prefix[PREFIX_BYTES];       /* by profile_set_prefix */
-} profile;
-
-bool profile_is_on(void) { return profile.on; }
-bool profile_active(void) { return RELAXED_LOAD(sampling_active); }
-void profile_set_active(bool active) { RELAXED_STORE(sampling_active, active); }
-bool profile_gdump(void) { return RELAXED_LOAD(profile.gdump); }
-uint64_t profile_interval_bytes(void) { return profile.interval_bytes; }
-unsigned profile_lg_sample(void) { return RELAXED_LOAD(profile.lg_sample); }
+struct profile profile;
 
 /* ---- names ---- */
 
@@ -40,13 +22,8 @@ static const char *make_name(struct report *name, char reason)
 {
     const char letter[2] = { reason, '\0' };
 
-    report_text(name, profile.prefix);
-    report_text(name, ".");
-    report_number(name, os_process_id());
-    report_text(name, ".");
-    report_number(name, profile.dumps++);
-    report_text(name, ".");
-    report_text(name, letter);
+    report_print(name, "%s.%" PRIu64 ".%" PRIu64 ".%s", profile.prefix, (uint64_t)os_process_id(),
+                 profile.dumps++, letter);
     if (reason != 'f') report_number(name, profile.dumps_by_reason++);
     report_text(name, option_is_set(OPTION_PROF_PPROF) ? ".pb.gz" : ".heap");
     return report_kept(name);
@@ -104,14 +81,10 @@ static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
         contexts += snapshot->site[i].live > 0;
     }
     if (contexts == 0) return;
-    report_text(&line, "prairie: Leak approximation summary: ");
-    report_text(&line, "~");
-    report_number(&line, (uint64_t)(bytes + 0.5));
-    report_text(&line, " bytes, ~");
-    report_number(&line, (uint64_t)(blocks + 0.5));
-    report_text(&line, " objects, >= ");
-    report_number(&line, contexts);
-    report_text(&line, " contexts\n");
+    report_print(&line,
+                 "prairie: Leak approximation summary: ~%" PRIu64 " bytes, ~%" PRIu64
+                 " objects, >= %" PRIu64 " contexts\n",
+                 (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), contexts);
     report_flush(&line);
     if (option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
 }
@@ -233,7 +206,7 @@ bool profile_start(void)
     if (lg_interval >= 0)
         profile.interval_bytes = profile.interval_next = (uint64_t)1 << lg_interval;
     profile_set_gdump(option_is_set(OPTION_PROF_GDUMP));
-    profile_set_active(option_is_set(OPTION_PROF_ACTIVE));
+    RELAXED_STORE(sampling_active, option_is_set(OPTION_PROF_ACTIVE));
     if (leak) os_keep_error_output();
     if (leak || option_is_set(OPTION_PROF_FINAL)) os_at_exit(dump_at_end);
     return true;

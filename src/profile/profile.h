@@ -12,23 +12,30 @@
 
 #include "profile_snapshot.h"
 
+struct profile {
+    bool on;                         /* constant once the program runs */
+    bool gdump;                      /* atomic */
+    uint8_t lg_sample;               /* atomic */
+    uintptr_t dumping;               /* atomic: the mark of the thread that dumps; 0: none */
+    uint64_t dumps, dumps_by_reason; /* by the one who dumps */
+    uint64_t interval_bytes;         /* constant; 0: none */
+    uint64_t interval_next;          /* atomic */
+    size_t peak_bytes;               /* atomic */
+    char prefix[256];                /* by profile_set_prefix */
+};
+extern PRIVATE struct profile profile;
+
 /* Once, before main, as the options say, by a thread that has a cache. False: not possible; nothing
  * is sampled. */
 bool profile_start(void);
-bool profile_is_on(void);
 
 /* Writes a file. `name` NULL: one beginning with the prefix. A name that ends in ".pb.gz" or
  * ".pprof" makes it pprof's, any other jeprof's. False: not written. */
 bool profile_dump(const char *name);
 /* Forgets all samples; from now on one in 2^lg_sample bytes. */
 void profile_reset(unsigned lg_sample);
-unsigned profile_lg_sample(void);
 
-bool profile_active(void);
-void profile_set_active(bool active);
-bool profile_gdump(void);
 void profile_set_gdump(bool gdump);
-uint64_t profile_interval_bytes(void);
 /* Copied; cut after some hundred letters. */
 void profile_set_prefix(const char *prefix);
 

@@ -16,15 +16,8 @@ static void write_piece(void *out, const char *text)
 
 static void write_counts(struct report *report, struct counts counts)
 {
-    report_text(report, "  t*: ");
-    report_number(report, counts.live);
-    report_text(report, ": ");
-    report_number(report, counts.live_bytes);
-    report_text(report, " [");
-    report_number(report, counts.taken);
-    report_text(report, ": ");
-    report_number(report, counts.taken_bytes);
-    report_text(report, "]\n");
+    report_print(report, "  t*: %" PRIu64 ": %" PRIu64 " [%" PRIu64 ": %" PRIu64 "]\n", counts.live,
+                 counts.live_bytes, counts.taken, counts.taken_bytes);
 }
 
 /* jeprof scales what it reads by itself, from the period in the first line; a line is of one
@@ -67,19 +60,15 @@ void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_fre
 {
     struct report report = { .write = write_piece, .context = snapshot->out };
 
-    report_text(&report, "heap_v2/");
-    report_number(&report, snapshot->period);
-    report_text(&report, "\n");
+    report_print(&report, "heap_v2/%" PRIu64 "\n", snapshot->period);
     write_totals(&report, snapshot, with_freed);
     for (size_t i = 0; i < snapshot->site_count; i++) {
         const struct profile_snapshot_site *site = &snapshot->site[i];
 
         if (site->live == 0 && !with_freed) continue;
         report_text(&report, "@");
-        for (uint32_t at = 0; at < site->depth; at++) {
-            report_text(&report, " ");
-            report_hex(&report, site->return_address[at]);
-        }
+        for (uint32_t at = 0; at < site->depth; at++)
+            report_print(&report, " 0x%" PRIx64, (uint64_t)site->return_address[at]);
         report_text(&report, "\n");
         write_counts(&report, counts_of(site, with_freed));
     }

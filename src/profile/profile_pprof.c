@@ -35,20 +35,7 @@ enum {
 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS };
 
-enum string_number {
-    STRING_EMPTY,
-    STRING_ALLOC_OBJECTS,
-    STRING_COUNT,
-    STRING_ALLOC_SPACE,
-    STRING_BYTES,
-    STRING_INUSE_OBJECTS,
-    STRING_INUSE_SPACE,
-    STRING_SPACE,
-    STRING_THREAD,
-    STRING_DROP,
-    STRING_FIRST_NAME
-};
-static const char *const fixed_strings[STRING_FIRST_NAME] = {
+static const char *const fixed_strings[] = {
     "",
     "alloc_objects",
     "count",
@@ -58,9 +45,18 @@ static const char *const fixed_strings[STRING_FIRST_NAME] = {
     "inuse_space",
     "space",
     "thread",
-    ("prairie_.*|malloc_.*|mallocx_.*|alloc_.*|take_.*|posix_.*|move_.*|resize_.*|new_"
-     "missed"),
+    "prairie_.*|malloc_.*|mallocx_.*|alloc_.*|take_.*|posix_.*|move_.*|resize_.*|new_missed",
 };
+/* The last of them: frames that pprof drops. Then names of threads, and what mappings have. */
+enum { STRING_FIRST_NAME = ARRAY_COUNT(fixed_strings), STRING_DROP = STRING_FIRST_NAME - 1 };
+
+static unsigned string_number(const char *text)
+{
+    unsigned number = 0;
+
+    while (__builtin_strcmp(fixed_strings[number], text) != 0) number++;
+    return number;
+}
 
 /* Room for a sample: a number of 5 bytes for each location, and values. */
 struct message {
@@ -117,31 +113,22 @@ static void out_field_number(struct profile_out *out, unsigned field, uint64_t v
 
 /* ---- locations: each address once, in order; its place is its number ---- */
 
-static void sift_down(uintptr_t *heap, size_t at, size_t count)
-{
-    for (;;) {
-        size_t child = 2 * at + 1;
-        uintptr_t swapped;
-
-        if (child >= count) return;
-        if (child + 1 < count && heap[child] < heap[child + 1]) child++;
-        if (heap[at] >= heap[child]) return;
-        swapped = heap[at];
-        heap[at] = heap[child];
-        heap[child] = swapped;
-        at = child;
-    }
-}
-
+/* Comb sort: swaps over a gap that shrinks, until nothing is left to swap. */
 static void sort_addresses(uintptr_t *address, size_t count)
 {
-    for (size_t at = count / 2; at-- > 0;) sift_down(address, at, count);
-    for (size_t left = count; left > 1;) {
-        uintptr_t largest = address[0];
+    bool swapped = true;
 
-        address[0] = address[--left];
-        address[left] = largest;
-        sift_down(address, 0, left);
+    for (size_t gap = count; gap > 1 || swapped;) {
+        gap = gap > 1 ? gap * 10 / 13 : 1;
+        swapped = false;
+        for (size_t at = 0; at + gap < count; at++) {
+            uintptr_t larger = address[at];
+
+            if (larger <= address[at + gap]) continue;
+            address[at] = address[at + gap];
+            address[at + gap] = larger;
+            swapped = true;
+        }
     }
 }
 
@@ -194,12 +181,12 @@ static void write_locations(const struct profile_snapshot *snapshot,
 
 /* ---- the other tables ---- */
 
-static void put_type(struct profile_out *out, unsigned field, unsigned type, unsigned unit)
+static void put_type(struct profile_out *out, unsigned field, const char *type, const char *unit)
 {
     struct message message = { .used = 0 };
 
-    put_number(&message, TYPE_TYPE, type);
-    put_number(&message, TYPE_UNIT, unit);
+    put_number(&message, TYPE_TYPE, string_number(type));
+    put_number(&message, TYPE_UNIT, string_number(unit));
     out_message(out, field, &message);
 }
 
@@ -270,13 +257,13 @@ static void write_sample(const struct profile_snapshot *snapshot, const struct l
     put_varint(&part, rounded(live * (double)site->bytes));
     put_bytes(&message, SAMPLE_VALUE, part.bytes, part.used);
     part.used = 0;
-    put_number(&part, LABEL_KEY, STRING_BYTES);
+    put_number(&part, LABEL_KEY, string_number("bytes"));
     put_number(&part, LABEL_NUMBER, site->bytes);
-    put_number(&part, LABEL_UNIT, STRING_BYTES);
+    put_number(&part, LABEL_UNIT, string_number("bytes"));
     put_bytes(&message, SAMPLE_LABEL, part.bytes, part.used);
     if (site->name != 0) {
         part.used = 0;
-        put_number(&part, LABEL_KEY, STRING_THREAD);
+        put_number(&part, LABEL_KEY, string_number("thread"));
         put_number(&part, LABEL_TEXT, STRING_FIRST_NAME + site->name - 1);
         put_bytes(&message, SAMPLE_LABEL, part.bytes, part.used);
     }
@@ -289,10 +276,10 @@ void profile_write_pprof(const struct profile_snapshot *snapshot)
     struct locations locations = locations_of(snapshot);
     unsigned names = name_count(snapshot);
 
-    put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_OBJECTS, STRING_COUNT);
-    put_type(out, PROFILE_SAMPLE_TYPE, STRING_ALLOC_SPACE, STRING_BYTES);
-    put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_OBJECTS, STRING_COUNT);
-    put_type(out, PROFILE_SAMPLE_TYPE, STRING_INUSE_SPACE, STRING_BYTES);
+    put_type(out, PROFILE_SAMPLE_TYPE, "alloc_objects", "count");
+    put_type(out, PROFILE_SAMPLE_TYPE, "alloc_space", "bytes");
+    put_type(out, PROFILE_SAMPLE_TYPE, "inuse_objects", "count");
+    put_type(out, PROFILE_SAMPLE_TYPE, "inuse_space", "bytes");
     for (size_t i = 0; i < snapshot->site_count; i++)
         write_sample(snapshot, &locations, &snapshot->site[i]);
     write_mappings(snapshot, STRING_FIRST_NAME + names);
@@ -300,7 +287,7 @@ void profile_write_pprof(const struct profile_snapshot *snapshot)
     write_strings(snapshot, names);
     out_field_number(out, PROFILE_DROP_FRAMES, STRING_DROP);
     out_field_number(out, PROFILE_TIME_NS, os_wall_ns());
-    put_type(out, PROFILE_PERIOD_TYPE, STRING_SPACE, STRING_BYTES);
+    put_type(out, PROFILE_PERIOD_TYPE, "space", "bytes");
     out_field_number(out, PROFILE_PERIOD, snapshot->period);
-    out_field_number(out, PROFILE_DEFAULT_TYPE, STRING_INUSE_SPACE);
+    out_field_number(out, PROFILE_DEFAULT_TYPE, string_number("inuse_space"));
 }

@@ -29,8 +29,7 @@ struct foreign_extent {
     size_t last;      /* under the lock: this page and those after it have one number */
     uint32_t first;   /* constant: the unused number before its first page */
     uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
-    uint32_t
-        next; /* under the lock: an unused one of that length, by its record's number */
+    uint32_t next;    /* under the lock: an unused one of that length, by its record's number */
 };
 
 /* Of the pointer to `order` and of its count, for readers of another process. */

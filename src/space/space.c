@@ -143,8 +143,8 @@ static bool start_narrow(size_t limit)
     size_t region_bytes = round_up(max_size(limit / 16, 1 * MiB), 1 * MiB);
 
     space.region_bytes_next = min_size(region_bytes, min_size(REGION_BYTES_FIRST, 1 * GiB));
-    return reserve_all(layout_for(min_size(limit, numbered_bytes(REGION_BYTES_FIRST)),
-                                  space.region_bytes_next));
+    return reserve_all(
+        layout_for(min_size(limit, numbered_bytes(REGION_BYTES_FIRST)), space.region_bytes_next));
 }
 
 bool space_start(void)

@@ -85,14 +85,10 @@ void stats_print_to(const struct prairie_stats *stats, struct report *report)
     for (unsigned i = 0; i < (with_reserve ? LINES : LINES_ALWAYS); i++) {
         const void *member = (const char *)stats + members[i].offset;
 
-        report_text(report, "prairie:   ");
-        report_text(report, members[i].label);
-        report_number_column(
-            report, members[i].is_unsigned ? *(const unsigned *)member : *(const uint64_t *)member,
-            LABEL_COLUMNS + NUMBER_COLUMNS - (int)__builtin_strlen(members[i].label));
-        report_text(report, "  ");
-        report_text(report, members[i].note);
-        report_text(report, "\n");
+        report_print(report, "prairie:   %*s%*" PRIu64 "  %s\n", -LABEL_COLUMNS, members[i].label,
+                     NUMBER_COLUMNS,
+                     members[i].is_unsigned ? *(const unsigned *)member : *(const uint64_t *)member,
+                     members[i].note);
         report_flush(report);
     }
 }

@@ -189,8 +189,8 @@ static void add_sizes(const struct door *door)
     for (size_t s = 0; s < doubtful.count; s++) {
         /* An allocator that clears by hand would eat the machine here instead of failing a
          * check. */
-        bool clears_too_much = door->is_zeroed && doubtful.bytes[s] > (size_t)1 << 28
-                            && doubtful.bytes[s] < 0x1p40;
+        bool clears_too_much =
+            door->is_zeroed && doubtful.bytes[s] > (size_t)1 << 28 && doubtful.bytes[s] < 0x1p40;
         if (!clears_too_much)
             check_add((struct check){ .run = served_or_refused,
                                       .door = door,

@@ -31,12 +31,11 @@ size_t any_size(void)
 
 size_t absurd_size(void)
 {
-    static const size_t sizes[] = { SIZE_MAX,
-                                    SIZE_MAX / 2,
-                                    SIZE_MAX / 2 + 1,
-                                    sizeof(size_t) > 4 ? SIZE_MAX >> 16 : SIZE_MAX - 1,
-                                    SIZE_MAX - 4096,
-                                    SIZE_MAX / 16 * (sizeof(size_t) > 4 ? 7 : 9) };
+    static const size_t sizes[] = {
+        SIZE_MAX,         SIZE_MAX / 2,
+        SIZE_MAX / 2 + 1, sizeof(size_t) > 4 ? SIZE_MAX >> 16 : SIZE_MAX - 1,
+        SIZE_MAX - 4096,  SIZE_MAX / 16 * (sizeof(size_t) > 4 ? 7 : 9)
+    };
     return sizes[below(6)];
 }
 

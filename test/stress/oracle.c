@@ -13,8 +13,8 @@
 
 enum {
     ADDRESS_BITS = sizeof(void *) > 4 ? 48 : 32, /* of user space */
-    LEAF_BITS = 30,    /* one leaf of the territory covers 1 GiB */
-    GRANULE_BYTES = 8, /* no two blocks share 8 aligned bytes */
+    LEAF_BITS = 30,                              /* one leaf of the territory covers 1 GiB */
+    GRANULE_BYTES = 8,                           /* no two blocks share 8 aligned bytes */
     BITS_PER_WORD = 64,
     WORD_SPAN = GRANULE_BYTES * BITS_PER_WORD, /* bytes that one word of a leaf covers */
     LEAF_WORDS = (1 << LEAF_BITS) / WORD_SPAN,
