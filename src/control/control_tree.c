@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "control_tree.h"
+#include "lengths.h"
 
 #include "../space/commit.h"
 #include "../../include/prairie/reserve.h"

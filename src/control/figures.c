@@ -32,7 +32,6 @@ enum {
         name ".max_num_thds", CONTROL_UNSIGNED, TREE, PLACE(scope, type, member.sleepers_max) \
     }
 #define NOWHERE_IN(scope) (uint16_t)((scope) << PLACE_BITS | NOWHERE)
-#define SIZES_AT(member) PLACE(OF_SIZES, figure_sizes, member)
 #define BACKGROUND_AT(member) PLACE(OF_BACKGROUND, snapshot, member)
 #define SETTINGS_AT(member) PLACE(OF_SETTINGS, figure_settings, member)
 #define PAGES_AT(member) PLACE(OF_PAGES, snapshot_arena, member)
@@ -50,14 +49,6 @@ static const struct control_row rows[] = {
     { "lock.max_wait_time", CONTROL_U64, JSON, LOCK_AT(wait_ns_max) },
     { "lock.max_num_thds", CONTROL_UNSIGNED, JSON, LOCK_AT(sleepers_max) },
 
-    { "arenas.narenas", CONTROL_UNSIGNED, BOTH, SIZES_AT(arenas) },
-    { "arenas.quantum", CONTROL_SIZE, BOTH, SIZES_AT(quantum) },
-    { "arenas.page", CONTROL_SIZE, BOTH, SIZES_AT(page) },
-    { "arenas.hugepage", CONTROL_SIZE, BOTH, SIZES_AT(huge_page) },
-    { "arenas.tcache_max", CONTROL_SIZE, BOTH, SIZES_AT(cached_max) },
-    { "arenas.nbins", CONTROL_UNSIGNED, BOTH, SIZES_AT(bins) },
-    { "arenas.nhbins", CONTROL_UNSIGNED, BOTH, SIZES_AT(cached_bins) },
-    { "arenas.nlextents", CONTROL_UNSIGNED, BOTH, SIZES_AT(large_steps) },
     { "arenas.bin.*.size", CONTROL_SIZE, BOTH, SHAPE_AT(bytes) },
     { "arenas.bin.*.nregs", CONTROL_UNSIGNED, BOTH, SHAPE_AT(blocks) },
     { "arenas.bin.*.slab_size", CONTROL_SIZE, BOTH, SHAPE_AT(slab_bytes) },
@@ -171,12 +162,7 @@ union control_value figure_value(const struct figures *figures, const struct con
 
 void figures_of_process(struct figures *figures, const struct snapshot *numbers)
 {
-    *figures = (struct figures){
-        .of = { [OF_SIZES] = &figures->sizes, [OF_PROCESS] = numbers, [OF_BACKGROUND] = numbers },
-        .sizes = { control_arena_count(), QUANTUM_BYTES, page_bytes(), huge_page_bytes(),
-                   class_bytes[cached_class_max], BIN_CLASS_COUNT, cached_class_max,
-                   lextent_count() },
-    };
+    *figures = (struct figures){ .of = { [OF_PROCESS] = numbers, [OF_BACKGROUND] = numbers } };
 }
 
 void figures_of_arena(struct figures *figures, const struct snapshot_arena *arena, unsigned index,

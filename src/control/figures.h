@@ -19,7 +19,6 @@
 #include "lengths.h"
 
 enum figure_scope {
-    OF_SIZES,      /* struct figure_sizes */
     OF_SHAPE,      /* struct figure_shape: of one class */
     OF_LARGE_SIZE, /* struct figure_step: of one step of large blocks */
     OF_LOCK,       /* struct snapshot_lock */
@@ -36,10 +35,6 @@ enum figure_scope {
     OF_LARGE_STEP, /* struct figure_step; the second number is a step's */
     OF_STEP,       /* the same, of all steps */
     FIGURE_SCOPES
-};
-
-struct figure_sizes {
-    uint64_t arenas, quantum, page, huge_page, cached_max, bins, cached_bins, large_steps;
 };
 
 struct figure_shape {
@@ -74,7 +69,6 @@ enum { PLACE_BITS = 12, NOWHERE = (1 << PLACE_BITS) - 1 };
 struct figures {
     const void *of[FIGURE_SCOPES]; /* NULL: all of it is 0 */
     const struct lengths *lengths;
-    struct figure_sizes sizes;
     struct figure_settings settings;
     struct figure_shape shape;
     struct figure_step step;

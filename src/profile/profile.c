@@ -62,8 +62,10 @@ static bool dump_turn(void)
     return false;
 }
 
-static void dump_done(void) { __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE); }
-void profile_forget_dump(void) { dump_done(); }
+void profile_forget_dump(void)
+{
+    __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE);
+}
 
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. */
 static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
@@ -74,7 +76,7 @@ static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
         double count =
-            profile_snapshot_weight(snapshot->site[i].bytes) * (double)snapshot->site[i].live;
+            1 / sampler_probability(snapshot->site[i].bytes) * (double)snapshot->site[i].live;
 
         blocks += count;
         bytes += count * (double)snapshot->site[i].bytes;
@@ -113,7 +115,7 @@ static bool dump(const char *path, char reason)
         if (reason == 'f' && option_is_set(OPTION_PROF_LEAK)) report_leaks(&snapshot);
         os_release(snapshot.memory);
     }
-    dump_done();
+    profile_forget_dump();
     if (written && hook != NULL) hook(path);
     return written;
 }

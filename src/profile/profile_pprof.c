@@ -7,6 +7,7 @@
  */
 #include "profile.h"
 
+#include "../cache/sampler.h"
 #include "../guard/sample.h"
 
 /* Numbers of fields, from profile.proto. */
@@ -244,7 +245,7 @@ static void write_sample(const struct profile_snapshot *snapshot, const struct l
                          const struct profile_snapshot_site *site)
 {
     struct message message = { .used = 0 }, part = { .used = 0 };
-    double weight = profile_snapshot_weight(site->bytes);
+    double weight = 1 / sampler_probability(site->bytes);
     double taken = weight * (double)site->taken, live = weight * (double)site->live;
 
     for (uint32_t at = 0; at < site->depth; at++)

@@ -98,5 +98,3 @@ bool profile_snapshot_take(struct profile_snapshot *snapshot)
     cut_stacks(snapshot);
     return true;
 }
-
-double profile_snapshot_weight(size_t bytes) { return 1 / sampler_probability(bytes); }

@@ -40,7 +40,5 @@ struct profile_snapshot {
 bool profile_snapshot_take(struct profile_snapshot *snapshot);
 /* The mapping of an address, by number; mapping_count: none. */
 size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uintptr_t address);
-/* What blocks of that size stand for: one sample of them for so many blocks. */
-double profile_snapshot_weight(size_t bytes);
 
 #endif
