@@ -13,12 +13,6 @@
 #include "../view/snapshot.h"
 #include "stats_print.h"
 
-/* A library whose names have a prefix reads its own (cmake/prefix.cmake). */
-#ifndef PRAIRIE_MALLOC_CONF_NAME
-#define PRAIRIE_MALLOC_CONF_NAME "MALLOC_CONF"
-#define PRAIRIE_MALLOC_CONF_FILE "/etc/malloc.conf"
-#endif
-
 PUBLIC const char *malloc_conf __attribute__((weak));
 PUBLIC const char *malloc_conf_2_conf_harder __attribute__((weak));
 
@@ -29,13 +23,11 @@ const char *conf_text(enum conf_source source) { return conf_texts[source]; }
 
 static const char *conf_name(enum conf_source source)
 {
-    switch (source) {
-    case CONF_GLOBAL: return "malloc_conf";
-    case CONF_SYMLINK: return PRAIRIE_MALLOC_CONF_FILE;
-    case CONF_MALLOC_CONF: return PRAIRIE_MALLOC_CONF_NAME;
-    case CONF_PRAIRIE_CONF: return "PRAIRIE_CONF";
-    default: return "malloc_conf_2_conf_harder";
-    }
+#define NAME(id, leaf, name, title) name,
+    static const char names[CONF_SOURCE_COUNT][40] = { CONF_SOURCES(NAME) };
+#undef NAME
+
+    return names[source];
 }
 
 static void confirm_source(enum conf_source source)

@@ -127,15 +127,14 @@ extern PRIVATE const unsigned control_table_count;
 
 /* As `arenas.narenas` says. */
 unsigned control_arena_count(void);
-/* Has this arena, by number, been made? */
-bool control_arena_is_made(size_t index);
-/* May names speak of it? Those below the count, the two with a meaning of their own, and the count
- * itself, which is an old name for all of them. */
-bool control_arena_is_known(size_t index);
-/* Does the number stand for those that were destroyed, and was one? */
-bool control_arena_is_past(size_t index);
-/* Does the number stand for all arenas? */
-bool control_arena_is_all(size_t index);
+/* What the number of an arena in a name stands for. */
+enum control_arena_kind {
+    CONTROL_ARENA_NONE, /* nothing that was made */
+    CONTROL_ARENA_ONE,  /* that one; the first counts as made, for what is of no arena is its */
+    CONTROL_ARENA_SUM,  /* all: CONTROL_ARENAS_ALL, and their count, which is an old name for it */
+    CONTROL_ARENA_PAST, /* those that were destroyed, when one was */
+};
+enum control_arena_kind control_arena_kind(size_t index);
 /* Writes the name that the program gave to the arena, or one of its number: at most
  * CONTROL_ARENA_NAME_BYTES with the NUL. Under control_lock. */
 enum { CONTROL_ARENA_NAME_BYTES = 32 };

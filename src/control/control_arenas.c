@@ -24,23 +24,13 @@ unsigned control_arena_count(void)
     return arenas_end() > arena_limit ? arenas_end() : arena_limit;
 }
 
-bool control_arena_is_all(size_t index)
+enum control_arena_kind control_arena_kind(size_t index)
 {
-    return index == CONTROL_ARENAS_ALL || index == control_arena_count();
-}
-
-/* The first one counts as made, for what is of no arena is its. */
-bool control_arena_is_made(size_t index) { return index == 0 || made_arena_at(index) != NULL; }
-
-bool control_arena_is_past(size_t index)
-{
-    return index == CONTROL_ARENAS_DESTROYED && RELAXED_LOAD(past_arenas.count) != 0;
-}
-
-bool control_arena_is_known(size_t index)
-{
-    return index <= control_arena_count() || index == CONTROL_ARENAS_ALL
-        || index == CONTROL_ARENAS_DESTROYED;
+    if (index == 0 || made_arena_at(index) != NULL) return CONTROL_ARENA_ONE;
+    if (index == CONTROL_ARENAS_ALL || index == control_arena_count()) return CONTROL_ARENA_SUM;
+    if (index == CONTROL_ARENAS_DESTROYED && RELAXED_LOAD(past_arenas.count) != 0)
+        return CONTROL_ARENA_PAST;
+    return CONTROL_ARENA_NONE;
 }
 
 /* ---- names that programs give to arenas ---- */
@@ -75,10 +65,11 @@ static int name_arena(unsigned index, const char *name)
 /* Reading writes into the buffer that the caller's pointer leads to. */
 int serve_name(struct control_call *call)
 {
+    enum control_arena_kind kind = control_arena_kind(call->index[0]);
     int error = 0;
 
-    if (control_arena_is_all(call->index[0])) return EINVAL;
-    if (!control_arena_is_made(call->index[0])) return EFAULT;
+    if (kind == CONTROL_ARENA_SUM) return EINVAL;
+    if (kind != CONTROL_ARENA_ONE) return EFAULT;
     if (call->old_buffer != NULL
         && (call->old_length == NULL || *call->old_length != sizeof(char *)))
         return EINVAL;
@@ -126,7 +117,9 @@ int serve_decay(struct control_call *call, enum option option)
 
 static bool is_there(size_t index)
 {
-    return control_arena_is_made(index) || control_arena_is_all(index);
+    enum control_arena_kind kind = control_arena_kind(index);
+
+    return kind == CONTROL_ARENA_ONE || kind == CONTROL_ARENA_SUM;
 }
 
 int serve_arena_decay(struct control_call *call, enum option option)
@@ -149,7 +142,7 @@ int serve_grow_limit(struct control_call *call)
     struct arena *arena = made_arena_at(index);
 
     if (!option_is_set(OPTION_RETAIN)) return ENOENT;
-    if (!control_arena_is_made(index)) return EFAULT;
+    if (control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
     if (call->writes) {
         if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
         call->new_value.size = step_bytes(last_step_below(call->new_value.size, step_count()));
@@ -195,7 +188,7 @@ static void purge_manual(size_t index, bool all)
 
 int serve_initialized(struct control_call *call)
 {
-    call->old.flag = is_there(call->index[0]) || control_arena_is_past(call->index[0]);
+    call->old.flag = control_arena_kind(call->index[0]) != CONTROL_ARENA_NONE;
     return 0;
 }
 
@@ -204,7 +197,7 @@ int serve_purge(struct control_call *call)
     size_t index = call->index[0];
 
     if (!is_there(index)) return 0;
-    purge_manual(index, control_arena_is_all(index));
+    purge_manual(index, control_arena_kind(index) == CONTROL_ARENA_SUM);
     (void)prairie_purge();
     return 0;
 }

@@ -29,13 +29,10 @@ static const struct control_row opt_rows[] = {
     { "opt." name, TYPE_OF_##kind, CONTROL_READ, OPTION_##id },
 #include "../base/option_list.h"
 #undef OPTION
-    { "opt.malloc_conf.global_var", CONTROL_TEXT, CONTROL_READ, OPT_CONF_FIRST + CONF_GLOBAL },
-    { "opt.malloc_conf.symlink", CONTROL_TEXT, CONTROL_READ, OPT_CONF_FIRST + CONF_SYMLINK },
-    { "opt.malloc_conf.env_var", CONTROL_TEXT, CONTROL_READ, OPT_CONF_FIRST + CONF_MALLOC_CONF },
-    { "opt.malloc_conf.prairie_conf", CONTROL_TEXT, CONTROL_READ,
-      OPT_CONF_FIRST + CONF_PRAIRIE_CONF },
-    { "opt.malloc_conf.global_var_2_conf_harder", CONTROL_TEXT, CONTROL_READ,
-      OPT_CONF_FIRST + CONF_GLOBAL_2 },
+#define ROW(id, leaf, name, title) \
+    { "opt.malloc_conf." leaf, CONTROL_TEXT, CONTROL_READ, OPT_CONF_FIRST + CONF_##id },
+    CONF_SOURCES(ROW)
+#undef ROW
 };
 
 /* Keys without a value are no names. */

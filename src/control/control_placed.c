@@ -30,7 +30,7 @@ int serve_hooks(struct control_call *call)
 {
     struct arena *arena;
 
-    if (!control_arena_is_made(call->index[0])) return EFAULT;
+    if (control_arena_kind(call->index[0]) != CONTROL_ARENA_ONE) return EFAULT;
     arena = made_arena_at(call->index[0]);
     call->old.pointer = arena != NULL ? arena_hooks(arena) : &extent_hooks_default;
     if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
@@ -64,7 +64,7 @@ int serve_active_at(struct control_call *call)
     size_t index = call->index[0];
     struct arena *arena;
 
-    if (index >= ARENA_INDEX_END || !control_arena_is_made(index)) return EFAULT;
+    if (control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
     arena = placed_arena((unsigned)index);
     if (arena == NULL) return EAGAIN;
     call->old.pointer = &arena->active_pages;

@@ -255,9 +255,7 @@ static bool figure_exists(const struct control_row *row, const size_t *index)
     enum figure_scope scope = scope_of(row);
 
     if ((row->rights & TREE) == 0) return false;
-    if (scope >= OF_SETTINGS && !control_arena_is_all(index[0]) && !control_arena_is_made(index[0])
-        && !control_arena_is_past(index[0]))
-        return false;
+    if (scope >= OF_SETTINGS && control_arena_kind(index[0]) == CONTROL_ARENA_NONE) return false;
     switch (scope) {
     case OF_SHAPE: return index[0] < BIN_CLASS_COUNT;
     case OF_LARGE_SIZE: return index[0] < lextent_count();
@@ -278,7 +276,7 @@ const struct snapshot_arena *figures_find_arena(size_t index)
 static int find_arena(struct figures *figures, const struct snapshot *numbers, size_t index,
                       enum figure_scope scope)
 {
-    bool all = control_arena_is_all(index);
+    bool all = control_arena_kind(index) == CONTROL_ARENA_SUM;
     unsigned number = all ? CONTROL_ARENAS_ALL : (unsigned)index;
     const struct snapshot_arena *arena = all ? &numbers->all : figures_find_arena(index);
     const struct lengths *lengths = NULL;

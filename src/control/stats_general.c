@@ -153,15 +153,16 @@ static bool is_shown(enum option option)
 
 static void print_options(struct report *report)
 {
+#define KEY_AND_TITLE(id, leaf, name, title) { leaf, title },
+    static const struct {
+        char key[28], title[44];
+    } sources[] = { CONF_SOURCES(KEY_AND_TITLE) };
+#undef KEY_AND_TITLE
+
     title(report, "opt", "Run-time option settings");
-    print_text(report, "global_var", "Global variable malloc_conf", conf_text(CONF_GLOBAL));
-    print_text(report, "symlink", "Symbolic link malloc.conf", conf_text(CONF_SYMLINK));
-    print_text(report, "env_var", "Environment variable MALLOC_CONF", conf_text(CONF_MALLOC_CONF));
-    print_text(report, "prairie_conf", "Environment variable PRAIRIE_CONF",
-               conf_text(CONF_PRAIRIE_CONF));
-    if (report->json || conf_text(CONF_GLOBAL_2) != NULL)
-        print_text(report, "global_var_2_conf_harder", "Global variable malloc_conf_2_conf_harder",
-                   conf_text(CONF_GLOBAL_2));
+    for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++)
+        if (report->json || i != CONF_GLOBAL_2 || conf_text(CONF_GLOBAL_2) != NULL)
+            print_text(report, sources[i].key, sources[i].title, conf_text((enum conf_source)i));
     for (unsigned i = 0; i < OPTION_COUNT; i++)
         if (is_shown((enum option)i)) print_option(report, (enum option)i);
     end_section(report);

@@ -60,7 +60,7 @@ static bool copy_arena(unsigned index, struct snapshot_arena *arena)
     const struct snapshot_arena *found = NULL;
 
     lock_take(&control_lock);
-    if (index == CONTROL_ARENAS_DESTROYED || control_arena_is_made(index))
+    if (index == CONTROL_ARENAS_DESTROYED || control_arena_kind(index) == CONTROL_ARENA_ONE)
         found = figures_find_arena(index);
     if (found != NULL) *arena = *found;
     lock_give(&control_lock);
@@ -92,7 +92,7 @@ static unsigned arenas_made(const struct snapshot *numbers)
     unsigned made = 0;
 
     for (unsigned index = 0; index < numbers->arena_count; index++)
-        made += control_arena_is_made(index);
+        made += control_arena_kind(index) == CONTROL_ARENA_ONE;
     return made;
 }
 
