@@ -180,6 +180,16 @@ static void print_cells(struct report *report, const struct figures *figures,
     }
 }
 
+/* A line: what stands before its cells, or titles where `figures` is NULL. */
+static void print_row_of(struct report *report, const struct figures *figures, const char *before,
+                         int width, const struct column *columns, unsigned count)
+{
+    report_print(report, "%*s", width, before);
+    if (figures != NULL) print_cells(report, figures, columns, count);
+    else print_titles(report, columns, count);
+    report_text(report, "\n");
+}
+
 /* An array of JSON, or a table: a line for each index below `end` but those where the number at
  * `used` is 0, and one for each gap of such. */
 struct list {
@@ -219,22 +229,12 @@ static void print_list(struct report *report, struct figures *figures, const str
 void stats_print_locks(struct report *report, struct figures *figures,
                        const struct stats_lock *locks, unsigned count)
 {
-    if (report->json) {
-        report_open(report, "mutexes", '{');
-    } else {
-        report_print(report, "%*s", -21, "");
-        print_titles(report, COLUMNS(lock_columns));
-        report_text(report, "\n");
-    }
+    if (report->json) report_open(report, "mutexes", '{');
+    else print_row_of(report, NULL, "", -21, COLUMNS(lock_columns));
     for (unsigned i = 0; i < count; i++) {
         figures->of[OF_LOCK] = figure_at(figures, locks[i].place);
-        if (report->json) {
-            print_object(report, figures, locks[i].name, OF_LOCK);
-            continue;
-        }
-        report_print(report, "%*s", -21, locks[i].name);
-        print_cells(report, figures, COLUMNS(lock_columns));
-        report_text(report, "\n");
+        if (report->json) print_object(report, figures, locks[i].name, OF_LOCK);
+        else print_row_of(report, figures, locks[i].name, -21, COLUMNS(lock_columns));
     }
     if (report->json) report_close(report, '}');
 }
@@ -292,19 +292,18 @@ static void print_line(struct report *report, const char *key, uint64_t number)
 static void print_decay(struct report *report, const struct figures *figures, const char *name,
                         int64_t decay_ms)
 {
-    if (decay_ms < 0) report_print(report, "%s%*s", name, 6, "N/A");
-    else report_print(report, "%s%*" PRIu64, name, 6, (uint64_t)decay_ms);
-    print_cells(report, figures, COLUMNS(decay_columns));
-    report_text(report, "\n");
+    char digits[REPORT_DIGITS];
+
+    report_text(report, name);
+    print_row_of(report, figures, decay_ms < 0 ? "N/A" : report_digits((uint64_t)decay_ms, digits),
+                 6, COLUMNS(decay_columns));
 }
 
 static void print_flow(struct report *report, struct figures *figures, const char *name,
                        const struct snapshot_flow *flow)
 {
     figures->of[OF_FLOW] = flow;
-    report_print(report, "%*s", -22, name);
-    print_cells(report, figures, COLUMNS(flow_columns));
-    report_text(report, "\n");
+    print_row_of(report, figures, name, -22, COLUMNS(flow_columns));
 }
 
 static void print_as_text(struct report *report, struct figures *figures,
@@ -316,14 +315,11 @@ static void print_as_text(struct report *report, struct figures *figures,
                  "assigned threads: %" PRIu64 "\nuptime: %" PRIu64 "\ndss allocation precedence: ",
                  arena->threads, figures->settings.uptime_ns);
     report_quoted(report, (const char *)(uintptr_t)figures->settings.dss);
-    report_text(report, "\ndecaying:  time");
-    print_titles(report, COLUMNS(decay_columns));
     report_text(report, "\n");
+    print_row_of(report, NULL, "decaying:  time", 0, COLUMNS(decay_columns));
     print_decay(report, figures, "   dirty:", figures->settings.dirty_decay_ms);
     print_decay(report, &unset, "   muzzy:", figures->settings.muzzy_decay_ms);
-    report_print(report, "%*s", -22, "");
-    print_titles(report, COLUMNS(flow_columns));
-    report_text(report, "\n");
+    print_row_of(report, NULL, "", -22, COLUMNS(flow_columns));
     print_flow(report, figures, "small:", &arena->small);
     print_flow(report, figures, "large:", &arena->large);
     print_flow(report, figures, "total:", &arena->all);
