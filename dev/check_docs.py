@@ -93,6 +93,9 @@ def messages(root):
                 said = "broken invariant: CONDITION at FILE:LINE" if family else text + end
                 yield path, "prairie: " + said
         for text in TEXT.findall(code):
+            if "%" in text:
+                # A format is known up to the word in which its first argument stands.
+                text = text[:text.index("%")].rpartition(" ")[0] + " "
             if text.startswith("prairie: ") and text.strip() != "prairie:":
                 yield path, text
 
