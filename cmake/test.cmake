@@ -154,7 +154,8 @@ endfunction()
 # The options of a flavour, as in prairie_choice, for a test that contains prairie.
 function(prairie_named_choice definitions_out flags_out flavour)
     prairie_preset(${flavour})
-    prairie_choice(definitions flags ${preset_CHECK} ${preset_TINY} ${preset_SANITIZE})
+    prairie_choice(definitions flags ${preset_CHECK} ${preset_TINY} ${preset_SANITIZE}
+                   ${preset_PAGE_HEAPS})
     list(APPEND definitions PRAIRIE_OWN_NAMES)
     list(REMOVE_DUPLICATES definitions)
     set(${definitions_out} ${definitions} PARENT_SCOPE)

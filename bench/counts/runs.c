@@ -56,7 +56,7 @@ static void make_free_runs(uint32_t from, uint32_t to)
 
 static void count_size(uint32_t free_runs, size_t pages)
 {
-    struct run (*volatile lease)(size_t, size_t, enum page_state) = run_lease;
+    struct run (*volatile lease)(size_t, size_t, unsigned) = run_lease_for;
     void (*volatile give_back)(uint32_t) = run_return;
     char name[64];
 

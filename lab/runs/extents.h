@@ -12,7 +12,7 @@
  * T1  every page of every open region is in exactly one run
  * T2  no two neighbours are free in the same state
  * T3  a free run is in free_runs and in by_size of its state, a used one in used_runs
- * T4  page_heap.free_pages counts the pages of the free runs of each kind
+ * T4  page_heap->free_pages counts the pages of the free runs of each kind
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_EXTENTS_H
@@ -109,13 +109,13 @@ INLINE struct tree_run *kept_run_make(uint32_t page, size_t pages, unsigned kind
 INLINE void add_size(struct tree_run *extent)
 {
     RUN_VERB(insert)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
-    page_heap.free_pages[extent->kind] += extent->pages;
+    page_heap->free_pages[extent->kind] += extent->pages;
 }
 
 INLINE void remove_size(struct tree_run *extent)
 {
     RUN_VERB(remove)(&kept_runs.by_size[extent->kind], &extent->by_size, order_by_size);
-    page_heap.free_pages[extent->kind] -= extent->pages;
+    page_heap->free_pages[extent->kind] -= extent->pages;
 }
 
 INLINE void add_free(struct tree_run *extent)
@@ -287,7 +287,7 @@ INLINE struct tree_run *find_tail(void)
 {
     struct tree_run *last = free_before(NULL);
 
-    if (!space_newest_is_open() || !ends_at(last, space_open_end())) return NULL;
+    if (space_open_end() == 0 || !ends_at(last, space_open_end())) return NULL;
     return hole_start(last);
 }
 

@@ -69,9 +69,9 @@ __attribute__((destructor)) static void record_end(void)
     lock_give(&record.lock);
 }
 
-static struct run record_lease(size_t pages, size_t align_pages, enum page_state state)
+static struct run record_lease_for(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct run run = run_lease(pages, align_pages, state);
+    struct run run = run_lease_for(pages, align_pages, purpose);
 
     if (run.page != 0) record_event(run.page, pages);
     return run;
@@ -83,9 +83,10 @@ static void record_return(uint32_t page)
     run_return(page);
 }
 
-static unsigned record_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+static unsigned record_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted,
+                                   uint32_t *leased)
 {
-    unsigned count = run_lease_batch(pages, wanted, leased);
+    unsigned count = run_lease_batch(heap, pages, wanted, leased);
 
     for (unsigned i = 0; i < count; i++) record_event(leased[i], pages);
     return count;
@@ -112,7 +113,8 @@ static void record_trim(struct page_heap *heap, uint32_t page, size_t pages)
 }
 
 /* What comes after this in the unity file asks the recorder. */
-#define run_lease record_lease
+#define run_lease_for record_lease_for
+#define run_lease record_lease_for
 #define run_return record_return
 #define run_lease_batch record_lease_batch
 #define run_return_batch record_return_batch

@@ -13,8 +13,8 @@
 
 static void count_clean(size_t pages)
 {
-    page_heap.clean_leased += pages;
-    if (page_heap.clean_leased >= page_heap.huge_again_at) huge_want_again(&page_heap);
+    page_heap->clean_leased += pages;
+    if (page_heap->clean_leased >= page_heap->huge_again_at) huge_want_again(page_heap);
 }
 
 /* ---- holes and growth ---- */
@@ -25,8 +25,8 @@ static bool grow(size_t missing)
 
     if (have_extents()) span = space_grow(missing, huge_pages_each(), commit_room_bytes());
     if (span.count == 0) return false;
-    page_heap.grows++;
-    page_heap.open_pages += span.count;
+    page_heap->grows++;
+    page_heap->open_pages += span.count;
     (void)make_free(kept_run_make(span.first, span.count, FREE_CLEAN), FREE_CLEAN);
     return true;
 }
@@ -53,12 +53,12 @@ static bool take_hole(struct tree_run *run, size_t pages)
 
 static void count_lease(size_t pages, enum page_state state)
 {
-    page_heap.leases++;
-    if (page_heap.free_pages[FREE_DIRTY] < page_heap.dirty_low)
-        page_heap.dirty_low = page_heap.free_pages[FREE_DIRTY];
+    page_heap->leases++;
+    if (page_heap->free_pages[FREE_DIRTY] < page_heap->dirty_low)
+        page_heap->dirty_low = page_heap->free_pages[FREE_DIRTY];
     if (state == PAGE_LARGE) {
-        page_heap.large_pages += pages;
-        page_heap.large_count++;
+        page_heap->large_pages += pages;
+        page_heap->large_count++;
     }
 }
 
@@ -117,20 +117,21 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
     return take_part(from, to_alignment(from->page, align_pages), pages, state);
 }
 
-struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = page_heap;
     struct run run;
 
     lock_take(&heap->lock);
-    run = lease_locked(pages, align_pages, state);
+    run = lease_locked(pages, align_pages, purpose_state(purpose));
     lock_give(&heap->lock);
     return run;
 }
 
 /* Of what fits, the page heap finds dirty runs first. */
-uint32_t run_lease_dirty(struct page_heap *heap, size_t pages)
+uint32_t run_lease_dirty(size_t pages)
 {
+    struct page_heap *const heap = page_heap;
     struct tree_run *from;
     uint32_t page = 0;
 
@@ -145,31 +146,26 @@ static void return_locked(uint32_t page, unsigned kind)
 {
     struct tree_run *extent = take_used(page);
 
-    page_heap.returns++;
+    page_heap->returns++;
     if (page_record(page)->state == PAGE_LARGE) {
-        page_heap.large_count--;
-        page_heap.large_pages -= extent->pages;
+        page_heap->large_count--;
+        page_heap->large_pages -= extent->pages;
     }
     (void)make_free(extent, kind);
 }
 
 void run_return(uint32_t page)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = page_heap;
     lock_take(&heap->lock);
     return_locked(page, FREE_DIRTY);
     lock_give(&heap->lock);
 }
 
-void run_return_emptied(struct page_heap *heap, uint32_t page)
-{
-    (void)heap;
-    return_locked(page, FREE_CLEAN);
-}
+void run_return_emptied(uint32_t page) { return_locked(page, FREE_CLEAN); }
 
-unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
-    struct page_heap *const heap = &page_heap;
     unsigned count = 0;
 
     lock_take(&heap->lock);
@@ -184,21 +180,20 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 
 void run_return_batch(const uint32_t *pages, unsigned count)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = page_heap;
     lock_take(&heap->lock);
     for (unsigned i = 0; i < count; i++) return_locked(pages[i], FREE_DIRTY);
     lock_give(&heap->lock);
 }
 
 /* Trees cannot be read without the lock. */
-bool run_lease_would_grow(size_t pages)
+bool run_lease_would_grow_for(size_t pages)
 {
-    struct page_heap *const heap = &page_heap;
     bool found;
 
-    lock_take(&heap->lock);
+    lock_take(&page_heap->lock);
     found = find(pages) != NULL;
-    lock_give(&heap->lock);
+    lock_give(&page_heap->lock);
     return !found;
 }
 
@@ -247,8 +242,10 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(&heap->lock);
 }
 
-void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
+void run_mark_sampled(uint32_t page, uint32_t number)
 {
+    struct page_heap *const heap = page_heap;
+
     lock_take(&heap->lock);
     page_record(page)->state = (uint8_t)(number != 0 ? PAGE_SAMPLED : PAGE_LARGE);
     page_record(page)->slab = number;
@@ -261,7 +258,7 @@ static unsigned slot_in_flight(uint32_t page)
 {
     unsigned slot = 0;
 
-    while (slot < IN_FLIGHT_MAX && page_heap.in_flight[slot] != page) slot++;
+    while (slot < IN_FLIGHT_MAX && page_heap->in_flight[slot] != page) slot++;
     return slot;
 }
 
@@ -304,8 +301,9 @@ static void put_back(struct page_heap *heap, unsigned slot, unsigned kind)
     (void)make_free(take_used(page), kind);
 }
 
-void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
+void run_put_free(uint32_t page, enum page_state state)
 {
+    struct page_heap *const heap = page_heap;
     unsigned slot;
 
     lock_take(&heap->lock);
@@ -314,14 +312,15 @@ void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
     lock_give(&heap->lock);
 }
 
-void page_heap_put_back_in_flight(struct page_heap *heap)
+void page_heaps_put_back_in_flight(void)
 {
     for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++)
-        if (heap->in_flight[slot] != 0) put_back(heap, slot, FREE_DIRTY);
+        if (page_heap->in_flight[slot] != 0) put_back(page_heap, slot, FREE_DIRTY);
 }
 
-bool page_heap_close_tail(struct page_heap *heap)
+bool page_heaps_close_tail(void)
 {
+    struct page_heap *const heap = page_heap;
     struct tree_run *tail, *last;
     size_t closed = 0;
 

@@ -4,9 +4,10 @@
  */
 #include "extents.h"
 
-void runs_visit(struct page_heap *heap,
-                void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {
+    struct page_heap *const heap = page_heap;
+
     lock_take(&heap->lock);
     for (uint32_t i = 0; i < space.region_count; i++) {
         const struct region *region = &space.region[i];
@@ -62,8 +63,9 @@ static size_t count_by_size(unsigned kind)
     return count;
 }
 
-void page_heap_check(struct page_heap *heap)
+void page_heaps_check(void)
 {
+    struct page_heap *const heap = page_heap;
     size_t free_pages[FREE_KINDS] = { 0 }, free_count = 0;
 
     require(RUN_VERB(fault)(&kept_runs.free_runs, order_by_address) == NULL);

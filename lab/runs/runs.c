@@ -73,9 +73,9 @@ static uint32_t random_length(void)
 
 static void check_page_heap(void)
 {
-    lock_take(&page_heap.lock);
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    lock_take(&page_heap->lock);
+    page_heaps_check();
+    lock_give(&page_heap->lock);
 }
 
 /* What the page heap keeps in mind: the tree's extents, or the page map's records of open pages. */
@@ -84,7 +84,7 @@ static size_t page_heap_bytes(void)
 #ifdef PRAIRIE_LAB_EXTENTS_H
     return sizeof kept_runs + kept_runs.extent_count * sizeof(struct tree_run);
 #else
-    return sizeof page_heap.bins + (space.open_bytes >> space.page_shift) * sizeof(struct page);
+    return sizeof page_heap->bins + (space.open_bytes >> space.page_shift) * sizeof(struct page);
 #endif
 }
 
@@ -95,7 +95,7 @@ static size_t free_run_count(void)
 #ifdef PRAIRIE_LAB_EXTENTS_H
     count = count_by_size(FREE_DIRTY) + count_by_size(FREE_CLEAN);
 #else
-    count = run_bins_check(&page_heap);
+    count = run_bins_check(page_heap);
 #endif
     return count;
 }

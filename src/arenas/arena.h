@@ -146,7 +146,7 @@ struct arena *arena_choose_unhooked(void);
 
 /* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. 0: no
  * memory. */
-uint32_t stock_take(struct stock *stock, size_t pages, bool ahead);
+uint32_t stock_take(struct stock *stock, unsigned arena_index, size_t pages, bool ahead);
 void stock_put(struct stock *stock, uint32_t page);
 /* Returns so many, those that were put first: the others are warm. */
 void stock_return(struct stock *stock, uint32_t count);

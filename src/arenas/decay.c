@@ -66,9 +66,9 @@ INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 /* What may stay while it runs, and what needs it, changes with it. */
 static void set_background(bool runs)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     purge_set_background(runs);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 /* Who changes it to true is the background thread, or starts it; returns what it was. */
@@ -121,7 +121,7 @@ static uint64_t look_ms(void)
 
 void decay_close_tail(void)
 {
-    if (!option_is_set(OPTION_RETAIN)) (void)page_heap_close_tail(&page_heap);
+    if (!option_is_set(OPTION_RETAIN)) (void)page_heaps_close_tail();
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
@@ -240,7 +240,7 @@ static NOINLINE bool decay_excess(void)
 
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || may_leave_to_background()) return false;
-        used = page_heap_used_pages_now(&page_heap);
+        used = page_heaps_used_pages();
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);

@@ -108,8 +108,8 @@ static void borrow_run(struct extent *extent, uint32_t page)
     extent->piece.first = page;
     if (!is_large_state(record->state)) return;
     extent->sample = record->state == PAGE_SAMPLED ? record->slab : 0;
-    page_heap.large_pages -= extent->piece.pages;
-    page_heap.large_count--;
+    page_heap_of(page)->large_pages -= extent->piece.pages;
+    page_heap_of(page)->large_count--;
     record->state = PAGE_USED;
     record->slab = 0;
 }
@@ -119,34 +119,36 @@ static void return_run(const struct extent *extent)
     tag_run(page_record(extent->piece.first), extent->piece.pages, (enum page_state)extent->state,
             PAGE_USED);
     if (!is_large_state(extent->state)) return;
-    page_heap.large_pages += extent->piece.pages;
-    page_heap.large_count++;
+    page_heap_of(extent->piece.first)->large_pages += extent->piece.pages;
+    page_heap_of(extent->piece.first)->large_count++;
     if (extent->state == PAGE_SAMPLED) page_record(extent->piece.first)->slab = extent->sample;
 }
 
 /* Gives the extent page numbers that are ours to tag. */
 static bool number_extent(struct extent *extent)
 {
-    uint32_t page;
+    uint32_t page = open_page_at(extent->base);
+    struct page_heap *heap = page_heap_of(page);
 
-    lock_take(&page_heap.lock);
-    page = open_page_at(extent->base);
+    lock_take(&heap->lock);
     if (is_run_of_page_heap(page, extent->base, extent->piece.pages)) {
         borrow_run(extent, page);
     } else {
         extent->state = PAGE_INSIDE;
         extent->piece.first = foreign_add(extent->base, extent->piece.pages);
     }
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
     return extent->piece.first != 0;
 }
 
 static void unnumber_extent(struct extent *extent)
 {
-    lock_take(&page_heap.lock);
+    struct page_heap *heap = page_heap_of(extent->piece.first);
+
+    lock_take(&heap->lock);
     if (extent->state == PAGE_INSIDE) foreign_remove(extent->piece.first);
     else return_run(extent);
-    lock_give(&page_heap.lock);
+    lock_give(&heap->lock);
 }
 
 static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)

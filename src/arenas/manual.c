@@ -8,10 +8,10 @@
 /* Neighbours look at the state when they merge. */
 static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap_of(page)->lock);
     page_record(page)->state = (uint8_t)state;
     page_record(page)->slab = owner;
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap_of(page)->lock);
 }
 
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
@@ -26,7 +26,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
     if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
     lock_give(&arena->lock);
     if (!is_hooked) {
-        run = run_lease(pages, align_pages, PAGE_USED);
+        run = run_lease_for(pages, align_pages, purpose_of(arena->index, PAGE_USED));
         if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
     }
     if (run.page == 0) {
@@ -79,7 +79,7 @@ bool manual_resize(uint32_t page, size_t pages)
     lock_take(&arena->lock);
     if (arena->extents != NULL && extent_of(arena->extents, page) != NULL)
         done = extents_resize(arena->extents, page, pages);
-    else done = resize_run(&page_heap, page, pages);
+    else done = resize_run(page_heap_of(page), page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;

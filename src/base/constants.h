@@ -19,7 +19,7 @@
     4095u /* manual ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
 #define REGION_COUNT_MAX 64u
-#define PAGE_HEAP_MAX 64u /* page heaps that open the address space; there is one */
+#define PAGE_HEAP_MAX 64u                         /* page heaps that open the address space */
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1)    /* what bins can hold */
 #define META_BYTES_MAX BY_WORD(TiB / 4, SIZE_MAX) /* what numbers of records can name */
 #define FOREIGN_COUNT_MAX ((size_t)1 << 20)       /* foreign extents, at once */
@@ -27,6 +27,12 @@
 #define PURGE_PEAK_SHARE 32u /* a 32nd of what was in use at the peak may be dirty, */
 #define PURGE_USED_SHARE 8u  /* and an 8th of what is in use */
 #define HUGE_SHORT_SHARE 8u  /* an 8th of what is in use may go back in less than huge pages */
+
+/* How many page heaps arenas share (docs/decisions/0027). */
+#ifndef PRAIRIE_PAGE_HEAPS
+#define PRAIRIE_PAGE_HEAPS 1
+#endif
+#define PAGE_HEAPS ((unsigned)PRAIRIE_PAGE_HEAPS)
 
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u

@@ -3,6 +3,7 @@
  */
 #include "lock.h"
 
+#include "constants.h"
 #include "port.h"
 
 static unsigned spin_pauses = 64; /* constant after start-up */
@@ -171,7 +172,8 @@ void lock_witness_take(const struct lock *lock)
 {
     for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !lock_fork_is_mine(); rank++)
         require(witness.rank_count[rank] == 0);
-    require(lock->rank == LOCK_ARENA || witness.rank_count[lock->rank] == 0 || lock_fork_is_mine());
+    require(lock->rank == LOCK_ARENA || (PAGE_HEAPS > 1 && lock->rank == LOCK_PAGE_HEAP)
+            || witness.rank_count[lock->rank] == 0 || lock_fork_is_mine());
     witness.rank_count[lock->rank]++;
     if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
     witness.held_count++;

@@ -93,6 +93,14 @@ void cache_drain_all(struct cache *cache);
 void cache_bind(struct cache *cache, struct arena *arena);
 /* C4, after something about that has changed. */
 void cache_aim(struct cache *cache);
+/* The number of the arena that the thread filled from last, where it says which page heap to lease
+ * from. */
+INLINE unsigned cache_arena_index(void)
+{
+    const struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_front()->cache;
+
+    return cache != NULL && cache->arena != NULL ? cache->arena->index : 0;
+}
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */
 struct arena *cache_large_arena(const struct cache *cache);
 

@@ -60,7 +60,7 @@ void lengths_count(struct lengths *lengths, unsigned arena)
     bool all = arena == CONTROL_ARENAS_ALL;
 
     __builtin_memset(lengths, 0, sizeof *lengths);
-    if (all || arena == 0) runs_visit(&page_heap, count_run, lengths);
+    if (all || arena == 0) runs_visit(count_run, lengths);
     for (unsigned index = all ? 0 : arena; index < (all ? arenas_end() : arena + 1); index++)
         count_manual(lengths, index);
 }

@@ -61,12 +61,12 @@ static NOINLINE void *take_vast(size_t pages, size_t align_pages)
     return block;
 }
 
-INLINE void look_when_due(size_t pages)
+INLINE void look_when_due(unsigned arena_index, size_t pages)
 {
     size_t look_at_bytes = RELAXED_LOAD(decay_look_at_bytes); /* 0: always */
 
     if (unlikely(decay_space_has(look_at_bytes))) {
-        bool grows = run_lease_would_grow(pages);
+        bool grows = run_lease_would_grow(arena_index, pages);
 
         if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
     }
@@ -84,7 +84,7 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
 {
     size_t pages = request_pages(request);
 
-    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(pages);
+    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->index, pages);
     return manual_take_once(owner, pages, request_align_pages(request), request->zero);
 }
 
@@ -95,17 +95,18 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     size_t align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
     bool is_vast = vast_is_better(bytes, request->align);
+    unsigned arena_index = cache_arena_index();
     struct run run;
 
     if (unlikely(is_vast)) {
         void *block = take_vast(pages, align_pages);
         if (block != NULL) return block;
     }
-    look_when_due(pages);
-    run = run_lease(pages, align_pages, PAGE_LARGE);
+    look_when_due(arena_index, pages);
+    run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
     if (unlikely(run.page == 0)) {
         decay_before_refusal();
-        run = run_lease(pages, align_pages, PAGE_LARGE);
+        run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
     }
     if (likely(run.page != 0)) {
         if (request->zero && !run.zero) large_clear(page_address(run.page), bytes);
@@ -169,8 +170,8 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
     if (AUDITED) heap_audit();
     if (unlikely(cache->large_cache == NULL)) large_cache_begin_soon(cache);
     if (unlikely(vast_is_better(size, 1))) return alloc_here(size, 1, false);
-    look_when_due(pages);
-    run = run_lease(pages, 1, PAGE_LARGE);
+    look_when_due(cache_arena_index(), pages);
+    run = run_lease_for(pages, 1, purpose_of(cache_arena_index(), PAGE_LARGE));
     return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
 }
 
@@ -200,7 +201,7 @@ void large_put(uint32_t page)
 static bool resize_pages(uint32_t page, size_t pages)
 {
     if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
-    return resize_run(&page_heap, page, pages);
+    return resize_run(page_heap_of(page), page, pages);
 }
 
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the

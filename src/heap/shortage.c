@@ -152,7 +152,7 @@ void *shortage_serve(const struct alloc_request *request)
         bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
 
         block = serve_from_reserve(request);
-        if (reserve_is_short() || page_heap_is_barred(&page_heap)) block = tell_low(request, block);
+        if (reserve_is_short() || page_heaps_are_barred()) block = tell_low(request, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
             block = tell_low(request, NULL);
     }
@@ -162,9 +162,9 @@ void *shortage_serve(const struct alloc_request *request)
 
 /* ---- near a limit ---- */
 
-static READS_UNLOCKED size_t free_pages_now(void)
+static size_t free_pages_now(void)
 {
-    return page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
+    return page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN);
 }
 
 /* Now, when so many pages are free; else only now and then, for the kernel may have changed its
@@ -201,7 +201,7 @@ void shortage_look(size_t size)
 
 void shortage_start(void)
 {
-    page_heap_limit_clean(&page_heap, limits_hard() != SIZE_MAX);
+    page_heaps_limit_clean(limits_hard() != SIZE_MAX);
     RELAXED_STORE(limits.follows_group, option_limit_group());
     shortage_set_look();
 }

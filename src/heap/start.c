@@ -47,7 +47,7 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     case LOCK_ARENA: arenas_each_lock(visit, walk); break;
     case LOCK_RESERVE: visit(&reserve.lock); break;
     case LOCK_LIMITS: visit(&limits.lock); break;
-    case LOCK_PAGE_HEAP: visit(&page_heap.lock); break;
+    case LOCK_PAGE_HEAP: page_heaps_each_lock(visit, walk); break;
     case LOCK_SPACE: visit(&space.lock); break;
     case LOCK_SAMPLES: samples_each_lock(visit); break;
     case LOCK_META: visit(&meta.lock); break;
@@ -130,7 +130,7 @@ static void forget_others(void)
     decay_forget_thread();
     profile_forget_dump();
     notify_forget_others();
-    page_heap_put_back_in_flight(&page_heap);
+    page_heaps_put_back_in_flight();
     vast_forget_others();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
@@ -152,7 +152,7 @@ static bool start_once(void)
     cores = os_core_count();
     if (cores == 1) lock_set_spin(0);
     if (!space_start()) return false;
-    page_heap_start(&page_heap);
+    page_heaps_start();
     slabs_start();
     arenas_start(cores);
     decay_start();
@@ -228,7 +228,7 @@ PUBLIC void prairie_check_all(void)
     notify_check();
     arenas_check();
     reserve_check();
-    page_heap_check(&page_heap);
+    page_heaps_check();
     foreign_check();
     each_lock(give_lock, WALK_GIVES);
 }

@@ -30,8 +30,8 @@ static void count_block(size_t before, size_t after)
 
     RELAXED_STORE(commit.vast_bytes, commit.vast_bytes + after - before);
     commit.vast_count += came - went;
-    page_heap.large_pages += (after >> space.page_shift) - (before >> space.page_shift);
-    page_heap.large_count += came - went;
+    page_heap->large_pages += (after >> space.page_shift) - (before >> space.page_shift);
+    page_heap->large_count += came - went;
 }
 
 static void count_coming(size_t bytes)
@@ -51,10 +51,10 @@ static bool may_come(size_t bytes)
 {
     bool allowed;
 
-    lock_take(&page_heap.lock);
-    allowed = commit_allows(bytes) && !page_heap_is_barred(&page_heap);
+    lock_take(&page_heap->lock);
+    allowed = commit_allows(bytes) && !page_heaps_are_barred();
     if (allowed) count_coming(bytes);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return allowed;
 }
 
@@ -63,19 +63,19 @@ static bool may_come(size_t bytes)
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
-    return !page_heap_is_barred(&page_heap) && purge_all() != 0 && may_come(bytes);
+    return !page_heaps_are_barred() && purge_all() != 0 && may_come(bytes);
 }
 
 static void give_up(size_t bytes)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     uncount_coming(bytes);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 void vast_forget_others(void)
 {
-    check(lock_is_mine(&page_heap.lock));
+    check(lock_is_mine(&page_heap->lock));
     RELAXED_STORE(commit.vast_coming, (size_t)0);
 }
 
@@ -87,16 +87,16 @@ static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
 {
     uint32_t page;
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     page = foreign_add_whole(range.base, range.bytes >> space.page_shift);
     if (page != 0) {
         page_record(page)->state = PAGE_VAST;
         uncount_coming(gained);
         count_block(0, range.bytes);
-        page_heap.leases++;
-        if (emptied != 0) run_return_emptied(&page_heap, emptied);
+        page_heap->leases++;
+        if (emptied != 0) run_return_emptied(emptied);
     }
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return page != 0;
 }
 
@@ -153,14 +153,14 @@ void vast_put(uint32_t page)
     struct os_range range = { page_address(page), vast_bytes(page) };
     unsigned at;
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     count_block(range.bytes, 0);
-    page_heap.returns++;
+    page_heap->returns++;
     at = freed.next++ % FREED_COUNT;
     RELAXED_STORE(freed.base[at], (uintptr_t)range.base);
     RELAXED_STORE(freed.bytes[at], range.bytes);
     foreign_remove(page);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     os_release(range);
 }
 
@@ -169,30 +169,30 @@ void vast_put(uint32_t page)
 /* What is gained was expected. */
 static void note_length(uint32_t page, size_t before, size_t after)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     foreign_resize(page, after >> space.page_shift);
     if (after > before) uncount_coming(after - before);
     count_block(before, after);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 /* Its bytes are such as come, as long as it is nowhere. */
 static void hide_block(uint32_t page, size_t bytes)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     foreign_hide(page);
     count_block(bytes, 0);
     count_coming(bytes);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 static void show_block(uint32_t page, struct os_range range, size_t came)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     foreign_show(page, range.base, range.bytes >> space.page_shift);
     uncount_coming(came);
     count_block(0, range.bytes);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 /* Meanwhile it is nowhere: its old place may be somebody else's before the call is over. */

@@ -7,6 +7,14 @@ struct huge huge;
 
 static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
+/* Of all page heaps: open, and not free, as of a moment ago. */
+static size_t used_pages(void)
+{
+    size_t open = space.open_bytes >> space.page_shift;
+
+    return open - min_size(page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN), open);
+}
+
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
 bool huge_is_possible(void)
 {
@@ -26,20 +34,24 @@ static void want(struct page_heap *heap, bool wanted)
 
 void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
-    if (huge.wanted || huge.refused || !huge_is_possible()) return;
+    if (huge.wanted || !huge_is_possible()) return;
+    if (huge.refused) { /* perhaps while another page heap purged */
+        heap->huge_again_at = min_size(heap->huge_again_at, heap->clean_leased + from_pages());
+        return;
+    }
     if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want(heap, true);
 }
 
 /* The locks under which what is wished may change. */
 static void take_locks(void)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     lock_take(&space.lock);
 }
 static void give_locks(void)
 {
     lock_give(&space.lock);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 void huge_obey_option(enum huge_policy policy)
@@ -48,7 +60,7 @@ void huge_obey_option(enum huge_policy policy)
     if (__atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE) == 0)
         return; /* nor are locks there */
     take_locks();
-    if (space.open_bytes != 0) huge_before_growth(&page_heap, space.open_bytes);
+    if (space.open_bytes != 0) huge_before_growth(page_heap, space.open_bytes);
     give_locks();
 }
 
@@ -56,7 +68,7 @@ void huge_bar(bool barred)
 {
     take_locks();
     RELAXED_STORE(huge.barred, barred);
-    if (barred && huge.wanted) want(&page_heap, false);
+    if (barred && huge.wanted) want(page_heap, false);
     give_locks();
 }
 
@@ -65,7 +77,7 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     lock_take(&space.lock);
     heap->huge_again_at = huge.barred ? heap->clean_leased + from_pages() : UINT64_MAX;
     huge.refused = huge.barred;
-    if (!huge.barred && page_heap_used_pages(heap) >= from_pages()) want(heap, true);
+    if (!huge.barred && !huge.wanted && used_pages() >= from_pages()) want(heap, true);
     lock_give(&space.lock);
 }
 
@@ -74,8 +86,7 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
     if (pages >= huge_pages_each() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
     lock_take(&space.lock);
     huge.short_pages += pages;
-    if (huge.short_pages >= from_pages()
-        && huge.short_pages >= page_heap_used_pages(heap) / HUGE_SHORT_SHARE)
+    if (huge.short_pages >= from_pages() && huge.short_pages >= used_pages() / HUGE_SHORT_SHARE)
         want(heap, false);
     lock_give(&space.lock);
 }

@@ -1,5 +1,5 @@
-/* page_heap.c - the shared page heap, how many of its pages are in use, and whether clean ones may
- * be leased.
+/* page_heap.c - the shared page heaps, how many of their pages are in use, and whether clean ones
+ * may be leased.
  *
  * The same however free runs are kept (lab/runs keeps them in trees).
  * SPDX-License-Identifier: MIT
@@ -8,7 +8,10 @@
 
 #include "../space/commit.h"
 
-struct page_heap page_heap;
+_Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX, "PRAIRIE_PAGE_HEAPS");
+
+struct page_heap page_heap[PAGE_HEAPS];
+struct clean_bounds clean_bounds;
 
 void page_heap_start(struct page_heap *heap)
 {
@@ -19,39 +22,67 @@ void page_heap_start(struct page_heap *heap)
     if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);
 }
 
-size_t page_heap_used_pages_now(struct page_heap *heap)
+void page_heaps_start(void)
+{
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        page_heap[i].number = (uint8_t)i;
+        page_heap_start(&page_heap[i]);
+    }
+}
+
+void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
+{
+    for (unsigned i = 0; i < PAGE_HEAPS; i++)
+        visit(&page_heap[walk == WALK_TAKES ? i : PAGE_HEAPS - 1 - i].lock);
+}
+
+struct page_counts page_heaps_count(void)
+{
+    struct page_counts counts = { 0, 0, 0 };
+
+    check(lock_is_mine(&page_heap->lock));
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        if (i != 0) lock_take(&heap->lock);
+        counts.used += page_heap_used_pages(heap);
+        counts.dirty += heap->free_pages[FREE_DIRTY];
+        counts.clean_leased += heap->clean_leased;
+        if (i != 0) lock_give(&heap->lock);
+    }
+    return counts;
+}
+
+size_t page_heaps_used_pages(void)
 {
     size_t pages;
 
-    lock_take(&heap->lock);
-    pages = page_heap_used_pages(heap);
-    lock_give(&heap->lock);
+    lock_take(&page_heap->lock);
+    pages = page_heaps_count().used;
+    lock_give(&page_heap->lock);
     return pages;
 }
 
-static void set_bound(struct page_heap *heap, bool *bound, bool is_set)
+static void set_bound(bool *bound, bool is_set)
 {
-    lock_take(&heap->lock);
     RELAXED_STORE(*bound, is_set);
-    RELAXED_STORE(heap->lease_pages_max,
-                  heap->clean_is_barred || heap->clean_is_limited ? 0 : RUN_PAGES_MAX);
-    lock_give(&heap->lock);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        lock_take(&page_heap[i].lock);
+        RELAXED_STORE(page_heap[i].lease_pages_max,
+                      RELAXED_LOAD(clean_bounds.barred) || RELAXED_LOAD(clean_bounds.limited)
+                          ? 0
+                          : RUN_PAGES_MAX);
+        lock_give(&page_heap[i].lock);
+    }
 }
 
-void page_heap_bar_clean(struct page_heap *heap, bool barred)
-{
-    set_bound(heap, &heap->clean_is_barred, barred);
-}
-
-void page_heap_limit_clean(struct page_heap *heap, bool limited)
-{
-    set_bound(heap, &heap->clean_is_limited, limited);
-}
+void page_heaps_bar_clean(bool barred) { set_bound(&clean_bounds.barred, barred); }
+void page_heaps_limit_clean(bool limited) { set_bound(&clean_bounds.limited, limited); }
 
 /* Their records count as well. */
-bool page_heap_spares_clean(struct page_heap *heap, size_t pages)
+bool page_heaps_spare_clean(size_t pages)
 {
     return pages == 0
-        || (!page_heap_is_barred(heap)
+        || (!page_heaps_are_barred()
             && commit_allows(pages * (page_bytes() + sizeof(struct page))));
 }

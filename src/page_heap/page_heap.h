@@ -15,8 +15,16 @@
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
  * K3  free_pages counts the pages of the free runs of each kind
+ * K4  between two seams all runs are of one page heap
  * Its lock guards all of it, and the page map of its pages. Every function here takes and gives
  * that lock itself unless it says otherwise.
+ *
+ * There may be several (PAGE_HEAPS), which open the same regions in turn. A seam is a used page of
+ * nobody's before pages that do not follow those which the same page heap opened last:
+ *
+ *      | opened by 0 | opened by 0 |seam| opened by 1 |seam| opened by 0 | ... reserved
+ *
+ * So the neighbours of a run are of its own page heap, or nobody's; and no run merges over a seam.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_PAGE_HEAP_H
@@ -29,6 +37,8 @@
 enum { BIN_EXACT_COUNT = 64, BIN_COUNT = 256, BIN_WORDS = BIN_COUNT / 64 };
 enum { FREE_DIRTY, FREE_CLEAN, FREE_KINDS };
 enum { IN_FLIGHT_MAX = 16 };
+/* In bin_index of a seam: K4. */
+enum { PAGE_SEAM = PAGE_CACHED - 1 };
 
 /* The bins of dirty runs, then those of clean ones, numbered in one sequence. */
 struct run_bins {
@@ -40,11 +50,14 @@ struct run_bins {
 struct page_piece {
     struct page_piece *next; /* under the heap's lock */
     uint32_t first, pages;
+    uint16_t lent; /* what bin_index of its first page was: it may lie in a used run */
 };
 
 struct page_heap {
     struct lock lock;
     bool is_supplied;                /* constant: by pieces (supplied.h) */
+    uint8_t number;                  /* constant: its place in page_heap; PAGE_HEAPS: supplied */
+    uint32_t end;                    /* under lock: the page after those that it opened last */
     struct page_piece *pieces;       /* under lock: of a supplied one */
     size_t open_pages;               /* under lock: of the address space, all that it has */
     uint32_t lease_pages_max;        /* atomic: no lease has more; 0: each asks for clean pages */
@@ -54,8 +67,6 @@ struct page_heap {
     size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;           /* under lock: pages leased that were clean */
     uint64_t leases, returns, grows; /* under lock: statistics */
-    bool clean_is_barred;            /* atomic: clean pages are not leased at all */
-    bool clean_is_limited;           /* atomic: only as far as the hard limit allows */
     struct run_bins bins;            /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
     uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
@@ -67,14 +78,27 @@ struct run {
     bool zero;
 }; /* page == 0: no memory */
 
-/* The one that automatic arenas share, and large blocks. Limits, purging and sampling are for this
- * one alone. */
-extern PRIVATE struct page_heap page_heap;
+/* Those that automatic arenas share, and large blocks. Limits, purging and sampling are for these
+ * alone. Their locks are taken in the order of their numbers. What counts once in the process is
+ * with the first, under its lock. */
+extern PRIVATE struct page_heap page_heap[PAGE_HEAPS];
 
-/* Pieces may lie between runs of the shared page heap, whose lock guards them too. */
+/* The one that an arena of this number leases from. */
+INLINE struct page_heap *page_heap_for(unsigned arena_index)
+{
+    return &page_heap[arena_index % PAGE_HEAPS];
+}
+/* The one that a used run is of, by its first page. */
+INLINE struct page_heap *page_heap_of(uint32_t page)
+{
+    return &page_heap[page_heap_number(page_record(page))];
+}
+
+/* Pieces may lie between runs of the first page heap, whose lock guards them too. In a run of
+ * another one, whose holder reads tags of neighbours, they say nothing that merges with it. */
 INLINE struct lock *page_heap_lock(struct page_heap *heap)
 {
-    return heap->is_supplied ? &page_heap.lock : &heap->lock;
+    return heap->is_supplied ? &page_heap->lock : &heap->lock;
 }
 
 /* What its free pages say. */
@@ -89,45 +113,103 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* The same, for those who do not hold the lock. */
-size_t page_heap_used_pages_now(struct page_heap *heap);
-
 void page_heap_start(struct page_heap *heap);
+
+/* ---- all of them ---- */
+
+void page_heaps_start(void);
+void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
+
+struct page_counts {
+    size_t used, dirty;    /* pages that somebody holds, and free ones */
+    uint64_t clean_leased; /* pages leased that were clean */
+};
+/* Under the first one's lock. */
+struct page_counts page_heaps_count(void);
+/* Pages that somebody holds. */
+size_t page_heaps_used_pages(void);
+/* As of a moment ago, without the locks. */
+INLINE_READS_UNLOCKED size_t page_heaps_free_now(unsigned kind)
+{
+    size_t pages = 0;
+
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) pages += page_heap[i].free_pages[kind];
+    return pages;
+}
+INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
+{
+    uint64_t pages = 0;
+
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) pages += page_heap[i].clean_leased;
+    return pages;
+}
+
+/* Atomic; set by page_heaps_bar_clean and page_heaps_limit_clean. */
+struct clean_bounds {
+    bool barred;  /* clean pages are not leased at all */
+    bool limited; /* only as far as the hard limit allows */
+};
+extern PRIVATE struct clean_bounds clean_bounds;
+
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
-void page_heap_bar_clean(struct page_heap *heap, bool barred);
-INLINE bool page_heap_is_barred(struct page_heap *heap)
-{
-    return RELAXED_LOAD(heap->clean_is_barred);
-}
+void page_heaps_bar_clean(bool barred);
+INLINE bool page_heaps_are_barred(void) { return RELAXED_LOAD(clean_bounds.barred); }
 /* From now on, or no longer, each lease of clean pages asks commit_allows first. */
-void page_heap_limit_clean(struct page_heap *heap, bool limited);
+void page_heaps_limit_clean(bool limited);
+
+/* ---- runs ---- */
+
 /* May so many clean pages be leased, though not all may? Under the lock. */
-bool page_heap_spares_clean(struct page_heap *heap, size_t pages);
+bool page_heaps_spare_clean(size_t pages);
 INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
 {
-    return likely(RELAXED_LOAD(heap->lease_pages_max) != 0) || page_heap_spares_clean(heap, pages);
+    return likely(RELAXED_LOAD(heap->lease_pages_max) != 0) || page_heaps_spare_clean(pages);
 }
 
-/* Functions that take no heap are of the shared one: the usual ways, to which its address is a
- * constant. */
+/* What a lease is for: the state of the first page, PAGE_USED or PAGE_LARGE, and the number of the
+ * page heap. One word, so that where there is one page heap it is the state, and the heap's address
+ * is a constant in the usual ways. */
+enum { PURPOSE_HEAP = 16 };
+#define LENGTH_HEAP (SIZE_MAX / PAGE_HEAP_MAX + 1) /* the same beside a length in pages */
+INLINE unsigned purpose_of(unsigned arena_index, enum page_state state)
+{
+    return state + arena_index % PAGE_HEAPS * PURPOSE_HEAP;
+}
+INLINE enum page_state purpose_state(unsigned purpose)
+{
+    return (enum page_state)(PAGE_HEAPS == 1 ? purpose : purpose % PURPOSE_HEAP);
+}
+INLINE struct page_heap *purpose_heap(unsigned purpose)
+{
+    return &page_heap[PAGE_HEAPS == 1 ? 0 : purpose / PURPOSE_HEAP];
+}
 
-/* A used run of `pages` at a multiple of align_pages (a power of two); its first page is in `state`
- * (PAGE_USED or PAGE_LARGE). `zero`: all of it reads as zero. */
-struct run run_lease(size_t pages, size_t align_pages, enum page_state state);
+/* A used run of `pages` at a multiple of align_pages (a power of two). `zero`: all of it reads as
+ * zero. When its page heap can have none, others are asked. */
+struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose);
+/* The same of the first page heap. */
+INLINE struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+{
+    return run_lease_for(pages, align_pages, state);
+}
 /* The same of dirty pages only; 0: there are none. */
-uint32_t run_lease_dirty(struct page_heap *heap, size_t pages);
+uint32_t run_lease_dirty(size_t pages);
 /* Gives a used run back; merges it with free neighbours. */
 void run_return(uint32_t page);
-/* Under the lock: the same of one whose pages have moved away and left zeros. */
-void run_return_emptied(struct page_heap *heap, uint32_t page);
+/* Under the first page heap's lock: the same of one whose pages have moved away and left zeros. */
+void run_return_emptied(uint32_t page);
 /* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without
  * opening more of the region. Returns how many. */
-unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased);
-/* Gives several used runs back under one lock. */
+unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased);
+/* Gives several used runs back under one lock, or one for each page heap in turn. */
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
-bool run_lease_would_grow(size_t pages);
+bool run_lease_would_grow_for(size_t pages_and_heap);
+INLINE bool run_lease_would_grow(unsigned arena_index, size_t pages)
+{
+    return run_lease_would_grow_for(pages + arena_index % PAGE_HEAPS * LENGTH_HEAP);
+}
 /* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no
  * room, nothing happened. */
 bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
@@ -135,26 +217,25 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages);
 
 /* Makes a large run a sampled one, with the number of its record; 0: and back. */
-void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number);
+void run_mark_sampled(uint32_t page, uint32_t number);
 
 /* Takes the dirty run that is best given to the kernel out of its bin, in state PAGE_USED, at least
  * min_pages long; 0 when there is none, or too many are on their way. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages);
 /* Puts such a run back, as clean or as dirty. */
-void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state);
-/* In the child of a fork, under the lock: puts back all that were on their way, for those who took
+void run_put_free(uint32_t page, enum page_state state);
+/* In the child of a fork, under the locks: puts back all that were on their way, for those who took
  * them are not there. */
-void page_heap_put_back_in_flight(struct page_heap *heap);
+void page_heaps_put_back_in_flight(void);
 
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
  * elsewhere. True: there were some. */
-bool page_heap_close_tail(struct page_heap *heap);
-/* Calls `visit` for each run in open pages, under the page heap's lock, which is given and taken
+bool page_heaps_close_tail(void);
+/* Calls `visit` for each run in open pages, under the page heaps' locks, which are given and taken
  * again every so many runs: what changes meanwhile may be missed or counted twice. A run in a
  * large cache is a used one here, and a vast block a large one. */
-void runs_visit(struct page_heap *heap,
-                void (*visit)(enum page_state state, size_t pages, void *context), void *context);
-/* Under the lock: walks every page of every region; aborts on a broken invariant. */
-void page_heap_check(struct page_heap *heap);
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context);
+/* Under the locks: walks every page of every region; aborts on a broken invariant. */
+void page_heaps_check(void);
 
 #endif

@@ -34,20 +34,31 @@ bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t page
     return zero;
 }
 
+/* K4. What another page heap opened may lie before it. */
+static void cut_off_seam(struct page_span *span)
+{
+    page_record(span->first)->bin_index = PAGE_SEAM;
+    tag_run(page_record(span->first), 1, PAGE_USED, PAGE_USED);
+    span->first++;
+    span->count--;
+}
+
 /* Opens at least `missing` more pages: a clean run, or the end of one. */
 static struct page_span grow(struct page_heap *heap, size_t missing)
 {
     struct page_span span;
 
+    if (PAGE_HEAPS > 1) missing++;
     lock_take(&space.lock);
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
     span = space_grow(missing, huge_pages_each(), commit_room_bytes());
     lock_give(&space.lock);
-    if (span.count != 0) {
-        heap->grows++;
-        heap->open_pages += span.count;
-        make_free(heap, span.first, span.count, PAGE_CLEAN);
-    }
+    if (span.count == 0) return span;
+    if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(&span);
+    heap->end = span.first + span.count;
+    heap->grows++;
+    heap->open_pages += span.count;
+    make_free(heap, span.first, span.count, PAGE_CLEAN);
     return span;
 }
 
@@ -75,7 +86,7 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages)
     struct page_span span;
 
     if (tail.pages >= pages && may_take_hole(heap, tail, pages)) return tail;
-    tail = space_newest_is_open() ? hole_before(space_open_end()) : none;
+    tail = hole_at_the_end(heap);
     if (!may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     span = grow(heap, pages - tail.pages);
@@ -145,12 +156,13 @@ INLINE uint32_t take_exact(struct page_heap *heap, size_t pages, enum page_state
     if (unlikely(page == 0)) return 0;
     next = record->bin.next;
     bins->head[pages - 1] = next;
-    page_record(next)->bin.previous = 0;
+    set_previous(next, 0);
     if (next == 0) bins->bitmap[0] &= ~((uint64_t)1 << (pages - 1));
     heap->free_pages[FREE_DIRTY] -= pages;
     (record + pages - 1)->state = PAGE_USED;
     record->state = (uint8_t)state;
     record->slab = 0; /* R3: the links shared this field */
+    note_heap(heap, record);
     return page;
 }
 
@@ -159,22 +171,26 @@ INLINE uint32_t take_exact(struct page_heap *heap, size_t pages, enum page_state
 
 static NOINLINE struct run give_contended_after(struct run run)
 {
-    struct page_heap *const heap = &page_heap;
-    lock_give_contended(&heap->lock);
+    lock_give_contended(&page_heap_of(run.page)->lock);
     return run;
 }
 
-uint32_t run_lease_dirty(struct page_heap *heap, size_t pages)
+uint32_t run_lease_dirty(size_t pages)
 {
-    uint32_t page;
+    uint32_t page = 0;
 
-    lock_take(&heap->lock);
-    page = pages <= space.page_count_max ? run_find_dirty(heap, pages) : 0;
-    if (page != 0) {
-        take_front(heap, page, pages, PAGE_USED);
-        count_lease(heap, pages, PAGE_USED);
+    if (pages > space.page_count_max) return 0;
+    for (unsigned i = 0; i < PAGE_HEAPS && page == 0; i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        lock_take(&heap->lock);
+        page = run_find_dirty(heap, pages);
+        if (page != 0) {
+            take_front(heap, page, pages, PAGE_USED);
+            count_lease(heap, pages, PAGE_USED);
+        }
+        lock_give(&heap->lock);
     }
-    lock_give(&heap->lock);
     return page;
 }
 
@@ -185,6 +201,7 @@ INLINE uint32_t find_allowed(struct page_heap *heap, size_t pages)
                                                  : run_find_dirty(heap, pages);
 }
 
+/* Gives the lock. */
 static COLD struct run lease_searching(struct page_heap *heap, size_t pages, size_t align_pages,
                                        enum page_state state)
 {
@@ -206,49 +223,64 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
     return run;
 }
 
-static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, enum page_state state)
+/* Begins with the lock held. One page heap after the other, when there are several. */
+static struct run lease_anywhere(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *heap = purpose_heap(purpose);
+    struct run run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
+
+    for (unsigned i = 1; i < PAGE_HEAPS && run.page == 0; i++) {
+        heap = page_heap_for(heap->number + 1u);
+        lock_take(&heap->lock);
+        run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
+    }
+    return run;
+}
+
+static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, unsigned purpose)
+{
+    struct page_heap *const heap = purpose_heap(purpose);
+    enum page_state state = purpose_state(purpose);
     struct run run = { 0, false };
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
         run.page = run_find(heap, pages);
-    if (unlikely(run.page == 0)) return lease_searching(heap, pages, align_pages, state);
+    if (unlikely(run.page == 0)) return lease_anywhere(pages, align_pages, purpose);
     take_part(heap, &run, pages, state);
     count_lease(heap, pages, state);
     return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
 }
 
-INLINE struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
+INLINE struct run lease_locked(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = purpose_heap(purpose);
+    enum page_state state = purpose_state(purpose);
     struct run run = { 0, false };
 
     if (likely(pages <= BIN_EXACT_COUNT && align_pages == 1))
         run.page = take_exact(heap, pages, state);
-    if (unlikely(run.page == 0)) return lease_splitting(pages, align_pages, state);
+    if (unlikely(run.page == 0)) return lease_splitting(pages, align_pages, purpose);
     count_lease(heap, pages, state);
     return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
 }
 
-static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, enum page_state state)
+static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct page_heap *const heap = &page_heap;
-    lock_take_contended(&heap->lock);
-    return lease_locked(pages, align_pages, state);
+    lock_take_contended(&purpose_heap(purpose)->lock);
+    return lease_locked(pages, align_pages, purpose);
 }
 
-struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
+struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose)
 {
-    struct page_heap *const heap = &page_heap;
     check(pages > 0 && is_power_of_two(align_pages));
-    if (unlikely(!lock_try(&heap->lock))) return lease_contended(pages, align_pages, state);
-    return lease_locked(pages, align_pages, state);
+    if (unlikely(!lock_try(&purpose_heap(purpose)->lock)))
+        return lease_contended(pages, align_pages, purpose);
+    return lease_locked(pages, align_pages, purpose);
 }
 
 static NOINLINE void return_merging(uint32_t page, size_t pages)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = page_heap_of(page);
     make_free(heap, page, pages, PAGE_DIRTY);
     if (unlikely(!lock_give_unless_contended(&heap->lock))) lock_give_contended(&heap->lock);
 }
@@ -267,7 +299,7 @@ INLINE void count_return(struct page_heap *heap, const struct page *record, size
 
 INLINE void return_locked(uint32_t page)
 {
-    struct page_heap *const heap = &page_heap;
+    struct page_heap *const heap = page_heap_of(page);
     struct page *record = page_record(page);
     size_t pages = record->run_pages;
 
@@ -286,30 +318,30 @@ INLINE void return_locked(uint32_t page)
 
 static NOINLINE void return_contended(uint32_t page)
 {
-    struct page_heap *const heap = &page_heap;
-    lock_take_contended(&heap->lock);
+    lock_take_contended(&page_heap_of(page)->lock);
     return_locked(page);
 }
 
 void run_return(uint32_t page)
 {
-    struct page_heap *const heap = &page_heap;
-    if (unlikely(!lock_try(&heap->lock))) return_contended(page);
+    if (unlikely(!lock_try(&page_heap_of(page)->lock))) return_contended(page);
     else return_locked(page);
 }
 
-void run_return_emptied(struct page_heap *heap, uint32_t page)
+void run_return_emptied(uint32_t page)
 {
+    struct page_heap *heap = page_heap_of(page);
     const struct page *record = page_record(page);
 
-    check(lock_is_mine(&heap->lock));
+    check(lock_is_mine(&page_heap->lock));
+    if (heap != page_heap) lock_take(&heap->lock);
     count_return(heap, record, record->run_pages);
     make_free(heap, page, record->run_pages, PAGE_CLEAN);
+    if (heap != page_heap) lock_give(&heap->lock);
 }
 
-unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
+unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
-    struct page_heap *const heap = &page_heap;
     unsigned count = 0;
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
@@ -333,15 +365,22 @@ unsigned run_lease_batch(size_t pages, unsigned wanted, uint32_t *leased)
 
 void run_return_batch(const uint32_t *pages, unsigned count)
 {
-    struct page_heap *const heap = &page_heap;
-    lock_take(&heap->lock);
+    struct page_heap *held = page_heap_of(pages[0]);
+
+    lock_take(&held->lock);
     for (unsigned i = 0; i < count; i++) {
+        struct page_heap *heap = page_heap_of(pages[i]);
         const struct page *record = page_record(pages[i]);
 
+        if (heap != held) {
+            lock_give(&held->lock);
+            lock_take(&heap->lock);
+            held = heap;
+        }
         count_return(heap, record, record->run_pages);
         make_free(heap, pages[i], record->run_pages, PAGE_DIRTY);
     }
-    lock_give(&heap->lock);
+    lock_give(&held->lock);
 }
 
 /* Of a run whose length may be changed, under the lock. */
@@ -393,8 +432,9 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(page_heap_lock(heap));
 }
 
-void run_mark_sampled(struct page_heap *heap, uint32_t page, uint32_t number)
+void run_mark_sampled(uint32_t page, uint32_t number)
 {
+    struct page_heap *heap = page_heap_of(page);
     struct page *record = page_record(page);
 
     lock_take(&heap->lock);

@@ -20,6 +20,19 @@ INLINE unsigned bin_for(size_t pages, enum page_state state)
     return bin_of(pages) + kind_of((uint8_t)state) * BIN_COUNT;
 }
 
+/* In the record of page 0 when there is none; but for several page heaps that would be one line to
+ * write. */
+INLINE void set_previous(uint32_t page, uint32_t previous)
+{
+    if (PAGE_HEAPS == 1 || page != 0) page_record(page)->bin.previous = previous;
+}
+
+/* A free run is used from now on. */
+INLINE void note_heap(const struct page_heap *heap, struct page *record)
+{
+    if (PAGE_HEAPS > 1) record->bin_index = heap->number;
+}
+
 INLINE void bin_add(struct page_heap *heap, unsigned bin, uint32_t page, struct page *record)
 {
     struct run_bins *bins = &heap->bins;
@@ -28,7 +41,7 @@ INLINE void bin_add(struct page_heap *heap, unsigned bin, uint32_t page, struct 
     record->bin_index = (uint16_t)bin;
     record->bin.next = head;
     record->bin.previous = 0;
-    page_record(head)->bin.previous = page; /* of the unused page 0, when the bin was empty */
+    set_previous(head, page);
     bins->head[bin] = page;
     bins->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
 }
@@ -38,7 +51,7 @@ INLINE void bin_remove(struct page_heap *heap, struct page *record)
     struct run_bins *bins = &heap->bins;
     uint32_t next = record->bin.next, previous = record->bin.previous;
 
-    page_record(next)->bin.previous = previous;
+    set_previous(next, previous);
     if (previous != 0) {
         page_record(previous)->bin.next = next;
     } else {
@@ -58,7 +71,7 @@ INLINE void bin_replace(struct page_heap *heap, struct page *record, uint32_t pa
     by->bin_index = (uint16_t)bin;
     by->bin.next = next;
     by->bin.previous = previous;
-    page_record(next)->bin.previous = page;
+    set_previous(next, page);
     if (previous != 0) page_record(previous)->bin.next = page;
     else heap->bins.head[bin] = page;
     record->slab = 0;
@@ -143,6 +156,7 @@ INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum
             bin_add(heap, bin, page, record + pages);
         }
     }
+    note_heap(heap, record);
     tag_run(record, pages, state, PAGE_USED);
 }
 

@@ -45,9 +45,10 @@ uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pag
     return page != 0 ? page : find_aligned(heap, FREE_CLEAN, pages, align_pages);
 }
 
-READS_UNLOCKED bool run_lease_would_grow(size_t pages)
+READS_UNLOCKED bool run_lease_would_grow_for(size_t pages_and_heap)
 {
-    struct page_heap *const heap = &page_heap;
+    const struct page_heap *heap = &page_heap[PAGE_HEAPS == 1 ? 0 : pages_and_heap / LENGTH_HEAP];
+    size_t pages = PAGE_HEAPS == 1 ? pages_and_heap : pages_and_heap % LENGTH_HEAP;
     unsigned fitting;
 
     if (unlikely(pages > RUN_PAGES_MAX)) return true; /* beyond the last bin */
@@ -92,6 +93,14 @@ struct hole hole_before(uint32_t page)
         hole.pages += run_pages;
     }
     return hole;
+}
+
+struct hole hole_at_the_end(const struct page_heap *heap)
+{
+    uint32_t end = space_open_end();
+
+    if (end == 0 || (PAGE_HEAPS > 1 && heap->end != end)) return (struct hole){ 0, 0 };
+    return hole_before(end);
 }
 
 struct hole run_find_hole(struct page_heap *heap, size_t pages)

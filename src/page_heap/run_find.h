@@ -37,7 +37,7 @@ INLINE unsigned bin_fitting(size_t pages)
     return bin_of(pages) + ((pages & (((size_t)1 << (top - 3)) - 1)) != 0);
 }
 
-/* Of the shared page heap. */
+/* Of a shared page heap. */
 INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
 INLINE bool is_supplied_free_state(uint8_t state) { return state >= PAGE_SUPPLIED_DIRTY; }
 
@@ -73,11 +73,11 @@ INLINE unsigned first_bin_from(const uint64_t *bitmap, unsigned bin)
     return word * 64 + lowest_bit(bits);
 }
 
-INLINE const uint64_t *bitmap_of(struct page_heap *heap, unsigned kind)
+INLINE const uint64_t *bitmap_of(const struct page_heap *heap, unsigned kind)
 {
     return &heap->bins.bitmap[(size_t)kind * BIN_WORDS];
 }
-INLINE const uint32_t *heads_of(struct page_heap *heap, unsigned kind)
+INLINE const uint32_t *heads_of(const struct page_heap *heap, unsigned kind)
 {
     return &heap->bins.head[(size_t)kind * BIN_COUNT];
 }
@@ -124,6 +124,8 @@ struct hole run_find_hole(struct page_heap *heap, size_t pages);
 /* The hole that ends before this page, or begins at it, looked at no farther than `enough`
  * pages. */
 struct hole hole_before(uint32_t page);
+/* The one that ends where the newest region does. */
+struct hole hole_at_the_end(const struct page_heap *heap);
 struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough);
 
 #endif

@@ -46,9 +46,10 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
     return page;
 }
 
-/* In a fork's child it has been put back already. */
-void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
+/* It may have been put back already, in a fork's child. */
+void run_put_free(uint32_t page, enum page_state state)
 {
+    struct page_heap *heap = page_heap_of(page);
     unsigned slot;
 
     lock_take(&heap->lock);
@@ -60,30 +61,39 @@ void run_put_free(struct page_heap *heap, uint32_t page, enum page_state state)
     lock_give(&heap->lock);
 }
 
-void page_heap_put_back_in_flight(struct page_heap *heap)
+void page_heaps_put_back_in_flight(void)
 {
-    for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++) {
-        uint32_t page = heap->in_flight[slot];
+    for (unsigned i = 0; i < PAGE_HEAPS * IN_FLIGHT_MAX; i++) {
+        struct page_heap *heap = &page_heap[i / IN_FLIGHT_MAX];
+        uint32_t page = heap->in_flight[i % IN_FLIGHT_MAX];
 
-        heap->in_flight[slot] = 0;
+        heap->in_flight[i % IN_FLIGHT_MAX] = 0;
         if (page != 0) make_free(heap, page, page_record(page)->run_pages, PAGE_DIRTY);
     }
 }
 
-bool page_heap_close_tail(struct page_heap *heap)
+/* Under the page heap's lock and that of the address space. Returns pages. */
+static size_t close_tail(struct page_heap *heap)
 {
-    struct hole tail = { 0, 0 };
+    struct hole tail = hole_at_the_end(heap);
+
+    if (tail.pages == 0 || space_close_tail(tail.first, tail.pages) == 0) return 0;
+    heap->end = tail.first;
+    heap->open_pages -= tail.pages;
+    for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
+    return tail.pages;
+}
+
+bool page_heaps_close_tail(void)
+{
     size_t closed = 0;
 
-    lock_take(&heap->lock);
-    lock_take(&space.lock);
-    if (space_newest_is_open()) tail = hole_before(space_open_end());
-    if (tail.pages > 0) closed = space_close_tail(tail.first, tail.pages);
-    lock_give(&space.lock);
-    if (closed != 0) {
-        heap->open_pages -= tail.pages;
-        for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
+    for (unsigned i = 0; i < PAGE_HEAPS && closed == 0; i++) {
+        lock_take(&page_heap[i].lock);
+        lock_take(&space.lock);
+        closed = close_tail(&page_heap[i]);
+        lock_give(&space.lock);
+        lock_give(&page_heap[i].lock);
     }
-    lock_give(&heap->lock);
     return closed != 0;
 }

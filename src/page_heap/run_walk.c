@@ -31,8 +31,7 @@ static enum page_state visible_state(const struct page *record)
 
 static READS_UNLOCKED bool has_vast_blocks(void) { return commit.vast_count != 0; }
 
-void runs_visit(struct page_heap *heap,
-                void (*visit)(enum page_state state, size_t pages, void *context), void *context)
+void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {
     uint32_t regions = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
 
@@ -41,7 +40,7 @@ void runs_visit(struct page_heap *heap,
         uint32_t page = region->first_page, end;
 
         do {
-            lock_take(&heap->lock);
+            for (unsigned heap = 0; heap < PAGE_HEAPS; heap++) lock_take(&page_heap[heap].lock);
             end = region->first_page + region->open_pages;
             page = next_start(page, end);
             for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
@@ -52,13 +51,13 @@ void runs_visit(struct page_heap *heap,
                     page += record->run_pages;
                 }
             }
-            lock_give(&heap->lock);
+            for (unsigned heap = 0; heap < PAGE_HEAPS; heap++) lock_give(&page_heap[heap].lock);
         } while (page < end);
     }
     if (!has_vast_blocks()) return;
-    lock_take(&heap->lock);
+    lock_take(&page_heap->lock);
     foreign_visit_whole(visit, context);
-    lock_give(&heap->lock);
+    lock_give(&page_heap->lock);
 }
 
 /* ---- the invariants ---- */
@@ -141,24 +140,54 @@ size_t run_bins_check(struct page_heap *heap)
     return members;
 }
 
-void page_heap_check(struct page_heap *heap)
+/* K4. The number of the page heap, as far as the walk has told it; UINT16_MAX: it has not, since the
+ * last seam. */
+static uint16_t heap_number_after(const struct page *record, uint16_t before)
 {
-    struct totals totals = { 0 };
+    uint16_t number = record->bin_index % PAGE_CACHED;
+
+    if (number == PAGE_SEAM) return UINT16_MAX;
+    if (is_free_state(record->state) || is_supplied_free_state(record->state)
+        || number >= PAGE_HEAPS) /* in a piece */
+        return before;
+    require(before == UINT16_MAX || before == number); /* K4 */
+    return number;
+}
+
+static void check_region(const struct region *region, struct totals *totals)
+{
+    uint32_t page = region->first_page, end = page + region->open_pages;
+    uint16_t number = UINT16_MAX;
+
+    for (; page < end; page += page_record(page)->run_pages) {
+        check_run(page_record(page), totals);
+        if (PAGE_HEAPS > 1) number = heap_number_after(page_record(page), number);
+    }
+}
+
+void page_heaps_check(void)
+{
+    struct totals totals = { 0 }, counted = { 0 };
     size_t open = 0;
 
-    check(lock_is_mine(&heap->lock));
     for (uint32_t i = 0; i < space.region_count; i++) {
-        const struct region *region = &space.region[i];
-        uint32_t end = region->first_page + region->open_pages;
-
-        for (uint32_t page = region->first_page; page < end; page += page_record(page)->run_pages)
-            check_run(page_record(page), &totals);
-        open += region->open_pages;
+        check_region(&space.region[i], &totals);
+        open += space.region[i].open_pages;
     }
-    require(run_bins_check(heap) == totals.free_runs);                                    /* K2 */
-    require(totals.free[FREE_DIRTY] == heap->free_pages[FREE_DIRTY]);                     /* K3 */
-    require(totals.free[FREE_CLEAN] == heap->free_pages[FREE_CLEAN]);                     /* K3 */
-    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open);     /* R1 */
-    require(totals.large + (commit.vast_bytes >> space.page_shift) == heap->large_pages); /* O1 */
-    require(totals.large_count + commit.vast_count == heap->large_count);                 /* O1 */
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        check(lock_is_mine(&heap->lock));
+        counted.free_runs += run_bins_check(heap);
+        for (unsigned kind = 0; kind < FREE_KINDS; kind++)
+            counted.free[kind] += heap->free_pages[kind];
+        counted.large += heap->large_pages;
+        counted.large_count += heap->large_count;
+    }
+    require(counted.free_runs == totals.free_runs);                                   /* K2 */
+    require(counted.free[FREE_DIRTY] == totals.free[FREE_DIRTY]);                     /* K3 */
+    require(counted.free[FREE_CLEAN] == totals.free[FREE_CLEAN]);                     /* K3 */
+    require(totals.used + totals.free[FREE_DIRTY] + totals.free[FREE_CLEAN] == open); /* R1 */
+    require(totals.large + (commit.vast_bytes >> space.page_shift) == counted.large); /* O1 */
+    require(totals.large_count + commit.vast_count == counted.large_count);           /* O1 */
 }

@@ -8,6 +8,7 @@
 void supplied_start(struct page_heap *heap)
 {
     heap->is_supplied = true;
+    heap->number = PAGE_HEAPS;
     page_heap_start(heap);
 }
 
@@ -34,6 +35,7 @@ void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kin
     piece->next = heap->pieces;
     heap->pieces = piece;
     heap->open_pages += piece->pages;
+    piece->lent = page_record(piece->first)->bin_index;
     page_record(piece->first + piece->pages - 1)->state = PAGE_INSIDE;
     make_free(heap, piece->first, piece->pages, free_state(heap, kind));
     lock_give(page_heap_lock(heap));
@@ -55,6 +57,7 @@ void supplied_remove(struct page_heap *heap, struct page_piece *piece)
         page += pages;
     }
     tag_run(page_record(piece->first), piece->pages, PAGE_USED, PAGE_USED);
+    page_record(piece->first)->bin_index = piece->lent;
     heap->open_pages -= piece->pages;
     while (*link != piece) link = &(*link)->next;
     *link = piece->next;

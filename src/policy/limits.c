@@ -35,17 +35,17 @@ void limits_set_hard(size_t bytes)
     size_t hard = bytes == 0 ? SIZE_MAX : bytes;
 
     RELAXED_STORE(commit.limit_bytes, hard);
-    page_heap_limit_clean(&page_heap, hard != SIZE_MAX);
+    page_heaps_limit_clean(hard != SIZE_MAX);
     purge_obey_options();
     if (commit_is_over()) (void)purge_all();
 }
 
 /* ---- measures ---- */
 
-static READS_UNLOCKED size_t free_bytes(unsigned kind)
-{
-    return page_heap.free_pages[kind] << space.page_shift;
-}
+static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << space.page_shift; }
+
+/* Clean pages that were leased since the group was read. */
+static uint64_t taken_pages(void) { return page_heaps_clean_leased_now() - limits.group_clean; }
 
 /* ---- the group ---- */
 
@@ -57,7 +57,7 @@ static READS_UNLOCKED bool group_is_limited(void)
 /* What is left of the room that was read, if nobody else took any. */
 static READS_UNLOCKED size_t room_now(void)
 {
-    uint64_t taken = (page_heap.clean_leased - limits.group_clean) << space.page_shift;
+    uint64_t taken = taken_pages() << space.page_shift;
 
     return limits.group.room_bytes - min_size(limits.group.room_bytes, (size_t)taken);
 }
@@ -77,7 +77,7 @@ static READS_UNLOCKED void read_group(void)
 {
     size_t used, untouched;
 
-    limits.group_clean = page_heap.clean_leased;
+    limits.group_clean = page_heaps_clean_leased_now();
     limits.group = os_group_memory();
     if (limits.group.limit_bytes != SIZE_MAX) {
         used = commit_used_bytes();
@@ -112,8 +112,7 @@ static READS_UNLOCKED bool group_is_taken_from(void)
     size_t quarter =
         max_size(limits.group.room_bytes / 4 >> space.page_shift, GROUP_READ_PAGES_MIN);
 
-    return !limits.group_known
-        || (group_is_limited() && page_heap.clean_leased - limits.group_clean >= quarter);
+    return !limits.group_known || (group_is_limited() && taken_pages() >= quarter);
 }
 
 static READS_UNLOCKED bool group_is_stale(void)
@@ -125,10 +124,10 @@ static READS_UNLOCKED bool group_is_stale(void)
 
 static void bar_clean_pages(void)
 {
-    size_t line = page_heap_is_barred(&page_heap) ? 2 * last_of_group() : last_of_group();
+    size_t line = page_heaps_are_barred() ? 2 * last_of_group() : last_of_group();
     bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited() && room_now() < line;
 
-    if (barred != page_heap_is_barred(&page_heap)) page_heap_bar_clean(&page_heap, barred);
+    if (barred != page_heaps_are_barred()) page_heaps_bar_clean(barred);
 }
 
 READS_UNLOCKED size_t limits_room_bytes(void) { return group_is_limited() ? room_now() : SIZE_MAX; }
@@ -182,8 +181,7 @@ static void purge_beyond_lines(void)
     bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);
 
     bar_clean_pages();
-    if (page_heap_is_barred(&page_heap)
-        && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
+    if (page_heaps_are_barred() && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
         beyond = false;
     purge_set_hard(beyond);
     if (beyond && purge_all() != 0 && group_is_limited()) {

@@ -39,10 +39,9 @@ struct budget {
 static struct budget budget_now(bool background)
 {
     size_t bonus = purge.bonus_pages;
-    struct budget budget = { .dirty = page_heap.free_pages[FREE_DIRTY],
-                             .used = page_heap_used_pages(&page_heap) };
+    struct page_counts counts = page_heaps_count();
+    struct budget budget = { .dirty = counts.dirty, .used = counts.used };
 
-    check(lock_is_mine(&page_heap.lock));
     purge.peak_pages = max_size(purge.peak_pages, budget.used + budget.dirty);
     if (nothing_may_stay()) return budget;
     if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
@@ -65,7 +64,7 @@ struct pass {
 
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  */
-static void purge_runs(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
+static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
 {
     while (pass->wanted - pass->purged >= run_min && pass->refusal_count < REFUSALS_MAX) {
         size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
@@ -75,12 +74,17 @@ static void purge_runs(struct page_heap *heap, struct pass *pass, size_t run_min
         pages = page_record(page)->run_pages;
         pass->calls++;
         if (os_purge((struct os_range){ page_address(page), pages << space.page_shift })) {
-            run_put_free(heap, page, PAGE_CLEAN);
+            run_put_free(page, PAGE_CLEAN);
             pass->purged += pages;
         } else {
             pass->refused[pass->refusal_count++] = page;
         }
     }
+}
+
+static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
+{
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) purge_heap(&page_heap[i], pass, run_min, run_max);
 }
 
 /* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
@@ -89,37 +93,33 @@ static size_t end_pass(const struct pass *pass)
 {
     size_t dirty;
 
-    for (unsigned i = 0; i < pass->refusal_count; i++)
-        run_put_free(&page_heap, pass->refused[i], PAGE_DIRTY);
-    lock_take(&page_heap.lock);
-    dirty = page_heap.free_pages[FREE_DIRTY];
+    for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
+    lock_take(&page_heap->lock);
+    dirty = page_heaps_count().dirty;
     purge.calls += pass->calls;
     purge.purged_pages += pass->purged;
     if (pass->calls != 0) purge.refused = pass->purged == 0;
     if (purge.refused)
         RELAXED_STORE(purge.trigger_pages,
                       dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return pass->purged;
 }
 
-/* Gives back so many pages, or all there are. Returns pages. */
-static size_t purge_pages(size_t wanted)
+size_t purge_all(void)
 {
-    struct pass pass = { .wanted = wanted };
+    struct pass pass = { .wanted = SIZE_MAX };
 
-    purge_runs(&page_heap, &pass, 1, pages_for(RUN_BYTES_MAX));
-    return end_pass(&pass);
+    purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
+    return end_pass(&pass) << space.page_shift;
 }
-
-size_t purge_all(void) { return purge_pages(SIZE_MAX) << space.page_shift; }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in
  * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
  * heap's lock. */
 static void learn(uint64_t now)
 {
-    uint64_t wanted_back = page_heap.clean_leased - purge.last_clean_leased;
+    uint64_t wanted_back = page_heaps_count().clean_leased - purge.last_clean_leased;
 
     if (purge.last_pages == 0) return;
     if (now >= purge.last_ms + REGRET_MS) {
@@ -143,30 +143,31 @@ static bool trigger_is_fixed(void)
 void purge_beyond_budget(void)
 {
     uint64_t now = os_now_ms();
+    struct page_counts counts;
     struct budget budget;
     struct pass pass = { 0 };
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     learn(now);
     budget = budget_now(RELAXED_LOAD(purge.background));
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     if (budget.dirty <= budget.total) return;
 
     /* Huge pages are not broken for little. */
     pass.wanted = budget.dirty - budget.total;
-    purge_runs(&page_heap, &pass, huge_pages_each(), pages_for(RUN_BYTES_MAX));
-    if (pass.wanted - pass.purged > budget.share)
-        purge_runs(&page_heap, &pass, 1, pages_for(RUN_BYTES_MAX));
+    purge_runs(&pass, huge_pages_each(), pages_for(RUN_BYTES_MAX));
+    if (pass.wanted - pass.purged > budget.share) purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
+    counts = page_heaps_count();
     if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || purge.refused)) {
         /* Left on purpose: not to be looked at again at once. */
-        RELAXED_STORE(purge.trigger_pages, page_heap.free_pages[FREE_DIRTY] + budget.share / 4);
+        RELAXED_STORE(purge.trigger_pages, counts.dirty + budget.share / 4);
     }
-    if (purge.last_pages == 0) purge.last_clean_leased = page_heap.clean_leased;
+    if (purge.last_pages == 0) purge.last_clean_leased = counts.clean_leased;
     purge.last_pages += pass.purged;
     purge.last_ms = now;
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     (void)end_pass(&pass);
 }
 
@@ -183,10 +184,10 @@ bool purge_wants_background(void)
     uint64_t now = os_now_ms();
     bool wants;
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     learn(now);
     wants = !nothing_may_stay() && purge.bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return wants;
 }
 
@@ -195,31 +196,44 @@ bool purge_rests_on_background(void)
     struct budget budget;
     bool rests;
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     budget = budget_now(false);
     rests = option_decay_ms() >= 0 && !purge.refused && budget.dirty > budget.most;
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return rests;
+}
+
+/* Returns what it was. */
+static size_t begin_dirty_low(struct page_heap *heap)
+{
+    size_t low;
+
+    lock_take(&heap->lock);
+    low = heap->dirty_low;
+    heap->dirty_low = heap->free_pages[FREE_DIRTY];
+    lock_give(&heap->lock);
+    return low;
 }
 
 void purge_begin_unneeded(void)
 {
-    lock_take(&page_heap.lock);
-    page_heap.dirty_low = page_heap.free_pages[FREE_DIRTY];
-    lock_give(&page_heap.lock);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
 size_t purge_unneeded(void)
 {
-    size_t unneeded, purged;
+    struct pass pass = { 0 };
 
-    lock_take(&page_heap.lock);
-    unneeded = page_heap.dirty_low;
-    lock_give(&page_heap.lock);
-    if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) unneeded = 0;
-    purged = purge_pages((unneeded + 1) / 2);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        size_t unneeded = begin_dirty_low(&page_heap[i]);
+
+        if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) continue;
+        pass.wanted = pass.purged + (unneeded + 1) / 2;
+        purge_heap(&page_heap[i], &pass, 1, pages_for(RUN_BYTES_MAX));
+    }
+    (void)end_pass(&pass);
     purge_begin_unneeded();
-    return purged;
+    return pass.purged;
 }
 
 /* ---- is it time? ---- */
@@ -229,7 +243,7 @@ bool purge_is_within_live_budget(void)
     struct budget budget;
     size_t trigger;
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     budget = budget_now(RELAXED_LOAD(purge.background));
     /* The least that it will be: memory in use only adds to it. */
     trigger = budget.most - min_size(budget.most, budget.used / PURGE_USED_SHARE * 3 / 2);
@@ -241,7 +255,7 @@ bool purge_is_within_live_budget(void)
         budget.most = trigger = never ? SIZE_MAX : 0;
     }
     RELAXED_STORE(purge.trigger_pages, trigger);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return budget.dirty <= budget.most;
 }
 
@@ -253,19 +267,19 @@ bool purge_oversize(void)
     struct budget budget;
 
     if (bytes == 0) return false;
-    purge_runs(&page_heap, &pass, run_min, SIZE_MAX);
+    purge_runs(&pass, run_min, SIZE_MAX);
     (void)end_pass(&pass);
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     budget = budget_now(RELAXED_LOAD(purge.background));
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
     return option_decay_ms() < 0 || budget.dirty <= budget.most;
 }
 
 void purge_obey_options(void)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     RELAXED_STORE(purge.trigger_pages, (size_t)0);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 void purge_set_hard(bool hard)

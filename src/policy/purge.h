@@ -40,7 +40,7 @@ extern PRIVATE struct purge purge;
 bool purge_is_within_live_budget(void);
 INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
 {
-    return likely(page_heap.free_pages[FREE_DIRTY] <= RELAXED_LOAD(purge.trigger_pages))
+    return likely(page_heaps_free_now(FREE_DIRTY) <= RELAXED_LOAD(purge.trigger_pages))
         || purge_is_within_live_budget();
 }
 /* Gives back what goes beyond the budget, and learns from the last time. */

@@ -36,7 +36,7 @@ static bool give_tail(uint32_t index, size_t pages)
         reserve.run[index] = reserve.run[--reserve.run_count];
         run_return(page);
     } else {
-        run_trim(&page_heap, page, left);
+        run_trim(page_heap_of(page), page, left);
     }
     return true;
 }
@@ -104,9 +104,9 @@ static bool extend_some_run(size_t missing)
         uint32_t page = reserve.run[i];
         size_t old_pages = page_record(page)->run_pages;
 
-        if (!run_extend(&page_heap, page, old_pages + missing)) continue;
+        if (!run_extend(page_heap_of(page), page, old_pages + missing)) continue;
         if (!make_real(page + (uint32_t)old_pages, missing)) {
-            run_trim(&page_heap, page, old_pages);
+            run_trim(page_heap_of(page), page, old_pages);
             return false;
         }
         RELAXED_STORE(reserve.pages, reserve.pages + missing);
@@ -120,7 +120,7 @@ static bool add_run(size_t pages, bool dirty_only)
     uint32_t page;
 
     if (reserve.run_count == RESERVE_RUNS_MAX) return false;
-    page = dirty_only ? run_lease_dirty(&page_heap, pages) : run_lease(pages, 1, PAGE_USED).page;
+    page = dirty_only ? run_lease_dirty(pages) : run_lease(pages, 1, PAGE_USED).page;
     if (page == 0) return false;
     if (!make_real(page, pages)) {
         run_return(page);
@@ -164,7 +164,7 @@ static void join_runs(void)
     size_t wanted = reserve.wanted_pages;
 
     if (reserve.run_count < 2 || reserve.run_count == RESERVE_RUNS_MAX) return;
-    if (run_lease_would_grow(wanted) || !has_room_for(wanted) || !add_run(wanted, false)) return;
+    if (run_lease_would_grow(0, wanted) || !has_room_for(wanted) || !add_run(wanted, false)) return;
     for (uint32_t i = reserve.run_count - 1; i-- > 0;)
         (void)give_tail(i, page_record(reserve.run[i])->run_pages);
 }

@@ -143,12 +143,12 @@ static void poll_interval(void)
  * region opens further ahead than that. */
 static size_t mapped_bytes_now(void)
 {
-    size_t bytes;
+    struct page_counts counts;
 
-    lock_take(&page_heap.lock);
-    bytes = space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift);
-    lock_give(&page_heap.lock);
-    return bytes + RELAXED_LOAD(commit.vast_bytes);
+    lock_take(&page_heap->lock);
+    counts = page_heaps_count();
+    lock_give(&page_heap->lock);
+    return ((counts.used + counts.dirty) << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static void poll_peak(void)

@@ -59,7 +59,8 @@ struct page {
     uint32_t run_pages; /* R1 */
     uint8_t state;      /* R1: enum page_state */
     uint8_t class_at;   /* R3 */
-    /* In the first page of a free run: the bin it is in; of a large block: PAGE_CACHED or not. */
+    /* In the first page of a free run: the bin it is in; of a used one: the number of its page heap
+     * when there are several, and PAGE_CACHED or not. */
     uint16_t bin_index;
     union {
         struct {
@@ -71,21 +72,29 @@ struct page {
 
 /* In bin_index of a large run that the program gave back and that lies in a large cache
  * (cache/large_cache.h). Only the thread of that cache writes the mark. */
-#define PAGE_CACHED ((uint16_t)UINT16_MAX)
+#define PAGE_CACHED ((uint16_t)0x8000)
 
-INLINE void page_mark_cached(struct page *record) { RELAXED_STORE(record->bin_index, PAGE_CACHED); }
+/* Of the first page of a used run: the number of its page heap. */
+INLINE uint16_t page_heap_number(const struct page *record)
+{
+    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_CACHED % PAGE_HEAPS;
+}
+INLINE void page_mark_cached(struct page *record)
+{
+    RELAXED_STORE(record->bin_index, (uint16_t)(PAGE_CACHED + page_heap_number(record)));
+}
 INLINE void page_unmark_cached(struct page *record)
 {
-    RELAXED_STORE(record->bin_index, (uint16_t)0);
+    RELAXED_STORE(record->bin_index, page_heap_number(record));
 }
 INLINE bool page_is_cached(const struct page *record)
 {
-    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) == PAGE_CACHED;
+    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) >= PAGE_CACHED;
 }
 /* The first page of a large block that the program holds. */
 INLINE bool page_is_held_large(const struct page *record)
 {
-    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) != PAGE_CACHED);
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_CACHED);
 }
 
 struct class_map {

@@ -67,11 +67,6 @@ struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
 INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
 INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> space.page_shift; }
 
-INLINE bool space_newest_is_open(void)
-{
-    return space.region[space.region_count - 1].open_pages != 0;
-}
-
 /* Could a region of so many bytes have numbers? As of a moment ago. */
 bool space_has_numbers(size_t bytes);
 
@@ -79,12 +74,14 @@ bool space_has_numbers(size_t bytes);
  * 0: the kernel would not. Under the lock; the pages are nobody's. */
 size_t space_close_tail(uint32_t first, size_t pages);
 
-/* The page after the last open one of the newest region. */
+/* The page after the last open one of the newest region; 0: none is open. As of a moment ago, when
+ * another page heap may open some. */
 INLINE uint32_t space_open_end(void)
 {
-    const struct region *newest = &space.region[space.region_count - 1];
+    uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);
+    uint32_t open_pages = RELAXED_LOAD(space.region[count - 1].open_pages);
 
-    return newest->first_page + newest->open_pages;
+    return open_pages != 0 ? space.region[count - 1].first_page + open_pages : 0;
 }
 
 /* The same as page_at, when it is not in the first region. */

@@ -76,7 +76,7 @@ void snapshot_forget_locks(void)
         struct arena *arena = snapshot_counted_arena(index);
         if (arena != NULL) forget_lock(&arena->lock);
     }
-    forget_lock(&page_heap.lock);
+    page_heaps_each_lock(forget_lock, WALK_TAKES);
     samples_each_lock(forget_lock);
     forget_lock(&meta.lock);
 }

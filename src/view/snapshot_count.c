@@ -148,27 +148,34 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     }
 }
 
-static void count_pages(struct count *count, struct snapshot_arena *into)
+static READS_UNLOCKED void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
+    size_t open_bytes = space.open_bytes, large_pages = 0, large_count = 0;
     unsigned shift = space.page_shift;
-    size_t open_bytes, large_bytes;
 
-    lock_take(&page_heap.lock);
-    into->dirty += (page_heap.free_pages[FREE_DIRTY] + cached->pages) << shift;
-    into->clean += page_heap.free_pages[FREE_CLEAN] << shift;
-    large_bytes = (page_heap.large_pages - min_size(cached->pages, page_heap.large_pages)) << shift;
-    into->large.allocated += large_bytes;
-    into->large.taken += page_heap.leases - count->other_leases + cached->takes;
-    into->large_count += page_heap.large_count - min_size(cached->count, page_heap.large_count);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        struct page_heap *heap = &page_heap[i];
+        struct snapshot_lock own;
+
+        lock_take(&heap->lock);
+        into->dirty += heap->free_pages[FREE_DIRTY] << shift;
+        into->clean += heap->free_pages[FREE_CLEAN] << shift;
+        large_pages += heap->large_pages;
+        large_count += heap->large_count;
+        count->numbers->leases += heap->leases;
+        count->numbers->returns += heap->returns;
+        own = look_at(&heap->lock);
+        add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
+        lock_give(&heap->lock);
+    }
+    into->dirty += cached->pages << shift;
+    into->large.allocated += (large_pages - min_size(cached->pages, large_pages)) << shift;
+    into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
+    into->large_count += large_count - min_size(cached->count, large_count);
     into->purges = purge.calls;
     into->purged_pages = purge.purged_pages;
-    open_bytes = space.open_bytes;
     count->numbers->opened = open_bytes + commit.vast_bytes;
-    count->numbers->leases = page_heap.leases;
-    count->numbers->returns = page_heap.returns;
-    into->locks[ARENA_LOCK_RUNS] = look_at(&page_heap.lock);
-    lock_give(&page_heap.lock);
 
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);

@@ -248,8 +248,8 @@ static void check_nothing_left(void)
     check_everything();
     if (!prairie_stats_read(&stats)) complain("no statistics", 0);
     if (stats.allocated != 0) complain("blocks were lost", stats.allocated);
-    if (page_heap_used_pages(&page_heap) != 0)
-        complain("pages were lost", page_heap_used_pages(&page_heap));
+    if (page_heap_used_pages(page_heap) != 0)
+        complain("pages were lost", page_heap_used_pages(page_heap));
     if (stats.dirty != 0) complain("pages stayed dirty", stats.dirty);
 }
 

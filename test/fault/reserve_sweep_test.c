@@ -86,8 +86,8 @@ static void live_on(void)
     (void)reserve_cb_unregister(drop, NULL);
     (void)prairie_purge();
     prairie_check_all();
-    if (page_heap_used_pages(&page_heap) != 0)
-        complain("pages were lost", page_heap_used_pages(&page_heap));
+    if (page_heap_used_pages(page_heap) != 0)
+        complain("pages were lost", page_heap_used_pages(page_heap));
 }
 
 static unsigned sweep_row(uint64_t row)

@@ -15,7 +15,7 @@ enum { CORES = 4 };
 
 static void start(const char *name)
 {
-    page_heap_start(&page_heap);
+    page_heaps_start();
     assert_true(space_start());
     slabs_start();
     arenas_start(CORES);

@@ -39,7 +39,7 @@ static void neighbours_merge(void **state)
 
 static struct tree_run *some_free_run(void)
 {
-    return at_address(TREE_VERB(root)(&kept_runs.free_runs));
+    return at_address(RUN_VERB(root)(&kept_runs.free_runs));
 }
 
 static void wrong_length(void)
@@ -61,7 +61,7 @@ static void unmerged_neighbours(void)
     struct tree_run *run, *half;
 
     make_runs();
-    run = at_address(TREE_VERB(last)(&kept_runs.free_runs));
+    run = at_address(RUN_VERB(last)(&kept_runs.free_runs));
     remove_size(run);
     run->pages--;
     add_size(run);
@@ -78,14 +78,14 @@ static void not_by_size(void)
     make_runs();
     run = some_free_run();
     remove_size(run);
-    page_heap.free_pages[run->kind] += run->pages;
+    page_heap->free_pages[run->kind] += run->pages;
     check_runs();
 }
 
 static void wrong_count(void)
 {
     make_runs();
-    page_heap.free_pages[FREE_DIRTY]++;
+    page_heap->free_pages[FREE_DIRTY]++;
     check_runs();
 }
 

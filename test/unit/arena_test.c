@@ -154,7 +154,7 @@ static void empty_slabs_are_closed_but_for_the_last(void **state)
     arenas_close_empty();
     check_arenas();
     assert_int_equal(bin->slab_count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 static void each_arena_takes_its_own(void **state)
@@ -195,7 +195,7 @@ static void all_arenas_drain_at_once(void **state)
     arenas_drain(small_class(), mixed, count);
     check_arenas();
     arenas_close_empty();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
     arenas_drain(small_class(), mixed, 0);
 }
 
@@ -309,7 +309,7 @@ static void a_fill_may_be_kept_from_growing_the_region(void **state)
     open = space.open_bytes;
     while (fill_without_growth(slots, 100) != 0) {} /* what is open is used */
     assert_int_equal(space.open_bytes, open);
-    assert_true(run_lease_would_grow(slab_shape[small_class()].bytes >> space.page_shift));
+    assert_true(run_lease_would_grow(0, slab_shape[small_class()].bytes >> space.page_shift));
 }
 
 /* Records of closed slabs wait for the next ones, a limited number of them. */
@@ -377,7 +377,7 @@ static void random_blocks_of_several_arenas(void **state)
     while (count-- > 0) arenas_drain(held[count].class_index, &held[count].block, 1);
     arenas_close_empty();
     check_arenas();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),

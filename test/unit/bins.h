@@ -35,10 +35,10 @@ static void give_arenas(void)
 static void check_arenas(void)
 {
     take_arenas();
-    lock_take(&page_heap.lock);
+    take_page_heaps();
     arenas_check();
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    page_heaps_check();
+    give_page_heaps();
     give_arenas();
 }
 

@@ -55,7 +55,7 @@ static void expect_all_from(const struct arena *arena, size_t large_from)
 static void a_bound_thread_takes_all_from_its_arena(void **state)
 {
     struct arena *arena = new_arena(), *before = thread_arena();
-    size_t used = page_heap_used_pages(&page_heap);
+    size_t used = page_heap_used_pages(page_heap);
     void *block;
 
     (void)state;
@@ -76,7 +76,7 @@ static void a_bound_thread_takes_all_from_its_arena(void **state)
     assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
     thread_flush();
-    assert_true(page_heap_used_pages(&page_heap) <= used);
+    assert_true(page_heap_used_pages(page_heap) <= used);
     prairie_check_all();
 }
 
@@ -172,7 +172,7 @@ static void expect_bound_under(const char *words)
     assert_int_equal(arena->threads, 0);
     assert_int_equal(allocated_bytes(), 0);
     (void)prairie_purge();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 static void bound_with_the_option_tcache(void) { expect_bound_under("tcache:false"); }

@@ -328,7 +328,7 @@ static void nothings_are_dropped_wherever_they_lie(void **state)
     cache_drain_all(cache);
     arenas_clear();
     check_all(cache);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 /* Whole magazines of nothing, in the cache and in the depot. */
@@ -437,7 +437,7 @@ static void draining_gives_everything_back(void **state)
     arenas_clear();
     check_all(cache);
     assert_int_equal(meta_bytes_without_spares(), used);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 /* ---- the walk ---- */

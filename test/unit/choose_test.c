@@ -10,7 +10,7 @@ enum { ARENAS = 4 };
 
 static void start(void)
 {
-    page_heap_start(&page_heap);
+    page_heaps_start();
     assert_true(space_start());
     slabs_start();
     arenas_start(ARENAS);

@@ -4,10 +4,10 @@
 
 #include "bins.h"
 
-static size_t dirty_pages(void) { return page_heap.free_pages[FREE_DIRTY]; }
+static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
 static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
-static size_t held_pages(void) { return page_heap_used_pages(&page_heap) + dirty_pages(); }
+static size_t held_pages(void) { return page_heap_used_pages(page_heap) + dirty_pages(); }
 
 static void start_threads(unsigned count)
 {
@@ -82,7 +82,7 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     assert_true(return_and_look(large[1])); /* the caller's magazines are next */
     assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
     assert_int_equal(arenas[0]->bin[5].slab_count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), burst_pages() / 8);
+    assert_int_equal(page_heap_used_pages(page_heap), burst_pages() / 8);
 }
 
 static void a_program_that_did_not_shrink_keeps_them(void **state)
@@ -283,7 +283,7 @@ static void the_helper_empties_the_depots(void **state)
     assert_true(fake_thread_run());
     assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
     assert_int_equal(arenas[0]->bin[9].depot.full_count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 /* An empty magazine into the depot, for a full one. */
@@ -324,7 +324,7 @@ static void the_helper_empties_what_was_opened(void **state)
     assert_null(depot->opened);
     assert_int_equal(depot->empty_count, 0);
     assert_in_range(commit.record_bytes, 0, held);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 static void ask_again(void)
@@ -373,7 +373,7 @@ static void the_helper_empties_the_stocks(void **state)
     assert_true(fake_thread_run());
     check_arenas();
     assert_int_equal(arenas[0]->stock[4].count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 static void a_helper_that_ended_starts_again(void **state)

@@ -328,7 +328,7 @@ static void clearing_gives_everything_back(void **state)
         assert_null(depot_of(i)->opened);
         assert_int_equal(arenas[i]->bin[test_class()].slab_count, 0);
     }
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
     /* All records are back but those of the three empty ones that we hold. */
     assert_int_equal(meta_bytes_without_spares() - used,
                      3 * round_up(magazine_bytes(capacity()), META_UNIT_BYTES));

@@ -9,7 +9,7 @@
 
 static void start_space(void)
 {
-    page_heap_start(&page_heap);
+    page_heaps_start();
     assert_true(space_start());
 }
 

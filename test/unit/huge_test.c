@@ -8,7 +8,7 @@
 static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
 static size_t pages_from(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
-static void tell_purge(size_t pages) { huge_before_purge(&page_heap, pages); }
+static void tell_purge(size_t pages) { huge_before_purge(page_heap, pages); }
 
 static bool ends_at_a_huge_page(void)
 {
@@ -86,7 +86,7 @@ static void short_runs_end_it_and_growth_begins_it(void **state)
     (void)state;
     start_pages();
     (void)lease(2 * pages_from());
-    used = page_heap_used_pages(&page_heap);
+    used = page_heap_used_pages(page_heap);
     tell_purge(8 * used);
     assert_true(huge.wanted);
     for (; huge.wanted; gone += 2) tell_purge(2);
@@ -127,15 +127,15 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     page = fenced(16 * huge_each() + 3);
     assert_true(huge.wanted);
     run_return(page);
-    page = run_take_dirty(&page_heap, huge_each(), 4 * huge_each() + 1);
+    page = run_take_dirty(page_heap, huge_each(), 4 * huge_each() + 1);
     at = (uintptr_t)page_address(page);
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
     assert_int_equal(page_record(page)->run_pages, 4 * huge_each());
-    run_put_free(&page_heap, page, PAGE_CLEAN);
-    page = run_take_dirty(&page_heap, huge_each(), SIZE_MAX);
+    run_put_free(page, PAGE_CLEAN);
+    page = run_take_dirty(page_heap, huge_each(), SIZE_MAX);
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
-    run_put_free(&page_heap, page, PAGE_CLEAN);
+    run_put_free(page, PAGE_CLEAN);
     check_runs();
 }
 

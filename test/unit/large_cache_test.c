@@ -48,16 +48,16 @@ static void the_next_block_of_that_length_takes_no_lock(void **state)
     block = take_pages(LENGTH);
     prairie_free(block);
     assert_int_equal(pages_kept(), LENGTH);
-    taken = page_heap.lock.taken;
-    leases = page_heap.leases;
+    taken = page_heap->lock.taken;
+    leases = page_heap->leases;
     for (unsigned i = 0; i < 100; i++) {
         assert_ptr_equal(take_pages(LENGTH), block);
         assert_int_equal(pages_kept(), 0);
         block[0] = block[bytes_of(LENGTH) - 1] = 1;
         prairie_free(block);
     }
-    assert_int_equal(page_heap.lock.taken, taken);
-    assert_int_equal(page_heap.leases, leases);
+    assert_int_equal(page_heap->lock.taken, taken);
+    assert_int_equal(page_heap->leases, leases);
     assert_int_equal(thread_front()->cache->large_cache->takes, 100);
     assert_ptr_not_equal(take_pages(LENGTH + 1), block);
     prairie_check_all();
@@ -174,11 +174,11 @@ static void flush_and_purge_give_all_back(void **state)
 
     (void)state;
     begin_to_keep();
-    used = page_heap_used_pages(&page_heap);
+    used = page_heap_used_pages(page_heap);
     prairie_free(take_pages(LENGTH));
-    assert_int_equal(page_heap_used_pages(&page_heap), used + LENGTH);
+    assert_int_equal(page_heap_used_pages(page_heap), used + LENGTH);
     thread_flush();
-    assert_int_equal(page_heap_used_pages(&page_heap), used);
+    assert_int_equal(page_heap_used_pages(page_heap), used);
     prairie_free(take_pages(LENGTH));
     (void)prairie_purge();
     assert_int_equal(pages_kept(), 0);
@@ -202,11 +202,11 @@ static void a_thread_that_ends_leaves_nothing_kept(void **state)
 
     (void)state;
     begin_to_keep();
-    large = page_heap.large_pages;
+    large = page_heap->large_pages;
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(pthread_create(&thread, NULL, keep_and_end, NULL), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_int_equal(page_heap.large_pages, large);
+        assert_int_equal(page_heap->large_pages, large);
     }
     prairie_check_all();
 }

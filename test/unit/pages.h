@@ -7,15 +7,24 @@
 
 static void start_pages(void)
 {
-    page_heap_start(&page_heap);
+    page_heaps_start();
     assert_true(space_start());
+}
+
+static void take_page_heaps(void)
+{
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_take(&page_heap[i].lock);
+}
+static void give_page_heaps(void)
+{
+    for (unsigned i = PAGE_HEAPS; i-- > 0;) lock_give(&page_heap[i].lock);
 }
 
 static void check_runs(void)
 {
-    lock_take(&page_heap.lock);
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    take_page_heaps();
+    page_heaps_check();
+    give_page_heaps();
 }
 
 static uint32_t lease(size_t pages)
@@ -63,12 +72,12 @@ static uint32_t fenced(size_t pages)
 {
     uint32_t page = lease(pages + 2);
 
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     tag_as(page, 1, PAGE_USED);
     tag_as(page + 1, pages, PAGE_LARGE);
     tag_as(page + 1 + (uint32_t)pages, 1, PAGE_USED);
-    page_heap.large_pages -= 2;
-    lock_give(&page_heap.lock);
+    page_heap->large_pages -= 2;
+    lock_give(&page_heap->lock);
     check_runs();
     return page + 1;
 }

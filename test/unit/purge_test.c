@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-static size_t dirty_pages(void) { return page_heap.free_pages[FREE_DIRTY]; }
+static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
 static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
 
 /* As many pages as make purging worth while, many times over. */
@@ -120,7 +120,7 @@ static void huge_pages_are_not_broken_for_little(void **state)
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
         budget =
-            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
+            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(page_heap) / PURGE_USED_SHARE;
         most = max_size(most, dirty_pages() * 100 / budget);
     }
     check_runs();
@@ -387,7 +387,7 @@ static void the_alarm_is_within_the_budget_while_others_lease(void **state)
     (void)state;
     start_small();
     run_return(lease(2 * pages_of_bytes(RACE_LARGE_MIN)));
-    most = 2 * (kept_of(page_heap.free_pages[FREE_DIRTY]) + space.open_bytes / page_bytes() / 8);
+    most = 2 * (kept_of(page_heap->free_pages[FREE_DIRTY]) + space.open_bytes / page_bytes() / 8);
     assert_int_equal(pthread_create(&thread, NULL, swing_large, NULL), 0);
     for (unsigned i = 0; i < RACE_ROUNDS; i++) {
         run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
@@ -414,8 +414,8 @@ static void short_runs_go_last(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
     kept = SHORT_RUNS * pages;
     return_and_look(fenced(burst_pages()));
-    budget = kept_of(page_heap_used_pages(&page_heap) + kept + burst_pages())
-           + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
+    budget = kept_of(page_heap_used_pages(page_heap) + kept + burst_pages())
+           + page_heap_used_pages(page_heap) / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
     for (unsigned i = 0; i < SHORT_RUNS && kept <= budget; i++)
         expect_run(page[i], pages, PAGE_DIRTY);
@@ -441,7 +441,7 @@ static void short_runs_go_when_there_are_no_others(void **state)
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
         budget =
-            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(&page_heap) / PURGE_USED_SHARE;
+            kept_of(SHORT_RUNS * (pages + 2)) + page_heap_used_pages(page_heap) / PURGE_USED_SHARE;
         budget += budget / 2;
         assert_true(dirty_pages() <= budget);
     }
@@ -451,7 +451,7 @@ static void short_runs_go_when_there_are_no_others(void **state)
 
 static void look_for_locks(enum fake_call kind)
 {
-    if (kind == FAKE_PURGE) require(!lock_is_mine(&page_heap.lock));
+    if (kind == FAKE_PURGE) require(!lock_is_mine(&page_heap->lock));
 }
 
 static void large_purges_go_in_parts_without_the_lock(void **state)

@@ -142,7 +142,7 @@ static void a_large_block_grows_into_free_pages(void **state)
 static void a_large_block_shrinks_in_place(void **state)
 {
     char *block = prairie_malloc(4 << 20);
-    size_t used = page_heap_used_pages(&page_heap);
+    size_t used = page_heap_used_pages(page_heap);
 
     (void)state;
     write_pattern((unsigned char *)block, 20000, 5);
@@ -152,7 +152,7 @@ static void a_large_block_shrinks_in_place(void **state)
         prairie_check_all();
     }
     check_pattern((unsigned char *)block, 20000, 5);
-    assert_true(page_heap_used_pages(&page_heap) < used / 20);
+    assert_true(page_heap_used_pages(page_heap) < used / 20);
 }
 
 /* Neither cut off, for hooks refuse to split, nor moved, for they have no more. */
@@ -328,7 +328,7 @@ static void random_changes_against_a_model(void **state)
     for (unsigned i = 0; i < BLOCKS; i++) prairie_free(model[i].base);
     (void)prairie_purge();
     prairie_check_all();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),

@@ -15,10 +15,10 @@ static void start(void)
 static void check_reserve(void)
 {
     lock_take(&reserve.lock);
-    lock_take(&page_heap.lock);
+    take_page_heaps();
     reserve_check();
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    page_heaps_check();
+    give_page_heaps();
     lock_give(&reserve.lock);
 }
 
@@ -125,11 +125,11 @@ static void shrinking_gives_pages_back(void **state)
     (void)state;
     start();
     assert_true(reserve_resize(40 * page_bytes()));
-    used = page_heap_used_pages(&page_heap);
+    used = page_heap_used_pages(page_heap);
     assert_true(reserve_resize(10 * page_bytes()));
-    assert_int_equal(page_heap_used_pages(&page_heap), used - 30);
+    assert_int_equal(page_heap_used_pages(page_heap), used - 30);
     assert_true(reserve_resize(0));
-    assert_int_equal(page_heap_used_pages(&page_heap), used - 40);
+    assert_int_equal(page_heap_used_pages(page_heap), used - 40);
     assert_int_equal(meta.held_back_bytes, 0);
     check_reserve();
 }
@@ -141,7 +141,7 @@ static void what_cannot_be_touched_is_not_counted(void **state)
     fake_fail_kind(FAKE_TOUCH, true);
     assert_false(reserve_resize(16 * page_bytes()));
     assert_int_equal(reserve.pages, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
     fake_fail_kind(FAKE_TOUCH, false);
     assert_true(reserve_refill());
     check_reserve();
@@ -272,7 +272,7 @@ static void every_refused_call_leaves_it_whole(void **state)
     }
     assert_true(reserve_refill());
     assert_true(reserve_resize(0));
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in_ordinary_life),

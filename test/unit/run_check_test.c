@@ -17,11 +17,11 @@ static void start_pieces(void)
     start_pages();
     slabs_start();
     used = fenced(PIECE_PAGES);
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     tag_as(used, PIECE_PAGES, PAGE_USED);
-    page_heap.large_pages -= PIECE_PAGES;
-    page_heap.large_count--;
-    lock_give(&page_heap.lock);
+    page_heap->large_pages -= PIECE_PAGES;
+    page_heap->large_count--;
+    lock_give(&page_heap->lock);
     large = fenced(PIECE_PAGES);
     dirty = fenced(PIECE_PAGES);
     dirty_long = fenced(LONG_PAGES);
@@ -30,8 +30,8 @@ static void start_pieces(void)
     slab_run = slab->page;
     give_back(dirty);
     give_back(clean);
-    assert_int_equal(run_take_dirty(&page_heap, PIECE_PAGES, PIECE_PAGES), clean);
-    run_put_free(&page_heap, clean, PAGE_CLEAN);
+    assert_int_equal(run_take_dirty(page_heap, PIECE_PAGES, PIECE_PAGES), clean);
+    run_put_free(clean, PAGE_CLEAN);
     give_back(dirty_long);
     expect_run(dirty, PIECE_PAGES, PAGE_DIRTY);
     expect_run(clean, PIECE_PAGES, PAGE_CLEAN);
@@ -58,9 +58,9 @@ static void a_free_boundary_inside(void) { at(used, 4)->state = PAGE_DIRTY; }
 /* R2 */
 static void free_neighbours_of_a_kind(void)
 {
-    lock_take(&page_heap.lock);
-    (void)split_free(&page_heap, dirty, 4);
-    lock_give(&page_heap.lock);
+    lock_take(&page_heap->lock);
+    (void)split_free(page_heap, dirty, 4);
+    lock_give(&page_heap->lock);
 }
 
 /* R3 */
@@ -101,7 +101,7 @@ static void number_at_the_end_of_a_free_run(void)
 /* K1 */
 static void toggle_bit(unsigned kind, unsigned bin)
 {
-    page_heap.bins.bitmap[kind * BIN_WORDS + bin / 64] ^= (uint64_t)1 << (bin % 64);
+    page_heap->bins.bitmap[kind * BIN_WORDS + bin / 64] ^= (uint64_t)1 << (bin % 64);
 }
 static void bit_without_members(void) { toggle_bit(FREE_DIRTY, 200); }
 static void members_without_a_bit(void) { toggle_bit(FREE_DIRTY, bin_of(PIECE_PAGES)); }
@@ -110,7 +110,7 @@ static void members_without_a_bit_far_up(void) { toggle_bit(FREE_DIRTY, bin_of(L
 /* K2 */
 static void move_to_bin(unsigned kind, uint32_t page, unsigned bin)
 {
-    uint32_t *head = &page_heap.bins.head[kind * BIN_COUNT];
+    uint32_t *head = &page_heap->bins.head[kind * BIN_COUNT];
     unsigned old = bin_of(page_record(page)->run_pages);
 
     assert_int_equal(page_record(page)->bin.next, 0);
@@ -129,26 +129,26 @@ static void a_long_run_in_a_wrong_bin(void)
 static void a_long_run_in_an_exact_bin(void) { move_to_bin(FREE_DIRTY, dirty_long, 5); }
 static void a_run_among_the_other_kind(void)
 {
-    page_heap.bins.head[BIN_COUNT + 200] = dirty;
+    page_heap->bins.head[BIN_COUNT + 200] = dirty;
     toggle_bit(FREE_CLEAN, 200);
 }
 static void a_run_in_no_bin(void)
 {
-    page_heap.bins.head[bin_of(PIECE_PAGES)] = 0;
+    page_heap->bins.head[bin_of(PIECE_PAGES)] = 0;
     toggle_bit(FREE_DIRTY, bin_of(PIECE_PAGES));
 }
 static void a_link_back_to_nowhere(void) { page_record(dirty)->bin.previous = clean; }
 static void a_used_run_in_a_bin(void)
 {
-    page_heap.bins.head[200] = large;
+    page_heap->bins.head[200] = large;
     toggle_bit(FREE_DIRTY, 200);
 }
 
 /* K3 */
-static void dirty_pages_miscounted(void) { page_heap.free_pages[FREE_DIRTY]++; }
-static void clean_pages_miscounted(void) { page_heap.free_pages[FREE_CLEAN]--; }
-static void large_pages_miscounted(void) { page_heap.large_pages++; }
-static void large_blocks_miscounted(void) { page_heap.large_count++; }
+static void dirty_pages_miscounted(void) { page_heap->free_pages[FREE_DIRTY]++; }
+static void clean_pages_miscounted(void) { page_heap->free_pages[FREE_CLEAN]--; }
+static void large_pages_miscounted(void) { page_heap->large_pages++; }
+static void large_blocks_miscounted(void) { page_heap->large_count++; }
 
 /* ---- the walk ---- */
 
@@ -271,13 +271,13 @@ static void k3_pages_are_counted(void **state)
 
 static void return_what_is_free(void) { run_return(dirty); }
 static void return_the_inside(void) { run_return(large + 1); }
-static void extend_what_is_free(void) { (void)run_extend(&page_heap, dirty, PIECE_PAGES + 1); }
-static void extend_to_less(void) { (void)run_extend(&page_heap, large, PIECE_PAGES); }
-static void trim_to_nothing(void) { run_trim(&page_heap, large, 0); }
-static void trim_to_more(void) { run_trim(&page_heap, large, PIECE_PAGES); }
+static void extend_what_is_free(void) { (void)run_extend(page_heap, dirty, PIECE_PAGES + 1); }
+static void extend_to_less(void) { (void)run_extend(page_heap, large, PIECE_PAGES); }
+static void trim_to_nothing(void) { run_trim(page_heap, large, 0); }
+static void trim_to_more(void) { run_trim(page_heap, large, PIECE_PAGES); }
 static void lease_nothing(void) { (void)run_lease(0, 1, PAGE_USED); }
 static void lease_oddly_aligned(void) { (void)run_lease(1, 3, PAGE_USED); }
-static void walk_without_the_lock(void) { page_heap_check(&page_heap); }
+static void walk_without_the_lock(void) { page_heaps_check(); }
 
 static void wrong_calls_abort(void **state)
 {

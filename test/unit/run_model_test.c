@@ -165,7 +165,7 @@ static void extend_one(struct held_run *run, unsigned index)
     bool free = true;
 
     for (uint32_t at = end; at < end + added; at++) free &= is_free(at);
-    assert_int_equal(run_extend(&page_heap, run->page, run->pages + added), free);
+    assert_int_equal(run_extend(page_heap_of(run->page), run->page, run->pages + added), free);
     if (!free) return;
     extensions++;
     check_stamps(run);
@@ -179,7 +179,7 @@ static void trim_one(struct held_run *run)
     uint32_t keep = (uint32_t)(1 + random_below(run->pages - 1));
 
     check_stamps(run);
-    run_trim(&page_heap, run->page, keep);
+    run_trim(page_heap_of(run->page), run->page, keep);
     let_go(run->page + keep, run->pages - keep);
     run->pages = keep;
 }
@@ -189,7 +189,7 @@ static void take_dirty_one(unsigned index)
 {
     uint32_t page, pages;
 
-    page = run_take_dirty(&page_heap, 1 + random_below(20), 20 + random_below(100));
+    page = run_take_dirty(page_heap, 1 + random_below(20), 20 + random_below(100));
     if (page == 0) return;
     pages = page_record(page)->run_pages;
     for (uint32_t at = page; at < page + pages; at++) assert_true(model_page[at].written);
@@ -205,7 +205,7 @@ static void put_back_one(struct held_run *run)
     for (uint32_t at = run->page; gone && at < run->page + run->pages; at++)
         model_page[at].written = false;
     let_go(run->page, run->pages);
-    run_put_free(&page_heap, run->page, gone ? PAGE_CLEAN : PAGE_DIRTY);
+    run_put_free(run->page, gone ? PAGE_CLEAN : PAGE_DIRTY);
     run->pages = 0;
 }
 
@@ -236,9 +236,9 @@ static void check_counts(void)
         large_pages += held_runs[i].large ? held_runs[i].pages : 0;
         large_count += held_runs[i].large && held_runs[i].pages != 0;
     }
-    assert_int_equal(page_heap_used_pages(&page_heap), used);
-    assert_int_equal(page_heap.large_pages, large_pages);
-    assert_int_equal(page_heap.large_count, large_count);
+    assert_int_equal(page_heap_used_pages(page_heap), used);
+    assert_int_equal(page_heap->large_pages, large_pages);
+    assert_int_equal(page_heap->large_count, large_count);
 }
 
 static void live(unsigned held_max)

@@ -54,15 +54,15 @@ static void extending_takes_from_a_free_right_neighbour(void **state)
     (void)state;
     start_pages();
     first = fenced(20);
-    run_trim(&page_heap, first, 4);
+    run_trim(page_heap, first, 4);
     expect_run(first + 4, 16, PAGE_DIRTY);
-    assert_true(run_extend(&page_heap, first, 6));
+    assert_true(run_extend(page_heap, first, 6));
     expect_run(first, 6, PAGE_LARGE);
     expect_run(first + 6, 14, PAGE_DIRTY);
-    assert_false(run_extend(&page_heap, first, 21)); /* a used page stands at the end */
+    assert_false(run_extend(page_heap, first, 21)); /* a used page stands at the end */
     check_runs();
     expect_run(first, 6, PAGE_LARGE);
-    assert_true(run_extend(&page_heap, first, 20));
+    assert_true(run_extend(page_heap, first, 20));
     expect_run(first, 20, PAGE_LARGE);
     check_runs();
     second = lease(1);
@@ -80,14 +80,14 @@ static void extending_crosses_dirty_and_clean(void **state)
     second = lease(3);
     assert_int_equal(second, first + 3);
     give_back(second);
-    assert_true(run_extend(&page_heap, first, 9));
+    assert_true(run_extend(page_heap, first, 9));
     check_runs();
     expect_run(first, 9, PAGE_LARGE);
     assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
-    assert_true(run_extend(&page_heap, first, 12));
+    assert_true(run_extend(page_heap, first, 12));
     check_runs();
-    assert_int_equal(page_heap.large_pages, 12);
-    assert_int_equal(page_heap_used_pages(&page_heap), 12);
+    assert_int_equal(page_heap->large_pages, 12);
+    assert_int_equal(page_heap_used_pages(page_heap), 12);
 }
 
 static void extending_stops_at_the_end_of_the_space(void **state)
@@ -98,12 +98,12 @@ static void extending_stops_at_the_end_of_the_space(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    pages = page_heap.free_pages[FREE_CLEAN];
+    pages = page_heap->free_pages[FREE_CLEAN];
     last = lease(pages);
-    assert_false(run_extend(&page_heap, last, pages + 1));
+    assert_false(run_extend(page_heap, last, pages + 1));
     check_runs();
-    run_trim(&page_heap, last, 1);
-    assert_true(run_extend(&page_heap, last, pages));
+    run_trim(page_heap, last, 1);
+    assert_true(run_extend(page_heap, last, pages));
     check_runs();
 }
 
@@ -114,13 +114,13 @@ static void trimming_gives_the_tail_back(void **state)
     (void)state;
     start_pages();
     first = fenced(40);
-    run_trim(&page_heap, first, 39);
+    run_trim(page_heap, first, 39);
     check_runs();
     expect_run(first + 39, 1, PAGE_DIRTY);
-    run_trim(&page_heap, first, 1);
+    run_trim(page_heap, first, 1);
     check_runs();
     expect_run(first + 1, 39, PAGE_DIRTY);
-    assert_int_equal(page_heap.large_pages, 1);
+    assert_int_equal(page_heap->large_pages, 1);
     give_back(first);
     expect_run(first, 40, PAGE_DIRTY);
 }
@@ -130,7 +130,7 @@ static void extend_a_free_run(void)
     uint32_t page = fenced(10);
 
     run_return(page);
-    (void)run_extend(&page_heap, page, 11);
+    (void)run_extend(page_heap, page, 11);
 }
 
 static void trim_a_free_run(void)
@@ -138,12 +138,12 @@ static void trim_a_free_run(void)
     uint32_t page = fenced(10);
 
     run_return(page);
-    run_trim(&page_heap, page, 5);
+    run_trim(page_heap, page, 5);
 }
 
-static void extend_to_less(void) { (void)run_extend(&page_heap, lease(10), 10); }
-static void trim_to_more(void) { run_trim(&page_heap, lease(10), 10); }
-static void trim_to_nothing(void) { run_trim(&page_heap, lease(10), 0); }
+static void extend_to_less(void) { (void)run_extend(page_heap, lease(10), 10); }
+static void trim_to_more(void) { run_trim(page_heap, lease(10), 10); }
+static void trim_to_nothing(void) { run_trim(page_heap, lease(10), 0); }
 
 /* The kernel has it meanwhile, or it is somebody else's already. */
 static void only_runs_in_use_change_their_length(void **state)
@@ -170,18 +170,18 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
     longest = fenced(90);
     give_back(other);
     give_back(longest);
-    page = run_take_dirty(&page_heap, 1, 30);
+    page = run_take_dirty(page_heap, 1, 30);
     assert_int_equal(page_record(page)->run_pages, 30);
     assert_int_equal(page, longest + 60);
     check_runs();
-    run_put_free(&page_heap, page, PAGE_CLEAN);
+    run_put_free(page, PAGE_CLEAN);
     check_runs();
     expect_run(longest, 60, PAGE_DIRTY);
     expect_run(longest + 60, 30, PAGE_CLEAN);
-    assert_int_equal(run_take_dirty(&page_heap, 61, 100), 0);
-    page = run_take_dirty(&page_heap, 60, 100);
+    assert_int_equal(run_take_dirty(page_heap, 61, 100), 0);
+    page = run_take_dirty(page_heap, 60, 100);
     assert_int_equal(page, longest);
-    run_put_free(&page_heap, page, PAGE_DIRTY);
+    run_put_free(page, PAGE_DIRTY);
     check_runs();
     expect_run(longest, 60, PAGE_DIRTY);
 }
@@ -197,15 +197,15 @@ static void runs_in_flight_can_be_put_back(void **state)
     second = fenced(70);
     give_back(first);
     give_back(second);
-    assert_int_equal(run_take_dirty(&page_heap, 1, 1000), first);
-    assert_int_equal(run_take_dirty(&page_heap, 1, 1000), second);
-    lock_take(&page_heap.lock);
-    page_heap_put_back_in_flight(&page_heap);
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    assert_int_equal(run_take_dirty(page_heap, 1, 1000), first);
+    assert_int_equal(run_take_dirty(page_heap, 1, 1000), second);
+    take_page_heaps();
+    page_heaps_put_back_in_flight();
+    page_heaps_check();
+    give_page_heaps();
     expect_run(first, 80, PAGE_DIRTY);
     expect_run(second, 70, PAGE_DIRTY);
-    assert_int_equal(page_heap.free_pages[FREE_DIRTY], 150);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], 150);
 }
 
 static void no_more_in_flight_than_are_remembered(void **state)
@@ -216,14 +216,14 @@ static void no_more_in_flight_than_are_remembered(void **state)
     start_pages();
     for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = fenced(5));
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
-        assert_int_not_equal(last = run_take_dirty(&page_heap, 1, 5), 0);
-    assert_int_equal(run_take_dirty(&page_heap, 1, 5), 0);
-    run_put_free(&page_heap, last, PAGE_CLEAN);
-    assert_int_not_equal(run_take_dirty(&page_heap, 1, 5), 0);
-    lock_take(&page_heap.lock);
-    page_heap_put_back_in_flight(&page_heap);
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+        assert_int_not_equal(last = run_take_dirty(page_heap, 1, 5), 0);
+    assert_int_equal(run_take_dirty(page_heap, 1, 5), 0);
+    run_put_free(last, PAGE_CLEAN);
+    assert_int_not_equal(run_take_dirty(page_heap, 1, 5), 0);
+    take_page_heaps();
+    page_heaps_put_back_in_flight();
+    page_heaps_check();
+    give_page_heaps();
 }
 
 /* ---- the end of the region ---- */
@@ -240,24 +240,24 @@ static void the_free_end_can_be_closed(void **state)
     last = lease(60);
     stain(last, 60, 7);
     give_back(last);
-    tail = page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN];
+    tail = page_heap->free_pages[FREE_DIRTY] + page_heap->free_pages[FREE_CLEAN];
     assert_true(tail >= 60);
     committed = fake_committed_bytes();
     open = space.open_bytes;
-    assert_true(page_heap_close_tail(&page_heap));
+    assert_true(page_heaps_close_tail());
     check_runs();
     assert_int_equal(fake_committed_bytes(), committed - bytes_of(tail));
     assert_int_equal(space.open_bytes, open - bytes_of(tail));
-    assert_int_equal(page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN], 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 50);
-    assert_false(page_heap_close_tail(&page_heap)); /* nothing is free at the end now */
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY] + page_heap->free_pages[FREE_CLEAN], 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 50);
+    assert_false(page_heaps_close_tail()); /* nothing is free at the end now */
 
     last = lease(60);
     assert_int_equal(last, kept + 50);
     assert_true(all_bytes_are(page_address(last), 0, bytes_of(60)));
     give_back(kept);
-    if (page_heap.free_pages[FREE_CLEAN] > 0) (void)lease(page_heap.free_pages[FREE_CLEAN]);
-    assert_false(page_heap_close_tail(&page_heap)); /* what is free lies before what is used */
+    if (page_heap->free_pages[FREE_CLEAN] > 0) (void)lease(page_heap->free_pages[FREE_CLEAN]);
+    assert_false(page_heaps_close_tail()); /* what is free lies before what is used */
     check_runs();
 }
 
@@ -268,19 +268,19 @@ static void a_refused_close_leaves_the_end_as_it_was(void **state)
 
     (void)state;
     start_pages();
-    assert_false(page_heap_close_tail(&page_heap)); /* nothing is open at all */
+    assert_false(page_heaps_close_tail()); /* nothing is open at all */
     page = lease(50);
     stain(page, 50, 7);
     give_back(page);
     open = space.open_bytes;
     fake_fail_kind(FAKE_CLOSE, true);
-    assert_false(page_heap_close_tail(&page_heap));
+    assert_false(page_heaps_close_tail());
     check_runs();
     assert_int_equal(space.open_bytes, open);
     expect_run(page, 50, PAGE_DIRTY);
     assert_true(all_bytes_are(page_address(page), 7, bytes_of(50)));
     fake_fail_kind(FAKE_CLOSE, false);
-    assert_true(page_heap_close_tail(&page_heap));
+    assert_true(page_heaps_close_tail());
     check_runs();
     assert_int_equal(space.open_bytes, 0);
     assert_int_equal(lease(50), page);

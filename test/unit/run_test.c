@@ -73,9 +73,9 @@ static void a_returned_run_is_leased_again(void **state)
         page = fenced(pages);
         give_back(page);
         expect_run(page, pages, PAGE_DIRTY);
-        assert_int_equal(page_heap.free_pages[FREE_DIRTY], pages);
+        assert_int_equal(page_heap->free_pages[FREE_DIRTY], pages);
         assert_int_equal(lease(pages), page);
-        assert_int_equal(page_heap.free_pages[FREE_DIRTY], 0);
+        assert_int_equal(page_heap->free_pages[FREE_DIRTY], 0);
     }
 }
 
@@ -124,7 +124,7 @@ static void dirty_runs_go_before_clean_ones(void **state)
     (void)state;
     start_pages();
     dirty = fenced(50);
-    while (page_heap.free_pages[FREE_CLEAN] < 10) (void)lease(3);
+    while (page_heap->free_pages[FREE_CLEAN] < 10) (void)lease(3);
     give_back(dirty);
     assert_int_equal(lease(10), dirty);
 }
@@ -171,17 +171,17 @@ static void large_runs_are_counted(void **state)
     start_pages();
     large = run_lease(7, 1, PAGE_LARGE).page;
     space_used = run_lease(3, 1, PAGE_USED).page;
-    assert_int_equal(page_heap.large_pages, 7);
-    assert_int_equal(page_heap.large_count, 1);
-    assert_int_equal(page_heap_used_pages(&page_heap), 10);
+    assert_int_equal(page_heap->large_pages, 7);
+    assert_int_equal(page_heap->large_count, 1);
+    assert_int_equal(page_heap_used_pages(page_heap), 10);
     give_back(space_used);
-    assert_int_equal(page_heap.large_count, 1);
+    assert_int_equal(page_heap->large_count, 1);
     give_back(large);
     assert_int_equal(
-        page_heap.large_pages + page_heap.large_count + page_heap_used_pages(&page_heap), 0);
-    assert_int_equal(page_heap.leases, 2);
-    assert_int_equal(page_heap.returns, 2);
-    assert_int_equal(page_heap.clean_leased, 10);
+        page_heap->large_pages + page_heap->large_count + page_heap_used_pages(page_heap), 0);
+    assert_int_equal(page_heap->leases, 2);
+    assert_int_equal(page_heap->returns, 2);
+    assert_int_equal(page_heap->clean_leased, 10);
 }
 
 /* ---- holes ---- */
@@ -198,12 +198,12 @@ static void a_lease_reaches_across_dirty_and_clean(void **state)
     first = fenced(40);
     stain(first, 40, 7);
     give_back(first);
-    assert_int_equal(run_take_dirty(&page_heap, 1, 20), first + 20);
+    assert_int_equal(run_take_dirty(page_heap, 1, 20), first + 20);
     assert_true(os_purge((struct os_range){ page_address(first + 20), bytes_of(20) }));
-    run_put_free(&page_heap, first + 20, PAGE_CLEAN);
+    run_put_free(first + 20, PAGE_CLEAN);
     expect_run(first, 20, PAGE_DIRTY);
     expect_run(first + 20, 20, PAGE_CLEAN);
-    while (run_find(&page_heap, 35) != 0) (void)lease(35);
+    while (run_find(page_heap, 35) != 0) (void)lease(35);
     open = space.open_bytes;
     run = run_lease(35, 1, PAGE_LARGE);
     check_runs();
@@ -223,7 +223,7 @@ static void growing_continues_the_open_end(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    tail = page_heap.free_pages[FREE_CLEAN];
+    tail = page_heap->free_pages[FREE_CLEAN];
     open = space.open_bytes;
     fake_commit_bytes_max(fake_committed_bytes() + bytes_of(3));
     run = run_lease(tail + 3, 1, PAGE_LARGE);
@@ -245,12 +245,12 @@ static void absurd_wishes_are_refused(void **state)
         assert_int_equal(run_lease(sizes[i], 1, PAGE_LARGE).page, 0);
         assert_int_equal(run_lease(1, (size_t)1 << (63 - i), PAGE_LARGE).page, 0);
     }
-    assert_true(run_lease_would_grow((size_t)1 << 30)); /* as many have no bin */
-    assert_true(run_lease_would_grow(SIZE_MAX >> space.page_shift));
+    assert_true(run_lease_would_grow(0, (size_t)1 << 30)); /* as many have no bin */
+    assert_true(run_lease_would_grow(0, SIZE_MAX >> space.page_shift));
     assert_int_equal(run_lease(space.number_max, 1, PAGE_LARGE).page, 0);
     assert_int_equal(run_lease((size_t)space.page_count_max + 1, 1, PAGE_LARGE).page, 0);
     assert_int_equal(fake_committed_bytes(), 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
     check_runs();
 }
 
@@ -263,13 +263,13 @@ static void refused_memory_changes_nothing(void **state)
     (void)state;
     start_pages();
     (void)lease(10);
-    (void)lease(page_heap.free_pages[FREE_CLEAN]);
+    (void)lease(page_heap->free_pages[FREE_CLEAN]);
     fake_fail_all(true);
-    before = page_heap;
+    before = page_heap[0];
     run = run_lease(1, 1, PAGE_USED);
     assert_int_equal(run.page, 0);
-    before.lock = page_heap.lock;
-    assert_memory_equal(&before, &page_heap, sizeof page_heap);
+    before.lock = page_heap->lock;
+    assert_memory_equal(&before, page_heap, sizeof *page_heap);
     fake_fail_all(false);
     check_runs();
     (void)lease(1);
@@ -288,7 +288,7 @@ static void runs_never_reach_into_the_next_region(void **state)
     }
     check_runs();
     assert_true(space.region_count > 1);
-    assert_true(page_heap.free_pages[FREE_CLEAN] <= 2 * space.region_count);
+    assert_true(page_heap->free_pages[FREE_CLEAN] <= 2 * space.region_count);
 }
 
 UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),

@@ -19,7 +19,7 @@ static struct {
 static void note_run(enum page_state state, size_t pages, void *context)
 {
     assert_ptr_equal(context, &tour);
-    assert_true(lock_is_mine(&page_heap.lock));
+    assert_true(lock_is_mine(&page_heap->lock));
     assert_true(tour.count < ARRAY_COUNT(tour.run));
     tour.run[tour.count++] = (struct met_run){ state, pages };
     if (tour.change != NULL && tour.count == tour.change_at) tour.change();
@@ -28,8 +28,8 @@ static void note_run(enum page_state state, size_t pages, void *context)
 static void walk_all(void)
 {
     tour.count = 0;
-    runs_visit(&page_heap, note_run, &tour);
-    assert_false(lock_is_mine(&page_heap.lock));
+    runs_visit(note_run, &tour);
+    assert_false(lock_is_mine(&page_heap->lock));
 }
 
 static void expect_met(unsigned at, enum page_state state, size_t pages)
@@ -52,7 +52,7 @@ static size_t pages_open(void) { return space.open_bytes >> space.page_shift; }
 static void before_the_first_run_there_is_none(void **state)
 {
     (void)state;
-    page_heap_start(&page_heap);
+    page_heaps_start();
     walk_all();
     assert_int_equal(tour.count, 0);
     assert_true(space_start());
@@ -77,8 +77,8 @@ static void each_run_is_met_once_in_order(void **state)
     expect_met(at++, PAGE_USED, 3);
     expect_met(at++, PAGE_DIRTY, 5);
     expect_met(at++, PAGE_LARGE, 2);
-    if (page_heap.free_pages[FREE_CLEAN] > 0)
-        expect_met(at++, PAGE_CLEAN, page_heap.free_pages[FREE_CLEAN]);
+    if (page_heap->free_pages[FREE_CLEAN] > 0)
+        expect_met(at++, PAGE_CLEAN, page_heap->free_pages[FREE_CLEAN]);
     assert_int_equal(tour.count, at);
     assert_int_equal(pages_met(), pages_open());
 }
@@ -111,9 +111,9 @@ static void many_runs_take_many_holdings(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i < runs; i++) assert_int_not_equal(run_lease(1, 1, PAGE_USED).page, 0);
-    before = page_heap.lock.taken;
+    before = page_heap->lock.taken;
     walk_all();
-    assert_int_equal(page_heap.lock.taken - before, 3);
+    assert_int_equal(page_heap->lock.taken - before, 3);
     assert_int_equal(pages_met(), pages_open());
     for (unsigned i = 0; i < runs; i++) expect_met(i, PAGE_USED, 1);
 }

@@ -45,12 +45,12 @@ static void the_last_of_a_group_is_not_taken(void **state)
     prairie_free(kept); /* dirty: paid for */
     assert_non_null(prairie_malloc(50000));
     assert_null(prairie_malloc(3 * MiB)); /* it would be clean pages */
-    assert_true(page_heap_is_barred(&page_heap));
+    assert_true(page_heaps_are_barred());
     assert_non_null(prairie_malloc(100));
     fake_group(64 * MiB, 10 * MiB);
     fake_clock_ms(100);
     assert_non_null(prairie_malloc(3 * MiB));
-    assert_false(page_heap_is_barred(&page_heap));
+    assert_false(page_heaps_are_barred());
     prairie_check_all();
 }
 

@@ -7,7 +7,7 @@
 /* All that the hard limit bounds. */
 static size_t taken_bytes(void)
 {
-    return space.open_bytes - (page_heap.free_pages[FREE_CLEAN] << space.page_shift)
+    return space.open_bytes - (page_heap->free_pages[FREE_CLEAN] << space.page_shift)
          + commit.record_bytes;
 }
 
@@ -107,7 +107,7 @@ static void dirty_pages_do_not_keep_a_block_from_growing(void **state)
     prairie_free(after);
     (void)prairie_purge();
     for (unsigned i = 0; i < 48; i += 2) prairie_free(block[i]);
-    assert_true(page_heap.free_pages[FREE_DIRTY] << space.page_shift >= 512 * KiB);
+    assert_true(page_heap->free_pages[FREE_DIRTY] << space.page_shift >= 512 * KiB);
     limit_hard_set(taken_bytes() + 64 * KiB);
     prairie_free(prairie_malloc(64 * KiB));
     assert_ptr_equal(prairie_realloc(last, 2 * MiB + 256 * KiB), last);
@@ -195,7 +195,7 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     limit_soft_set(1 * MiB);
     for (unsigned i = 0; i < 8; i++) assert_non_null(block[i] = prairie_malloc(256 * KiB));
     prairie_free(block[0]);
-    assert_true(page_heap.free_pages[FREE_DIRTY] << space.page_shift < 64 * KiB);
+    assert_true(page_heap->free_pages[FREE_DIRTY] << space.page_shift < 64 * KiB);
     assert_true(RELAXED_LOAD(purge.is_hard));
     for (unsigned i = 1; i < 8; i++) prairie_free(block[i]);
     prairie_free(prairie_malloc(20000)); /* looks, and sees that all is well */

@@ -340,7 +340,7 @@ static void closing_gives_everything_back(void **state)
         meta_give(slab, slab_shape[class_index].record_bytes);
         check_runs();
         assert_int_equal(commit.record_bytes, used);
-        assert_int_equal(page_heap_used_pages(&page_heap), 0);
+        assert_int_equal(page_heap_used_pages(page_heap), 0);
         assert_int_equal(class_map_at(base), 0);
         assert_int_equal(page_record(page_at(base))->class_at, 0);
     }
@@ -392,7 +392,7 @@ static void refused_memory_opens_nothing(void **state)
     (void)state;
     start_slabs();
     for (unsigned budget = 0; budget < 64; budget++) {
-        size_t used = commit.record_bytes, pages = page_heap_used_pages(&page_heap);
+        size_t used = commit.record_bytes, pages = page_heap_used_pages(page_heap);
         struct slab *slab;
 
         fake_commit_bytes_max(fake_committed_bytes() + budget * page_bytes());
@@ -401,11 +401,10 @@ static void refused_memory_opens_nothing(void **state)
         if (slab == NULL) {
             refused++;
             assert_int_equal(commit.record_bytes, used);
-            assert_int_equal(page_heap_used_pages(&page_heap), pages);
+            assert_int_equal(page_heap_used_pages(page_heap), pages);
         }
         fake_commit_bytes_max(SIZE_MAX);
-        while (slab == NULL
-               || run_find(&page_heap, slab_shape[20].bytes >> space.page_shift) != 0) {
+        while (slab == NULL || run_find(page_heap, slab_shape[20].bytes >> space.page_shift) != 0) {
             slab = open_test_slab(20, 0); /* until the next one needs memory again */
             assert_non_null(slab);
         }

@@ -6,7 +6,7 @@
 
 static void start_space(void)
 {
-    page_heap_start(&page_heap);
+    page_heaps_start();
     assert_true(space_start());
 }
 
@@ -282,7 +282,7 @@ static void a_large_step_that_fails_is_tried_smaller(void **state)
 static void starting_can_be_tried_again(void **state)
 {
     (void)state;
-    page_heap_start(&page_heap);
+    page_heaps_start();
     fake_fail_all(true);
     assert_false(space_start());
     assert_false(space_start());
@@ -298,7 +298,7 @@ static size_t size_to_try;
 static void start_with_small_reservations(void)
 {
     fake_reserve_bytes_max(size_to_try);
-    page_heap_start(&page_heap);
+    page_heaps_start();
     if (!space_start()) _exit(size_to_try < inside_least_reservation() ? 0 : 1);
     assert_true(space.region[0].bytes <= size_to_try);
     assert_true(space_grow(10, 1, SIZE_MAX).count >= 10);
@@ -319,7 +319,7 @@ static void start_under_a_limit(void)
     bool must = size_to_try >= 8 * MiB;
 
     fake_address_space(size_to_try, 0);
-    page_heap_start(&page_heap);
+    page_heaps_start();
     if (!space_start()) _exit(must ? 1 : 0);
     assert_true(fake_reserved_bytes() <= size_to_try);
     if (space_grow(10, 1, SIZE_MAX).count < 10) _exit(must ? 1 : 0);

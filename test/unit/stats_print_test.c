@@ -287,7 +287,7 @@ static void the_lists_count_what_is_there(void **state)
         free_bytes += json_number(json, path);
     }
     assert_int_equal(free_bytes,
-                     (page_heap.free_pages[FREE_DIRTY] + page_heap.free_pages[FREE_CLEAN])
+                     (page_heap->free_pages[FREE_DIRTY] + page_heap->free_pages[FREE_CLEAN])
                          << space.page_shift);
 }
 

@@ -11,7 +11,7 @@ enum { PAGES = 4 };
 
 static uint32_t take(bool ahead)
 {
-    uint32_t page = stock_take(&stock, PAGES, ahead);
+    uint32_t page = stock_take(&stock, 0, PAGES, ahead);
 
     check_runs();
     stock_check(&stock, PAGES);
@@ -38,7 +38,7 @@ static void one_at_a_time_unless_told_otherwise(void **state)
     start();
     assert_int_not_equal(take(false), 0);
     assert_int_equal(stock.count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), PAGES);
+    assert_int_equal(page_heap_used_pages(page_heap), PAGES);
 }
 
 static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void **state)
@@ -48,16 +48,16 @@ static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void 
 
     (void)state;
     start();
-    locks = page_heap.lock.taken;
-    last = stock_take(&stock, PAGES, true);
-    assert_int_equal(page_heap.lock.taken, locks + 1);
+    locks = page_heap->lock.taken;
+    last = stock_take(&stock, 0, PAGES, true);
+    assert_int_equal(page_heap->lock.taken, locks + 1);
     assert_int_equal(stock.count, STOCK_RUNS_MAX - 1);
     for (unsigned i = 1; i < STOCK_RUNS_MAX; i++) {
-        uint32_t page = stock_take(&stock, PAGES, true);
+        uint32_t page = stock_take(&stock, 0, PAGES, true);
         assert_int_equal(page, last + PAGES);
         last = page;
     }
-    assert_int_equal(page_heap.lock.taken, locks + 1);
+    assert_int_equal(page_heap->lock.taken, locks + 1);
     assert_int_equal(stock.count, 0);
 }
 
@@ -84,13 +84,13 @@ static void a_full_stock_returns_its_older_half(void **state)
     start();
     for (unsigned i = 0; i <= STOCK_RUNS_MAX; i++) pages[i] = take(false);
     for (unsigned i = 0; i < STOCK_RUNS_MAX; i++) put(pages[i]);
-    assert_int_equal(page_heap_used_pages(&page_heap), PAGES * (STOCK_RUNS_MAX + 1));
-    locks = page_heap.lock.taken;
+    assert_int_equal(page_heap_used_pages(page_heap), PAGES * (STOCK_RUNS_MAX + 1));
+    locks = page_heap->lock.taken;
     stock_put(&stock, pages[STOCK_RUNS_MAX]);
-    assert_int_equal(page_heap.lock.taken, locks + 1);
+    assert_int_equal(page_heap->lock.taken, locks + 1);
     check_runs();
     assert_int_equal(stock.count, STOCK_RUNS_MAX / 2 + 1);
-    assert_int_equal(page_heap_used_pages(&page_heap), PAGES * (STOCK_RUNS_MAX / 2 + 1));
+    assert_int_equal(page_heap_used_pages(page_heap), PAGES * (STOCK_RUNS_MAX / 2 + 1));
     assert_int_equal(page_record(pages[0])->state, PAGE_DIRTY);
     for (unsigned i = STOCK_RUNS_MAX; i >= STOCK_RUNS_MAX / 2; i--)
         assert_int_equal(take(true), pages[i]);
@@ -105,7 +105,7 @@ static void clearing_returns_all(void **state)
     stock_return(&stock, stock.count);
     check_runs();
     assert_int_equal(stock.count, 0);
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
     stock_return(&stock, stock.count);
     assert_int_equal(stock.count, 0);
 }
@@ -118,7 +118,7 @@ static void growth_is_for_the_wanted_run_only(void **state)
     (void)state;
     start_pages();
     (void)lease(1);
-    free = page_heap.free_pages[FREE_CLEAN];
+    free = page_heap->free_pages[FREE_CLEAN];
     (void)lease(free - 2 * PAGES);
     open = space.open_bytes;
     assert_int_not_equal(take(true), 0);
@@ -152,7 +152,7 @@ static void what_nobody_took_goes_back_by_halves(void **state)
         assert_int_equal(stock_return_unneeded(&stock), (left + 1) / 2);
         check_runs();
         assert_int_equal(stock.count, left - (left + 1) / 2);
-        assert_int_equal(page_heap_used_pages(&page_heap), stock.count * PAGES);
+        assert_int_equal(page_heap_used_pages(page_heap), stock.count * PAGES);
     }
     put(take(true));
     (void)stock_return_unneeded(&stock);

@@ -12,9 +12,9 @@ static struct page_piece pieces[PIECES_MAX];
 
 static void check_heap(void)
 {
-    lock_take(&page_heap.lock);
+    lock_take(&page_heap->lock);
     supplied_check(&heap);
-    lock_give(&page_heap.lock);
+    lock_give(&page_heap->lock);
 }
 
 static void add_piece(unsigned index, char *base, unsigned kind)
@@ -22,7 +22,7 @@ static void add_piece(unsigned index, char *base, unsigned kind)
     uint32_t first = foreign_add(base, PIECE_PAGES);
 
     assert_int_not_equal(first, 0);
-    pieces[index] = (struct page_piece){ NULL, first, PIECE_PAGES };
+    pieces[index] = (struct page_piece){ .first = first, .pages = PIECE_PAGES };
     supplied_add(&heap, &pieces[index], kind);
     check_heap();
 }
@@ -149,9 +149,9 @@ static void the_way_through_dirty_runs(void **state)
 
 static void check_shared_heap(void)
 {
-    lock_take(&page_heap.lock);
-    page_heap_check(&page_heap);
-    lock_give(&page_heap.lock);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_take(&page_heap[i].lock);
+    page_heaps_check();
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_give(&page_heap[i].lock);
 }
 
 /* At every moment it is whole runs for the page heap that it lies in. */
@@ -162,7 +162,7 @@ static void a_piece_in_a_used_run(void **state)
     (void)state;
     start_heap();
     page = run_lease(PIECE_PAGES, 1, PAGE_USED).page;
-    pieces[0] = (struct page_piece){ NULL, page, PIECE_PAGES };
+    pieces[0] = (struct page_piece){ .first = page, .pages = PIECE_PAGES };
     supplied_add(&heap, &pieces[0], FREE_DIRTY);
     check_heap();
     check_shared_heap();

@@ -181,7 +181,7 @@ static void blocks_outlive_their_thread(void **state)
     prairie_check_all();
     (void)prairie_purge();
     prairie_check_all();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 /* Destructors that run after ours still allocate and free: slowly, and nothing is kept for them. */
@@ -210,7 +210,7 @@ static void a_thread_past_its_end_can_allocate(void **state)
     prairie_check_all();
     fake_thread_end(); /* a second end of the same thread is nothing */
     (void)prairie_purge();
-    assert_int_equal(page_heap_used_pages(&page_heap), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
 /* A thread that cannot arrange to hear of its end works; only its cache is lost. */

@@ -377,7 +377,7 @@ static void the_hard_limit_counts_what_is_coming(void **state)
 static void leave_dirty(void)
 {
     prairie_free(prairie_malloc(64 * MiB));
-    if (page_heap.free_pages[FREE_DIRTY] == 0) skip();
+    if (page_heap->free_pages[FREE_DIRTY] == 0) skip();
 }
 
 /* Dirty pages make room for growth as they do for new blocks, and a move takes its own along. */
@@ -410,14 +410,14 @@ static void the_hard_limit_is_kept_by_purging(void **state)
 static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
 {
     char *block = prairie_malloc(REMAP_BYTES_MIN);
-    size_t dirty = page_heap.free_pages[FREE_DIRTY];
+    size_t dirty = page_heap->free_pages[FREE_DIRTY];
     char *again;
 
     (void)state;
     memset(block, 1, REMAP_BYTES_MIN);
     block = prairie_realloc(block, VAST);
     expect_vast(block, VAST);
-    assert_int_equal(page_heap.free_pages[FREE_DIRTY], dirty);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], dirty);
     again = prairie_calloc(1, REMAP_BYTES_MIN);
     assert_int_equal(again[0] | again[REMAP_BYTES_MIN - 1], 0);
     prairie_free(again);

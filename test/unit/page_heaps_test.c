@@ -1,0 +1,246 @@
+/* page_heaps_test.c - several page heaps: who leases from which, under which lock, and what counts
+ * for all of them together. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "pages.h"
+#include "threads.h"
+
+_Static_assert(PAGE_HEAPS == 4, "what these tests know");
+
+enum { RUN_PAGES = 40, RUN_COUNT = 12 };
+
+static uint32_t lease_from(unsigned arena_index, size_t pages)
+{
+    uint32_t page = run_lease_for(pages, 1, purpose_of(arena_index, PAGE_USED)).page;
+
+    assert_int_not_equal(page, 0);
+    check_runs();
+    return page;
+}
+
+static size_t all_dirty(void) { return page_heaps_free_now(FREE_DIRTY); }
+
+/* Free runs of two arenas, and no other lock is taken than that of their page heap. */
+static void two_arenas_share_no_lock(void **state)
+{
+    uint64_t taken[PAGE_HEAPS], of_space;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) give_back(lease_from(i, RUN_PAGES));
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
+    of_space = space.lock.taken;
+    for (unsigned i = 0; i < 100; i++) {
+        run_return(run_lease_for(RUN_PAGES, 1, purpose_of(1, PAGE_LARGE)).page);
+        run_return(run_lease_for(3, 1, purpose_of(1, PAGE_USED)).page);
+        run_return(run_lease_for(RUN_PAGES, 1, purpose_of(6, PAGE_LARGE)).page);
+    }
+    assert_int_equal(page_heap[0].lock.taken, taken[0]);
+    assert_int_equal(page_heap[1].lock.taken, taken[1] + 400);
+    assert_int_equal(page_heap[2].lock.taken, taken[2] + 200);
+    assert_int_equal(page_heap[3].lock.taken, taken[3]);
+    assert_int_equal(space.lock.taken, of_space);
+}
+
+/* The region opens for one, the other, and again: all is returned, and each has its own. */
+static void no_run_reaches_over_a_seam(void **state)
+{
+    uint32_t page[RUN_COUNT];
+    size_t pages, open[PAGE_HEAPS];
+    unsigned seams = 0;
+
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < RUN_COUNT; i++) {
+        pages = page_heap[i % 3].free_pages[FREE_CLEAN] + RUN_PAGES;
+        page[i] = lease_from(i % 3, pages);
+        assert_ptr_equal(page_heap_of(page[i]), &page_heap[i % 3]);
+    }
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) open[i] = page_heap[i].open_pages;
+    for (unsigned i = RUN_COUNT; i-- > 0;) give_back(page[i]);
+    for (unsigned i = 0; i < RUN_COUNT; i++)
+        seams += page_record(page[i] - 1)->bin_index == PAGE_SEAM;
+    assert_true(seams >= RUN_COUNT - 3);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        assert_int_equal(page_heap[i].open_pages, open[i]);
+        assert_int_equal(page_heap_used_pages(&page_heap[i]), 0);
+    }
+}
+
+static uint32_t given[3];
+static void *give_one(void *unused)
+{
+    run_return(given[0]);
+    return unused;
+}
+static void *give_others(void *unused)
+{
+    run_return_batch(given + 1, 2);
+    return unused;
+}
+
+/* Whoever gives a run back, alone or in a batch, it goes where it came from. */
+static void runs_come_home(void **state)
+{
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 3; i++) given[i] = lease_from(i + 1, RUN_PAGES);
+    run_thread(give_one, NULL);
+    check_runs();
+    assert_int_equal(page_heap[1].free_pages[FREE_DIRTY], RUN_PAGES);
+    run_thread(give_others, NULL);
+    check_runs();
+    assert_int_equal(page_heap[0].open_pages, 0);
+    for (unsigned i = 1; i < PAGE_HEAPS; i++)
+        assert_int_equal(page_heap[i].free_pages[FREE_DIRTY], RUN_PAGES);
+}
+
+/* One budget for all: what each might keep alone goes when together they have more. */
+static void the_budget_is_of_the_process(void **state)
+{
+    size_t keep, page_count;
+
+    (void)state;
+    start_pages();
+    keep = pages_for(PURGE_KEEP_BYTES);
+    page_count = keep * 3 / 4;
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) given[i % 3] = lease_from(i, page_count);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        uint32_t page = page_heap[i].end - (uint32_t)page_heap[i].open_pages;
+        run_return(page);
+    }
+    check_runs();
+    assert_int_equal(all_dirty(), PAGE_HEAPS * page_count);
+    assert_false(purge_is_within_budget());
+    purge_beyond_budget();
+    check_runs();
+    assert_in_range(all_dirty(), 1, keep + 4 * page_count / PURGE_PEAK_SHARE);
+    assert_true(purge_is_within_budget());
+    assert_int_equal(purge_all() >> space.page_shift != 0, true);
+    assert_int_equal(all_dirty(), 0);
+}
+
+/* The hard limit counts what all have. A page heap that may not grow takes what another has. */
+static void the_hard_limit_is_of_the_process(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    assert_true(heap_start());
+    first = lease_from(1, RUN_PAGES);
+    second = lease_from(2, RUN_PAGES);
+    limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift) / 2);
+    assert_int_equal(run_lease_for(RUN_PAGES, 1, purpose_of(1, PAGE_USED)).page, 0);
+    assert_int_equal(run_lease_for(RUN_PAGES, 1, purpose_of(3, PAGE_USED)).page, 0);
+    run_return(first);
+    assert_int_equal(lease_from(3, RUN_PAGES), first);
+    assert_ptr_equal(page_heap_of(first), &page_heap[1]);
+    limits_set_hard(0);
+    run_return(first);
+    run_return(second);
+    prairie_check_all();
+}
+
+/* Pages end at one place: who has them there closes them. */
+static void the_end_is_closed_by_whose_it_is(void **state)
+{
+    size_t open;
+
+    (void)state;
+    start_pages();
+    (void)lease_from(0, 1);
+    give_back(lease_from(3, RUN_PAGES));
+    open = space.open_bytes;
+    assert_true(page_heaps_close_tail());
+    check_runs();
+    assert_int_equal(page_heap[3].open_pages, 0);
+    assert_true(space.open_bytes < open);
+    assert_int_not_equal(page_heap[0].open_pages, 0);
+    (void)lease_from(3, RUN_PAGES);
+}
+
+/* ---- whole programs ---- */
+
+static void one_thread_has_one_page_heap(void **state)
+{
+    void *block[200];
+
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) block[i] = prairie_malloc((size_t)37 * i * i);
+    for (unsigned i = 0; i < 200; i += 2) prairie_free(block[i]);
+    for (unsigned i = 1; i < PAGE_HEAPS; i++) assert_int_equal(page_heap[i].open_pages, 0);
+    prairie_check_all();
+}
+
+static void *small, *large;
+static void *take_both(void *unused)
+{
+    small = prairie_malloc(100);
+    large = prairie_malloc(1 * MiB);
+    return unused;
+}
+
+/* Each thread has an arena of its own here; its blocks go home when the first thread frees them. */
+static void a_threads_pages_are_of_its_arena(void **state)
+{
+    struct page_heap *heap;
+
+    (void)state;
+    fake_cores(4);
+    prairie_free(prairie_malloc(100));
+    run_thread(take_both, NULL);
+    heap = page_heap_of(page_at(large));
+    assert_ptr_not_equal(heap, page_heap);
+    assert_int_equal(heap->large_count, 1);
+    prairie_free(large);
+    prairie_free(small);
+    assert_int_equal(heap->large_count, 0);
+    prairie_check_all();
+    assert_true(prairie_purge() > 0);
+    assert_int_equal(all_dirty(), 0);
+}
+
+/* A forked child has the runs back that were on their way to the kernel, wherever they belong. */
+static void a_child_puts_back_what_was_on_its_way(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    give_back(lease_from(2, RUN_PAGES));
+    page = run_take_dirty(&page_heap[2], 1, RUN_PAGES);
+    assert_int_not_equal(page, 0);
+    take_page_heaps();
+    page_heaps_put_back_in_flight();
+    page_heaps_check();
+    give_page_heaps();
+    assert_int_equal(page_heap[2].free_pages[FREE_DIRTY], RUN_PAGES);
+    run_put_free(page, PAGE_CLEAN);
+    check_runs();
+}
+
+/* What merged over a seam is found. */
+static void damage_seam(void)
+{
+    uint32_t page = lease_from(1, RUN_PAGES);
+
+    page_record(page)->bin_index = 2;
+    check_runs();
+}
+
+static void a_run_of_another_page_heap_is_found(void **state)
+{
+    (void)state;
+    start_pages();
+    (void)lease_from(0, 1);
+    (void)lease_from(1, 1);
+    expect_abort(damage_seam, "prairie: broken invariant: ");
+}
+
+UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
+          UNIT_TEST(runs_come_home), UNIT_TEST(the_budget_is_of_the_process),
+          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
+          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
+          UNIT_TEST(a_child_puts_back_what_was_on_its_way),
+          UNIT_TEST(a_run_of_another_page_heap_is_found))
