@@ -292,7 +292,7 @@ static bool default_purge(struct extent_hooks *hooks, void *base, size_t bytes, 
                           size_t length, unsigned arena)
 {
     (void)hooks, (void)bytes, (void)arena;
-    return !os_purge((struct os_range){ (char *)base + offset, length });
+    return OS_PURGE_CLOSES || !os_purge((struct os_range){ (char *)base + offset, length });
 }
 
 static bool default_split(struct extent_hooks *hooks, void *base, size_t bytes, size_t bytes_a,

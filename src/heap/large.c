@@ -38,7 +38,8 @@ static bool is_too_large(size_t size, size_t align)
  * before. */
 void large_clear(char *block, size_t bytes)
 {
-    if (bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes })) return;
+    if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
+        return;
     __builtin_memset(block, 0, bytes);
 }
 

@@ -12,6 +12,7 @@
 #define PRAIRIE_OS_OS_H
 
 #include "../base/attrs.h"
+#include "port_facts.h"
 
 struct os_range {
     char *base;
@@ -32,8 +33,8 @@ void os_release(struct os_range range);
 bool os_commit(struct os_range range);
 /* Undoes a commit: the contents and the right to use them go back. False: nothing happened. */
 bool os_close(struct os_range range);
-/* Gives the pages back to the kernel; they read as zero when next touched. False: nothing happened,
- * and the old contents are still there. */
+/* Gives the pages back to the kernel; they read as zero when next touched, after another commit
+ * where OS_PURGE_CLOSES. False: nothing happened, and the old contents are still there. */
 bool os_purge(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
  * False: not possible, nothing happened. The pages may be of several mappings, and are so

@@ -13,10 +13,13 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX, "PRAIRIE_PAGE_HEA
 struct page_heap page_heap[PAGE_HEAPS];
 struct clean_bounds clean_bounds;
 
+/* Up to so many pages nothing is asked. */
+#define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
+
 void page_heap_start(struct page_heap *heap)
 {
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->lease_pages_max = RUN_PAGES_MAX;
+    heap->lease_pages_max = FREELY_LEASED_MAX;
     heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
     if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);
@@ -71,7 +74,7 @@ static void set_bound(bool *bound, bool is_set)
         RELAXED_STORE(page_heap[i].lease_pages_max,
                       RELAXED_LOAD(clean_bounds.barred) || RELAXED_LOAD(clean_bounds.limited)
                           ? 0
-                          : RUN_PAGES_MAX);
+                          : FREELY_LEASED_MAX);
         lock_give(&page_heap[i].lock);
     }
 }

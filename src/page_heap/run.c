@@ -12,6 +12,14 @@ INLINE void count_clean(struct page_heap *heap, size_t pages)
     if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_want_again(heap);
 }
 
+/* Free pages are about to be taken, of which some are clean. Where purging closed those, they open
+ * now; what hooks supply is theirs. False: no memory, and they must stay free. */
+INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    if (!OS_PURGE_CLOSES || heap->is_supplied) return true;
+    return os_commit((struct os_range){ page_address(page), pages << space.page_shift });
+}
+
 /* ---- holes and growth ---- */
 
 bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t pages,
@@ -114,17 +122,24 @@ static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages
     zero = kind_of(page_record(page)->state) == FREE_CLEAN;
     if (zero && !page_heap_may_take_clean(heap, pages)) return none;
     skip = pages_to_alignment(page, align_pages);
+    if (zero && !open_free(heap, page + (uint32_t)skip, pages)) return none;
     if (skip != 0) page = split_free(heap, page, skip);
     if (zero) count_clean(heap, pages);
     take_front(heap, page, pages, state);
     return (struct run){ page, zero };
 }
 
-/* The front of a free run that is long enough. */
+/* The front of a free run that is long enough. Its page is 0 afterwards when it could not be had. */
 INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enum page_state state)
 {
     run->zero = page_record(run->page)->state == PAGE_CLEAN;
-    if (run->zero) count_clean(heap, pages);
+    if (run->zero) {
+        if (!open_free(heap, run->page, pages)) {
+            run->page = 0;
+            return;
+        }
+        count_clean(heap, pages);
+    }
     take_front(heap, run->page, pages, state);
 }
 
@@ -213,7 +228,8 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
             run = take_aligned_or_grow(heap, pages, align_pages, state);
         } else if ((run.page = find_allowed(heap, pages)) != 0) {
             take_part(heap, &run, pages, state);
-        } else if ((hole = find_hole_or_grow(heap, pages)).pages >= pages) {
+        } else if ((hole = find_hole_or_grow(heap, pages)).pages >= pages
+                   && open_free(heap, hole.first, pages)) {
             run.page = hole.first;
             run.zero = run_take_hole(heap, hole.first, 0, pages, state);
         }
@@ -352,9 +368,9 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
         if (page == 0) {
             struct run run = { find_allowed(heap, pages), false };
 
+            if (run.page != 0) take_part(heap, &run, pages, PAGE_USED);
             page = run.page;
             if (page == 0) break;
-            take_part(heap, &run, pages, PAGE_USED);
         }
         count_lease(heap, pages, PAGE_USED);
         leased[count++] = page;
@@ -405,7 +421,8 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
     missing = pages - old_pages;
     check(pages > old_pages);
     hole = hole_after(heap, page + (uint32_t)old_pages, missing);
-    fits = hole.pages >= missing && may_take_hole(heap, hole, missing);
+    fits = hole.pages >= missing && may_take_hole(heap, hole, missing)
+        && open_free(heap, hole.first, missing);
     if (fits) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
         (void)run_take_hole(heap, page, old_pages, pages, state);

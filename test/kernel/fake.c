@@ -157,9 +157,13 @@ bool os_purge(struct os_range range)
                               "a purge of memory that is not committed");
     done = admit(FAKE_PURGE);
     if (done) {
-        if (fake.purge_does == FAKE_PURGE_ZEROES) give_zeros(range.base, range.bytes);
-        else memset(range.base, FAKE_SCRIBBLE, range.bytes);
-        memset(states, FAKE_PAGE_PURGED, pages_of(range.bytes));
+        if (OS_PURGE_CLOSES) {
+            model_close(range);
+        } else {
+            if (fake.purge_does == FAKE_PURGE_ZEROES) give_zeros(range.base, range.bytes);
+            else memset(range.base, FAKE_SCRIBBLE, range.bytes);
+            memset(states, FAKE_PAGE_PURGED, pages_of(range.bytes));
+        }
         fake.purged_bytes += range.bytes;
     }
     leave();

@@ -8,6 +8,8 @@
  *      reserved  --commit-->  committed  --purge-->  purged        (committed still, with zeros)
  *          <---------close---------+------------------+
  *
+ * Where OS_PURGE_CLOSES, a purge is a close.
+ *
  * A call that no kernel would survive for long aborts with one line "fake kernel: ...": a commit,
  * purge or move outside a reservation, a close, purge or move of memory that is not committed, a
  * release of part of a reservation, a range that is not whole pages. Touching what is not committed

@@ -1,0 +1,21 @@
+/* port_facts.h - what differs between kernels and must be known when the code above is compiled.
+ *
+ * OS_PURGE_CLOSES  pages that were purged must be committed before they are used again: the right
+ *                  to use them, which a kernel that charges for it takes back, may be refused then.
+ *                  A test on the fake kernel defines it by itself.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_OS_PORT_FACTS_H
+#define PRAIRIE_OS_PORT_FACTS_H
+
+#include "../base/attrs.h"
+
+#ifndef OS_PURGE_CLOSES
+#if defined(_WIN32)
+#define OS_PURGE_CLOSES true
+#else
+#define OS_PURGE_CLOSES false
+#endif
+#endif
+
+#endif
