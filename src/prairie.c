@@ -31,7 +31,9 @@
 #include "base/lock.c"
 #include "base/options.c"
 #include "base/report.c"
+#if !defined(_WIN32)
 #include "os/posix.c"
+#endif
 #ifndef PRAIRIE_OS_ELSEWHERE
 #include "os/port.c"
 #endif

@@ -37,6 +37,8 @@
  * puts it after all other, whose few pages are then all touched (docs/decisions/0013). */
 #if defined(__MACH__)
 #define SPARSE __attribute__((section("__DATA,__sparse,zerofill")))
+#elif defined(_WIN32)
+#define SPARSE
 #else
 #define SPARSE __attribute__((section(".bss.sparse")))
 #endif

@@ -30,6 +30,12 @@
 #include "key_slot.c"
 #include "openbsd.c"
 #include "unix.c"
+#elif defined(_WIN32)
+#include "windows.c"
+#include "windows_code.c"
+#include "windows_map.c"
+#include "windows_owner.c"
+#include "windows_thread.c"
 #else
 #error "prairie has no port to this system: see docs/floors/os.md, How to change it"
 #endif

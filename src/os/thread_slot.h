@@ -15,6 +15,8 @@
 
 #if defined(__APPLE__) || defined(__OpenBSD__)
 #include "key_slot.h"
+#elif defined(_WIN32)
+#include "windows_slot.h"
 #else
 #include "elf_slot.h"
 #endif

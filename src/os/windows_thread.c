@@ -1,0 +1,204 @@
+/* windows_thread.c - threads of Windows: their word, their end, how they wait, and the one that
+ * prairie starts itself.
+ *
+ * The end of a thread is told by the loader through a callback in section .CRT$XLP, which the
+ * thread-local storage of the module leads to; for a library it comes right before DllMain would. A
+ * thread that is killed ends without it: what it held in its magazines is lost, as are its stack
+ * and its locks.
+ *
+ * When the process ends, Windows kills all threads but the one that ends it, wherever they are, and
+ * only then tells libraries, which may free. A lock whose holder was killed is never given: who
+ * waits for one then ends the process, as Windows does in its own heap and for its own locks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "windows.h"
+
+#include "../base/fatal.h"
+#include "../base/port.h"
+#include "os.h"
+#include "thread_slot.h"
+
+/* ---- the word and its end ---- */
+
+/* The value that each thread begins with. Capitals sort before the end of the section. */
+__attribute__((section(".tls$PRAIRIE"), used)) struct front *thread_slot =
+    (struct front *)&front_empty;
+
+static void (*end_hook)(void); /* atomic: the same for all threads */
+
+bool os_thread_end_hook(void (*hook)(void))
+{
+    RELAXED_STORE(end_hook, hook);
+    return true;
+}
+
+enum { EXIT_HOOKS_MAX = 4 };
+static void (*exit_hook[EXIT_HOOKS_MAX])(void);
+static unsigned exit_hooks; /* atomic */
+
+void os_at_exit(void (*last)(void))
+{
+    unsigned number = __atomic_fetch_add(&exit_hooks, 1, __ATOMIC_RELAXED);
+
+    if (number < EXIT_HOOKS_MAX) exit_hook[number] = last;
+}
+
+static void run_exit_hooks(void)
+{
+    unsigned count = RELAXED_LOAD(exit_hooks);
+
+    for (unsigned i = count < EXIT_HOOKS_MAX ? count : EXIT_HOOKS_MAX; i-- > 0;)
+        if (exit_hook[i] != NULL) exit_hook[i]();
+}
+
+static void NTAPI module_event(void *module, DWORD reason, void *reserved)
+{
+    void (*hook)(void) = RELAXED_LOAD(end_hook);
+
+    (void)module;
+    if (reason == DLL_THREAD_DETACH && hook != NULL) hook();
+    if (reason == DLL_PROCESS_DETACH && reserved != NULL) run_exit_hooks();
+}
+
+__attribute__((section(".CRT$XLP"), used)) static const PIMAGE_TLS_CALLBACK event_callback =
+    module_event;
+
+/* ---- waiting ---- */
+
+typedef LONG(NTAPI *wait_function)(const void *word, const void *expected, SIZE_T bytes,
+                                   const LARGE_INTEGER *timeout);
+typedef void(NTAPI *wake_function)(const void *word);
+typedef BOOLEAN(NTAPI *ending_function)(void);
+
+static struct {
+    wait_function wait; /* atomic, the last one to be written */
+    wake_function wake_one, wake_all;
+    ending_function is_ending;
+} system_calls;
+
+windows_function windows_ntdll(const char *name)
+{
+    windows_function found;
+
+    KEEP_LAST_ERROR(found = (windows_function)GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name));
+    return found;
+}
+
+/* Windows 7 cannot wait for a word. Said at the first wait, which is the first thing missing. */
+static void find_system_calls(void)
+{
+    wait_function wait = (wait_function)windows_ntdll("RtlWaitOnAddress");
+
+    system_calls.wake_one = (wake_function)windows_ntdll("RtlWakeAddressSingle");
+    system_calls.wake_all = (wake_function)windows_ntdll("RtlWakeAddressAll");
+    system_calls.is_ending = (ending_function)windows_ntdll("RtlDllShutdownInProgress");
+    if (wait == NULL || system_calls.wake_one == NULL || system_calls.wake_all == NULL)
+        fatal("this Windows is too old: prairie needs Windows 10 or Server 2016");
+    __atomic_store_n(&system_calls.wait, wait, __ATOMIC_RELEASE);
+}
+
+static void need_system_calls(void)
+{
+    if (unlikely(__atomic_load_n(&system_calls.wait, __ATOMIC_ACQUIRE) == NULL))
+        find_system_calls();
+}
+
+bool windows_is_ending(void)
+{
+    need_system_calls();
+    return system_calls.is_ending != NULL && system_calls.is_ending();
+}
+
+static uint32_t exit_code; /* atomic */
+
+void windows_note_exit_code(uint32_t code) { RELAXED_STORE(exit_code, code); }
+
+/* In hundreds of nanoseconds, negative: from now on. */
+static void wait_for(const uint32_t *word, uint32_t expected, const LARGE_INTEGER *timeout)
+{
+    KEEP_LAST_ERROR((void)system_calls.wait(word, &expected, sizeof expected, timeout));
+}
+
+void port_wait(const uint32_t *word, uint32_t expected)
+{
+    if (windows_is_ending()) (void)TerminateProcess(GetCurrentProcess(), RELAXED_LOAD(exit_code));
+    wait_for(word, expected, NULL);
+}
+
+void port_wake(uint32_t *word, int count)
+{
+    need_system_calls();
+    if (count == 1) system_calls.wake_one(word);
+    else system_calls.wake_all(word);
+}
+
+void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
+{
+    LARGE_INTEGER timeout = { .QuadPart = -(int64_t)duration_ms * 10000 };
+
+    need_system_calls();
+    wait_for(word, expected, &timeout);
+}
+
+uintptr_t port_thread_mark(void) { return GetCurrentThreadId(); }
+
+uint64_t port_now_ns(void)
+{
+    static uint64_t ticks_per_second; /* atomic */
+    uint64_t frequency = RELAXED_LOAD(ticks_per_second);
+    LARGE_INTEGER now;
+
+    if (frequency == 0) {
+        (void)QueryPerformanceFrequency(&now);
+        frequency = (uint64_t)now.QuadPart;
+        RELAXED_STORE(ticks_per_second, frequency);
+    }
+    (void)QueryPerformanceCounter(&now);
+    return (uint64_t)now.QuadPart / frequency * 1000000000
+         + (uint64_t)now.QuadPart % frequency * 1000000000 / frequency;
+}
+
+/* ---- the background thread ---- */
+
+static struct {
+    HANDLE thread; /* by who starts it, one at a time */
+    void *(*body)(void *);
+} background;
+
+static DWORD WINAPI run_background(void *body)
+{
+    (void)((void *(*)(void *))body)(NULL);
+    return 0;
+}
+
+static bool background_has_ended(DWORD most_ms)
+{
+    return background.thread == NULL
+        || WaitForSingleObject(background.thread, most_ms) == WAIT_OBJECT_0;
+}
+
+/* It begins once nobody loads or unloads a library, whoever calls here. */
+bool os_thread_start(void *(*body)(void *))
+{
+    enum { STACK_BYTES = 64 * 1024 };
+    DWORD last_error = GetLastError();
+    bool started = false;
+
+    if (background_has_ended(0)) {
+        if (background.thread != NULL) (void)CloseHandle(background.thread);
+        background.thread = CreateThread(NULL, STACK_BYTES, run_background, (void *)body,
+                                         STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
+        started = background.thread != NULL;
+    }
+    SetLastError(last_error);
+    return started;
+}
+
+/* By a thread that loads a library it is not waited for: it could not end meanwhile. */
+void os_thread_wait(uint64_t most_ms)
+{
+    DWORD last_error = GetLastError();
+
+    if (!windows_is_ending()) (void)background_has_ended((DWORD)most_ms);
+    SetLastError(last_error);
+}
