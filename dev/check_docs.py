@@ -23,7 +23,7 @@ from pathlib import Path
 
 ERRORS = Path("docs/errors.md")
 # Pages of docs/floors/ for folders of another name. docs/control.md is the users'.
-PAGES = {"doors": ("libc", "cxx", "jemalloc", "darwin"), "control_tree": ("control",)}
+PAGES = {"doors": ("libc", "cxx", "jemalloc", "darwin", "windows"), "control_tree": ("control",)}
 GLOSSARY = Path("docs/glossary.md")
 PAGES_ABOUT_SOURCES = ("ARCHITECTURE.md", "docs/floors/", "docs/glossary.md")
 SOURCE_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".py", ".sh", ".cmake", ""}

@@ -21,16 +21,17 @@ profile
 heap
 view
 control
-libc cxx jemalloc darwin'
+libc cxx jemalloc darwin windows'
 public_from=guard
 
 # System headers a floor may include. Only os may name a kernel.
 language='inttypes|limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
 allowed() {
     case $1 in
-        os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|crt_externs|(linux|sys|asm|bits|mach|mach-o|malloc)/.*" ;;
+        os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|crt_externs|windows|psapi|(linux|sys|asm|bits|mach|mach-o|malloc)/.*" ;;
         guard|heap) echo "$language|string|errno" ;;
         darwin) echo "$language|errno|stdlib|(mach|malloc)/.*" ;;
+        windows) echo "$language|errno|windows|psapi" ;;
         control|libc|cxx|jemalloc) echo "$language|string|errno|malloc|stdio" ;;
         *) echo "$language|string" ;;
     esac
@@ -62,10 +63,10 @@ while read -ra folders; do
     [ -z "${public:-}" ] || cp -r include "$tree"
     for folder in "${folders[@]}"; do
         # These are lists of rows, not headers; and what another system's headers are needed for, make platforms
-        # compiles.
+        # compiles, or comes below.
         find "$tree/src/$folder" -name '*.[ch]' ! -name option_list.h ! -name control_list.h \
             ! -path '*/os/darwin*' ! -path '*/os/*bsd.c' ! -path '*/os/unix.c' ! -path '*/os/key_slot.*' \
-            ! -path '*/os/port.c' ! -path '*/src/darwin/*'
+            ! -path '*/os/port.c' ! -path '*/src/darwin/*' ! -path '*/os/windows*' ! -path '*/src/windows/*'
     done | xargs -P 2 -n 1 "$compiler" "${flags[@]}" -DPRAIRIE_CHECK=1 ${public:+-I"$tree/include"} -x c ||
         complain "${folders[*]}: not every file compiles alone, with what lies below it"
     for folder in "${folders[@]}"; do
@@ -74,12 +75,23 @@ while read -ra folders; do
     done
 done <<<"$floors"
 
+# What speaks to Windows, where there is a compiler for it.
+windows_compiler=x86_64-w64-mingw32-gcc
+if command -v "$windows_compiler" >/dev/null; then
+    for tree in "$trees/os" "$trees/libc"; do
+        find "$tree/src/" -follow \( -path "*/os/windows*.[ch]" -o -path '*/src/windows/*.[ch]' \) |
+            xargs -P 2 -n 1 "$windows_compiler" "${flags[@]}" -Wno-attributes -DPRAIRIE_CHECK=1 -I"$PWD/include" -x c ||
+            complain "a file for Windows does not compile alone, with what lies below it"
+    done
+fi
+
 for folder in src/*/; do
     [[ " ${known[*]} " == *" $(basename "$folder") "* ]] || complain "$folder is no floor"
 done
 for file in src/*/*.c; do
     grep -qF "\"${file#src/}\"" src/prairie.c || grep -qF "\"${file##*/}\"" src/os/port.c ||
-        [ "$file" = src/os/linux_early.c ] || complain "src/prairie.c does not include $file"
+        [[ $file = src/os/linux_early.c || $file = src/windows/dll* ]] ||
+        complain "src/prairie.c does not include $file"
 done
 found=$(grep -nE '^ *# *include *".*\.c"' -r src --include='*.[ch]' | grep -vE '^src/(prairie|os/port).c:') &&
     complain "only src/prairie.c and src/os/port.c include .c files"$'\n'"$found"

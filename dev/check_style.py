@@ -16,7 +16,8 @@ SWITCHES_PER_1000_LINES_MAX = 10
 
 # Where an #if may stand in src/; a name that ends in / is a folder.
 SWITCH_PLACES = ("src/base/attrs.h", "src/base/check.h", "src/base/constants.h",
-                 "src/os/thread_slot.h", "src/os/port.c", "src/guard/guard.h", "src/control/conf.c", "src/jemalloc/",
+                 "src/os/thread_slot.h", "src/os/port.c", "src/os/port_facts.h", "src/guard/guard.h",
+                 "src/control/conf.c", "src/jemalloc/",
                  "src/prairie.c")
 C_FOLDERS = {"src", "include", "test", "bench", "lab"}
 SCRIPT_SUFFIXES = {".py", ".sh", ".cmake"}

@@ -113,6 +113,11 @@ struct arena *rule_choose(struct arena *last);
 #include "darwin/zone.c"
 #include "darwin/zone_tasks.c"
 #include "darwin/names.c"
+#elif defined(_WIN32)
+#include "jemalloc/jemalloc.c"
+#include "windows/crt.c"
+#include "windows/imports.c"
+#include "windows/names.c"
 #else
 #include "libc/libc.c"
 #include "jemalloc/jemalloc.c"

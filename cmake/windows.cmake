@@ -1,0 +1,68 @@
+# windows.cmake - the libraries, the launcher and the tests of Windows, in the place of those of the other systems.
+#
+#   cmake -S . -B build/windows -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/platforms/windows.cmake -DPRAIRIE_TESTS=ON
+#
+# prairie_shared is prairie.dll, linked without a C library; prairie_static is libprairie.a; prairie_run is prairie-run.exe.
+# SPDX-License-Identifier: MIT
+
+set(PRAIRIE_NO_BUILTIN -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+# PE has no visibility, so its attribute says nothing here.
+set(PRAIRIE_WINDOWS_OPTIONS -std=gnu17 -O2 -g -fno-stack-protector -fomit-frame-pointer
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= ${PRAIRIE_NO_BUILTIN} -Wall -Wextra -Wno-attributes)
+
+# What the library exports: the names of prairie.map that are no C library's and no C++'s.
+set(PRAIRIE_DEF ${PROJECT_BINARY_DIR}/prairie.def)
+file(STRINGS ${PROJECT_SOURCE_DIR}/src/prairie.map names REGEX
+     "^    (prairie_[a-z_]+|[a-z]*allocx|mallctl[a-z]*|malloc_stats_print|malloc_message);$")
+list(TRANSFORM names REPLACE ";$" "")
+list(JOIN names "\n" names)
+string(REPLACE ";" "" names "${names}")
+file(WRITE ${PRAIRIE_DEF} "LIBRARY prairie.dll\nEXPORTS\n${names}\n")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/prairie.map)
+
+function(prairie_windows_object name source)
+    add_library(${name} OBJECT ${source})
+    target_compile_definitions(${name} PRIVATE PRAIRIE_CHECK=0 $<$<BOOL:${PRAIRIE_TINY}>:PRAIRIE_TINY>)
+    target_compile_options(${name} PRIVATE ${PRAIRIE_WINDOWS_OPTIONS} ${ARGN})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+endfunction()
+
+if(PRAIRIE_CHECK)
+    message(FATAL_ERROR "PRAIRIE_CHECK: the checking flavours need thread-local variables, for which gcc calls malloc here")
+endif()
+prairie_windows_object(prairie_object ${PROJECT_SOURCE_DIR}/src/prairie.c)
+prairie_windows_object(prairie_dll_object ${PROJECT_SOURCE_DIR}/src/windows/dll.c)
+prairie_windows_object(prairie_strings_object ${PROJECT_SOURCE_DIR}/src/windows/dll_strings.c
+                       -fno-builtin -fno-tree-loop-distribute-patterns)
+
+add_library(prairie_shared SHARED $<TARGET_OBJECTS:prairie_object> $<TARGET_OBJECTS:prairie_dll_object>
+            $<TARGET_OBJECTS:prairie_strings_object> ${PRAIRIE_DEF})
+target_link_options(prairie_shared PRIVATE -nostdlib LINKER:-e,prairie_entry)
+target_link_libraries(prairie_shared PRIVATE gcc kernel32)
+add_library(prairie_static STATIC $<TARGET_OBJECTS:prairie_object>)
+# A program that asks for the archive gets it, even if it only calls the C library's names.
+target_link_options(prairie_static INTERFACE LINKER:--undefined=malloc)
+foreach(target prairie_shared prairie_static)
+    set_target_properties(${target} PROPERTIES
+        PREFIX "" OUTPUT_NAME prairie LINKER_LANGUAGE C
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+endforeach()
+set_target_properties(prairie_static PROPERTIES PREFIX lib)
+set_target_properties(prairie_shared PROPERTIES IMPORT_PREFIX lib)
+
+add_executable(prairie_run ${PROJECT_SOURCE_DIR}/tool/windows/prairie_run.c)
+target_compile_options(prairie_run PRIVATE -std=gnu17 -O2 -Wall -Wextra)
+set_target_properties(prairie_run PROPERTIES OUTPUT_NAME prairie-run
+                      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+
+install(TARGETS prairie_shared prairie_run RUNTIME DESTINATION bin ARCHIVE DESTINATION lib)
+install(TARGETS prairie_static ARCHIVE DESTINATION lib)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include)
+
+if(PRAIRIE_TESTS)
+    enable_language(CXX)
+    enable_testing()
+    add_subdirectory(test/windows)
+endif()

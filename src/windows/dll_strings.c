@@ -1,0 +1,111 @@
+/* dll_strings.c - the few functions of a C library that prairie calls, and compilers by themselves,
+ * for prairie.dll, which is linked without one.
+ *
+ * Not part of the unity file. Compiled without the compiler's knowledge of them, or it would make a
+ * call to memset of the loop in memset.
+ * SPDX-License-Identifier: MIT
+ */
+#include "../base/attrs.h"
+
+void *memcpy(void *to, const void *from, size_t bytes);
+void *memmove(void *to, const void *from, size_t bytes);
+void *memset(void *to, int value, size_t bytes);
+int memcmp(const void *a, const void *b, size_t bytes);
+size_t strlen(const char *text);
+int strncmp(const char *a, const char *b, size_t most);
+void *memchr(const void *bytes, int wanted, size_t count);
+char *strchr(const char *text, int wanted);
+char *strrchr(const char *text, int wanted);
+int strcmp(const char *a, const char *b);
+size_t strcspn(const char *text, const char *stops);
+
+void *memcpy(void *to, const void *from, size_t bytes)
+{
+    void *at = to;
+
+    __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(bytes) : : "memory");
+    return to;
+}
+
+void *memmove(void *to, const void *from, size_t bytes)
+{
+    char *at = to;
+    const char *source = from;
+
+    if ((uintptr_t)at - (uintptr_t)source >= bytes) return memcpy(to, from, bytes);
+    while (bytes > 0) {
+        bytes--;
+        ((volatile char *)at)[bytes] = source[bytes];
+    }
+    return to;
+}
+
+void *memset(void *to, int value, size_t bytes)
+{
+    void *at = to;
+
+    __asm__ volatile("rep stosb" : "+D"(at), "+c"(bytes) : "a"(value) : "memory");
+    return to;
+}
+
+int memcmp(const void *a, const void *b, size_t bytes)
+{
+    const volatile unsigned char *one = a, *other = b;
+
+    for (size_t i = 0; i < bytes; i++)
+        if (one[i] != other[i]) return one[i] < other[i] ? -1 : 1;
+    return 0;
+}
+
+size_t strlen(const char *text)
+{
+    const volatile char *at = text;
+
+    while (*at != '\0') at++;
+    return (size_t)(at - text);
+}
+
+int strncmp(const char *a, const char *b, size_t most)
+{
+    const volatile char *one = a, *other = b;
+
+    for (; most > 0; most--, one++, other++) {
+        unsigned char letter = (unsigned char)*one, wanted = (unsigned char)*other;
+
+        if (letter != wanted) return letter < wanted ? -1 : 1;
+        if (letter == '\0') break;
+    }
+    return 0;
+}
+
+void *memchr(const void *bytes, int wanted, size_t count)
+{
+    const volatile unsigned char *at = bytes;
+
+    for (; count > 0; count--, at++)
+        if (*at == (unsigned char)wanted) return (void *)(uintptr_t)at;
+    return NULL;
+}
+
+char *strchr(const char *text, int wanted) { return memchr(text, wanted, strlen(text) + 1); }
+
+char *strrchr(const char *text, int wanted)
+{
+    const char *found = NULL;
+
+    for (const char *at = text; (at = strchr(at, wanted)) != NULL; at++) {
+        found = at;
+        if (*at == '\0') break;
+    }
+    return (char *)(uintptr_t)found;
+}
+
+int strcmp(const char *a, const char *b) { return strncmp(a, b, SIZE_MAX); }
+
+size_t strcspn(const char *text, const char *stops)
+{
+    size_t length = 0;
+
+    while (text[length] != '\0' && strchr(stops, text[length]) == NULL) length++;
+    return length;
+}

@@ -1,0 +1,102 @@
+/* prairie_run.c - prairie-run.exe PROGRAM [ARGUMENT...]: starts a program whose memory prairie
+ * serves, and ends with its exit code.
+ *
+ * The program is made without running, is made to load the prairie.dll that lies beside this file,
+ * and is let go. What loads the library is a second thread in it: Windows starts a process with
+ * whatever thread runs first, so the libraries that the program is linked with have come then, and
+ * its own first instruction has not.
+ * SPDX-License-Identifier: MIT
+ */
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <wchar.h>
+
+/* As env and its kind: it is the starting that failed, not the program. */
+enum { CANNOT_START = 126, NO_SUCH_PROGRAM = 127 };
+
+static void fail(int code, const wchar_t *what, const wchar_t *name)
+{
+    fwprintf(stderr, L"prairie-run: %ls: %ls (error %lu)\n", what, name, GetLastError());
+    exit(code);
+}
+
+/* The command line behind our own name, as it was written: quotes and all. */
+static wchar_t *rest_of_command_line(void)
+{
+    wchar_t *at = GetCommandLineW();
+    BOOL quoted = FALSE;
+
+    for (; *at != L'\0' && (quoted || (*at != L' ' && *at != L'\t')); at++)
+        if (*at == L'"') quoted = !quoted;
+    while (*at == L' ' || *at == L'\t') at++;
+    return at;
+}
+
+static void find_library(wchar_t *path, DWORD room)
+{
+    DWORD length = GetModuleFileNameW(NULL, path, room);
+    wchar_t *name = wcsrchr(path, L'\\');
+
+    if (length == 0 || length == room || name == NULL || (name + 1 - path) + 12 > (long)room)
+        fail(CANNOT_START, L"no path to", L"prairie.dll");
+    wcscpy(name + 1, L"prairie.dll");
+    if (GetFileAttributesW(path) == INVALID_FILE_ATTRIBUTES)
+        fail(CANNOT_START, L"there is no", path);
+}
+
+/* False: the program cannot be served, and must not run. */
+static BOOL load_into(HANDLE process, const wchar_t *path)
+{
+    size_t bytes = (wcslen(path) + 1) * sizeof *path;
+    void *there = VirtualAllocEx(process, NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+    DWORD module = 0;
+    HANDLE thread;
+
+    if (there == NULL || !WriteProcessMemory(process, there, path, bytes, NULL)) return FALSE;
+    /* kernel32.dll lies at one address in all processes of a kind. */
+    thread = CreateRemoteThread(process, NULL, 0, (LPTHREAD_START_ROUTINE)(void *)LoadLibraryW,
+                                there, 0, NULL);
+    if (thread == NULL) return FALSE;
+    WaitForSingleObject(thread, INFINITE);
+    GetExitCodeThread(thread, &module);
+    CloseHandle(thread);
+    VirtualFreeEx(process, there, 0, MEM_RELEASE);
+    return module != 0;
+}
+
+int main(void)
+{
+    static wchar_t library[32768];
+    wchar_t *command = rest_of_command_line();
+    STARTUPINFOW start;
+    PROCESS_INFORMATION made;
+    BOOL narrow = FALSE;
+    DWORD code = CANNOT_START;
+
+    if (*command == L'\0') {
+        fputs("usage: prairie-run PROGRAM [ARGUMENT...]\n", stderr);
+        return CANNOT_START;
+    }
+    find_library(library, sizeof library / sizeof library[0]);
+    GetStartupInfoW(&start);
+    if (!CreateProcessW(NULL, command, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL, &start,
+                        &made))
+        fail(NO_SUCH_PROGRAM, L"cannot start", command);
+    if (IsWow64Process(made.hProcess, &narrow) && narrow) {
+        TerminateProcess(made.hProcess, CANNOT_START);
+        fail(CANNOT_START, L"a program of 32 bits is not served", command);
+    }
+    if (!load_into(made.hProcess, library)) {
+        TerminateProcess(made.hProcess, CANNOT_START);
+        fail(CANNOT_START, L"cannot be loaded into the program", library);
+    }
+    SetConsoleCtrlHandler(NULL, TRUE); /* keys that interrupt are the program's */
+    ResumeThread(made.hThread);
+    WaitForSingleObject(made.hProcess, INFINITE);
+    GetExitCodeProcess(made.hProcess, &code);
+    return (int)code;
+}
