@@ -18,6 +18,40 @@
 #include "os.h"
 #include "thread_slot.h"
 
+/* ---- what is looked up ---- */
+
+typedef LONG(NTAPI *wait_function)(const void *word, const void *expected, SIZE_T bytes,
+                                   const LARGE_INTEGER *timeout);
+typedef void(NTAPI *wake_function)(const void *word);
+typedef BOOLEAN(NTAPI *ending_function)(void);
+
+static struct {
+    wait_function wait;
+    wake_function wake_one, wake_all;
+    ending_function is_ending;
+} system_calls; /* constant once the module is there */
+
+windows_function windows_ntdll(const char *name)
+{
+    windows_function found;
+
+    KEEP_LAST_ERROR(found = (windows_function)GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name));
+    return found;
+}
+
+/* Windows 7 cannot wait for a word. Looked up when the loader brings the module, by a thread that
+ * holds the loader's lock and none of ours: a look-up takes that lock, under which others may
+ * allocate. */
+static void find_system_calls(void)
+{
+    system_calls.wait = (wait_function)windows_ntdll("RtlWaitOnAddress");
+    system_calls.wake_one = (wake_function)windows_ntdll("RtlWakeAddressSingle");
+    system_calls.wake_all = (wake_function)windows_ntdll("RtlWakeAddressAll");
+    system_calls.is_ending = (ending_function)windows_ntdll("RtlDllShutdownInProgress");
+    if (system_calls.wait == NULL || system_calls.wake_one == NULL || system_calls.wake_all == NULL)
+        fatal("this Windows is too old: prairie needs Windows 10 or Server 2016");
+}
+
 /* ---- the word and its end ---- */
 
 /* The value that each thread begins with. Capitals sort before the end of the section. */
@@ -55,9 +89,10 @@ static void NTAPI module_event(void *module, DWORD reason, void *reserved)
 {
     void (*hook)(void) = RELAXED_LOAD(end_hook);
 
-    (void)module;
+    (void)module, (void)reserved;
+    if (reason == DLL_PROCESS_ATTACH) find_system_calls();
     if (reason == DLL_THREAD_DETACH && hook != NULL) hook();
-    if (reason == DLL_PROCESS_DETACH && reserved != NULL) run_exit_hooks();
+    if (reason == DLL_PROCESS_DETACH && windows_is_ending()) run_exit_hooks();
 }
 
 __attribute__((section(".CRT$XLP"), used)) static const PIMAGE_TLS_CALLBACK event_callback =
@@ -65,49 +100,7 @@ __attribute__((section(".CRT$XLP"), used)) static const PIMAGE_TLS_CALLBACK even
 
 /* ---- waiting ---- */
 
-typedef LONG(NTAPI *wait_function)(const void *word, const void *expected, SIZE_T bytes,
-                                   const LARGE_INTEGER *timeout);
-typedef void(NTAPI *wake_function)(const void *word);
-typedef BOOLEAN(NTAPI *ending_function)(void);
-
-static struct {
-    wait_function wait; /* atomic, the last one to be written */
-    wake_function wake_one, wake_all;
-    ending_function is_ending;
-} system_calls;
-
-windows_function windows_ntdll(const char *name)
-{
-    windows_function found;
-
-    KEEP_LAST_ERROR(found = (windows_function)GetProcAddress(GetModuleHandleW(L"ntdll.dll"), name));
-    return found;
-}
-
-/* Windows 7 cannot wait for a word. Said at the first wait, which is the first thing missing. */
-static void find_system_calls(void)
-{
-    wait_function wait = (wait_function)windows_ntdll("RtlWaitOnAddress");
-
-    system_calls.wake_one = (wake_function)windows_ntdll("RtlWakeAddressSingle");
-    system_calls.wake_all = (wake_function)windows_ntdll("RtlWakeAddressAll");
-    system_calls.is_ending = (ending_function)windows_ntdll("RtlDllShutdownInProgress");
-    if (wait == NULL || system_calls.wake_one == NULL || system_calls.wake_all == NULL)
-        fatal("this Windows is too old: prairie needs Windows 10 or Server 2016");
-    __atomic_store_n(&system_calls.wait, wait, __ATOMIC_RELEASE);
-}
-
-static void need_system_calls(void)
-{
-    if (unlikely(__atomic_load_n(&system_calls.wait, __ATOMIC_ACQUIRE) == NULL))
-        find_system_calls();
-}
-
-bool windows_is_ending(void)
-{
-    need_system_calls();
-    return system_calls.is_ending != NULL && system_calls.is_ending();
-}
+bool windows_is_ending(void) { return system_calls.is_ending != NULL && system_calls.is_ending(); }
 
 static uint32_t exit_code; /* atomic */
 
@@ -127,7 +120,6 @@ void port_wait(const uint32_t *word, uint32_t expected)
 
 void port_wake(uint32_t *word, int count)
 {
-    need_system_calls();
     if (count == 1) system_calls.wake_one(word);
     else system_calls.wake_all(word);
 }
@@ -136,7 +128,6 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 {
     LARGE_INTEGER timeout = { .QuadPart = -(int64_t)duration_ms * 10000 };
 
-    need_system_calls();
     wait_for(word, expected, &timeout);
 }
 
