@@ -137,11 +137,26 @@ struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
     return (struct os_range){ NULL, 0 };
 }
 
+/* How many bytes from there on lie in pages that can be read, as of a moment ago. */
+static size_t readable_bytes(const char *from, size_t bytes)
+{
+    const char *at = from, *end = from + bytes;
+    MEMORY_BASIC_INFORMATION info;
+
+    while (at < end && VirtualQuery(at, &info, sizeof info) != 0 && info.State == MEM_COMMIT
+           && (info.Protect & (PAGE_NOACCESS | PAGE_GUARD)) == 0)
+        at = (const char *)info.BaseAddress + info.RegionSize;
+    return at < end ? (size_t)(at - from) : bytes;
+}
+
+/* The kernel copies, or stops; but wine's copies zeros of pages that are reserved. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
+    DWORD last_error = GetLastError();
     size_t copied = 0;
 
-    KEEP_LAST_ERROR((void)ReadProcessMemory(GetCurrentProcess(), from, to, bytes, &copied));
+    (void)ReadProcessMemory(GetCurrentProcess(), from, to, readable_bytes(from, bytes), &copied);
+    SetLastError(last_error);
     return copied;
 }
 
