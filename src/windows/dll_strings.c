@@ -12,6 +12,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 void *memset(void *to, int value, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
 size_t strlen(const char *text);
+size_t wcslen(const wchar_t *text);
 int strncmp(const char *a, const char *b, size_t most);
 void *memchr(const void *bytes, int wanted, size_t count);
 char *strchr(const char *text, int wanted);
@@ -62,6 +63,14 @@ size_t strlen(const char *text)
     const volatile char *at = text;
 
     while (*at != '\0') at++;
+    return (size_t)(at - text);
+}
+
+size_t wcslen(const wchar_t *text)
+{
+    const volatile wchar_t *at = text;
+
+    while (*at != 0) at++;
     return (size_t)(at - text);
 }
 
