@@ -148,10 +148,18 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     }
 }
 
-static READS_UNLOCKED void count_pages(struct count *count, struct snapshot_arena *into)
+static void count_purges(struct snapshot_arena *into)
+{
+    lock_take(&page_heap->lock);
+    into->purges = purge.calls;
+    into->purged_pages = purge.purged_pages;
+    lock_give(&page_heap->lock);
+}
+
+static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
-    size_t open_bytes = space.open_bytes, large_pages = 0, large_count = 0;
+    size_t open_bytes = 0, large_pages = 0, large_count = 0;
     unsigned shift = space.page_shift;
 
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
@@ -167,15 +175,17 @@ static READS_UNLOCKED void count_pages(struct count *count, struct snapshot_aren
         count->numbers->returns += heap->returns;
         own = look_at(&heap->lock);
         add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
+        lock_take(&space.lock);
+        open_bytes = space.open_bytes;
+        lock_give(&space.lock);
         lock_give(&heap->lock);
     }
     into->dirty += cached->pages << shift;
     into->large.allocated += (large_pages - min_size(cached->pages, large_pages)) << shift;
     into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
     into->large_count += large_count - min_size(cached->count, large_count);
-    into->purges = purge.calls;
-    into->purged_pages = purge.purged_pages;
-    count->numbers->opened = open_bytes + commit.vast_bytes;
+    count_purges(into);
+    count->numbers->opened = open_bytes + RELAXED_LOAD(commit.vast_bytes);
 
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);
