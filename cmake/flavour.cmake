@@ -1,19 +1,15 @@
 # flavour.cmake - one compilation of the unity file, and the two libraries made from it.
 # SPDX-License-Identifier: MIT
 
-include(CheckLinkerFlag)
-
 set(PRAIRIE_UNITY ${PROJECT_SOURCE_DIR}/src/prairie.c)
 
-# The names that a shared library exports. Linkers that can fail when one of them is missing.
+# The names that a shared library exports are those that the sources export; the list is there to compare with
+# (test/start/library.sh). One of them has a version.
 set(PRAIRIE_EXPORTS ${PROJECT_SOURCE_DIR}/src/prairie.map)
-check_linker_flag(C LINKER:--no-undefined-version PRAIRIE_LINKER_MISSES_EXPORTS)
+set(PRAIRIE_VERSIONS ${PROJECT_SOURCE_DIR}/src/os/linux_early.map)
 function(prairie_exports target)
-    target_link_options(${target} PRIVATE LINKER:--version-script=${PRAIRIE_EXPORTS})
-    if(PRAIRIE_LINKER_MISSES_EXPORTS)
-        target_link_options(${target} PRIVATE LINKER:--no-undefined-version)
-    endif()
-    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PRAIRIE_EXPORTS})
+    target_link_options(${target} PRIVATE LINKER:--version-script=${PRAIRIE_VERSIONS})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PRAIRIE_VERSIONS})
 endfunction()
 
 # Our own code must not become a call to the functions that it implements: to a compiler that knows
@@ -122,10 +118,11 @@ function(prairie_library suffix folder)
         target_link_options(prairie_shared${suffix} PRIVATE -nostartfiles LINKER:-z,defs)
         prairie_exports(prairie_shared${suffix})
     endif()
-    # Hidden names are still global in an archive; local ones cannot clash with the program's.
+    # Hidden names are still global in an archive; local ones cannot clash with the program's. i386 has functions in
+    # groups, of which a program keeps one copy: with a local name it would be nobody else's.
     if(CMAKE_OBJCOPY AND arg_SANITIZE STREQUAL "none")
         add_custom_command(TARGET prairie_static${suffix} POST_BUILD VERBATIM
-                           COMMAND ${CMAKE_OBJCOPY} --localize-hidden
+                           COMMAND ${CMAKE_OBJCOPY} --localize-hidden --remove-section .group
                                    $<TARGET_FILE:prairie_static${suffix}>)
     endif()
     # A program that asks for the archive gets it, even if only the C library calls malloc in it.

@@ -2,16 +2,36 @@
 # SPDX-License-Identifier: MIT
 
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+# On a foreign platform (cmake/platforms/) cmocka is built from its sources, which dev/platforms fetches.
+if(PRAIRIE_FOREIGN)
+    set(PRAIRIE_CMOCKA_SOURCES "" CACHE PATH "Where cmocka's sources are")
+    add_library(prairie_cmocka STATIC ${PRAIRIE_CMOCKA_SOURCES}/src/cmocka.c)
+    target_compile_definitions(prairie_cmocka PRIVATE _GNU_SOURCE HAVE_SETJMP_H HAVE_SIGNAL_H HAVE_STRSIGNAL
+                               HAVE_INTTYPES_H HAVE_STRINGS_H HAVE_CLOCK_GETTIME HAVE_STRUCT_TIMESPEC HAVE_TIME_H
+                               HAVE_UNISTD_H HAVE_MALLOC_H HAVE_GCC_THREAD_LOCAL_STORAGE PUBLIC HAVE_STDINT_H)
+    target_include_directories(prairie_cmocka PUBLIC ${PRAIRIE_CMOCKA_SOURCES}/include)
+    add_library(PkgConfig::CMOCKA ALIAS prairie_cmocka)
+else()
+    find_package(PkgConfig REQUIRED)
+    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+endif()
 
 set(PRAIRIE_TEST_BIN ${PROJECT_BINARY_DIR}/test/bin)
 set(PRAIRIE_FAKE_KERNEL ${PROJECT_SOURCE_DIR}/test/kernel/fake.c)
 set(PRAIRIE_TEST_WARNINGS -Wall -Wextra -Wno-unused-function)
+# How a library is put under a test program. qemu gets a setting for the program that it runs, not for itself.
+set(PRAIRIE_PRELOAD LD_PRELOAD)
+if(CMAKE_CROSSCOMPILING_EMULATOR MATCHES "^qemu-")
+    set(PRAIRIE_PRELOAD QEMU_SET_ENV=LD_PRELOAD)
+endif()
 
 # What a test runs in where the outcome may depend on everything. audit is check with walkers, and audit-tiny is
 # check-tiny with walkers: what these two see, those see.
 set(PRAIRIE_EVERY_FLAVOUR plain audit audit-tiny)
+
+# Emulators and Debian's cross packages have no sanitizers that work.
+set(PRAIRIE_SANITIZED asan tsan)
 
 # What `make check` runs: the tests of these kinds in the check flavour.
 set(PRAIRIE_QUICK_KINDS unit contract crash)
@@ -75,7 +95,7 @@ endfunction()
 # Sorts the arguments of a registering function: its own go to the caller's arg_*, those of
 # prairie_register into a list.
 function(prairie_sort_arguments flavours_out rest_out defaults)
-    cmake_parse_arguments(arg "NO_PRELOAD;SERIAL;SLEEPS;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP;QUANTUM;LEVEL"
+    cmake_parse_arguments(arg "NO_PRELOAD;KNOWS_EMULATOR;SERIAL;SLEEPS;WILL_FAIL;CMOCKA" "NAME;TIMEOUT;SKIP;QUANTUM;LEVEL"
                           "FLAVOURS;SOURCES;COMMAND;COMMAND_ARGS;ENVIRONMENT;LABELS" ${ARGN})
     if(NOT arg_NAME)
         message(FATAL_ERROR "a test needs a NAME: ${ARGN}")
@@ -85,6 +105,12 @@ function(prairie_sort_arguments flavours_out rest_out defaults)
     endif()
     if(NOT arg_FLAVOURS)
         set(arg_FLAVOURS ${defaults})
+    endif()
+    # asan has the constants of check-tiny.
+    if(PRAIRIE_FOREIGN)
+        list(TRANSFORM arg_FLAVOURS REPLACE "^asan$" check-tiny)
+        list(REMOVE_ITEM arg_FLAVOURS tsan)
+        list(REMOVE_DUPLICATES arg_FLAVOURS)
     endif()
     set(rest "")
     foreach(flag SERIAL SLEEPS WILL_FAIL)
@@ -99,7 +125,7 @@ function(prairie_sort_arguments flavours_out rest_out defaults)
     endforeach()
     set(${flavours_out} ${arg_FLAVOURS} PARENT_SCOPE)
     set(${rest_out} ${rest} PARENT_SCOPE)
-    foreach(word NAME QUANTUM LEVEL NO_PRELOAD SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
+    foreach(word NAME QUANTUM LEVEL NO_PRELOAD KNOWS_EMULATOR SOURCES COMMAND COMMAND_ARGS ENVIRONMENT)
         set(arg_${word} ${arg_${word}} PARENT_SCOPE)
     endforeach()
 endfunction()
@@ -128,12 +154,21 @@ endfunction()
 function(prairie_flavour_test)
     prairie_sort_arguments(flavours rest "plain;check;check-tiny" ${ARGN})
     prairie_test_kind(kind)
+    # What starts programs itself cannot start those that need an emulator, unless it knows of it.
+    list(GET arg_COMMAND 0 program)
+    if(CMAKE_CROSSCOMPILING_EMULATOR AND NOT TARGET ${program} AND NOT arg_KNOWS_EMULATOR)
+        return()
+    endif()
     foreach(flavour ${flavours})
         prairie_flavour_folder(folder ${flavour})
         set(environment
             PRAIRIE_LIBRARY=${folder}/libprairie.so PRAIRIE_ARCHIVE=${folder}/libprairie.a)
+        if(arg_KNOWS_EMULATOR)
+            list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+            list(APPEND environment "PRAIRIE_EMULATOR=${emulator}")
+        endif()
         if(NOT arg_NO_PRELOAD)
-            list(APPEND environment LD_PRELOAD=${folder}/libprairie.so)
+            list(APPEND environment ${PRAIRIE_PRELOAD}=${folder}/libprairie.so)
         endif()
         prairie_register(${arg_NAME} ${kind} ${flavour} COMMAND ${arg_COMMAND} ${rest}
                          ENVIRONMENT ${arg_ENVIRONMENT} ${environment})
@@ -148,7 +183,7 @@ function(prairie_served_test flavour)
     add_test(NAME served@${flavour} COMMAND served ${folder}/libprairie.so)
     set_tests_properties(served@${flavour} PROPERTIES
         LABELS "kind:served;flavour:${flavour}" TIMEOUT 30 FIXTURES_SETUP served-${flavour}
-        ENVIRONMENT LD_PRELOAD=${folder}/libprairie.so)
+        ENVIRONMENT ${PRAIRIE_PRELOAD}=${folder}/libprairie.so)
 endfunction()
 
 # The options of a flavour, as in prairie_choice, for a test that contains prairie.

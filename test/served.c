@@ -30,7 +30,9 @@ int main(int argc, char **argv)
     static const char *const names[] = {
         "malloc",         "calloc",   "realloc",         "free",    "aligned_alloc",
         "posix_memalign", "memalign", "valloc",          "pvalloc", "malloc_usable_size",
-        "_Znwm",          "_ZdlPv",   "prairie_version",
+        sizeof(size_t) > 4 ? "_Znwm" : "_Znwj",
+        "_ZdlPv",
+        "prairie_version",
     };
     char library[PATH_MAX];
     int served = 0;

@@ -47,8 +47,8 @@
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
 /* A second name for a function of this file, exported. */
-#define ALIAS_OF(function) __attribute__((alias(#function), visibility("default"), used))
-#define WEAK_ALIAS_OF(function) __attribute__((weak, alias(#function), visibility("default"), used))
+#define ALIAS_OF(function) ALIAS_OF_NAME(function)
+#define ALIAS_OF_NAME(name) __attribute__((alias(#name), visibility("default"), used))
 
 /* Values that one thread writes and another reads for statistics only. */
 #define RELAXED_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)

@@ -16,6 +16,24 @@ extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
 
 struct nothrow;
 
+/* The names say that size_t is unsigned long, an m. With 32 bits it is unsigned int, a j. */
+#if SIZE_MAX == UINT32_MAX
+#define _Znwm _Znwj
+#define _ZnwmRKSt9nothrow_t _ZnwjRKSt9nothrow_t
+#define _ZnwmSt11align_val_t _ZnwjSt11align_val_t
+#define _ZnwmSt11align_val_tRKSt9nothrow_t _ZnwjSt11align_val_tRKSt9nothrow_t
+#define _Znam _Znaj
+#define _ZnamRKSt9nothrow_t _ZnajRKSt9nothrow_t
+#define _ZnamSt11align_val_t _ZnajSt11align_val_t
+#define _ZnamSt11align_val_tRKSt9nothrow_t _ZnajSt11align_val_tRKSt9nothrow_t
+#define _ZdlPvm _ZdlPvj
+#define _ZdlPvmSt11align_val_t _ZdlPvjSt11align_val_t
+#define _ZdaPvm _ZdaPvj
+#define _ZdaPvmSt11align_val_t _ZdaPvjSt11align_val_t
+#endif
+#define NAME_TEXT(name) #name
+#define NAME_OF(name) NAME_TEXT(name)
+
 /* The names as C sees them; no header declares them. */
 void *_Znwm(size_t size);
 void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
@@ -55,12 +73,12 @@ COLD static void *new_again_nothrow(size_t size, size_t align, const struct noth
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL) return NULL;
     if (align == 0) {
         void *(*next)(size_t, const struct nothrow *) =
-            (void *(*)(size_t, const struct nothrow *))os_next_symbol("_ZnwmRKSt9nothrow_t");
+            (void *(*)(size_t, const struct nothrow *))os_next_symbol(NAME_OF(_ZnwmRKSt9nothrow_t));
         if (next != NULL) return next(size, nothrow);
     } else {
         void *(*next)(size_t, size_t, const struct nothrow *) =
             (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(
-                "_ZnwmSt11align_val_tRKSt9nothrow_t");
+                NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t));
         if (next != NULL) return next(size, align, nothrow);
     }
     return new_again(size, align); /* a static program: its handler must not throw */

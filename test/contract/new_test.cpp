@@ -11,6 +11,13 @@ using std::nothrow;
 namespace
 {
 
+/* How mangled names say size_t. */
+#if SIZE_MAX > UINT32_MAX
+#define SIZE_LETTER "m"
+#else
+#define SIZE_LETTER "j"
+#endif
+
 /* The eight ways to ask. Those that throw on refusal are marked. */
 struct NewForm {
     const char *name;
@@ -20,20 +27,20 @@ struct NewForm {
 };
 
 const NewForm new_forms[] = {
-    { "new(n)", "_Znwm", [](size_t n, size_t) { return operator new(n); }, false, false, true },
-    { "new[](n)", "_Znam", [](size_t n, size_t) { return operator new[](n); }, true, false, true },
-    { "new(n, nothrow)", "_ZnwmRKSt9nothrow_t",
+    { "new(n)", "_Znw" SIZE_LETTER, [](size_t n, size_t) { return operator new(n); }, false, false, true },
+    { "new[](n)", "_Zna" SIZE_LETTER, [](size_t n, size_t) { return operator new[](n); }, true, false, true },
+    { "new(n, nothrow)", "_Znw" SIZE_LETTER "RKSt9nothrow_t",
       [](size_t n, size_t) { return operator new(n, nothrow); }, false, false, false },
-    { "new[](n, nothrow)", "_ZnamRKSt9nothrow_t",
+    { "new[](n, nothrow)", "_Zna" SIZE_LETTER "RKSt9nothrow_t",
       [](size_t n, size_t) { return operator new[](n, nothrow); }, true, false, false },
-    { "new(n, a)", "_ZnwmSt11align_val_t",
+    { "new(n, a)", "_Znw" SIZE_LETTER "St11align_val_t",
       [](size_t n, size_t a) { return operator new(n, align_val_t(a)); }, false, true, true },
-    { "new[](n, a)", "_ZnamSt11align_val_t",
+    { "new[](n, a)", "_Zna" SIZE_LETTER "St11align_val_t",
       [](size_t n, size_t a) { return operator new[](n, align_val_t(a)); }, true, true, true },
-    { "new(n, a, nothrow)", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    { "new(n, a, nothrow)", "_Znw" SIZE_LETTER "St11align_val_tRKSt9nothrow_t",
       [](size_t n, size_t a) { return operator new(n, align_val_t(a), nothrow); }, false, true,
       false },
-    { "new[](n, a, nothrow)", "_ZnamSt11align_val_tRKSt9nothrow_t",
+    { "new[](n, a, nothrow)", "_Zna" SIZE_LETTER "St11align_val_tRKSt9nothrow_t",
       [](size_t n, size_t a) { return operator new[](n, align_val_t(a), nothrow); }, true, true,
       false },
 };
@@ -54,9 +61,9 @@ const DeleteForm delete_forms[] = {
       [](void *p, size_t, size_t) { operator delete(p, nothrow); }, false, false },
     { "delete[](p, nothrow)", "_ZdaPvRKSt9nothrow_t",
       [](void *p, size_t, size_t) { operator delete[](p, nothrow); }, true, false },
-    { "delete(p, n)", "_ZdlPvm", [](void *p, size_t n, size_t) { operator delete(p, n); }, false,
+    { "delete(p, n)", "_ZdlPv" SIZE_LETTER, [](void *p, size_t n, size_t) { operator delete(p, n); }, false,
       false },
-    { "delete[](p, n)", "_ZdaPvm", [](void *p, size_t n, size_t) { operator delete[](p, n); }, true,
+    { "delete[](p, n)", "_ZdaPv" SIZE_LETTER, [](void *p, size_t n, size_t) { operator delete[](p, n); }, true,
       false },
     { "delete(p, a)", "_ZdlPvSt11align_val_t",
       [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a)); }, false, true },
@@ -67,9 +74,9 @@ const DeleteForm delete_forms[] = {
     { "delete[](p, a, nothrow)", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
       [](void *p, size_t, size_t a) { operator delete[](p, align_val_t(a), nothrow); }, true,
       true },
-    { "delete(p, n, a)", "_ZdlPvmSt11align_val_t",
+    { "delete(p, n, a)", "_ZdlPv" SIZE_LETTER "St11align_val_t",
       [](void *p, size_t n, size_t a) { operator delete(p, n, align_val_t(a)); }, false, true },
-    { "delete[](p, n, a)", "_ZdaPvmSt11align_val_t",
+    { "delete[](p, n, a)", "_ZdaPv" SIZE_LETTER "St11align_val_t",
       [](void *p, size_t n, size_t a) { operator delete[](p, n, align_val_t(a)); }, true, true },
 };
 constexpr size_t delete_form_count = sizeof delete_forms / sizeof delete_forms[0];

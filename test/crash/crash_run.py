@@ -5,7 +5,8 @@
 usage: crash_run.py PROGRAM SOURCE     judge one program (crash.h says how the first line reads)
        crash_run.py --self-test        prove that wrong endings and wrong words are noticed
 
-PRAIRIE_LIBRARY is preloaded into the program. Each run has 30 seconds.
+PRAIRIE_LIBRARY is preloaded into the program, which PRAIRIE_EMULATOR runs when it is set. Each run
+has 30 seconds.
 """
 import os
 import re
@@ -15,6 +16,9 @@ import subprocess
 import sys
 
 TIMEOUT_S = 30
+EMULATOR = os.environ.get("PRAIRIE_EMULATOR", "").split()
+# What qemu says itself about a program that a signal ended.
+EMULATORS_WORDS = re.compile(r"^qemu: uncaught target signal.*\n", re.M)
 ADDRESS = re.compile(r"^prairie: [a-z_ ]+: 0x[0-9a-f]+$")
 
 
@@ -58,7 +62,9 @@ def judge(ending, words, code, out, err):
 
 def run(command, library):
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    if library:
+    if library and EMULATOR:
+        environment["QEMU_SET_ENV"] = f"LD_PRELOAD={library}"
+    elif library:
         environment["LD_PRELOAD"] = library
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
@@ -66,8 +72,9 @@ def run(command, library):
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     except subprocess.TimeoutExpired as late:
         return None, "", (late.stderr or b"").decode(errors="replace")
+    err = done.stderr.decode(errors="replace")
     return (done.returncode, done.stdout.decode(errors="replace"),
-            done.stderr.decode(errors="replace"))
+            EMULATORS_WORDS.sub("", err) if EMULATOR else err)
 
 
 def check_program(program, source, library):
@@ -76,7 +83,7 @@ def check_program(program, source, library):
     failed = 0
     for argument in arguments:
         command = [program] + ([argument] if argument is not None else [])
-        code, out, err = run(command, library)
+        code, out, err = run(EMULATOR + command, library)
         faults = judge(ending, words, code, out, err) if code is not None else \
             [f"hung for {TIMEOUT_S} s after {err!r}"]
         name = " ".join([os.path.basename(program)] + command[1:])

@@ -10,6 +10,10 @@ tls_bytes_max=64
 
 names=$(sed -n 's/^ *\([A-Za-z_0-9]*\);$/\1/p' "$1" | LC_ALL=C sort)
 shift
+# size_t is unsigned int with 32 bits, and the mangled names say so.
+if readelf -h "$1" | grep -q ELF32; then
+    names=$(sed -E 's/^(_Zn[wa]|_Zd[la]Pv)m/\1j/' <<<"$names" | LC_ALL=C sort)
+fi
 bad=0
 complain() {
     echo "library.sh: $*" >&2
@@ -17,7 +21,16 @@ complain() {
 }
 
 for library in "$@"; do
-    exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort)
+    # The two versions of prairie_early count as one; PRAIRIE_EARLY is what the version is called.
+    exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | sed '/^PRAIRIE_EARLY$/d; s/@.*//' |
+               LC_ALL=C sort -u)
+    # Its resolver runs when that relocation is reached, and needs the place of the thread's slot. musl refuses
+    # relocations of ifuncs that name no symbol.
+    relocations=$(readelf -rW "$library")
+    [ "$(grep -nE 'TPOFF|TLS_|_TPREL' <<<"$relocations" | tail -1 | cut -d: -f1)" -lt \
+      "$(grep -n 'prairie_early@PRAIRIE_EARLY' <<<"$relocations" | head -1 | cut -d: -f1)" ] ||
+        complain "$library: the resolver runs before the thread's slot has its place"
+    ! grep -q IREL <<<"$relocations" || complain "$library has a relocation that musl does not know"
     difference=$(diff <(echo "$names") <(echo "$exported") | grep '^[<>]' || true)
     [ -z "$difference" ] || complain "$library: '<' is missing, '>' is new:"$'\n'"$difference"
     needed=$(readelf -dW "$library" | awk -F'[][]' '/\(NEEDED\)/ { print $2 }')

@@ -529,8 +529,8 @@ int main(int argc, char **argv)
 {
     require_prairie();
     *(void **)&control = dlsym(RTLD_DEFAULT, "mallctl");
-    *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, "_ZdlPvm");
-    *(void **)&operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
+    *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, sizeof(size_t) > 4 ? "_ZdlPvm" : "_ZdlPvj");
+    *(void **)&operator_new = dlsym(RTLD_DEFAULT, sizeof(size_t) > 4 ? "_Znwm" : "_Znwj");
     *(void **)&take_flagged = dlsym(RTLD_DEFAULT, "mallocx");
     must(control != NULL && delete_with_size != NULL && operator_new != NULL && argc >= 2);
     must(take_flagged != NULL);

@@ -181,8 +181,8 @@ int main(void)
     require_prairie();
     *(void **)&totals_of = dlsym(RTLD_DEFAULT, "prairie_thread_totals");
     *(void **)&free_with_size = dlsym(RTLD_DEFAULT, "free_sized");
-    *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, "_ZdlPvm");
-    *(void **)&operator_new = dlsym(RTLD_DEFAULT, "_Znwm");
+    *(void **)&delete_with_size = dlsym(RTLD_DEFAULT, sizeof(size_t) > 4 ? "_ZdlPvm" : "_ZdlPvj");
+    *(void **)&operator_new = dlsym(RTLD_DEFAULT, sizeof(size_t) > 4 ? "_Znwm" : "_Znwj");
     must(totals_of != NULL && free_with_size != NULL && delete_with_size != NULL);
 
     totals = totals_of();
