@@ -163,14 +163,18 @@ static void move_over(char *from, struct os_range to)
 }
 
 /* To a place of the kernel's choice, where failing changes nothing and success leaves one mapping.
- * NULL: no. */
+ * NULL: no. qemu's user emulation (7.2 to 10) takes what was left for unmapped, and the program's next
+ * access for wrong; mapped anew it is known. */
 static char *move_anywhere(struct os_range from, long *error)
 {
     long to = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)from.bytes,
                      MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+    char first;
 
     *error = failed(to) ? to : 0;
-    return failed(to) ? NULL : (char *)to;
+    if (failed(to)) return NULL;
+    if (os_copy_checked(&first, from.base, 1) == 0) (void)map_anew(from);
+    return (char *)to;
 }
 
 /* The kernel moves one mapping at a time: what it finds to be several is moved by halves. */

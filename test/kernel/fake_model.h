@@ -217,7 +217,8 @@ static void model_close(struct os_range range)
     model.committed_bytes -= range.bytes;
 }
 
-/* By moving pages where the real kernel can, so that untouched ones cost nothing. */
+/* By moving pages where the real kernel can, so that untouched ones cost nothing. What is left is
+ * mapped anew, because qemu's user emulation takes it for unmapped. */
 static void model_move(struct os_range from, struct os_range to)
 {
     int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, saved_errno = errno;
@@ -226,7 +227,12 @@ static void model_move(struct os_range from, struct os_range to)
         errno = saved_errno;
         memcpy(to.base, from.base, from.bytes);
         give_zeros(from.base, from.bytes);
+        return;
     }
+    if (mmap(from.base, from.bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
+        != from.base)
+        broken("the real kernel took memory away");
 }
 
 /* Asking for the impossible is wrong in every mood: this comes before any planned failure. */
