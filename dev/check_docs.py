@@ -41,7 +41,7 @@ FILE_NAME = re.compile(r"[\w./*-]+\.(?:c|h|cpp|cc|py|sh|cmake)")
 OWNED_FILES = re.compile(r"^\| file \| owns \|\n\|---\|---\|\n((?:\|.*\n)+)", re.M)
 C_NAME = re.compile(r"(?:struct |enum |union )?([A-Za-z]\w*_\w*|(?<= )\w+)(?:\(.*\)|\[.*\])?")
 NAMED_VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s\(([\d,]+(?: [KMGT]iB)?)\)")
-VALUE = r"\s+\\?\s*\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
+VALUE = r"\s+\\?\s*(?:BY_WORD)?\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
 
 
 def blank_comments(text):

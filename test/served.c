@@ -28,8 +28,16 @@ static int is_served(const char *name, const char *library)
 int main(int argc, char **argv)
 {
     static const char *const names[] = {
-        "malloc",         "calloc",   "realloc",         "free",    "aligned_alloc",
-        "posix_memalign", "memalign", "valloc",          "pvalloc", "malloc_usable_size",
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "aligned_alloc",
+        "posix_memalign",
+        "memalign",
+        "valloc",
+        "pvalloc",
+        "malloc_usable_size",
         sizeof(size_t) > 4 ? "_Znwm" : "_Znwj",
         "_ZdlPv",
         "prairie_version",

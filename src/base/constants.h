@@ -87,7 +87,7 @@
 #define REGION_BYTES_LAST (16 * MiB)              /* the smallest */
 #define SPACE_BYTES_PER_REGION BY_WORD(16, 1024)  /* room in the page map, in first regions */
 #define VAST_BYTES_MIN \
-    BY_WORD(TiB / 16, 64 * MiB) /* blocks from here on are mappings of their own, */
+    BY_WORD(64 * GiB, 64 * MiB) /* blocks from here on are mappings of their own, */
 #define VAST_REFUGE_BYTES \
     BY_WORD(1 * GiB, 1 * MiB) /* and when the page map is full, from here on */
 #define OPEN_BYTES_MIN (1 * MiB)

@@ -18,13 +18,17 @@ extern void malloc_stats_print(void (*)(void *, const char *), void *, const cha
 
 static inline uint64_t read_number(const char *name, size_t bytes)
 {
-    uint64_t value = 0;
+    union {
+        uint8_t one;
+        uint32_t four;
+        uint64_t eight;
+    } value = { .eight = 0 };
     size_t length = bytes;
     int error = mallctl(name, &value, &length, NULL, 0);
 
     if (error != 0) print_message("%s: %s\n", name, strerror(error));
     assert_int_equal(error, 0);
-    return value;
+    return bytes == 1 ? value.one : bytes == 4 ? value.four : value.eight;
 }
 
 static inline size_t read_size(const char *name) { return read_number(name, sizeof(size_t)); }
