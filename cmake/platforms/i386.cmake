@@ -7,5 +7,5 @@ set(triple i686-linux-gnu)
 set(CMAKE_C_COMPILER ${triple}-gcc)
 set(CMAKE_CXX_COMPILER ${triple}-g++)
 set(CMAKE_EXE_LINKER_FLAGS_INIT
-    "-Wl,--dynamic-linker=/usr/${triple}/lib/ld-linux.so.2 -Wl,-rpath,/usr/${triple}/lib")
+    "-Wl,--dynamic-linker=/usr/${triple}/lib/ld-linux.so.2 -Wl,--disable-new-dtags,-rpath,/usr/${triple}/lib")
 set(PRAIRIE_FOREIGN ON)

@@ -28,7 +28,7 @@ static void the_count_stands_for_all(const struct check *check)
 
 static void some_arenas_have_not_been_made(const struct check *check)
 {
-    int64_t decay = 5;
+    ssize_t decay = 5;
     char name[64];
     unsigned index;
 
@@ -49,15 +49,16 @@ static void some_arenas_have_not_been_made(const struct check *check)
 
 static void decay_times_are_one_value(const struct check *check)
 {
-    int64_t before = (int64_t)read_number("arenas.dirty_decay_ms", 8), value = 1234, bad = -2;
+    ssize_t before = (ssize_t)read_number("arenas.dirty_decay_ms", sizeof before), value = 1234,
+            bad = -2;
 
     (void)check;
     assert_int_equal(mallctl("arenas.dirty_decay_ms", NULL, NULL, &value, sizeof value), 0);
-    assert_int_equal(read_number("arena.0.dirty_decay_ms", 8), 1234);
-    assert_int_equal(read_number("opt.dirty_decay_ms", 8), before);
+    assert_int_equal(read_number("arena.0.dirty_decay_ms", sizeof before), 1234);
+    assert_int_equal(read_number("opt.dirty_decay_ms", sizeof before), before);
     value = -1;
     assert_int_equal(mallctl("arena.4096.dirty_decay_ms", NULL, NULL, &value, sizeof value), 0);
-    assert_true((int64_t)read_number("arenas.dirty_decay_ms", 8) == -1);
+    assert_true((ssize_t)read_number("arenas.dirty_decay_ms", sizeof before) == -1);
     assert_int_equal(mallctl("arenas.dirty_decay_ms", NULL, NULL, &bad, sizeof bad), EFAULT);
     assert_int_equal(mallctl("arena.0.muzzy_decay_ms", NULL, NULL, &bad, sizeof bad), EFAULT);
     assert_int_equal(mallctl("arenas.dirty_decay_ms", NULL, NULL, &before, sizeof before), 0);
