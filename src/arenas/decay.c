@@ -16,14 +16,14 @@ enum { REFUSED_MS = 1000 };
 enum { END_MS = 1000 };
 
 static struct {
-    struct lock lock;     /* the background thread's life */
-    bool background_runs; /* under lock; atomic, partner of asked */
-    bool asked;           /* atomic: somebody wanted it since it last looked */
-    uint32_t ending;      /* atomic: 1: it is to end now; what it sleeps on */
-    uint64_t again_ms;    /* atomic: from when on the kernel is asked for one again */
-    bool kept;            /* atomic: somebody asked that it does not end */
-    uint32_t threads;     /* atomic: threads with caches */
-    uint64_t looks;       /* atomic: statistics */
+    struct lock lock;         /* the background thread's life */
+    uint32_t background_runs; /* under lock; atomic, partner of asked */
+    uint32_t asked;           /* atomic: somebody wanted it since it last looked */
+    uint32_t ending;          /* atomic: 1: it is to end now; what it sleeps on */
+    uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
+    bool kept;                /* atomic: somebody asked that it does not end */
+    uint32_t threads;         /* atomic: threads with caches */
+    uint64_t looks;           /* atomic: statistics */
     size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
     size_t peak_pages; /* atomic: the most pages in use since the depots were emptied */
 } decay;

@@ -29,9 +29,9 @@ enum { METADATA_THP_ALWAYS = 2 };
  * the first write of a page are a fault each. */
 static struct {
     struct lock lock;
-    bool started;   /* written under lock; published with release */
-    bool hooked;    /* atomic: fork handlers are in place */
-    unsigned forks; /* written by the thread that forks, under all locks: inside of one another */
+    bool started;    /* written under lock; published with release */
+    uint32_t hooked; /* atomic: fork handlers are in place */
+    unsigned forks;  /* written by the thread that forks, under all locks: inside of one another */
 } life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
 static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), enum lock_walk walk)

@@ -256,7 +256,7 @@ bool os_touch(struct os_range range)
 
     if (result != -EINVAL) return !failed(result);
     for (size_t at = 0; at < range.bytes; at += os_page_bytes())
-        (void)__atomic_fetch_or(range.base + at, 0, __ATOMIC_RELAXED);
+        (void)__atomic_fetch_or((uint32_t *)(range.base + at), 0, __ATOMIC_RELAXED);
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* align_test.c - every alignment from 1 to 2^63, the ones that are none, and sizes up to the
+/* align_test.c - every alignment from 1 to the highest power, the ones that are none, and sizes up to the
  * end of memory. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
@@ -137,7 +137,7 @@ static void crowd(const struct check *check)
 
 static void add_powers_of_two(size_t aligner)
 {
-    for (unsigned shift = 0; shift <= 63; shift++) {
+    for (unsigned shift = 0; shift < sizeof(size_t) * 8; shift++) {
         size_t align = (size_t)1 << shift;
         size_t sizes[] = {
             0,
