@@ -26,12 +26,3 @@ READS_UNLOCKED size_t commit_used_bytes(void)
     return taken_pages * (page_bytes() + sizeof(struct page)) + RELAXED_LOAD(commit.vast_bytes)
          + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.record_bytes);
 }
-
-size_t commit_room_bytes(void)
-{
-    size_t limit = RELAXED_LOAD(commit.limit_bytes), used;
-
-    if (limit == SIZE_MAX) return SIZE_MAX;
-    used = commit_used_bytes();
-    return limit - min_size(used, limit);
-}

@@ -28,11 +28,18 @@ extern PRIVATE struct commit commit;
 void commit_add_heap(const size_t *clean_pages);
 
 size_t commit_used_bytes(void);
-/* What may still be taken; SIZE_MAX: there is no limit. */
-size_t commit_room_bytes(void);
 INLINE bool commit_is_limited(void)
 {
     return unlikely(RELAXED_LOAD(commit.limit_bytes) != SIZE_MAX);
+}
+/* What may still be taken; SIZE_MAX: there is no limit. */
+INLINE size_t commit_room_bytes(void)
+{
+    size_t limit = RELAXED_LOAD(commit.limit_bytes), used;
+
+    if (likely(limit == SIZE_MAX)) return SIZE_MAX;
+    used = commit_used_bytes();
+    return limit - min_size(used, limit);
 }
 INLINE bool commit_allows(size_t bytes)
 {

@@ -156,10 +156,24 @@ static void count_purges(struct snapshot_arena *into)
     lock_give(&page_heap->lock);
 }
 
+/* Its lock counts among those of runs. Returns the bytes that are open. */
+static size_t count_space(struct snapshot_arena *into)
+{
+    struct snapshot_lock own;
+    size_t open_bytes;
+
+    lock_take(&space.lock);
+    open_bytes = space.open_bytes;
+    own = look_at(&space.lock);
+    add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
+    lock_give(&space.lock);
+    return open_bytes;
+}
+
 static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
-    size_t open_bytes = 0, large_pages = 0, large_count = 0;
+    size_t open_bytes, large_pages = 0, large_count = 0;
     unsigned shift = space.page_shift;
 
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
@@ -175,11 +189,9 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         count->numbers->returns += heap->returns;
         own = look_at(&heap->lock);
         add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
-        lock_take(&space.lock);
-        open_bytes = space.open_bytes;
-        lock_give(&space.lock);
         lock_give(&heap->lock);
     }
+    open_bytes = count_space(into);
     into->dirty += cached->pages << shift;
     into->large.allocated += (large_pages - min_size(cached->pages, large_pages)) << shift;
     into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
