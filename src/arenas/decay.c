@@ -229,6 +229,9 @@ static bool may_leave_to_background(void)
 {
     if (!option_helper_thread() || option_decay_ms() == 0) return false;
     if (!is_alone()) return want_background();
+    /* Who counts over several page heaps waits for one lock while it holds another, and such a
+     * thread must hold none when it is left behind by a fork (decay_before_fork). */
+    if (PAGE_HEAPS > 1) return false;
     return purge_wants_background() && want_background() && purge_is_within_budget();
 }
 

@@ -50,8 +50,7 @@ INLINE_READS_UNLOCKED bool decay_should_look(size_t growth)
 
     return at <= growth || decay_space_has(at - growth);
 }
-/* The background thread stays as long as the program has threads: somebody waits for what it sees.
- * */
+/* The background thread stays while the program has threads: somebody waits for what it sees. */
 void decay_keep_looking(void);
 /* Starts a background thread that is to stay, when there is none. Called without a lock. */
 void decay_resume_looking(void);

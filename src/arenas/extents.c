@@ -128,7 +128,7 @@ static void return_run(const struct extent *extent)
 static bool number_extent(struct extent *extent)
 {
     uint32_t page = open_page_at(extent->base);
-    struct page_heap *heap = page_heap_of(page);
+    struct page_heap *heap = page != 0 ? page_heap_of(page) : page_heap;
 
     lock_take(&heap->lock);
     if (is_run_of_page_heap(page, extent->base, extent->piece.pages)) {

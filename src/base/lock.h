@@ -8,7 +8,8 @@
  * other handlers of the same fork may allocate; all others wait.
  *
  * The ranks below are the order: a thread may take a lock only when every lock it holds has a lower
- * rank (equal for arenas and page heaps, which fork takes by index). The check flavours abort when it is broken.
+ * rank (equal for arenas and page heaps, which fork takes by index). The check flavours abort when
+ * it is broken.
  *
  * Before all of them stand the C library's: a thread may hold any of those when it comes here, as
  * getline holds a file's, and calls nothing that takes one while it holds a lock of ours. So a

@@ -3,9 +3,9 @@
  * A cache is one page of metadata, or most of the record of a sampled thread (counting.h):
  *
  *      front          top and limit of each loaded magazine: all that the hot path reads
- *      spare[53]      the second magazine of each class, and how large both are
- * first_slots    the first magazine of each class: 7 blocks up to 1 KiB, 2 blocks beyond; 15 of
- *                     8 bytes, where class 0 has none
+ *      spare[53]      the spare magazine of each class, and how large both are
+ *      first_slots    the first magazine of each class: 7 blocks up to 1 KiB, 2 blocks beyond;
+ *                     15 of 8 bytes, where class 0 has none
  *
  * A class grows from its first magazine to a middle one and then to a pair of full-size ones, as
  * its traffic asks; only full-size ones are traded at depots.

@@ -127,6 +127,7 @@ void explicit_cache_forget_busy(void)
     for (unsigned number = 0; number < explicit_cache_end; number++) {
         if (explicit_caches[number] == NULL || !explicit_caches[number]->is_busy) continue;
         cache_init(explicit_caches[number]);
+        cache_aim(explicit_caches[number]);
         explicit_caches[number]->is_busy = false;
     }
 }

@@ -77,11 +77,11 @@ LEAF("thread.tcache.ncached_max.read_sizeclass", RAW, HEAP_BOTH, serve_cache_blo
 LEAF("experimental.batch_alloc", SIZE, HEAP_ASK, serve_batch_take(call))
 
 /* Samples of allocations, and what the calling thread took and gave back. */
-LEAF("prof.active", BOOL, BOTH, serve_switch(call, sampling_active, set_active))
+LEAF("prof.active", BOOL, BOTH, serve_switch(call, RELAXED_LOAD(sampling_active), set_active))
 LEAF("prof.dump", RAW, WRITE, serve_dump(call))
-LEAF("prof.gdump", BOOL, BOTH, serve_switch(call, profile.gdump, profile_set_gdump))
+LEAF("prof.gdump", BOOL, BOTH, serve_switch(call, RELAXED_LOAD(profile.gdump), profile_set_gdump))
 LEAF("prof.interval", U64, READ, GIVE(u64, profile.interval_bytes))
-LEAF("prof.lg_sample", SIZE, READ, GIVE(size, profile.lg_sample))
+LEAF("prof.lg_sample", SIZE, READ, GIVE(size, RELAXED_LOAD(profile.lg_sample)))
 LEAF("prof.prefix", TEXT, WRITE, serve_prefix(call))
 LEAF("prof.reset", RAW, WRITE, serve_profile_reset(call))
 LEAF("prof.thread_active_init", BOOL, BOTH,

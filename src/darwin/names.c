@@ -30,6 +30,16 @@ static void *reallocf_here(void *block, size_t size)
     return moved;
 }
 
+/* 0 for what is no zone's, as the system answers. */
+static size_t size_here(const void *block)
+{
+    size_t bytes = block != NULL ? prairie_zone.zone.size(&prairie_zone.zone, block) : 0;
+
+    if (bytes != 0 || block == NULL) return bytes;
+    bytes = os_other_bytes(block);
+    return bytes != SIZE_MAX ? bytes : 0;
+}
+
 static size_t good_size(size_t size) { return prairie_nallocx(size != 0 ? size : 1, 0); }
 
 #define INTERPOSED(name, function)                                       \
@@ -49,7 +59,7 @@ __attribute__((used, section("__DATA,__interpose"))) static const struct {
     INTERPOSED(reallocf, reallocf_here),
     INTERPOSED(aligned_alloc, prairie_aligned_alloc),
     INTERPOSED(posix_memalign, prairie_posix_memalign),
-    INTERPOSED(malloc_size, prairie_usable_size),
+    INTERPOSED(malloc_size, size_here),
     INTERPOSED(malloc_good_size, good_size),
 };
 

@@ -259,7 +259,9 @@ static void zone_task_statistics(task_t task, vm_address_t zone, memory_reader_t
 
 static void zone_statistics(malloc_zone_t *zone, malloc_statistics_t *statistics)
 {
+    zone_force_lock(zone);
     zone_task_statistics(mach_task_self(), (vm_address_t)zone, NULL, statistics);
+    zone_force_unlock(zone);
 }
 
 static void zone_print_task(task_t task, unsigned level, vm_address_t zone, memory_reader_t reader,

@@ -1,8 +1,10 @@
-/* zone_tasks.c - walks the heap of a task that is stopped, through a function that reads its memory.
+/* zone_tasks.c - walks the heap of a task that is stopped, through a function that reads its
+ * memory.
  *
- * Only addresses in the task are known, and what the reader made readable is so until its next call:
- * each struct is copied before it is looked at. Slabs count a cached block as taken, so what is
- * cached is collected and sorted first, in memory of its own: the walk must take none of the heap's.
+ * Only addresses in the task are known, and what the reader made readable is so until its next
+ * call: each struct is copied before it is looked at. Slabs count a cached block as taken, so what
+ * is cached is collected and sorted first, in memory of its own: the walk must take none of the
+ * heap's.
  * SPDX-License-Identifier: MIT
  */
 #include "zone.h"
@@ -96,7 +98,11 @@ static bool cached_room(struct walk *walk, size_t more)
 
     if (wanted <= walk->scratch.bytes) return true;
     larger = os_reserve(round_up(2 * wanted, HUGE_PAGE_BYTES), os_page_bytes());
-    if (larger.base == NULL || !os_commit(larger)) return false;
+    if (larger.base == NULL) return false;
+    if (!os_commit(larger)) {
+        os_release(larger);
+        return false;
+    }
     if (walk->scratch.base != NULL) {
         __builtin_memcpy(larger.base, walk->scratch.base, walk->cached_count * sizeof(uintptr_t));
         os_release(walk->scratch);

@@ -1,6 +1,7 @@
-/* bsd.c - what FreeBSD, NetBSD and OpenBSD have in common beyond unix.c.
+/* bsd.c - what FreeBSD and NetBSD have in common beyond unix.c.
  * SPDX-License-Identifier: MIT
  */
+#include "bsd.h"
 #include "os.h"
 #include "unix.h"
 
@@ -8,6 +9,7 @@
 #include "../base/units.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
@@ -37,10 +39,10 @@ static size_t copy_piece(const int pipe_ends[2], char *to, const char *from, siz
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     enum { PIECE_BYTES = 512 }; /* no pipe holds less at once */
-    int pipe_ends[2], saved_errno = errno;
+    int pipe_ends[2], saved_errno = errno, cancel = os_cancel_forbid();
     size_t done = 0, piece;
 
-    if (pipe(pipe_ends) == 0) {
+    if (pipe2(pipe_ends, O_CLOEXEC) == 0) {
         do {
             piece = copy_piece(pipe_ends, (char *)to + done, (const char *)from + done,
                                min_size(bytes - done, PIECE_BYTES));
@@ -49,6 +51,16 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
         (void)close(pipe_ends[0]);
         (void)close(pipe_ends[1]);
     }
+    os_cancel_restore(cancel);
+    errno = saved_errno;
+    return done;
+}
+
+bool os_keep_from_child(struct os_range range, bool kept)
+{
+    int saved_errno = errno;
+    bool done = minherit(range.base, range.bytes, kept ? bsd_inherit_zero : bsd_inherit_copy) == 0;
+
     errno = saved_errno;
     return done;
 }
@@ -114,17 +126,21 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
     struct listing listing = { code, most, 0, paths, paths_bytes };
 
     (void)dl_iterate_phdr(list_object, &listing);
-    for (size_t i = 1; i < listing.count; i++) {
-        struct os_code moved = code[i];
-        size_t at = i;
-
-        for (; at > 0 && code[at - 1].start > moved.start; at--) code[at] = code[at - 1];
-        code[at] = moved;
-    }
+    for (size_t i = 1; i < listing.count; i++) unix_sort_last_in(code, i);
     return listing.count;
 }
 
 /* ---- threads ---- */
+
+void port_wait(const uint32_t *word, uint32_t expected) { bsd_wait_on(word, expected, NULL); }
+
+void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
+{
+    struct timespec span = { .tv_sec = (time_t)(duration_ms / 1000),
+                             .tv_nsec = (long)(duration_ms % 1000) * 1000000 };
+
+    bsd_wait_on(word, expected, &span);
+}
 
 /* The C library makes a thread with blocks of malloc's, perhaps while its own locks are held, so
  * there is no background thread: memory goes back at once. */

@@ -13,7 +13,6 @@
 #include <mach/mach.h>
 #include <mach/vm_statistics.h>
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/sysctl.h>
 #include <time.h>
 
@@ -45,16 +44,6 @@ bool os_keep_from_child(struct os_range range, bool kept)
 }
 
 /* ---- limits and facts ---- */
-
-size_t os_address_space_limit(void)
-{
-    struct rlimit limit = { 0, 0 };
-    int saved_errno = errno;
-    bool known = getrlimit(RLIMIT_AS, &limit) == 0;
-
-    errno = saved_errno;
-    return !known || limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
-}
 
 static bool read_task(task_vm_info_data_t *info)
 {
@@ -91,7 +80,7 @@ unsigned os_core_current(void)
 {
     size_t number = 0;
 
-    if (__builtin_available(macOS 11.0, *)) (void)pthread_cpu_number_np(&number);
+    (void)pthread_cpu_number_np(&number);
     return (unsigned)number;
 }
 

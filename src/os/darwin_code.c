@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"
+#include "unix.h"
 
 #include <mach-o/dyld.h>
 #include <mach-o/loader.h>
@@ -30,17 +31,6 @@ static void read_image(const struct mach_header_64 *header, intptr_t slide, stru
     }
 }
 
-static void sort_last_in(struct os_code *code, size_t count)
-{
-    struct os_code moved = code[count];
-
-    while (count > 0 && code[count - 1].start > moved.start) {
-        code[count] = code[count - 1];
-        count--;
-    }
-    code[count] = moved;
-}
-
 size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
 {
     uint32_t images = _dyld_image_count();
@@ -60,7 +50,7 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
         }
         read_image((const struct mach_header_64 *)header, _dyld_get_image_vmaddr_slide(i),
                    &code[count]);
-        sort_last_in(code, count++);
+        unix_sort_last_in(code, count++);
     }
     return count;
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 /* ---- the background thread ---- */
 
@@ -44,11 +43,8 @@ void os_thread_wait(uint64_t most_ms)
 {
     uint64_t end = os_now_ms() + most_ms;
 
-    while (__atomic_load_n(&thread_alive, __ATOMIC_ACQUIRE) != 0 && os_now_ms() < end) {
-        struct timespec moment = { 0, 1000000 };
-
-        (void)nanosleep(&moment, NULL);
-    }
+    while (__atomic_load_n(&thread_alive, __ATOMIC_ACQUIRE) != 0 && os_now_ms() < end)
+        os_sleep(&thread_alive, 1, 1);
 }
 
 void os_threads_forget(void) { thread_alive = 0; }
@@ -57,12 +53,11 @@ bool os_has_one_thread(void) { return pthread_is_threaded_np() == 0; }
 
 /* ---- forks ---- */
 
-/* The system's library takes the locks of every zone around a fork (darwin/zone.c). */
+/* Around the handlers the system takes the locks of every zone, ours too (darwin/zone.c): then all
+ * are taken already. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
-    (void)before;
-    (void)in_parent;
-    (void)in_child;
+    (void)pthread_atfork(before, in_parent, in_child);
 }
 
 void os_fork_begins(void) {}

@@ -1,11 +1,10 @@
 /* os.h - what prairie asks of a kernel, in states rather than flags.
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
- * purged (stays committed, contents gone, reads as zero again) and released. One file per kernel
- * implements this header: linux.c, and test/kernel/fake.c, which counts the calls, fails the n-th
- * and moves its clock by hand. Nothing here allocates or calls a function that a program may
- * interpose. Nothing takes a lock, but for the three of a fork, which take the platform's. Every
- * function keeps errno.
+ * purged (stays committed, contents gone, reads as zero again) and released. The files that port.c
+ * takes in implement this header, or test/kernel/fake.c, which counts the calls, fails the n-th and
+ * moves its clock by hand. Nothing here allocates. Nothing takes a lock, but for the three of a
+ * fork, which take the platform's. Every function keeps errno.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_OS_H

@@ -12,8 +12,8 @@
 #include "darwin.c"
 #include "darwin_code.c"
 #include "darwin_owner.c"
+#include "darwin_slot.c"
 #include "darwin_thread.c"
-#include "key_slot.c"
 #include "unix.c"
 #elif defined(__FreeBSD__)
 #include "bsd.c"
@@ -24,11 +24,6 @@
 #include "bsd.c"
 #include "elf_slot.c"
 #include "netbsd.c"
-#include "unix.c"
-#elif defined(__OpenBSD__)
-#include "bsd.c"
-#include "key_slot.c"
-#include "openbsd.c"
 #include "unix.c"
 #elif defined(_WIN32)
 #include "windows.c"

@@ -2,8 +2,8 @@
  *
  * The word points at a front (cache/front.h); before the thread's first call that is a constant
  * one, which has nothing to give and room for nothing, so that the first call needs no branch of
- * its own: it finds an empty magazine. One pointer of static thread-local storage is all prairie
- * takes, so it can be loaded late.
+ * its own: it finds an empty magazine. Where it is a variable, that one pointer of static
+ * thread-local storage is all prairie takes, so it can be loaded late.
  *
  * This is the one place where the kernel calls up: os_thread_end_hook is told when a thread ends.
  * SPDX-License-Identifier: MIT
@@ -13,8 +13,8 @@
 
 #include "../base/attrs.h"
 
-#if defined(__APPLE__) || defined(__OpenBSD__)
-#include "key_slot.h"
+#if defined(__APPLE__)
+#include "darwin_slot.h"
 #elif defined(_WIN32)
 #include "windows_slot.h"
 #else

@@ -139,6 +139,16 @@ void os_huge_page_mode(char *text, size_t room_bytes)
 struct os_group os_group_memory(void) { return (struct os_group){ SIZE_MAX, SIZE_MAX }; }
 uint64_t os_stalled_us(void) { return 0; }
 
+size_t os_address_space_limit(void)
+{
+    struct rlimit limit = { 0, 0 };
+    int saved_errno = errno;
+    bool known = getrlimit(RLIMIT_AS, &limit) == 0;
+
+    errno = saved_errno;
+    return !known || limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+}
+
 uint32_t os_process_id(void) { return (uint32_t)getpid(); }
 
 const char *os_setting(const char *name)
@@ -151,6 +161,17 @@ const char *os_setting(const char *name)
         if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
             return *environment + length + 1;
     return NULL;
+}
+
+void unix_sort_last_in(struct os_code *code, size_t count)
+{
+    struct os_code moved = code[count];
+
+    while (count > 0 && code[count - 1].start > moved.start) {
+        code[count] = code[count - 1];
+        count--;
+    }
+    code[count] = moved;
 }
 
 /* ---- files ---- */

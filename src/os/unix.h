@@ -15,4 +15,8 @@ extern const int unix_map_file;
 
 char **unix_environment(void);
 
+/* The last of count + 1 goes to its place in the order of addresses that the others are in. */
+struct os_code;
+void unix_sort_last_in(struct os_code *code, size_t count);
+
 #endif

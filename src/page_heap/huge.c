@@ -36,7 +36,9 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
     if (huge.wanted || !huge_is_possible()) return;
     if (huge.refused) { /* perhaps while another page heap purged */
-        heap->huge_again_at = min_size(heap->huge_again_at, heap->clean_leased + from_pages());
+        uint64_t at = heap->clean_leased + from_pages();
+
+        if (at < heap->huge_again_at) heap->huge_again_at = at;
         return;
     }
     if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want(heap, true);

@@ -22,7 +22,8 @@ enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
 struct huge {
     enum huge_policy policy; /* atomic */
     bool wanted;             /* atomic */
-    bool refused;            /* they were wanted, until a page heap grows by so much (again_at) */
+    bool refused;            /* they were wanted, and are again when a page heap comes to its
+                                huge_again_at */
     bool barred;        /* atomic: each would take too much of what is left (policy/limits.c) */
     size_t short_pages; /* given back in short runs since they were wanted */
 };
@@ -37,7 +38,7 @@ INLINE size_t huge_pages_each(void)
 
 struct page_heap;
 
-/* Are they for heaps like this one, and not barred? */
+/* Are they for this process's regions, and not barred? */
 bool huge_is_possible(void);
 /* The address space is about to have so many bytes open. Under its lock. */
 void huge_before_growth(struct page_heap *heap, size_t open_bytes);

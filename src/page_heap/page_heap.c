@@ -19,7 +19,7 @@ struct clean_bounds clean_bounds;
 void page_heap_start(struct page_heap *heap)
 {
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->lease_pages_max = FREELY_LEASED_MAX;
+    heap->lease_pages_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : FREELY_LEASED_MAX;
     heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
     if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);

@@ -15,7 +15,8 @@
  * K1  a bin's bit is set exactly while its list has members
  * K2  every free run is in the one bin of its length and state
  * K3  free_pages counts the pages of the free runs of each kind
- * K4  between two seams all runs are of one page heap
+ * K4  between two seams all used runs are of one page heap. A seam's tag is read without its lock:
+ *     while it is written it is INSIDE or USED, and neither merges
  * Its lock guards all of it, and the page map of its pages. Every function here takes and gives
  * that lock itself unless it says otherwise.
  *
@@ -70,7 +71,7 @@ struct page_heap {
     struct run_bins bins;            /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
     uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
-                               huge pages wants them again; UINT64_MAX: it is not refused them */
+                               huge pages wants them again; UINT64_MAX: never */
 };
 
 struct run {

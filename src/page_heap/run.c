@@ -129,7 +129,8 @@ static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages
     return (struct run){ page, zero };
 }
 
-/* The front of a free run that is long enough. Its page is 0 afterwards when it could not be had. */
+/* The front of a free run that is long enough. Its page is 0 afterwards when it could not be
+ * had. */
 INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enum page_state state)
 {
     run->zero = page_record(run->page)->state == PAGE_CLEAN;

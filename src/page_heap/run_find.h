@@ -121,11 +121,11 @@ uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pag
 /* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was
  * found. */
 struct hole run_find_hole(struct page_heap *heap, size_t pages);
-/* The hole that ends before this page, or begins at it, looked at no farther than `enough`
- * pages. */
+/* The hole that ends before this page; the one that begins at it, looked at no farther than
+ * `enough` pages. */
 struct hole hole_before(uint32_t page);
-/* The one that ends where the newest region does. */
-struct hole hole_at_the_end(const struct page_heap *heap);
 struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough);
+/* The one that ends where the newest region does; none when another page heap opened that. */
+struct hole hole_at_the_end(const struct page_heap *heap);
 
 #endif

@@ -140,8 +140,8 @@ size_t run_bins_check(struct page_heap *heap)
     return members;
 }
 
-/* K4. The number of the page heap, as far as the walk has told it; UINT16_MAX: it has not, since the
- * last seam. */
+/* K4. The number of the page heap, as far as the walk has told it; UINT16_MAX: it has not, since
+ * the last seam. */
 static uint16_t heap_number_after(const struct page *record, uint16_t before)
 {
     uint16_t number = record->bin_index % PAGE_CACHED;

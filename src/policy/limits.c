@@ -45,7 +45,10 @@ void limits_set_hard(size_t bytes)
 static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << space.page_shift; }
 
 /* Clean pages that were leased since the group was read. */
-static uint64_t taken_pages(void) { return page_heaps_clean_leased_now() - limits.group_clean; }
+static READS_UNLOCKED uint64_t taken_pages(void)
+{
+    return page_heaps_clean_leased_now() - limits.group_clean;
+}
 
 /* ---- the group ---- */
 

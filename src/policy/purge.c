@@ -59,14 +59,16 @@ static struct budget budget_now(bool background)
 struct pass {
     size_t wanted, purged; /* pages */
     unsigned calls, refusal_count;
-    uint32_t refused[REFUSALS_MAX]; /* first pages */
+    uint32_t refused[2 * REFUSALS_MAX * PAGE_HEAPS]; /* first pages; of two rounds */
 };
 
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  */
 static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
 {
-    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < REFUSALS_MAX) {
+    unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
+
+    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max) {
         size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
         uint32_t page = run_take_dirty(heap, run_min, most);
 

@@ -11,8 +11,8 @@
  * P1  `order` holds the foreign extents in use, sorted by address, and no two of them overlap
  * P2  `units` names the foreign extent of each FOREIGN_UNIT numbers that were ever given
  * P3  a foreign extent in use shares no byte of the class map with a region: its bytes say 0
- * Written under the lock of the address space. Looked up without it: a version counts changes of `order` and
- * of foreign extents in it, and is odd during one.
+ * Written under the lock of the address space. Looked up without it: a version counts changes of
+ * `order` and of foreign extents in it, and is odd during one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_FOREIGN_H

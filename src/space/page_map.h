@@ -6,8 +6,8 @@
  * prairie's.
  * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the
  * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond
- * what the kernel gives without being asked share the bytes of those below: no two stretches of memory
- * of ours do.
+ * what the kernel gives without being asked share the bytes of those below: no two stretches of
+ * memory of ours do.
  *
  * The page map has one record a page of the address space:
  *

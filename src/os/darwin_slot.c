@@ -1,4 +1,4 @@
-/* key_slot.c - the thread's word as a value of the thread library's, and the end of the thread.
+/* darwin_slot.c - the thread's word on macOS, and the end of the thread.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"
