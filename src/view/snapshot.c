@@ -77,6 +77,7 @@ void snapshot_forget_locks(void)
         if (arena != NULL) forget_lock(&arena->lock);
     }
     page_heaps_each_lock(forget_lock, WALK_TAKES);
+    forget_lock(&space.lock);
     samples_each_lock(forget_lock);
     forget_lock(&meta.lock);
 }
