@@ -10,11 +10,14 @@ set(PRAIRIE_NO_BUILTIN -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-real
 set(PRAIRIE_WINDOWS_OPTIONS -std=gnu17 -O2 -g -fno-stack-protector -fomit-frame-pointer
     -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= ${PRAIRIE_NO_BUILTIN} -Wall -Wextra -Wno-attributes)
 
-# What the library exports: the names of prairie.map that are no C library's and no C++'s.
+# What the library exports: the names of prairie.map that are no C library's and no C++'s, nor of Linux alone.
+# A variable is DATA, or those who link would get a function that jumps to it.
 set(PRAIRIE_DEF ${PROJECT_BINARY_DIR}/prairie.def)
 file(STRINGS ${PROJECT_SOURCE_DIR}/src/prairie.map names REGEX
      "^    (prairie_[a-z_]+|[a-z]*allocx|mallctl[a-z]*|malloc_stats_print|malloc_message);$")
 list(TRANSFORM names REPLACE ";$" "")
+list(FILTER names EXCLUDE REGEX "^ *prairie_early$")
+list(TRANSFORM names REPLACE "^( *malloc_message)$" "\\1 DATA")
 list(JOIN names "\n" names)
 string(REPLACE ";" "" names "${names}")
 file(WRITE ${PRAIRIE_DEF} "LIBRARY prairie.dll\nEXPORTS\n${names}\n")
@@ -22,13 +25,17 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_
 
 function(prairie_windows_object name source)
     add_library(${name} OBJECT ${source})
-    target_compile_definitions(${name} PRIVATE PRAIRIE_CHECK=0 $<$<BOOL:${PRAIRIE_TINY}>:PRAIRIE_TINY>)
+    target_compile_definitions(${name} PRIVATE PRAIRIE_CHECK=0 PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS}
+                               $<$<BOOL:${PRAIRIE_TINY}>:PRAIRIE_TINY>)
     target_compile_options(${name} PRIVATE ${PRAIRIE_WINDOWS_OPTIONS} ${ARGN})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
 if(PRAIRIE_CHECK)
     message(FATAL_ERROR "PRAIRIE_CHECK: the checking flavours need thread-local variables, for which gcc calls malloc here")
+endif()
+if(NOT PRAIRIE_SANITIZE STREQUAL "none")
+    message(FATAL_ERROR "PRAIRIE_SANITIZE: mingw-w64's gcc has no sanitizers")
 endif()
 prairie_windows_object(prairie_object ${PROJECT_SOURCE_DIR}/src/prairie.c)
 prairie_windows_object(prairie_dll_object ${PROJECT_SOURCE_DIR}/src/windows/dll.c)

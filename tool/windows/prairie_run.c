@@ -84,8 +84,12 @@ int main(void)
     find_library(library, sizeof library / sizeof library[0]);
     GetStartupInfoW(&start);
     if (!CreateProcessW(NULL, command, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL, &start,
-                        &made))
-        fail(NO_SUCH_PROGRAM, L"cannot start", command);
+                        &made)) {
+        BOOL missing =
+            GetLastError() == ERROR_FILE_NOT_FOUND || GetLastError() == ERROR_PATH_NOT_FOUND;
+
+        fail(missing ? NO_SUCH_PROGRAM : CANNOT_START, L"cannot start", command);
+    }
     if (IsWow64Process(made.hProcess, &narrow) && narrow) {
         TerminateProcess(made.hProcess, CANNOT_START);
         fail(CANNOT_START, L"a program of 32 bits is not served", command);
