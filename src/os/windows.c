@@ -21,7 +21,7 @@ static const SYSTEM_INFO *system_info(void)
     static SYSTEM_INFO info;
 
     /* Two threads may write it at once, and write the same; the length of a page comes last. */
-    if (RELAXED_LOAD(info.dwPageSize) == 0) {
+    if (__atomic_load_n(&info.dwPageSize, __ATOMIC_ACQUIRE) == 0) {
         SYSTEM_INFO fresh;
 
         GetSystemInfo(&fresh);

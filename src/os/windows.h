@@ -37,6 +37,13 @@ windows_function windows_ntdll(const char *name);
 void windows_map_add(char *base, size_t bytes);
 void windows_map_remove(const char *base);
 
+/* A function of a C library that says which heap it takes blocks from; NULL: none yet. It is asked
+ * when a foreign block comes, and must stay callable. By one thread at a time, a few times. */
+void windows_heap_add(void *(*heap)(void));
+/* The heap that has this block, of all heaps of the process. For a block whose heap is neither
+ * destroyed nor used by others meanwhile; NULL: nobody's. */
+void *windows_heap_search(const void *block);
+
 /* Is the process ending, so that only this thread is left of it? */
 bool windows_is_ending(void);
 /* What the process will end with, which nobody can ask for when it is too late. */

@@ -2,8 +2,9 @@
  *
  * The loader gives each thread a copy of every module's section .tls, so the word begins as
  * &front_empty also in threads that were there before the library. Compilers' own thread-local
- * variables would do the same with Microsoft's and clang's, but gcc's call malloc; so the three
- * loads are written down: the thread's table of blocks, the block of this module, the word.
+ * variables would do the same with Microsoft's and clang's, but gcc's call malloc; so the four
+ * loads are written down: the module's number, the thread's table of blocks, the block of this
+ * module, the word.
  *
  * thread_slot is a place in the section, and its address is no address of the variable: nobody may
  * use it but as the name in these two.

@@ -151,45 +151,48 @@ uint64_t port_now_ns(void)
 
 /* ---- the background thread ---- */
 
-static struct {
-    HANDLE thread; /* by who starts it, one at a time */
-    void *(*body)(void *);
-} background;
+static uint32_t background_alive; /* atomic: 1 from its start to its end, and waited on */
 
 static DWORD WINAPI run_background(void *body)
 {
     (void)((void *(*)(void *))body)(NULL);
+    __atomic_store_n(&background_alive, 0, __ATOMIC_RELEASE);
+    port_wake(&background_alive, INT32_MAX);
     return 0;
 }
 
-static bool background_has_ended(DWORD most_ms)
-{
-    return background.thread == NULL
-        || WaitForSingleObject(background.thread, most_ms) == WAIT_OBJECT_0;
-}
-
-/* It begins once nobody loads or unloads a library, whoever calls here. */
+/* It begins once nobody loads or unloads a library, whoever calls here. Its stack is as long as a
+ * program's usual one, because each library of the process is told of it on that stack; what is not
+ * touched is only reserved. */
 bool os_thread_start(void *(*body)(void *))
 {
-    enum { STACK_BYTES = 64 * 1024 };
+    enum { STACK_BYTES = 1024 * 1024 };
     DWORD last_error = GetLastError();
-    bool started = false;
+    uint32_t none = 0;
+    HANDLE thread;
 
-    if (background_has_ended(0)) {
-        if (background.thread != NULL) (void)CloseHandle(background.thread);
-        background.thread = CreateThread(NULL, STACK_BYTES, run_background, (void *)body,
-                                         STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
-        started = background.thread != NULL;
-    }
+    if (!__atomic_compare_exchange_n(&background_alive, &none, 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return false;
+    thread = CreateThread(NULL, STACK_BYTES, run_background, (void *)body,
+                          STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
+    if (thread != NULL) (void)CloseHandle(thread);
+    else __atomic_store_n(&background_alive, 0, __ATOMIC_RELEASE);
     SetLastError(last_error);
-    return started;
+    return thread != NULL;
 }
 
-/* By a thread that loads a library it is not waited for: it could not end meanwhile. */
+/* For its last word, not for the thread: that ends under the loader's lock, which the caller may
+ * hold. One that has not begun when the caller holds it does not begin before the time is up. When
+ * the process ends, it was killed. */
 void os_thread_wait(uint64_t most_ms)
 {
-    DWORD last_error = GetLastError();
+    uint64_t end = os_now_ms() + most_ms;
 
-    if (!windows_is_ending()) (void)background_has_ended((DWORD)most_ms);
-    SetLastError(last_error);
+    while (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0 && !windows_is_ending()) {
+        uint64_t now = os_now_ms();
+
+        if (now >= end) return;
+        os_sleep(&background_alive, 1, end - now);
+    }
 }

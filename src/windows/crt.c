@@ -53,10 +53,17 @@ enum answer {
 enum { NAME_PLAIN, NAME_OF_SYSTEM, NAME_KINDS };
 
 static struct crt {
-    HMODULE module;                                      /* NULL: not there yet */
+    HMODULE module;                                      /* atomic; NULL: not there yet */
     windows_function original[NAME_KINDS][ANSWER_COUNT]; /* before module; NULL: it has none */
     int *(*errno_place)(void);                           /* before module */
+    void *(*heap_handle)(void);                          /* before module; NULL: it has none */
+    void *heap;                                          /* atomic; NULL: not known yet */
 } crts[CRT_COUNT];
+
+static bool crt_is_there(const struct crt *crt)
+{
+    return __atomic_load_n(&crt->module, __ATOMIC_ACQUIRE) != NULL;
+}
 
 /* ---- refusals ---- */
 
@@ -64,7 +71,7 @@ static struct crt {
 static COLD void *refuse(int error)
 {
     for (unsigned i = 0; i < CRT_COUNT; i++)
-        if (crts[i].errno_place != NULL) *crts[i].errno_place() = error;
+        if (crt_is_there(&crts[i]) && crts[i].errno_place != NULL) *crts[i].errno_place() = error;
     return NULL;
 }
 
@@ -97,10 +104,7 @@ static void *crt_realloc(void *block, size_t size)
 {
     void *resized;
 
-    if (size == 0 && block != NULL) {
-        prairie_free(block);
-        return NULL;
-    }
+    if (size == 0 && block != NULL) return prairie_realloc(block, 0); /* as zero_realloc says */
     resized = prairie_realloc(block, size);
     return likely(resized != NULL) ? resized : refuse(ENOMEM);
 }
@@ -128,8 +132,10 @@ static void *crt_expand(void *block, size_t size)
     return refuse(ENOMEM);
 }
 
-/* All bytes of the block beyond what the caller had reads as zero, so that the next call may
- * believe so of all that is usable. */
+/* All bytes of the block beyond what the caller had read as zero, so that the next call may
+ * believe so of all that is usable. What the caller had is the usable length: no other is known. So
+ * of a block that malloc gave, the bytes between what was asked for and what is usable stay as they
+ * are. */
 static void *clear_gained(char *block, size_t held_bytes)
 {
     size_t usable = prairie_usable_size(block);
@@ -303,6 +309,33 @@ static const struct {
 #undef ANSWER
 };
 
+/* A heap handle that is not told is that of a block. */
+static void *heap_by_trial(struct crt *crt)
+{
+    void *(*take)(size_t) = (void *(*)(size_t))crt->original[NAME_PLAIN][ANSWER_malloc];
+    void (*give)(void *) = (void (*)(void *))crt->original[NAME_PLAIN][ANSWER_free];
+    void *block = take != NULL && give != NULL ? take(1) : NULL;
+    void *heap;
+
+    if (block == NULL) return NULL;
+    heap = windows_heap_search(block);
+    give(block);
+    return heap;
+}
+
+static void *heap_of_crt(struct crt *crt)
+{
+    void *heap = RELAXED_LOAD(crt->heap);
+
+    if (heap != NULL) return heap;
+    heap = crt->heap_handle != NULL ? crt->heap_handle() : heap_by_trial(crt);
+    RELAXED_STORE(crt->heap, heap);
+    return heap;
+}
+
+static void *heap_of_ucrtbase(void) { return heap_of_crt(&crts[CRT_UCRTBASE]); }
+static void *heap_of_msvcrt(void) { return heap_of_crt(&crts[CRT_MSVCRT]); }
+
 static void find_originals(struct crt *crt, HMODULE module)
 {
     char name[3 + sizeof answers[0].name] = "_o_";
@@ -313,19 +346,26 @@ static void find_originals(struct crt *crt, HMODULE module)
         crt->original[NAME_OF_SYSTEM][i] = (windows_function)GetProcAddress(module, name);
     }
     crt->errno_place = (int *(*)(void))(windows_function)GetProcAddress(module, "_errno");
+    crt->heap_handle =
+        (void *(*)(void))(windows_function)GetProcAddress(module, "_get_heap_handle");
 }
 
+/* Its functions and its heap are used for good, so it must not go. Its heap is asked for only when
+ * a block of it comes: when the loader tells of a library, that has not run yet. */
 void crt_find(void)
 {
     static const wchar_t *const names[CRT_COUNT] = { L"ucrtbase.dll", L"msvcrt.dll" };
+    static void *(*const heaps[CRT_COUNT])(void) = { heap_of_ucrtbase, heap_of_msvcrt };
     DWORD last_error = GetLastError();
 
     for (unsigned i = 0; i < CRT_COUNT; i++) {
-        HMODULE module = crts[i].module == NULL ? GetModuleHandleW(names[i]) : NULL;
+        HMODULE module = !crt_is_there(&crts[i]) ? GetModuleHandleW(names[i]) : NULL, pinned;
 
         if (module == NULL) continue;
+        (void)GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN, names[i], &pinned);
         find_originals(&crts[i], module);
-        crts[i].module = module;
+        __atomic_store_n(&crts[i].module, module, __ATOMIC_RELEASE);
+        windows_heap_add(heaps[i]);
     }
     SetLastError(last_error);
 }
@@ -333,7 +373,7 @@ void crt_find(void)
 windows_function crt_answer_to(windows_function function)
 {
     for (unsigned crt = 0; crt < CRT_COUNT; crt++)
-        for (unsigned i = 0; i < ANSWER_COUNT && crts[crt].module != NULL; i++)
+        for (unsigned i = 0; i < ANSWER_COUNT && crt_is_there(&crts[crt]); i++)
             if (crts[crt].original[NAME_PLAIN][i] == function
                 || crts[crt].original[NAME_OF_SYSTEM][i] == function)
                 return answers[i].answer[crt];

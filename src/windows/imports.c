@@ -6,8 +6,13 @@
  * of many names a library was imported. Nothing of anybody's code is changed
  * (docs/decisions/0029).
  *
- * The loader tells of each library that it loads, after it has filled its table. GetProcAddress is
- * answered as well, for those who look a function up; and ExitProcess, to know the exit code.
+ * The loader tells of each library that it loads: in wine, and as far as is known in Windows 10,
+ * after it has filled that library's table. The vendor's documentation says before; then libraries
+ * that come later would not be served. It also calls it unsafe to call functions of other libraries
+ * meanwhile: called are only those of kernel32.dll and ntdll.dll, which run already.
+ *
+ * GetProcAddress is answered as well, for those who look a function up; and ExitProcess, to know
+ * the exit code.
  * SPDX-License-Identifier: MIT
  */
 #include "imports.h"
@@ -23,27 +28,35 @@
 typedef FARPROC(WINAPI *lookup_function)(HMODULE module, LPCSTR name);
 typedef void(WINAPI *exit_function)(UINT code);
 
-static lookup_function original_lookup; /* constant after start */
-static exit_function original_exit;     /* constant after start */
+/* An API set may lead to either, and each exports functions of its own. kernel32.dll's may call
+ * kernelbase.dll's through its table of addresses, which leads here: so called are the latter. */
+enum { KERNELBASE, KERNEL32, SYSTEM_LIBRARIES };
+
+static lookup_function original_lookup[SYSTEM_LIBRARIES]; /* constant after start; NULL: none */
+static exit_function original_exit[SYSTEM_LIBRARIES];     /* constant after start; NULL: none */
 
 static FARPROC WINAPI answer_lookup(HMODULE module, LPCSTR name);
 
 static void WINAPI answer_exit(UINT code)
 {
     windows_note_exit_code(code);
-    original_exit(code);
+    original_exit[original_exit[KERNELBASE] != NULL ? KERNELBASE : KERNEL32](code);
 }
 
 static windows_function answer_to(windows_function function)
 {
-    if (function == (windows_function)original_lookup) return (windows_function)answer_lookup;
-    if (function == (windows_function)original_exit) return (windows_function)answer_exit;
+    for (unsigned i = 0; i < SYSTEM_LIBRARIES; i++) {
+        if (function == (windows_function)original_lookup[i])
+            return (windows_function)answer_lookup;
+        if (function == (windows_function)original_exit[i]) return (windows_function)answer_exit;
+    }
     return crt_answer_to(function);
 }
 
 static FARPROC WINAPI answer_lookup(HMODULE module, LPCSTR name)
 {
-    FARPROC found = original_lookup(module, name);
+    FARPROC found =
+        original_lookup[original_lookup[KERNELBASE] != NULL ? KERNELBASE : KERNEL32](module, name);
     windows_function answer = found != NULL ? answer_to((windows_function)found) : NULL;
 
     return answer != NULL ? (FARPROC)answer : found;
@@ -51,11 +64,17 @@ static FARPROC WINAPI answer_lookup(HMODULE module, LPCSTR name)
 
 /* ---- import tables ---- */
 
+/* A table may share its page with code, which others run meanwhile. */
 static void set_entry(windows_function *entry, windows_function answer)
 {
-    DWORD before;
+    const DWORD runs =
+        PAGE_EXECUTE | PAGE_EXECUTE_READ | PAGE_EXECUTE_READWRITE | PAGE_EXECUTE_WRITECOPY;
+    MEMORY_BASIC_INFORMATION page;
+    DWORD writable, before;
 
-    if (!VirtualProtect(entry, sizeof *entry, PAGE_READWRITE, &before)) return;
+    if (VirtualQuery(entry, &page, sizeof page) == 0) return;
+    writable = (page.Protect & runs) != 0 ? PAGE_EXECUTE_READWRITE : PAGE_READWRITE;
+    if (!VirtualProtect(entry, sizeof *entry, writable, &before)) return;
     __atomic_store_n(entry, answer, __ATOMIC_RELEASE);
     (void)VirtualProtect(entry, sizeof *entry, before, &before);
 }
@@ -133,14 +152,26 @@ static void watch_loader(void)
     if (notify != NULL) (void)notify(0, library_event, NULL, &cookie);
 }
 
+static void find_system_functions(void)
+{
+    static const wchar_t *const names[SYSTEM_LIBRARIES] = { L"kernelbase.dll", L"kernel32.dll" };
+
+    for (unsigned i = 0; i < SYSTEM_LIBRARIES; i++) {
+        HMODULE library = GetModuleHandleW(names[i]);
+
+        if (library == NULL) continue;
+        original_lookup[i] =
+            (lookup_function)(windows_function)GetProcAddress(library, "GetProcAddress");
+        original_exit[i] = (exit_function)(windows_function)GetProcAddress(library, "ExitProcess");
+    }
+}
+
 void imports_take_over(void)
 {
     static HMODULE modules[1024] SPARSE;
-    HMODULE system = GetModuleHandleW(L"kernel32.dll");
     DWORD last_error = GetLastError(), bytes = 0;
 
-    original_lookup = (lookup_function)(windows_function)GetProcAddress(system, "GetProcAddress");
-    original_exit = (exit_function)(windows_function)GetProcAddress(system, "ExitProcess");
+    find_system_functions();
     crt_find();
     watch_loader();
     if (K32EnumProcessModules(GetCurrentProcess(), modules, sizeof modules, &bytes)) {

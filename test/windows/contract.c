@@ -264,9 +264,22 @@ static void looked_up_functions(void)
     must(GetProcAddress(library, "no such function") == NULL);
 }
 
-int main(void)
+/* Run with zero_realloc:alloc. */
+static void a_block_of_no_bytes_is_kept(void)
+{
+    char *block = realloc(malloc(100), 0);
+
+    must(block != NULL);
+    free(block);
+}
+
+int main(int argc, char **argv)
 {
     must(is_served());
+    if (argc > 1 && strcmp(argv[1], "zero_realloc") == 0) {
+        a_block_of_no_bytes_is_kept();
+        return 0;
+    }
     look_up();
     every_size();
     every_pair_of_sizes();

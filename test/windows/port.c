@@ -109,18 +109,33 @@ static void what_is_not_there_is_not_copied(void)
     must(os_copy_checked(copy, (void *)(uintptr_t)8, 100) == 0);
 }
 
-static void another_heap_is_found(void)
+static HANDLE library_heap; /* NULL: the library has not run yet */
+
+static void *heap_of_test(void) { return library_heap; }
+
+/* A private heap is not asked: only one that a C library says is its own. */
+static void the_heap_of_a_library_is_found(void)
 {
-    HANDLE heap = HeapCreate(0, 0, 0);
+    HANDLE heap = HeapCreate(0, 0, 0), private = HeapCreate(HEAP_NO_SERIALIZE, 0, 0);
     static char data[64];
     char *block = HeapAlloc(heap, 0, 100), *large = HeapAlloc(heap, 0, 3 << 20);
 
+    char *hidden_block = HeapAlloc(private, 0, 100), *usual = HeapAlloc(GetProcessHeap(), 0, 100);
+
+    must(os_other_bytes(block) == SIZE_MAX && windows_heap_search(block) == heap);
+    for (int i = 0; i < 10; i++) windows_heap_add(heap_of_test);
+    must(heap_of_library[1] == NULL && os_other_bytes(block) == SIZE_MAX && !os_other_free(block));
+    library_heap = heap;
+    must(os_other_bytes(usual) == 100 && os_other_free(usual));
+    must(os_other_bytes(hidden_block) == SIZE_MAX && !os_other_free(hidden_block));
+    must(windows_heap_search(data + 16) == NULL);
     must(os_other_bytes(block) == 100 && os_other_bytes(large) == 3 << 20);
     must(os_other_bytes(block + 16) == SIZE_MAX && os_other_bytes(data + 16) == SIZE_MAX);
     must(os_other_bytes((void *)(uintptr_t)0x123456789000) == SIZE_MAX);
     must(os_other_bytes(&heap) == SIZE_MAX);
     must(os_other_free(block) && !os_other_free(data + 16) && os_other_free(large));
-    must(HeapDestroy(heap));
+    library_heap = NULL;
+    must(HeapDestroy(heap) && HeapDestroy(private));
 }
 
 static void facts_are_likely(void)
@@ -216,9 +231,12 @@ static void threads_wait_and_end(void)
 
 static uint32_t background_may_end;
 
+static uint32_t background_has_begun;
+
 static void *background_body(void *unused)
 {
     (void)unused;
+    __atomic_store_n(&background_has_begun, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&background_may_end, __ATOMIC_ACQUIRE) == 0)
         os_sleep(&background_may_end, 0, 1000);
     return NULL;
@@ -232,6 +250,33 @@ static void there_is_one_background_thread(void)
     os_thread_wait(30000);
     must(os_thread_start(background_body));
     os_thread_wait(30000);
+    must(background_alive == 0);
+}
+
+/* The thread itself cannot end under the lock of who waits; its word can. */
+static void it_is_waited_for_under_the_lock_of_the_loader(void)
+{
+    LONG(NTAPI * take)
+    (ULONG, ULONG *, ULONG_PTR *) =
+        (LONG(NTAPI *)(ULONG, ULONG *, ULONG_PTR *))windows_ntdll("LdrLockLoaderLock");
+    LONG(NTAPI * give)
+    (ULONG, ULONG_PTR) = (LONG(NTAPI *)(ULONG, ULONG_PTR))windows_ntdll("LdrUnlockLoaderLock");
+    ULONG_PTR ticket;
+    uint64_t before;
+
+    background_may_end = background_has_begun = 0;
+    must(os_thread_start(background_body));
+    while (__atomic_load_n(&background_has_begun, __ATOMIC_ACQUIRE) == 0) Sleep(1);
+    must(take(0, NULL, &ticket) == 0);
+    before = os_now_ms();
+    os_thread_wait(100); /* in vain */
+    must(!os_thread_start(background_body));
+    __atomic_store_n(&background_may_end, 1, __ATOMIC_RELEASE);
+    os_thread_wait(30000);
+    must(os_now_ms() - before < 20000 && os_now_ms() - before >= 80);
+    must(give(0, ticket) == 0);
+    must(os_thread_start(background_body));
+    os_thread_wait(30000);
 }
 
 int main(void)
@@ -240,11 +285,12 @@ int main(void)
     refused_memory_is_as_before();
     reserved_memory_can_be_read();
     what_is_not_there_is_not_copied();
-    another_heap_is_found();
+    the_heap_of_a_library_is_found();
     facts_are_likely();
     files_keep_what_is_written();
     code_is_found();
     threads_wait_and_end();
     there_is_one_background_thread();
+    it_is_waited_for_under_the_lock_of_the_loader();
     return 0;
 }
