@@ -168,15 +168,20 @@ struct witness {
  * loaded late. */
 static __thread struct witness witness __attribute__((tls_model("initial-exec")));
 
+/* A signal handler that comes in between takes and gives locks of its own: its places are behind
+ * those that are counted, and a lock stays counted until its place is free. */
 void lock_witness_take(const struct lock *lock)
 {
+    unsigned at;
+
     for (unsigned rank = lock->rank + 1; rank < LOCK_RANK_COUNT && !lock_fork_is_mine(); rank++)
         require(witness.rank_count[rank] == 0);
     require(lock->rank == LOCK_ARENA || (PAGE_HEAPS > 1 && lock->rank == LOCK_PAGE_HEAP)
             || witness.rank_count[lock->rank] == 0 || lock_fork_is_mine());
     witness.rank_count[lock->rank]++;
-    if (witness.held_count < HELD_MAX) witness.held[witness.held_count] = lock;
-    witness.held_count++;
+    at = witness.held_count++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (at < HELD_MAX) witness.held[at] = lock;
 }
 
 /* Passed through by the thread that forks, which holds it before and after. */
@@ -190,13 +195,14 @@ void lock_witness_give(const struct lock *lock)
     if (is_passed(lock)) return;
     require(witness.rank_count[lock->rank] > 0);
     witness.rank_count[lock->rank]--;
-    witness.held_count--;
     for (unsigned i = 0; i < HELD_MAX; i++) {
         if (witness.held[i] != lock) continue;
         for (unsigned j = i; j + 1 < HELD_MAX; j++) witness.held[j] = witness.held[j + 1];
         witness.held[HELD_MAX - 1] = NULL;
         break;
     }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    witness.held_count--;
 }
 
 bool lock_is_mine(const struct lock *lock)
