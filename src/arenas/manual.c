@@ -264,19 +264,19 @@ void arena_purge(struct arena *arena)
 {
     struct hook_call call;
     struct extents *extents = begin_calls(arena, &call);
-    uint32_t page, next;
+    const struct extent *extent;
+    uint32_t page = 0, next;
+    bool purged = false;
 
     if (extents == NULL) return;
-    lock_take(&arena->lock);
-    page = supplied_take_dirty(&extents->heap, 0);
-    lock_give(&arena->lock);
-    for (; page != 0; page = next) {
-        bool purged = extent_purge(extents->hooks, extent_of(extents, page), page, arena->index);
-
+    for (;; page = next) {
         lock_take(&arena->lock);
         next = supplied_take_dirty(&extents->heap, page);
-        supplied_return(&extents->heap, page, purged ? FREE_CLEAN : FREE_DIRTY);
+        if (page != 0) supplied_return(&extents->heap, page, purged ? FREE_CLEAN : FREE_DIRTY);
+        extent = extent_of(extents, next);
         lock_give(&arena->lock);
+        if (next == 0) break;
+        purged = extent_purge(extents->hooks, extent, next, arena->index);
     }
     end_calls(arena, &call);
 }
