@@ -243,7 +243,7 @@ static NOINLINE bool decay_excess(void)
 
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || may_leave_to_background()) return false;
-        used = page_heaps_used_pages();
+        used = page_heaps_count_now().used;
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);

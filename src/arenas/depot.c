@@ -64,15 +64,20 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
 
 bool depots_closed;
 
-static void **take_empty(struct depot *depot)
+static void **take_first(void ***list, uint32_t *count)
 {
-    void **empty = depot->empty;
+    void **magazine = *list;
 
-    if (empty == NULL) return NULL;
-    depot->empty = empty[0];
-    empty[0] = NULL; /* M1 */
-    depot->empty_count--;
-    return empty;
+    if (magazine == NULL) return NULL;
+    *list = magazine[0];
+    magazine[0] = NULL; /* M1 */
+    --*count;
+    return magazine;
+}
+
+INLINE void **take_empty(struct depot *depot)
+{
+    return take_first(&depot->empty, &depot->empty_count);
 }
 
 static void put_empty(struct depot *depot, void **empty)
@@ -94,12 +99,8 @@ static void append_full(struct depot *depot, void **magazine)
 /* The oldest one. */
 static void **take_full(struct depot *depot)
 {
-    void **full = depot->full;
+    void **full = take_first(&depot->full, &depot->full_count);
 
-    if (full == NULL) return NULL;
-    depot->full = full[0];
-    full[0] = NULL; /* M1 */
-    depot->full_count--;
     if (depot->full_count < depot->full_low) depot->full_low = depot->full_count;
     return full;
 }

@@ -70,7 +70,8 @@ static void *zone_memalign(malloc_zone_t *zone, size_t align, size_t size)
     return prairie_aligned_alloc(align, size);
 }
 
-/* The size tells nothing of a block that was taken with an alignment, and nobody says which were. */
+/* The size tells nothing of a block that was taken with an alignment, and nobody says which
+ * were. */
 static void zone_free_definite_size(malloc_zone_t *zone, void *block, size_t size)
 {
     (void)size;

@@ -5,6 +5,7 @@
  * auxiliary vector) is called with no lock held.
  * SPDX-License-Identifier: MIT
  */
+#include "aligned.h"
 #include "linux.h"
 #include "os.h"
 #include "thread_slot.h"
@@ -81,22 +82,17 @@ static void leave_out_of_dumps(struct os_range range)
     (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DONTDUMP, 0, 0, 0);
 }
 
+static struct os_range map_closed(size_t bytes)
+{
+    struct os_range range = map_pages(bytes, PROT_NONE);
+
+    if (range.base != NULL) leave_out_of_dumps(range);
+    return range;
+}
+
 struct os_range os_reserve(size_t bytes, size_t align_bytes)
 {
-    size_t slack = align_bytes > os_page_bytes() ? align_bytes : 0;
-    struct os_range raw;
-    char *base;
-
-    if (bytes + slack < bytes) return (struct os_range){ NULL, 0 };
-    raw = map_pages(bytes + slack, PROT_NONE);
-    if (raw.base == NULL) return raw;
-    leave_out_of_dumps(raw);
-    if (slack == 0) return raw;
-
-    base = (char *)round_up((uintptr_t)raw.base, align_bytes);
-    unmap_pages(raw.base, (size_t)(base - raw.base));
-    unmap_pages(base + bytes, (size_t)(raw.base + raw.bytes - (base + bytes)));
-    return (struct os_range){ base, bytes };
+    return reserve_aligned(map_closed, bytes, align_bytes);
 }
 
 struct os_range os_reserve_readable(size_t bytes)
@@ -163,8 +159,8 @@ static void move_over(char *from, struct os_range to)
 }
 
 /* To a place of the kernel's choice, where failing changes nothing and success leaves one mapping.
- * NULL: no. qemu's user emulation (7.2 to 10) takes what was left for unmapped, and the program's next
- * access for wrong; mapped anew it is known. */
+ * NULL: no. qemu's user emulation (7.2 to 10) takes what was left for unmapped, and the program's
+ * next access for wrong; mapped anew it is known. */
 static char *move_anywhere(struct os_range from, long *error)
 {
     long to = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)from.bytes,

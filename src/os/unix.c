@@ -5,6 +5,7 @@
  */
 #include "unix.h"
 
+#include "aligned.h"
 #include "os.h"
 
 #include "../base/port.h"
@@ -39,19 +40,11 @@ static void unmap_pages(char *base, size_t bytes)
     errno = saved_errno;
 }
 
+static struct os_range map_closed(size_t bytes) { return map_pages(bytes, PROT_NONE); }
+
 struct os_range os_reserve(size_t bytes, size_t align_bytes)
 {
-    size_t slack = align_bytes > os_page_bytes() ? align_bytes : 0;
-    struct os_range raw;
-    char *base;
-
-    if (bytes + slack < bytes) return (struct os_range){ NULL, 0 };
-    raw = map_pages(bytes + slack, PROT_NONE);
-    if (raw.base == NULL || slack == 0) return raw;
-    base = (char *)round_up((uintptr_t)raw.base, align_bytes);
-    unmap_pages(raw.base, (size_t)(base - raw.base));
-    unmap_pages(base + bytes, (size_t)(raw.base + raw.bytes - (base + bytes)));
-    return (struct os_range){ base, bytes };
+    return reserve_aligned(map_closed, bytes, align_bytes);
 }
 
 struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }

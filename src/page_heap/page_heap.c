@@ -56,14 +56,14 @@ struct page_counts page_heaps_count(void)
     return counts;
 }
 
-size_t page_heaps_used_pages(void)
+struct page_counts page_heaps_count_now(void)
 {
-    size_t pages;
+    struct page_counts counts;
 
     lock_take(&page_heap->lock);
-    pages = page_heaps_count().used;
+    counts = page_heaps_count();
     lock_give(&page_heap->lock);
-    return pages;
+    return counts;
 }
 
 static void set_bound(bool *bound, bool is_set)

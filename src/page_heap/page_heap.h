@@ -127,8 +127,8 @@ struct page_counts {
 };
 /* Under the first one's lock. */
 struct page_counts page_heaps_count(void);
-/* Pages that somebody holds. */
-size_t page_heaps_used_pages(void);
+/* The same without it. */
+struct page_counts page_heaps_count_now(void);
 /* As of a moment ago, without the locks. */
 INLINE_READS_UNLOCKED size_t page_heaps_free_now(unsigned kind)
 {

@@ -143,11 +143,8 @@ static void poll_interval(void)
  * region opens further ahead than that. */
 static size_t mapped_bytes_now(void)
 {
-    struct page_counts counts;
+    struct page_counts counts = page_heaps_count_now();
 
-    lock_take(&page_heap->lock);
-    counts = page_heaps_count();
-    lock_give(&page_heap->lock);
     return ((counts.used + counts.dirty) << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
