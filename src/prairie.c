@@ -83,6 +83,7 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/slow.c"
 #include "heap/misuse.c"
 #include "heap/vast.c"
+#include "heap/zero_size.c"
 #include "heap/large.c"
 #include "heap/realloc.c"
 #include "heap/extended.c"

@@ -41,4 +41,16 @@ INLINE bool magazine_put(struct magazine *magazine, void *block)
     return true;
 }
 
+enum { MAGAZINE_LOOKS = 15 };
+
+/* Is the block among the last few that came back? */
+INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block)
+{
+    void *const *slot = magazine->top;
+
+    for (unsigned looks = 0; looks < MAGAZINE_LOOKS && *slot != NULL; looks++, slot--)
+        if (*slot == block) return true;
+    return false;
+}
+
 #endif

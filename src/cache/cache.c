@@ -399,6 +399,8 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
     struct spare *spare = &cache->spare[class_index];
 
     if (magazine_put(&cache->front.magazine[class_index], block)) return;
+    if (unlikely(magazine_has_lately(&cache->front.magazine[class_index], block)))
+        fatal_address("double free", block);
     cache->overflows++;
     if (spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {

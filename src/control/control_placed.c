@@ -157,12 +157,14 @@ int serve_thread_flush(void)
 int serve_cache_max(struct control_call *call)
 {
     const struct front *front = heap_attach();
+    size_t bytes;
 
     if (front == NULL) return EAGAIN;
     call->old.size = class_bytes[front->cache == NULL ? cached_class_max : front->cache->class_max];
     if (!call->writes) return 0;
     if (front->cache == NULL) return EFAULT;
-    thread_hold_up_to(class_of_size(min_size(call->new_value.size, SMALL_BYTES_MAX)));
+    bytes = max_size(min_size(call->new_value.size, SMALL_BYTES_MAX), 1);
+    thread_hold_up_to(class_of_size(bytes));
     (void)decay_after_return();
     return 0;
 }
@@ -174,7 +176,8 @@ enum { CACHED_BYTES_LIMIT = 8 * MiB };
  * classes. */
 static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 {
-    unsigned class_index = bytes > SMALL_BYTES_MAX ? CLASS_COUNT - 1 : class_of_size(bytes);
+    unsigned class_index =
+        bytes > SMALL_BYTES_MAX ? CLASS_COUNT - 1 : class_of_size(max_size(bytes, 1));
 
     if (!cache_may_hold(cache, class_index)) return 0;
     if (bytes > SMALL_BYTES_MAX) return bytes <= LARGE_CACHE_BYTES_MAX;

@@ -124,11 +124,32 @@ PUBLIC void prairie_free(void *block)
     if (unlikely(!stored)) free_missed(front, block); /* full, or NULL, large, foreign */
 }
 
-/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room:
- * 13 instructions, without a frame (docs/decisions/0014). */
-void free_sized_overflow(struct front *front, void *block)
+/* Not of the class that the size tells, as far as the class map knows. */
+static NOINLINE void free_sized_other(void *block, size_t size)
 {
-    if (unlikely(!front_put(front, class_map_at(block), block))) free_missed(front, block);
+    if (block != NULL) misuse_check_told_class(block, class_of_size(size));
+    prairie_free(block);
+}
+
+/* No size up to a quarter less than a class is another class's, nor is one that realloc left in a
+ * larger block (is_resized_from). */
+static NOINLINE void free_sized_beyond_table(void *block, size_t size)
+{
+    size_t bytes = bytes_of_offset(class_map_at(block));
+
+    if (unlikely(bytes != 0 && bytes - size >= bytes / 4)) misuse_wrong_size(block);
+    prairie_free(block);
+}
+
+/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room:
+ * 18 instructions, without a frame (docs/decisions/0014). */
+void free_sized_overflow(struct front *front, void *block, size_t size)
+{
+    uint8_t offset = class_map_at(block);
+
+    if (unlikely(offset % OFFSET_FOR_FREES != offset_of_size[size]))
+        return free_sized_other(block, size);
+    if (unlikely(!front_put(front, offset, block))) free_missed(front, block);
 }
 
 /* The size names the class, so the map need not be read. A NULL goes into the magazine like a
@@ -138,13 +159,17 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
     struct front *front;
 
     if (CHECKED) misuse_check_size(block, size);
-    if (CHECKED || unlikely(size > TABLE_BYTES_MAX)) {
+    if (unlikely(size > TABLE_BYTES_MAX)) {
+        free_sized_beyond_table(block, size);
+        return;
+    }
+    if (CHECKED) {
         prairie_free(block);
         return;
     }
     front = thread_front();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
-        free_sized_overflow(front, block);
+        free_sized_overflow(front, block, size);
 }
 
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)

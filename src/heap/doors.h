@@ -36,7 +36,7 @@ INLINE void *class_hit(unsigned class_index)
 NOINLINE void *malloc_miss(size_t size, struct front *front, size_t offset);
 NOINLINE void *malloc_beyond_table(size_t size);
 /* Where the size told that a block goes there is no room. */
-NOINLINE void free_sized_overflow(struct front *front, void *block);
+NOINLINE void free_sized_overflow(struct front *front, void *block, size_t size);
 
 /* May a block of this many bytes be what realloc made of a small one for a size beyond the table?
  */

@@ -95,7 +95,7 @@ PUBLIC void *prairie_mallocx(size_t size, int flags)
 PUBLIC size_t prairie_nallocx(size_t size, int flags)
 {
     size_t align = flags_align((unsigned)flags);
-    unsigned class_index = class_of_aligned(size, align);
+    unsigned class_index = class_of_aligned(max_size(size, 1), align);
 
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
@@ -143,7 +143,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
     }
     front = thread_front();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
-        free_sized_overflow(front, block);
+        free_sized_overflow(front, block, size);
 }
 
 /* ---- resizing ---- */

@@ -5,8 +5,10 @@
 #include "large.h"
 #include "sampled.h"
 
-#include "../arenas/manual.h"
 #include "vast.h"
+#include "zero_size.h"
+
+#include "../arenas/manual.h"
 
 /* Does the page lie in a large block? Walks back to the first page. All that is neither a large
  * block nor a slab is free, or was and is between two uses. Only for pointers that are about to be
@@ -29,7 +31,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     const struct page *record;
 
     *page = open_page_at(pointer);
-    if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : POINTER_FOREIGN;
+    if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : zero_size_kind(pointer);
     record = page_record(*page);
     if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
@@ -72,13 +74,46 @@ size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer
 {
     size_t bytes = kind == POINTER_FOREIGN ? os_other_bytes(pointer) : SIZE_MAX;
 
+    if (kind == POINTER_ZERO_SIZE) return 0;
     if (bytes == SIZE_MAX) misuse_abort(verb, kind, pointer);
     return bytes;
 }
 
 void free_other(enum pointer_kind kind, void *pointer)
 {
-    if (kind != POINTER_FOREIGN || !os_other_free(pointer)) misuse_abort("free", kind, pointer);
+    if (kind == POINTER_ZERO_SIZE ? zero_size_put(pointer)
+                                  : kind == POINTER_FOREIGN && os_other_free(pointer))
+        return;
+    misuse_abort("free", kind == POINTER_ZERO_SIZE ? POINTER_FREED : kind, pointer);
+}
+
+void misuse_wrong_size(const void *pointer)
+{
+    fatal_address("wrong size in sized delete", pointer);
+}
+
+/* What has no bytes is for the free itself to judge, and what was asked for with size 0 may have
+ * those of the smallest block. */
+void misuse_check_told_class(const void *pointer, unsigned class_index)
+{
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(pointer, &page);
+    size_t bytes = pointer_bytes(kind, page);
+
+    if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
+        misuse_wrong_size(pointer);
+}
+
+void misuse_check_moved(const void *pointer, unsigned class_index)
+{
+    const struct slab *slab = slab_of(pointer, class_index);
+    uintptr_t offset = slab != NULL ? (uintptr_t)pointer - (uintptr_t)slab->base : 0;
+
+    if (!slab_quotient_is_block(&slab_shape[class_index],
+                                slab_quotient(&slab_shape[class_index], offset)))
+        misuse_abort("realloc", POINTER_INTERIOR, pointer);
+    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer))
+        misuse_abort("realloc", POINTER_FREED, pointer);
 }
 
 /* ---- the checking flavours ---- */
@@ -153,11 +188,12 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 
     if (pointer == NULL) return;
     misuse_check("free", pointer);
+    if (size == 0) return;
     usable = prairie_usable_size(pointer);
     /* What hooks refuse to cut stays longer than the program asked for last. */
     if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page_at(pointer))) return;
     if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
-        fatal_address("wrong size in sized delete", pointer);
+        misuse_wrong_size(pointer);
 }
 
 void misuse_check_size(const void *pointer, size_t size)

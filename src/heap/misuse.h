@@ -13,6 +13,7 @@ enum pointer_kind {
     POINTER_SMALL,
     POINTER_LARGE,
     POINTER_SAMPLED,
+    POINTER_ZERO_SIZE, /* zero_size.h */
     POINTER_INTERIOR,
     POINTER_FREED
 };
@@ -29,8 +30,8 @@ INLINE unsigned class_at(const void *address)
 /* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
 NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
 
-/* What is no block of ours may be another heap's, which was there before prairie (os.h); if it is
- * not, misuse_abort. */
+/* What has no bytes of ours may be of size 0, or another heap's, which was there before prairie
+ * (os.h); if it is not, misuse_abort. */
 COLD void free_other(enum pointer_kind kind, void *pointer);
 COLD size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer);
 
@@ -42,5 +43,13 @@ void misuse_note_free(const void *pointer);
 void misuse_check_size(const void *pointer, size_t size);
 /* The same where `wanted` bytes serve that size. */
 void misuse_check_told(const void *pointer, size_t size, size_t wanted);
+
+/* In all flavours, where there is time for it: aborts for a block of another class than the size
+ * tells that it is freed with. */
+void misuse_check_told_class(const void *pointer, unsigned class_index);
+NORETURN COLD void misuse_wrong_size(const void *pointer);
+/* The same for a small block that realloc is about to move, when it does not begin there or was
+ * freed a moment ago. */
+void misuse_check_moved(const void *pointer, unsigned class_index);
 
 #endif

@@ -41,6 +41,12 @@ static size_t with_room(size_t size)
     return round_up(size, step);
 }
 
+static NOINLINE void *move_small(void *block, unsigned class_index, size_t size)
+{
+    misuse_check_moved(block, class_index);
+    return move_block(block, class_bytes[class_index], size);
+}
+
 /* Room to grow, and what shrinks by less than a quarter stays: only beyond the sizes for which a
  * sized free believes the size. */
 static void *resize_small(void *block, unsigned class_index, size_t size)
@@ -49,10 +55,10 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
 
     if (size <= TABLE_BYTES_MAX || size > SMALL_BYTES_MAX) {
         if (size <= TABLE_BYTES_MAX && class_of_size(size) == class_index) return block;
-        return move_block(block, old_bytes, size);
+        return move_small(block, class_index, size);
     }
-    if (size > old_bytes) return move_block(block, old_bytes, with_room(size));
-    return is_resized_from(size, old_bytes) ? block : move_block(block, old_bytes, size);
+    if (size > old_bytes) return move_small(block, class_index, with_room(size));
+    return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block

@@ -9,6 +9,7 @@
 #include "sampled.h"
 #include "shortage.h"
 #include "vast.h"
+#include "zero_size.h"
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
@@ -92,12 +93,25 @@ static void *take_small_seen(struct counting_front *counting, const struct alloc
     return block;
 }
 
+/* Of size 0. Where there is no address for it, it has the bytes of the smallest block. */
+static COLD void *take_nothing(const struct alloc_request *request)
+{
+    void *block = zero_size_take(request->align);
+    struct alloc_request smallest = *request;
+
+    if (block != NULL) return block;
+    smallest.size = 1;
+    smallest.class_index = class_of_request(1, request->align);
+    return alloc_missed(&smallest);
+}
+
 static void *take_large(const struct front *front, const struct alloc_request *request)
 {
     size_t bytes = request_bytes(request);
     struct counting_front *counting;
     void *block;
 
+    if (unlikely(request->size == 0)) return take_nothing(request);
     if (likely(!front_is_counting(front))) return large_lease(request);
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     block = large_lease(request);
@@ -159,7 +173,7 @@ void *alloc_from(const void *frame, size_t size, size_t align, bool zero)
     unsigned class_index = class_of_request(size, align);
     void *block = class_hit(class_index);
 
-    if (class_index == 0 && align == 1 && !zero && thread_front()->keeps_runs)
+    if (class_index == 0 && size != 0 && align == 1 && !zero && thread_front()->keeps_runs)
         return malloc_large(size);
     if (unlikely(block == NULL)) {
         struct alloc_request request = alloc_request(size, align, zero, frame);

@@ -21,7 +21,7 @@
 
 struct alloc_request {
     size_t size, align;   /* align: a power of two */
-    unsigned class_index; /* 0: whole pages */
+    unsigned class_index; /* 0: whole pages, or size 0 */
     bool zero;            /* all bytes must read as zero */
     bool uncached;        /* past the thread's cache */
     struct arena *arena;  /* that the call names; NULL: whichever the cache fills from */
@@ -29,7 +29,7 @@ struct alloc_request {
     const void *frame;    /* of the door, for the stack of a sample */
 };
 
-/* 0: whole pages. */
+/* 0: whole pages, or size 0. */
 INLINE unsigned class_of_request(size_t size, size_t align)
 {
     if (align != 1) return class_of_aligned(size, align);
@@ -48,7 +48,7 @@ INLINE struct alloc_request alloc_request(size_t size, size_t align, bool zero, 
 /* Of one for whole pages, once the process has started. */
 INLINE size_t request_pages(const struct alloc_request *request)
 {
-    return pages_for(request->size + (request->size == 0));
+    return pages_for(request->size);
 }
 INLINE size_t request_align_pages(const struct alloc_request *request)
 {

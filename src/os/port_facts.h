@@ -3,6 +3,8 @@
  * OS_PURGE_CLOSES  pages that were purged must be committed before they are used again: the right
  *                  to use them, which a kernel that charges for it takes back, may be refused then.
  *                  A test on the fake kernel defines it by itself.
+ * OS_SIZE_TELLS_OWNER  the system asks for the bytes of a block to learn whose it is, and 0 means
+ *                  another's: no block may have none.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_PORT_FACTS_H
@@ -16,6 +18,12 @@
 #else
 #define OS_PURGE_CLOSES false
 #endif
+#endif
+
+#if defined(__MACH__)
+#define OS_SIZE_TELLS_OWNER true
+#else
+#define OS_SIZE_TELLS_OWNER false
 #endif
 
 #endif

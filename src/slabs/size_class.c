@@ -9,7 +9,7 @@ const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
     [OFFSET_FOR_FREES / 2] = CLASS_BYTES_LIST,
 };
 
-/* In a list of size classes: the sizes from `least` to `most` have this class. */
+/* In a list of size classes: the sizes from `least` to `most` have this class. Size 0 has none. */
 #define SIZES(least, most, class_index) [(least)...(most)] = offset_of_class(class_index)
 
 const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
@@ -18,7 +18,7 @@ uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
 /* Sizes of one class are neighbours. */
 void sized_free_goes_to(unsigned class_index, uint8_t offset)
 {
-    size_t first = class_index == 1 ? 0 : (size_t)class_bytes[class_index - 1] + 1;
+    size_t first = (size_t)class_bytes[class_index - 1] + 1;
 
     if (class_index > CLASS_OF_1024) return;
     for (size_t size = first; size <= class_bytes[class_index]; size++)

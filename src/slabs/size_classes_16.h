@@ -26,7 +26,7 @@ enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
         12288, 14336
 
 #define CLASS_OFFSETS_LIST                                                                  \
-    SIZES(0, 8, 1), SIZES(9, 16, 2), SIZES(17, 32, 3), SIZES(33, 48, 4), SIZES(49, 64, 5),  \
+    SIZES(1, 8, 1), SIZES(9, 16, 2), SIZES(17, 32, 3), SIZES(33, 48, 4), SIZES(49, 64, 5),  \
         SIZES(65, 80, 6), SIZES(81, 96, 7), SIZES(97, 112, 8), SIZES(113, 128, 9),          \
         SIZES(129, 160, 10), SIZES(161, 192, 11), SIZES(193, 224, 12), SIZES(225, 256, 13), \
         SIZES(257, 320, 14), SIZES(321, 384, 15), SIZES(385, 448, 16), SIZES(449, 512, 17), \

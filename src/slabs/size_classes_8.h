@@ -23,7 +23,7 @@ enum { CLASS_COUNT = 40, CLASS_OF_1024 = 24, CLASS_OF_8192 = 36 };
         8192, 10240, 12288, 14336
 
 #define CLASS_OFFSETS_LIST                                                                         \
-    SIZES(0, 8, 1), SIZES(9, 16, 2), SIZES(17, 24, 3), SIZES(25, 32, 4), SIZES(33, 40, 5),         \
+    SIZES(1, 8, 1), SIZES(9, 16, 2), SIZES(17, 24, 3), SIZES(25, 32, 4), SIZES(33, 40, 5),         \
         SIZES(41, 48, 6), SIZES(49, 56, 7), SIZES(57, 64, 8), SIZES(65, 80, 9), SIZES(81, 96, 10), \
         SIZES(97, 112, 11), SIZES(113, 128, 12), SIZES(129, 160, 13), SIZES(161, 192, 14),         \
         SIZES(193, 224, 15), SIZES(225, 256, 16), SIZES(257, 320, 17), SIZES(321, 384, 18),        \

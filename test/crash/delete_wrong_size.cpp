@@ -1,4 +1,4 @@
-/* expect: abort "prairie: wrong size in sized delete" flavours: checking
+/* expect: abort "prairie: wrong size in sized delete"
  * arguments: 64:4096 64:1 4096:64 24:100000 100000:24 */
 /* delete_wrong_size.cpp - sized delete is told another size than the block has, as after a
  * wrong cast. */

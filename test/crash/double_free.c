@@ -1,5 +1,5 @@
 /* expect: abort "prairie: double free" flavours: checking arguments: 0 8 24 64 1000 4096 14336 */
-/* double_free.c - a small block is freed twice in a row, which a checking flavour sees at once. */
+/* double_free.c - a small block is freed twice in a row. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"
 

@@ -1,4 +1,4 @@
-/* expect: abort "prairie: realloc of a freed pointer" flavours: checking
+/* expect: abort "prairie: realloc of a freed pointer"
  * arguments: 24 1000 14336 */
 /* realloc_freed.c - a small block is resized after it was freed. */
 /* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/* expect: abort "prairie: realloc of an interior pointer" flavours: checking arguments: 8 16 63 */
+/* expect: abort "prairie: realloc of an interior pointer" arguments: 8 16 63 */
 /* realloc_interior.c - the inside of a small block is given to realloc. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"

@@ -195,7 +195,7 @@ static void sizes_of_the_same_class(void)
 {
     prairie_free_sized(prairie_malloc(100), 97);
     prairie_free_sized(prairie_malloc(50000), 50001);
-    prairie_free_sized(prairie_malloc(0), 8);
+    prairie_free_sized(prairie_malloc(0), 0);
     prairie_free_sized(NULL, 12345);
 }
 

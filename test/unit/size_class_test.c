@@ -25,13 +25,13 @@ static void the_size_classes_rise(void **state)
 static void every_size_has_the_smallest_class_that_fits(void **state)
 {
     (void)state;
-    for (size_t size = 0; size <= SMALL_BYTES_MAX; size++) {
+    for (size_t size = 1; size <= SMALL_BYTES_MAX; size++) {
         unsigned class_index = class_of_size(size);
         assert_in_range(class_index, 1, CLASS_COUNT - 1);
         assert_true(class_bytes[class_index] >= size);
         if (size > 8) assert_true(class_bytes[class_index - 1] < size);
     }
-    assert_int_equal(class_of_size(0), 1);
+    assert_int_equal(class_of_size(0), 0);
 }
 
 static void the_table_and_the_formula_agree_on_their_border(void **state)
@@ -65,7 +65,7 @@ static void aligned_classes_are_aligned_and_the_smallest(void **state)
 {
     (void)state;
     for (size_t align = 1; align <= 4096; align *= 2) {
-        for (size_t size = 0; size <= SMALL_BYTES_MAX; size += size < 300 ? 1 : 37) {
+        for (size_t size = 1; size <= SMALL_BYTES_MAX; size += size < 300 ? 1 : 37) {
             unsigned class_index = class_of_aligned(size, align);
             if (class_index == 0) {
                 for (unsigned i = 1; i < CLASS_COUNT; i++)

@@ -95,7 +95,7 @@ static void *call_first(void *unused)
 {
     (void)unused;
     pthread_barrier_wait(&barrier);
-    for (unsigned i = 0; i < 200; i++) prairie_free(memset(prairie_malloc(i * 100), 1, i * 100));
+    for (unsigned i = 1; i <= 200; i++) prairie_free(memset(prairie_malloc(i * 100), 1, i * 100));
     return NULL;
 }
 

@@ -1,0 +1,25 @@
+/* zero_size.h - blocks of size 0: addresses that are no other block's, and that nobody may touch.
+ *
+ * They are numbers of a stretch of address space that is reserved and never committed, so that a
+ * program which reads or writes one ends there and then. A bit says which are given out:
+ *
+ *      address    first + 16 * i, for as long as there is one of the wanted alignment
+ *      taken      bit i
+ *
+ * Numbers are given out in turn, so that one which came back stays unused for as long as can be.
+ * Any thread may call any of these at any time; nothing takes a lock.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_ZERO_SIZE_H
+#define PRAIRIE_HEAP_ZERO_SIZE_H
+
+#include "misuse.h"
+
+/* NULL: there is none, and a block with bytes must do. `align` is a power of two. */
+void *zero_size_take(size_t align);
+/* False: it was given back already. */
+bool zero_size_put(void *block);
+/* POINTER_FOREIGN: it does not lie among them. */
+enum pointer_kind zero_size_kind(const void *pointer);
+
+#endif

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# attack_run.py - which attacks a library stops, beside those that it is said to stop.
+# SPDX-License-Identifier: MIT
+"""
+usage: attack_run.py PROGRAM EXPECTED COLUMN      compare PRAIRIE_LIBRARY with a column of the list
+       attack_run.py PROGRAM --table LABEL=LIBRARY[,NAME=VALUE...] ...
+                                                  a table of what each library stops; LABEL= alone:
+                                                  the C library
+
+EXPECTED has a line for each attack: its name, and for each column `stops` or `-`. A library that
+stops more than it is said to is a failure as well: the list is what the documents count.
+"""
+import os
+import resource
+import subprocess
+import sys
+
+TIMEOUT_S = 60
+EXIT_MISSED, EXIT_SEEN_IN_VAIN = 0, 3
+
+
+def attacks(program):
+    listed = subprocess.run([program, "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    return listed.stdout.split()
+
+
+def stops(program, attack, library, settings):
+    """True, False, or what went wrong with the test itself."""
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | settings
+    if library:
+        environment["LD_PRELOAD"] = library
+    try:
+        done = subprocess.run([program, attack], stdin=subprocess.DEVNULL, capture_output=True,
+                              env=environment, timeout=TIMEOUT_S, check=False,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    except subprocess.TimeoutExpired:
+        return f"hung for {TIMEOUT_S} s"
+    if done.returncode < 0 or done.returncode == EXIT_SEEN_IN_VAIN:
+        return True
+    if done.returncode == EXIT_MISSED:
+        return False
+    return f"ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()}"
+
+
+def expectations(path, column):
+    with open(path, encoding="utf-8") as file:
+        rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    index = rows[0].index(column)
+    return {row[0]: row[index] == "stops" for row in rows[1:]}
+
+
+def compare(program, path, column):
+    expected, names, faults = expectations(path, column), attacks(program), []
+    library = os.environ["PRAIRIE_LIBRARY"]
+    if sorted(expected) != sorted(names):
+        faults.append(f"the list and the program differ in {sorted(set(expected) ^ set(names))}")
+    stopped = 0
+    for name in names:
+        outcome = stops(program, name, library, {})
+        stopped += outcome is True
+        if outcome != expected.get(name):
+            faults.append(f"{name}: {'stopped' if outcome is True else outcome or 'not stopped'}")
+    for fault in faults:
+        print(f"FAILED {fault}")
+    print(f"{stopped} of {len(names)} stopped, {len(faults)} not as the list says")
+    return not faults and bool(names)
+
+
+def table(program, columns):
+    parsed = []
+    for column in columns:
+        label, _, rest = column.partition("=")
+        library, *settings = rest.split(",")
+        parsed.append((label, library, dict(each.split("=", 1) for each in settings)))
+    counts = [0] * len(parsed)
+    print("attack", *(label for label, _, _ in parsed))
+    for name in attacks(program):
+        outcomes = [stops(program, name, library, settings) for _, library, settings in parsed]
+        counts = [count + (outcome is True) for count, outcome in zip(counts, outcomes)]
+        print(name, *("stops" if o is True else "-" if o is False else "?" for o in outcomes),
+              flush=True)
+    print("# stopped", *counts)
+    return True
+
+
+def main():
+    if len(sys.argv) >= 4 and sys.argv[2] == "--table":
+        return 0 if table(sys.argv[1], sys.argv[3:]) else 1
+    if len(sys.argv) != 4 or not os.path.exists(os.environ.get("PRAIRIE_LIBRARY", "")):
+        print(__doc__)
+        return 2
+    return 0 if compare(*sys.argv[1:]) else 1
+
+
+sys.exit(main())
