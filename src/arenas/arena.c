@@ -153,21 +153,24 @@ struct arena *arena_choose_unhooked(void)
 
 /* ---- lists of slabs ---- */
 
-/* The list of partial slabs; and in a manual arena, which must find all of its slabs again when it
- * is reset, that of full ones. A slab is on one of them at most. */
-static void list_slab(uint32_t *first, struct slab *slab)
+/* The list of partial slabs; that of closed ones; and in a manual arena, which must find all of its
+ * slabs again when it is reset, that of full ones. A slab is on one of them at most. */
+static void list_slab(struct slab_list *list, struct slab *slab)
 {
-    slab->next = *first;
+    slab->next = list->first;
     slab->previous = 0;
     if (slab->next != 0) slab_record(slab->next)->previous = slab_number(slab);
-    *first = slab_number(slab);
+    list->first = slab_number(slab);
+    list->count++;
 }
 
-static void unlist_slab(uint32_t *first, struct slab *slab)
+static struct slab *unlist_slab(struct slab_list *list, struct slab *slab)
 {
     if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
     if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else *first = slab->next;
+    else list->first = slab->next;
+    list->count--;
+    return slab;
 }
 
 /* ---- stocks ---- */
@@ -226,29 +229,19 @@ enum { CLOSED_MAX = 64 };
 static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 {
     size_t bytes = slab_shape[class_index].record_bytes;
-    struct slab *slab = bin->closed;
+    struct slab *slab;
 
-    if (slab == NULL) {
-        slab = meta_take(bytes);
-        /* Under a limit on data the free pages of the region may be what keeps records from
-         * growing. */
-        if (unlikely(slab == NULL) && page_heaps_close_tail()) slab = meta_take(bytes);
-        return slab;
-    }
-    bin->closed = slab->next != 0 ? slab_record(slab->next) : NULL;
-    bin->closed_count--;
+    if (bin->closed.count != 0) return unlist_slab(&bin->closed, slab_record(bin->closed.first));
+    slab = meta_take(bytes);
+    /* Under a limit on data the free pages of the region may be what keeps records from growing. */
+    if (unlikely(slab == NULL) && page_heaps_close_tail()) slab = meta_take(bytes);
     return slab;
 }
 
 static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class_index)
 {
-    if (bin->closed_count == CLOSED_MAX) {
-        meta_give(slab, slab_shape[class_index].record_bytes);
-        return;
-    }
-    slab->next = bin->closed != NULL ? slab_number(bin->closed) : 0;
-    bin->closed = slab;
-    bin->closed_count++;
+    if (bin->closed.count < CLOSED_MAX) list_slab(&bin->closed, slab);
+    else meta_give(slab, slab_shape[class_index].record_bytes);
 }
 
 /* Slabs of a class that are open before runs for it are leased ahead. */
@@ -280,7 +273,6 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     arena_count_active(arena, pages);
     bin->slab_free_blocks += slab->free_count;
     list_slab(&bin->partial, slab);
-    bin->partial_count++;
     return true;
 }
 
@@ -297,14 +289,14 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         struct slab *slab;
         unsigned got;
 
-        if (bin->partial == 0 && (left < wanted || !open_slab(arena, class_index, may_grow))) break;
-        slab = slab_record(bin->partial);
+        if (bin->partial.count == 0 && (left < wanted || !open_slab(arena, class_index, may_grow)))
+            break;
+        slab = slab_record(bin->partial.first);
         got = slab_fill(slab, end, left);
         end -= got;
         left -= got;
         if (slab->free_count == 0) {
-            unlist_slab(&bin->partial, slab);
-            bin->partial_count--;
+            (void)unlist_slab(&bin->partial, slab);
             if (unlikely(arena->is_manual)) list_slab(&bin->full, slab);
         }
     }
@@ -340,8 +332,7 @@ static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fa
 static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *slab)
 {
     arena_count_active(arena, 0 - slab_pages(slab->class_index));
-    unlist_slab(&bin->partial, slab);
-    bin->partial_count--;
+    (void)unlist_slab(&bin->partial, slab);
     bin->slab_count--;
     bin->slab_free_blocks -= slab->block_count;
     slab_close(slab);
@@ -355,11 +346,10 @@ static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *
 INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab, unsigned put)
 {
     if (unlikely(slab->free_count == put)) {
-        if (unlikely(arena->is_manual)) unlist_slab(&bin->full, slab);
+        if (unlikely(arena->is_manual)) (void)unlist_slab(&bin->full, slab);
         list_slab(&bin->partial, slab);
-        bin->partial_count++;
     }
-    if (unlikely(slab->free_count == slab->block_count) && bin->partial_count > 1)
+    if (unlikely(slab->free_count == slab->block_count) && bin->partial.count > 1)
         close_slab(arena, bin, slab);
 }
 
@@ -429,14 +419,10 @@ void arena_reset_slabs(struct arena *arena)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct class_bin *bin = &arena->bin[class_index];
 
-        while (bin->full != 0) {
-            struct slab *slab = slab_record(bin->full);
-            unlist_slab(&bin->full, slab);
-            list_slab(&bin->partial, slab);
-            bin->partial_count++;
-        }
-        while (bin->partial != 0) {
-            struct slab *slab = slab_record(bin->partial);
+        while (bin->full.count != 0)
+            list_slab(&bin->partial, unlist_slab(&bin->full, slab_record(bin->full.first)));
+        while (bin->partial.count != 0) {
+            struct slab *slab = slab_record(bin->partial.first);
             bin->slab_free_blocks += (uint64_t)slab->block_count - slab->free_count;
             slab_reset(slab);
             close_slab(arena, bin, slab);
@@ -444,16 +430,21 @@ void arena_reset_slabs(struct arena *arena)
     }
 }
 
+static void return_stocks(struct arena *arena)
+{
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        stock_return(&arena->stock[pages], arena->stock[pages].count);
+}
+
 void arena_give_stocks(struct arena *arena)
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct class_bin *bin = &arena->bin[class_index];
 
-        while (bin->closed != NULL)
+        while (bin->closed.count != 0)
             meta_give(take_record(bin, class_index), slab_shape[class_index].record_bytes);
     }
-    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
-        stock_return(&arena->stock[pages], arena->stock[pages].count);
+    return_stocks(arena);
 }
 
 /* ---- all arenas ---- */
@@ -465,7 +456,7 @@ void *arenas_take_one(unsigned class_index)
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
         if (arena->is_manual) continue;
         lock_take(&arena->lock);
-        if (arena->bin[class_index].partial != 0)
+        if (arena->bin[class_index].partial.count != 0)
             (void)arena_fill(arena, class_index, slots, 1, false);
         lock_give(&arena->lock);
         if (slots[1] != NULL) break;
@@ -479,7 +470,7 @@ void arenas_close_empty(void)
         lock_take(&arena->lock);
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
             struct class_bin *bin = &arena->bin[class_index];
-            uint32_t number = bin->partial;
+            uint32_t number = bin->partial.first;
 
             while (number != 0) {
                 struct slab *slab = slab_record(number);
@@ -487,8 +478,7 @@ void arenas_close_empty(void)
                 if (slab->free_count == slab->block_count) close_slab(arena, bin, slab);
             }
         }
-        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
-            stock_return(&arena->stock[pages], arena->stock[pages].count);
+        return_stocks(arena);
         lock_give(&arena->lock);
     }
 }

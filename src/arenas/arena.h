@@ -11,7 +11,7 @@
  * page heap's lock once for several, and kept while they are warm. It is short, for nobody else can
  * have what it holds.
  *
- * D1  full_count and empty_count are the lengths of the lists
+ * D1  the counts of `full` and `empty` are the lengths of the lists
  * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL
  *     (M3)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
@@ -38,14 +38,17 @@ struct stock {
     uint32_t page[STOCK_RUNS_MAX]; /* first pages; the last one in is the first out */
 };
 
+struct magazine_list { /* D1 */
+    void **first;
+    uint32_t count;
+    uint32_t low; /* the fewest since the background thread last looked */
+};
+
 struct depot {
-    void **full;      /* D1: the oldest first */
-    void **full_last; /* D1: the youngest; meaningless while there are none */
-    void **empty;     /* D1 */
-    void **opened;    /* a magazine that small ones are filled from; NULL: none */
-    uint32_t full_count;
-    uint32_t full_low; /* the fewest full ones since the background thread last looked */
-    uint32_t empty_count;
+    struct magazine_list full; /* the oldest first */
+    void **full_last;          /* the youngest; meaningless while there are none */
+    struct magazine_list empty;
+    void **opened;         /* a magazine that small ones are filled from; NULL: none */
     uint32_t opened_count; /* D3 */
     uint32_t opened_seen;  /* what the background thread saw of it when it last looked */
 };
@@ -58,12 +61,15 @@ struct swing {
     bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
 };
 
-struct class_bin {    /* what an arena has of one class */
-    uint32_t partial; /* A1: number of the first slab; 0: none */
-    uint32_t partial_count;
-    struct slab *closed;   /* records of closed slabs, linked by next; the first of them */
-    uint32_t closed_count; /* at most CLOSED_MAX */
-    uint32_t full;         /* X1: number of the first one without a free block; 0: none */
+struct slab_list {
+    uint32_t first; /* its number; 0: there is none */
+    uint32_t count;
+};
+
+struct class_bin {            /* what an arena has of one class */
+    struct slab_list partial; /* A1 */
+    struct slab_list full;    /* X1: those without a free block */
+    struct slab_list closed;  /* records of slabs that are not open; at most CLOSED_MAX */
     struct depot depot;
     uint64_t slab_count;       /* open slabs */
     uint64_t slab_free_blocks; /* free blocks in them */
@@ -194,13 +200,12 @@ void arenas_check(void);
 struct arena *arena_of_block(unsigned class_index, const void *block);
 /* Full magazines are drained rather than kept, until some arena opens a slab; atomic. */
 extern PRIVATE bool depots_closed;
-/* Drains all magazines of all depots, gives them back, and closes slabs that were kept empty. */
-void arenas_clear(void);
+/* Drains the magazines of all depots and gives them back, returns the runs of the stocks, and
+ * closes slabs that were kept empty: all there are, or half of the magazines and runs that nobody
+ * took since the last call. True: there were some. */
+enum clear_what { CLEAR_ALL, CLEAR_UNNEEDED };
+bool arenas_clear(enum clear_what what);
 void arenas_close_empty(void);
-/* Drains half of the magazines that nobody took out of the depots since the last call, gives back
- * as many empty ones, and returns half of the runs that nobody took from the stocks. True: there
- * were some. */
-bool arenas_drain_unneeded(void);
 /* A free block of the class from the slabs of any automatic arena; NULL: none has one. */
 void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */

@@ -9,7 +9,7 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
     uint32_t listed = 0, previous = 0;
     uint64_t free_blocks = 0;
 
-    for (uint32_t number = bin->partial; number != 0; number = slab_record(number)->next) {
+    for (uint32_t number = bin->partial.first; number != 0; number = slab_record(number)->next) {
         const struct slab *slab = slab_record(number);
         slab_check(slab);
         require(slab->arena == arena->index && slab->class_index == class_index); /* A1 */
@@ -18,15 +18,15 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
         previous = number;
         listed++;
     }
-    require(listed == bin->partial_count);
+    require(listed == bin->partial.count);
     if (arena->is_manual) {
         uint64_t full = 0;
-        for (uint32_t number = bin->full; number != 0; number = slab_record(number)->next) {
+        for (uint32_t number = bin->full.first; number != 0; number = slab_record(number)->next) {
             require(slab_record(number)->arena == arena->index); /* X1 */
             require(slab_record(number)->free_count == 0);       /* X1 */
             full++;
         }
-        require(listed + full == bin->slab_count); /* X1 */
+        require(full == bin->full.count && listed + full == bin->slab_count); /* X1 */
     }
     require(free_blocks == bin->slab_free_blocks); /* S3 */
     require(listed <= bin->slab_count);
@@ -36,15 +36,15 @@ static void check_depot(const struct depot *depot, unsigned class_index)
 {
     uint32_t full = 0, empty = 0;
 
-    for (void **magazine = depot->full; magazine != NULL; magazine = magazine[0], full++)
+    for (void **magazine = depot->full.first; magazine != NULL; magazine = magazine[0], full++)
         for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
             require(magazine[slot] == NULL
                     || slab_of(magazine[slot], class_index) != NULL); /* D2 */
-    for (void **magazine = depot->empty; magazine != NULL; magazine = magazine[0]) empty++;
+    for (void **magazine = depot->empty.first; magazine != NULL; magazine = magazine[0]) empty++;
     require((depot->opened != NULL) == (depot->opened_count > 0)); /* D3 */
     for (unsigned slot = 1; slot <= depot->opened_count; slot++)
         require(depot->opened[slot] == NULL || slab_of(depot->opened[slot], class_index) != NULL);
-    require(full == depot->full_count && empty == depot->empty_count); /* D1 */
+    require(full == depot->full.count && empty == depot->empty.count); /* D1 */
 }
 
 void stock_check(const struct stock *stock, size_t pages)

@@ -140,7 +140,7 @@ static bool look(void)
 
     RELAXED_STORE(decay.looks, decay.looks + 1);
     if (limits_look_for_stalls()) decay_look_from(0);
-    if (!is_alone()) busy = arenas_drain_unneeded();
+    if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded() > 0;
     decay_close_tail();
     return busy;
@@ -209,7 +209,7 @@ READS_UNLOCKED bool decay_reclaim(void)
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             free_bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
     if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     return true;
 }
 
@@ -250,7 +250,7 @@ static NOINLINE bool decay_excess(void)
     }
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
-        arenas_clear();
+        (void)arenas_clear(CLEAR_ALL);
     }
     purge_beyond_budget();
     return shrunk;

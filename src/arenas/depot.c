@@ -64,45 +64,31 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
 
 bool depots_closed;
 
-static void **take_first(void ***list, uint32_t *count)
+static void **take_first(struct magazine_list *list)
 {
-    void **magazine = *list;
+    void **magazine = list->first;
 
     if (magazine == NULL) return NULL;
-    *list = magazine[0];
+    list->first = magazine[0];
     magazine[0] = NULL; /* M1 */
-    --*count;
+    if (--list->count < list->low) list->low = list->count;
     return magazine;
-}
-
-INLINE void **take_empty(struct depot *depot)
-{
-    return take_first(&depot->empty, &depot->empty_count);
 }
 
 static void put_empty(struct depot *depot, void **empty)
 {
-    empty[0] = depot->empty;
-    depot->empty = empty;
-    depot->empty_count++;
+    empty[0] = depot->empty.first;
+    depot->empty.first = empty;
+    depot->empty.count++;
 }
 
 static void append_full(struct depot *depot, void **magazine)
 {
     magazine[0] = NULL;
-    if (depot->full == NULL) depot->full = magazine;
+    if (depot->full.first == NULL) depot->full.first = magazine;
     else depot->full_last[0] = magazine;
     depot->full_last = magazine;
-    depot->full_count++;
-}
-
-/* The oldest one. */
-static void **take_full(struct depot *depot)
-{
-    void **full = take_first(&depot->full, &depot->full_count);
-
-    if (depot->full_count < depot->full_low) depot->full_low = depot->full_count;
-    return full;
+    depot->full.count++;
 }
 
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
@@ -112,7 +98,7 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 
     check(lock_is_mine(&arena->lock));
     swing_back(&arena->swing, full_bytes(class_index));
-    full = take_full(depot);
+    full = take_first(&depot->full);
     if (full == NULL) return NULL;
     put_empty(depot, empty);
     arena->trades++;
@@ -126,7 +112,7 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
 
     check(lock_is_mine(&arena->lock));
     if (depot->opened == NULL) {
-        depot->opened = take_full(depot);
+        depot->opened = take_first(&depot->full);
         if (depot->opened == NULL) return 0;
         depot->opened_count = magazine_capacity(class_index);
     }
@@ -152,7 +138,7 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
 {
     struct depot *depot = &arena->bin[class_index].depot;
     unsigned capacity = magazine_capacity(class_index), others;
-    void **oldest = take_full(depot);
+    void **oldest = take_first(&depot->full);
 
     if (oldest == NULL) return;
     others = arena_drain(arena, class_index, oldest + 1, capacity);
@@ -182,15 +168,15 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         drain_oldest(arena, class_index);
         return full;
     }
-    if (depot->full_count < full_max(class_index)) {
-        given = take_empty(depot);
+    if (depot->full.count < full_max(class_index)) {
+        given = take_first(&depot->empty);
         if (given == NULL) given = meta_take(magazine_bytes(magazine_capacity(class_index)));
     }
     *drain = given == NULL;
-    if (given == NULL && depot->full == NULL) return full;
+    if (given == NULL && depot->full.first == NULL) return full;
     append_full(depot, full);
     arena->trades++;
-    return given != NULL ? given : take_full(depot);
+    return given != NULL ? given : take_first(&depot->full);
 }
 
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full)
@@ -215,10 +201,10 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
         full = depot->opened;
         count = depot->opened_count;
         depot->opened = NULL;
-        depot->opened_count = 0;
+        depot->opened_count = depot->opened_seen = 0;
     } else {
-        full = take_full(depot);
-        empty = take_empty(depot);
+        full = take_first(&depot->full);
+        empty = take_first(&depot->empty);
     }
     lock_give(&arena->lock);
     if (full != NULL) {
@@ -229,48 +215,37 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
     return full != NULL || empty != NULL;
 }
 
-void arenas_clear(void)
-{
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-            (void)give_magazines(arena, class_index, true);
-            while (give_magazines(arena, class_index, false)) {}
-        }
-    arenas_close_empty();
-}
-
-static unsigned drain_unneeded(struct arena *arena, unsigned class_index)
+/* A depot's magazines: all of them, or half of those that nobody took. How many. */
+static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clear_what what)
 {
     struct depot *depot = &arena->bin[class_index].depot;
+    bool all = what == CLEAR_ALL, opened;
     unsigned unneeded, drained = 0;
-    bool opened_unneeded;
 
     lock_take(&arena->lock);
-    unneeded = (depot->full_low + 1) / 2;
-    if (unneeded == 0 && depot->full_count == 0) unneeded = (depot->empty_count + 1) / 2;
-    opened_unneeded = depot->opened != NULL && depot->opened_seen == depot->opened_count;
-    lock_give(&arena->lock);
-    if (opened_unneeded) drained += give_magazines(arena, class_index, true);
-    for (unsigned i = 0; i < unneeded; i++) drained += give_magazines(arena, class_index, false);
-    lock_take(&arena->lock);
-    depot->full_low = depot->full_count;
+    unneeded = (depot->full.low + 1) / 2;
+    if (unneeded == 0 && depot->full.count == 0) unneeded = (depot->empty.count + 1) / 2;
+    opened = depot->opened != NULL && (all || depot->opened_seen == depot->opened_count);
+    depot->full.low = depot->full.count;
     depot->opened_seen = depot->opened_count;
     lock_give(&arena->lock);
+    if (opened) drained += give_magazines(arena, class_index, true);
+    while ((all || unneeded-- > 0) && give_magazines(arena, class_index, false)) drained++;
     return drained;
 }
 
-bool arenas_drain_unneeded(void)
+bool arenas_clear(enum clear_what what)
 {
     unsigned drained = 0, returned = 0;
 
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-            drained += drain_unneeded(arena, class_index);
+            drained += drain_depot(arena, class_index, what);
         lock_take(&arena->lock);
-        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX && what == CLEAR_UNNEEDED; pages++)
             returned += stock_return_unneeded(&arena->stock[pages]);
         lock_give(&arena->lock);
     }
-    if (drained > 0) arenas_close_empty();
+    if (what == CLEAR_ALL || drained > 0) arenas_close_empty();
     return drained + returned > 0;
 }

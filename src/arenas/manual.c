@@ -286,7 +286,7 @@ void arena_purge(struct arena *arena)
 /* Magazines with its blocks may lie in any depot, so all of them are emptied first. */
 void arena_reset(struct arena *arena)
 {
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     lock_take(&arena->lock);
     arena_reset_slabs(arena);
     while (arena->manual_large != NULL) forget_manual_large(arena->manual_large);

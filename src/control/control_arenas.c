@@ -205,7 +205,7 @@ int serve_purge(struct control_call *call)
 int serve_decay_now(struct control_call *call)
 {
     if (!is_there(call->index[0])) return 0;
-    (void)arenas_drain_unneeded();
+    (void)arenas_clear(CLEAR_UNNEEDED);
     purge_beyond_budget();
     return 0;
 }

@@ -287,7 +287,7 @@ int serve_query(struct control_call *call)
     if (slab == NULL) return 0;
     lock_take(&arena->lock);
     bin = &arena->bin[slab->class_index];
-    if (bin->partial != 0) use->filled_next = slab_record(bin->partial)->base;
+    if (bin->partial.count != 0) use->filled_next = slab_record(bin->partial.first)->base;
     use->free_blocks = bin->slab_free_blocks;
     use->blocks = bin->slab_count * slab->block_count;
     lock_give(&arena->lock);

@@ -141,9 +141,9 @@ static void collect_cache(struct walk *walk, const struct cache *cache)
 
 static void collect_depot(struct walk *walk, const struct depot *depot, unsigned class_index)
 {
-    vm_address_t magazine = (vm_address_t)depot->full;
+    vm_address_t magazine = (vm_address_t)depot->full.first;
 
-    for (uint32_t i = 0; i < depot->full_count && magazine != 0; i++) {
+    for (uint32_t i = 0; i < depot->full.count && magazine != 0; i++) {
         collect(walk, magazine + sizeof(void *), magazine_capacity(class_index));
         magazine = pointer_at(walk, magazine);
     }

@@ -242,10 +242,11 @@ static bool is_sparse(const struct class_bin *bin, const struct slab *slab)
 {
     uint64_t block_count, used;
 
-    if (slab == NULL || slab->free_count == 0 || bin->partial == slab_number(slab)) return false;
+    if (slab == NULL || slab->free_count == 0 || bin->partial.first == slab_number(slab))
+        return false;
     block_count = slab->block_count;
-    used = bin->partial_count * block_count - bin->slab_free_blocks;
-    return (block_count - slab->free_count) * bin->partial_count <= used + used / 8;
+    used = bin->partial.count * block_count - bin->slab_free_blocks;
+    return (block_count - slab->free_count) * bin->partial.count <= used + used / 8;
 }
 
 PUBLIC int prairie_defrag_hint(void *block)

@@ -52,7 +52,7 @@ static void *serve_once(const struct alloc_request *request)
 void shortage_gather(void)
 {
     thread_flush();
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
 }
 
 static void look_from(size_t coming)

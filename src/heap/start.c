@@ -246,7 +246,7 @@ PUBLIC size_t prairie_purge(void)
 
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
     thread_flush();
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     arenas_settle();
     bytes = purge_all();
     decay_close_tail();

@@ -77,11 +77,11 @@ static void count_bin(const struct class_bin *bin, unsigned class_index,
                       struct snapshot_class *into)
 {
     into->slabs += bin->slab_count;
-    into->slabs_not_full += bin->partial_count;
+    into->slabs_not_full += bin->partial.count;
     into->slabs_opened += bin->slabs_opened;
     into->blocks += bin->slab_count * slab_shape[class_index].block_count - bin->slab_free_blocks;
     into->cached +=
-        (uint64_t)bin->depot.full_count * magazine_capacity(class_index) + bin->depot.opened_count;
+        (uint64_t)bin->depot.full.count * magazine_capacity(class_index) + bin->depot.opened_count;
     into->fills += bin->fills;
     into->drains += bin->drains;
     into->taken += bin->blocks_taken;

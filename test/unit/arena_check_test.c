@@ -10,7 +10,7 @@ static unsigned small_class(void) { return class_of_size(64); }
 
 static struct class_bin *bin_of_harm;
 
-static struct slab *first_partial(void) { return slab_record(bin_of_harm->partial); }
+static struct slab *first_partial(void) { return slab_record(bin_of_harm->partial.first); }
 
 static void leave_it_alone(void) {}
 static void a1_of_another_arena(void) { first_partial()->arena = 1; }
@@ -19,11 +19,14 @@ static void a1_of_another_class(void)
     first_partial()->class_index = (uint8_t)(small_class() + 1);
 }
 static void a1_a_link_back(void) { first_partial()->previous = first_partial()->next; }
-static void a_slab_too_many_counted(void) { bin_of_harm->partial_count++; }
+static void a_slab_too_many_counted(void) { bin_of_harm->partial.count++; }
 static void a_free_block_too_many_counted(void) { bin_of_harm->slab_free_blocks++; }
 static void fewer_slabs_than_listed(void) { bin_of_harm->slab_count = 1; }
 static void a2_an_active_page_too_many(void) { arenas[0]->active_pages++; }
-static void a_slab_dropped_from_the_list(void) { bin_of_harm->partial = first_partial()->next; }
+static void a_slab_dropped_from_the_list(void)
+{
+    bin_of_harm->partial.first = first_partial()->next;
+}
 
 static void (*break_it)(void);
 
@@ -50,7 +53,7 @@ static void broken_invariants_are_found(void **state)
     fill_all(0, small_class(), slots,
              3 * in_slab); /* three full slabs, then a block of each back */
     for (unsigned i = 0; i < 3; i++) (void)drain(0, small_class(), slots + 1 + i * in_slab, 1);
-    assert_int_equal(bin_of_harm->partial_count, 3);
+    assert_int_equal(bin_of_harm->partial.count, 3);
     break_it = leave_it_alone;
     expect_survival(break_and_walk);
     for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {

@@ -79,7 +79,7 @@ static void partial_slabs_are_used_up_first(void **state)
     assert_int_equal(bin->slab_free_blocks, 3);
     assert_int_equal(fill(0, small_class(), slots, 10), 3);
     assert_int_equal(bin->slab_count, 1);
-    assert_int_equal(bin->partial, 0);
+    assert_int_equal(bin->partial.count, 0);
     assert_int_equal(fill(0, small_class(), slots, 10), 10);
     assert_int_equal(bin->slab_count, 2);
     assert_int_equal(bin->fills, 3);
@@ -119,7 +119,7 @@ static void refused_runs_cost_no_records(void **state)
         if (i == 1) used = commit.record_bytes;
     }
     assert_int_equal(commit.record_bytes, used);
-    assert_int_equal(arenas[0]->bin[small_class() + 1].closed_count, 1);
+    assert_int_equal(arenas[0]->bin[small_class() + 1].closed.count, 1);
 }
 
 static void drained_blocks_can_be_filled_again(void **state)
@@ -326,13 +326,13 @@ static void records_of_closed_slabs_are_kept(void **state)
         count = slabs * slab_shape[class_index].block_count;
         fill_all(0, class_index, slots, count);
         assert_int_equal(drain(0, class_index, slots + 1, count), 0);
-        assert_in_range(bin->closed_count, min_size(slabs, inside_closed_max) - 1,
+        assert_in_range(bin->closed.count, min_size(slabs, inside_closed_max) - 1,
                         inside_closed_max);
     }
-    assert_int_equal(bin->closed_count, inside_closed_max);
+    assert_int_equal(bin->closed.count, inside_closed_max);
     count = 10 * slab_shape[class_index].block_count;
     fill_all(0, class_index, slots, count);
-    assert_in_range(bin->closed_count, inside_closed_max - 10, inside_closed_max - 9);
+    assert_in_range(bin->closed.count, inside_closed_max - 10, inside_closed_max - 9);
 }
 
 /* ---- random fills and drains ---- */

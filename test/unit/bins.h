@@ -50,7 +50,7 @@ static size_t meta_bytes_without_spares(void)
     for (unsigned i = 0; i < ARENA_COUNT_MAX; i++)
         for (unsigned class_index = 1; arenas[i] != NULL && class_index < CLASS_COUNT;
              class_index++)
-            bytes -= (size_t)arenas[i]->bin[class_index].closed_count
+            bytes -= (size_t)arenas[i]->bin[class_index].closed.count
                    * slab_shape[class_index].record_bytes;
     return bytes;
 }

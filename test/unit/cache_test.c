@@ -326,7 +326,7 @@ static void nothings_are_dropped_wherever_they_lie(void **state)
     }
     check_all(cache);
     cache_drain_all(cache);
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     check_all(cache);
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
@@ -363,7 +363,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         full = meta_take(magazine_bytes(capacity));
         for (unsigned i = 1; i < capacity; i++) full[i] = cache_take(cache, class_index);
         cache_drain_all(cache);
-        arenas_clear();
+        (void)arenas_clear(CLEAR_ALL);
         lock_take(&arenas[0]->lock);
         RELAXED_STORE(depots_closed, false);
         (void)depot_trade_full(arenas[0], class_index, full, &drain);
@@ -434,7 +434,7 @@ static void draining_gives_everything_back(void **state)
     check_all(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         assert_int_equal(cache->spare[class_index].capacity, 0);
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     check_all(cache);
     assert_int_equal(meta_bytes_without_spares(), used);
     assert_int_equal(page_heap_used_pages(page_heap), 0);

@@ -78,9 +78,9 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     for (unsigned i = 0; i < 2; i++) large[i] = lease(burst_pages());
     fill_depot(5);
     assert_false(return_and_look(large[0])); /* more than a half is left */
-    assert_int_equal(arenas[0]->bin[5].depot.full_count, 1);
+    assert_int_equal(arenas[0]->bin[5].depot.full.count, 1);
     assert_true(return_and_look(large[1])); /* the caller's magazines are next */
-    assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
+    assert_int_equal(arenas[0]->bin[5].depot.full.count, 0);
     assert_int_equal(arenas[0]->bin[5].slab_count, 0);
     assert_int_equal(page_heap_used_pages(page_heap), burst_pages() / 8);
 }
@@ -95,7 +95,7 @@ static void a_program_that_did_not_shrink_keeps_them(void **state)
     part = lease(burst_pages());
     fill_depot(5);
     assert_false(return_and_look(part));
-    assert_int_equal(arenas[0]->bin[5].depot.full_count, 1);
+    assert_int_equal(arenas[0]->bin[5].depot.full.count, 1);
 }
 
 /* ---- one thread that breathes ---- */
@@ -281,8 +281,8 @@ static void the_helper_empties_the_depots(void **state)
     /* What was brought after its last look counts as needed until the next one. */
     breathe(burst_pages());
     assert_true(fake_thread_run());
-    assert_int_equal(arenas[0]->bin[5].depot.full_count, 0);
-    assert_int_equal(arenas[0]->bin[9].depot.full_count, 0);
+    assert_int_equal(arenas[0]->bin[5].depot.full.count, 0);
+    assert_int_equal(arenas[0]->bin[9].depot.full.count, 0);
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
@@ -297,7 +297,7 @@ static unsigned give_empty(unsigned class_index)
     lock_give(&arenas[0]->lock);
     arenas_drain(class_index, empty + 1, magazine_capacity(class_index));
     meta_give(empty, magazine_bytes(magazine_capacity(class_index)));
-    return arenas[0]->bin[class_index].depot.empty_count;
+    return arenas[0]->bin[class_index].depot.empty.count;
 }
 
 /* The rest of a magazine that small ones were filled from, and the empty ones that were traded. */
@@ -322,7 +322,7 @@ static void the_helper_empties_what_was_opened(void **state)
     assert_true(fake_thread_run());
     check_arenas();
     assert_null(depot->opened);
-    assert_int_equal(depot->empty_count, 0);
+    assert_int_equal(depot->empty.count, 0);
     assert_in_range(commit.record_bytes, 0, held);
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
@@ -524,12 +524,12 @@ static void sparse_slabs_are_reclaimed_before_growth(void **state)
     start_threads(1);
     assert_false(decay_reclaim());
     hold_slabs_open(class_index, 4 * RECLAIM_BYTES_MIN);
-    assert_true(arenas[0]->bin[class_index].depot.full_count > 0);
+    assert_true(arenas[0]->bin[class_index].depot.full.count > 0);
     if (!decay_could_reclaim()) (void)lease(pages_of_bytes(2 * RECLAIM_BYTES_MIN));
     assert_true(decay_could_reclaim());
     assert_true(decay_reclaim());
     check_arenas();
-    assert_int_equal(arenas[0]->bin[class_index].depot.full_count, 0);
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 0);
     assert_false(decay_could_reclaim()); /* not again until it has grown */
     assert_false(decay_reclaim());
 }
@@ -544,7 +544,7 @@ static void dense_slabs_are_left_alone(void **state)
     (void)lease(pages_of_bytes(4 * RECLAIM_BYTES_MIN));
     assert_true(decay_could_reclaim());
     assert_false(decay_reclaim()); /* little is free */
-    assert_int_equal(arenas[0]->bin[class_index].depot.full_count, 1);
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 1);
 }
 
 /* ---- whole bursts, through the doors ---- */

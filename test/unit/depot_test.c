@@ -94,7 +94,7 @@ static void an_empty_depot_has_nothing(void **state)
     start_arenas(1);
     mine = empty_magazine();
     assert_null(fetch(0, mine));
-    assert_int_equal(depot_of(0)->empty_count, 0); /* and takes nothing */
+    assert_int_equal(depot_of(0)->empty.count, 0); /* and takes nothing */
     assert_int_equal(arenas[0]->trades, 0);
 }
 
@@ -109,14 +109,14 @@ static void what_is_brought_can_be_fetched(void **state)
     empty = bring(0, full);
     assert_non_null(empty);
     assert_ptr_not_equal(empty, full);
-    assert_int_equal(depot_of(0)->full_count, 1);
+    assert_int_equal(depot_of(0)->full.count, 1);
     assert_null(empty[0]); /* M1 */
     again = fetch(0, empty);
     assert_ptr_equal(again, full);
     assert_null(again[0]); /* M1 */
     assert_memory_equal(again + 1, copy + 1, capacity() * sizeof(void *));
-    assert_int_equal(depot_of(0)->full_count, 0);
-    assert_int_equal(depot_of(0)->empty_count, 1);
+    assert_int_equal(depot_of(0)->full.count, 0);
+    assert_int_equal(depot_of(0)->empty.count, 1);
     assert_ptr_equal(bring(0, again), empty); /* traded, not made anew */
     assert_int_equal(arenas[0]->trades, 3);
 }
@@ -135,7 +135,7 @@ static void a_depot_is_bounded(void **state)
         if (bring(0, full) == NULL) break;
         count++;
     }
-    assert_int_equal(depot_of(0)->full_count, count);
+    assert_int_equal(depot_of(0)->full.count, count);
     assert_in_range(count, 1, DEPOT_MAGAZINES_MAX);
     assert_ptr_equal(to_drain, oldest);
     drain_magazine(to_drain);
@@ -157,14 +157,14 @@ static void no_memory_for_an_empty_one_gives_a_full_one(void **state)
     while (meta_take(magazine_bytes(capacity())) != NULL) {}
     assert_null(bring(0, full));
     assert_ptr_equal(to_drain, full); /* there was none but this */
-    assert_int_equal(depot_of(0)->full_count, 0);
+    assert_int_equal(depot_of(0)->full.count, 0);
     fake_fail_all(false);
     assert_non_null(bring(0, full));
     fake_fail_all(true);
     while (meta_take(magazine_bytes(capacity())) != NULL) {}
     assert_null(bring(0, younger));
     assert_ptr_equal(to_drain, full);
-    assert_int_equal(depot_of(0)->full_count, 1);
+    assert_int_equal(depot_of(0)->full.count, 1);
 }
 
 static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
@@ -177,7 +177,7 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
     RELAXED_STORE(depots_closed, true);
     assert_null(bring(0, full));
     assert_ptr_equal(to_drain, full);
-    assert_int_equal(depot_of(0)->full_count, 0);
+    assert_int_equal(depot_of(0)->full.count, 0);
     fill_all(1, test_class() + 1, slots, 1); /* any arena, any class */
     assert_non_null(bring(0, full));
 }
@@ -222,7 +222,7 @@ static void wide_swings_send_blocks_in_order_to_the_slabs(void **state)
     full = full_magazine(0);
     assert_null(bring(0, full));
     assert_ptr_equal(to_drain, full);
-    assert_int_equal(depot_of(0)->full_count, 1);
+    assert_int_equal(depot_of(0)->full.count, 1);
     inside_swing_back(&arenas[0]->swing,
                       arenas[0]->swing.bytes); /* all that came is wanted again */
     swing(SWING_BYTES_MAX / 2);
@@ -288,7 +288,7 @@ static void small_magazines_are_filled_from_an_opened_one(void **state)
         assert_int_equal(depot_of(0)->opened_count, capacity() - got);
     }
     assert_null(depot_of(0)->opened);
-    assert_int_equal(depot_of(0)->empty_count, 1);
+    assert_int_equal(depot_of(0)->empty.count, 1);
     assert_int_equal(fetch_some(0, slots, part), 0);
 }
 
@@ -321,10 +321,10 @@ static void clearing_gives_everything_back(void **state)
     (void)fetch_some(1, slots, 2);
     arenas_drain(test_class(), slots + 1, 2);
     check_arenas();
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     check_arenas();
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(depot_of(i)->full_count + depot_of(i)->empty_count, 0);
+        assert_int_equal(depot_of(i)->full.count + depot_of(i)->empty.count, 0);
         assert_null(depot_of(i)->opened);
         assert_int_equal(arenas[i]->bin[test_class()].slab_count, 0);
     }
@@ -345,38 +345,38 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
     while (bring(0, full_magazine(0)) != NULL) count++;
     drain_magazine(to_drain);
     assert_true(count > 0);
-    (void)arenas_drain_unneeded(); /* learns how many there are */
-    before = depot_of(0)->full_count;
+    (void)arenas_clear(CLEAR_UNNEEDED); /* learns how many there are */
+    before = depot_of(0)->full.count;
     empty = empty_magazine();
     for (unsigned i = 0; i < before; i++) {
         full = fetch(0, empty);
         empty = bring(0, full);
         assert_non_null(empty);
     }
-    if (before == 1) assert_false(arenas_drain_unneeded());
+    if (before == 1) assert_false(arenas_clear(CLEAR_UNNEEDED));
     for (unsigned look = 0; look < 10; look++) {
-        bool some = arenas_drain_unneeded();
+        bool some = arenas_clear(CLEAR_UNNEEDED);
         check_arenas();
-        assert_int_equal(some, depot_of(0)->full_count < before);
-        before = depot_of(0)->full_count;
+        assert_int_equal(some, depot_of(0)->full.count < before);
+        before = depot_of(0)->full.count;
     }
-    assert_int_equal(depot_of(0)->full_count, 0);
+    assert_int_equal(depot_of(0)->full.count, 0);
     assert_int_equal(arenas[0]->bin[test_class()].slab_count, 0);
 }
 
 /* ---- the walk ---- */
 
 static void leave_it_alone(void) {}
-static void d1_a_full_one_too_many(void) { depot_of(0)->full_count++; }
-static void d1_an_empty_one_too_few(void) { depot_of(0)->empty_count--; }
-static void d1_a_full_one_lost(void) { depot_of(0)->full = depot_of(0)->full[0]; }
+static void d1_a_full_one_too_many(void) { depot_of(0)->full.count++; }
+static void d1_an_empty_one_too_few(void) { depot_of(0)->empty.count--; }
+static void d1_a_full_one_lost(void) { depot_of(0)->full.first = depot_of(0)->full.first[0]; }
 static void d2_a_block_of_another_class(void)
 {
     void *slots[2];
     fill_all(0, test_class() + 1, slots, 1);
-    depot_of(0)->full[1] = slots[1];
+    depot_of(0)->full.first[1] = slots[1];
 }
-static void d2_a_foreign_block(void) { depot_of(0)->full[2] = &arenas; }
+static void d2_a_foreign_block(void) { depot_of(0)->full.first[2] = &arenas; }
 static void d3_an_opened_count_without_one(void) { depot_of(1)->opened_count = 1; }
 static void d3_an_opened_one_without_a_count(void) { depot_of(0)->opened_count = 0; }
 static void d3_a_foreign_block_opened(void) { depot_of(0)->opened[1] = &arenas; }
@@ -408,8 +408,8 @@ static void broken_invariants_are_found(void **state)
     assert_non_null(bring(0, full_magazine(0)));
     assert_non_null(bring(0, full_magazine(0)));
     assert_non_null(fetch(0, empty_magazine()));
-    assert_int_equal(depot_of(0)->full_count, 1);
-    assert_int_equal(depot_of(0)->empty_count, 1);
+    assert_int_equal(depot_of(0)->full.count, 1);
+    assert_int_equal(depot_of(0)->empty.count, 1);
     break_it = leave_it_alone;
     expect_survival(break_and_walk);
     for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {

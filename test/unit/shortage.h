@@ -66,7 +66,7 @@ static void exhaust(void)
     fake_fail_kind(FAKE_RESERVE, true);
     decay_before_refusal();
     thread_flush();
-    arenas_clear();
+    (void)arenas_clear(CLEAR_ALL);
     for (size_t pages = 256; pages > 0; pages /= 2)
         while ((run = run_lease(pages, 1, PAGE_USED)).page != 0) {}
 }
