@@ -12,7 +12,7 @@ unsigned arena_end;
 unsigned arena_limit = 1;
 uint64_t arena_hops;
 
-static struct lock making = { .state = LOCK_FREE, .rank = LOCK_MAKING };
+struct lock making_lock = { .state = LOCK_FREE, .rank = LOCK_MAKING };
 
 _Static_assert(sizeof(struct arena) <= META_RECORD_BYTES_MAX, "a record");
 
@@ -34,10 +34,10 @@ static struct arena *arena_of_number(unsigned index)
 void arenas_limit(unsigned wanted)
 {
     if (wanted > ARENA_COUNT_MAX) wanted = ARENA_COUNT_MAX;
-    lock_take(&making);
+    lock_take(&making_lock);
     if (wanted < arena_limit) arena_limit = wanted;
     while (arena_limit < wanted && arena_of_number(arena_limit) == NULL) arena_limit++;
-    lock_give(&making);
+    lock_give(&making_lock);
 }
 
 /* Under the lock of making. */
@@ -62,10 +62,10 @@ struct arena *arena_at(unsigned index)
     struct arena *arena = arena_of_number(index);
 
     if (likely(arena != NULL)) return arena;
-    lock_take(&making);
+    lock_take(&making_lock);
     arena = arena_of_number(index);
     if (arena == NULL) arena = make_arena(index, false);
-    lock_give(&making);
+    lock_give(&making_lock);
     return arena;
 }
 
@@ -76,14 +76,14 @@ struct arena *arena_create(void)
     unsigned index = arena_limit;
     struct arena *arena;
 
-    lock_take(&making);
+    lock_take(&making_lock);
     while ((arena = arena_of_number(index)) != NULL && !arena->is_destroyed) index++;
     if (arena == NULL && index < ARENA_INDEX_END) arena = make_arena(index, true);
     if (arena != NULL) {
         __builtin_memset(arena->name, 0, sizeof arena->name);
         __atomic_store_n(&arena->is_destroyed, false, __ATOMIC_RELEASE);
     }
-    lock_give(&making);
+    lock_give(&making_lock);
     return arena;
 }
 
@@ -269,7 +269,7 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     if (unlikely(RELAXED_LOAD(depots_closed))) RELAXED_STORE(depots_closed, false);
     bin->slab_count++;
-    bin->slabs_opened++;
+    bin->flow.slabs_opened++;
     arena_count_active(arena, pages);
     bin->slab_free_blocks += slab->free_count;
     list_slab(&bin->partial, slab);
@@ -284,7 +284,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
     unsigned left = wanted;
 
     check(lock_is_mine(&arena->lock));
-    bin->fills++;
+    bin->flow.fills++;
     while (left > 0) {
         struct slab *slab;
         unsigned got;
@@ -302,7 +302,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
     }
     if (left > 0) __builtin_memmove(slots + 1, end, (wanted - left) * sizeof *slots);
     bin->slab_free_blocks -= wanted - left;
-    bin->blocks_taken += wanted - left;
+    bin->flow.blocks_taken += wanted - left;
     return wanted - left;
 }
 
@@ -311,7 +311,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
 /* A block that lies in no slab of the class it was freed as. */
 static NORETURN COLD void misplaced(const void *block)
 {
-    uint32_t page = open_page_at(block);
+    uint32_t page = page_at(block);
     const struct page *record = page_record(page);
 
     if (page == 0) fatal_address("free of a foreign pointer", block);
@@ -360,7 +360,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
     void **const end = blocks + count, **at = blocks, **others = blocks;
 
     check(lock_is_mine(&arena->lock));
-    bin->drains++;
+    bin->flow.drains++;
     bin->slab_free_blocks += count; /* less one for each below that is not put */
     while (at != end) {
         struct slab *slab = slab_of(*at, class_index);
@@ -483,13 +483,11 @@ void arenas_close_empty(void)
     }
 }
 
-void arenas_making_lock(void (*visit)(struct lock *lock)) { visit(&making); }
-
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
     unsigned end = arenas_end();
 
-    check(lock_is_mine(&making));
+    check(lock_is_mine(&making_lock));
     for (unsigned i = 0; i < end; i++) {
         struct arena *arena = arenas[walk == WALK_GIVES ? end - 1 - i : i];
 

@@ -61,6 +61,12 @@ struct swing {
     bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
 };
 
+struct class_flow {         /* statistics */
+    uint64_t fills, drains; /* calls that went to the slabs */
+    uint64_t blocks_taken;  /* by fills */
+    uint64_t slabs_opened;
+};
+
 struct slab_list {
     uint32_t first; /* its number; 0: there is none */
     uint32_t count;
@@ -73,9 +79,7 @@ struct class_bin {            /* what an arena has of one class */
     struct depot depot;
     uint64_t slab_count;       /* open slabs */
     uint64_t slab_free_blocks; /* free blocks in them */
-    uint64_t fills, drains;    /* statistics: calls that went to the slabs */
-    uint64_t blocks_taken;     /* statistics: by fills */
-    uint64_t slabs_opened;     /* statistics */
+    struct class_flow flow;
 };
 
 struct arena {
@@ -188,7 +192,7 @@ void arena_check(const struct arena *arena);
 
 /* For fork and for walks: the lock of the set of arenas; and under it every arena's, in the order
  * of their numbers, or the reverse one. */
-void arenas_making_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock making_lock;
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* Under those locks. */
 void arenas_check(void);

@@ -60,7 +60,7 @@ void stock_check(const struct stock *stock, size_t pages)
 
 void arena_check(const struct arena *arena)
 {
-    size_t active_pages = manual_sum(arena).bytes >> space.page_shift;
+    size_t active_pages = 0;
 
     check(lock_is_mine(&arena->lock));
     if (arena->extents != NULL) supplied_check(&arena->extents->heap);
@@ -71,6 +71,8 @@ void arena_check(const struct arena *arena)
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stock_check(&arena->stock[pages], pages);
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL; owner = owner->next)
+        active_pages += page_record(owner->page)->run_pages;
     require(arena->active_pages == active_pages); /* A2 */
 }
 

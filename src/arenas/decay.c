@@ -15,8 +15,8 @@ enum { REFUSED_MS = 1000 };
 /* Longer than a background thread holds a lock, on a busy machine too. */
 enum { END_MS = 1000 };
 
+struct lock decay_lock = { .state = LOCK_FREE, .rank = LOCK_DECAY };
 static struct {
-    struct lock lock;         /* the background thread's life */
     uint32_t background_runs; /* under lock; atomic, partner of asked */
     uint32_t asked;           /* atomic: somebody wanted it since it last looked */
     uint32_t ending;          /* atomic: 1: it is to end now; what it sleeps on */
@@ -33,7 +33,6 @@ size_t decay_limits_at_bytes;
 
 void decay_start(void)
 {
-    lock_init(&decay.lock, LOCK_DECAY);
     decay.reclaim_at = RECLAIM_BYTES_MIN;
     decay_look_from(SIZE_MAX);
 }
@@ -76,9 +75,9 @@ static bool change_background_runs(bool runs)
 {
     bool ran;
 
-    lock_take(&decay.lock);
+    lock_take(&decay_lock);
     ran = __atomic_exchange_n(&decay.background_runs, runs, __ATOMIC_SEQ_CST);
-    lock_give(&decay.lock);
+    lock_give(&decay_lock);
     return ran;
 }
 
@@ -269,8 +268,6 @@ struct decay_numbers decay_numbers(void)
     return (struct decay_numbers){ RELAXED_LOAD(decay.background_runs), RELAXED_LOAD(decay.looks),
                                    look_ms() };
 }
-
-void decay_each_lock(void (*visit)(struct lock *lock)) { visit(&decay.lock); }
 
 /* A background thread that has not ended then waits for a lock that is held by what this fork
  * interrupted, and holds none. */

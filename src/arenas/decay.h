@@ -71,8 +71,7 @@ void decay_before_refusal(void);
 /* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
  * there is none that could be in the middle of anything. */
 bool decay_before_fork(void);
-/* For fork and for walks. */
-void decay_each_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock decay_lock; /* the background thread's life */
 /* In the child of a fork: the background thread is not there. */
 void decay_forget_thread(void);
 

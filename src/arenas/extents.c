@@ -39,18 +39,7 @@ bool extents_put(struct extents *extents, uint32_t page)
     return true;
 }
 
-bool extents_resize(struct extents *extents, uint32_t page, size_t pages)
-{
-    check(extent_of(extents, page) != NULL);
-    return !extents->whole && resize_run(&extents->heap, page, pages);
-}
-
 /* ---- extents ---- */
-
-void extents_add(struct extents *extents, struct extent *extent)
-{
-    supplied_add(&extents->heap, &extent->piece, extent->clean ? FREE_CLEAN : FREE_DIRTY);
-}
 
 struct extent *extents_remove_free(struct extents *extents)
 {
@@ -65,16 +54,6 @@ struct extent *extents_remove_free(struct extents *extents)
     if (count < 2) return NULL;
     supplied_remove(&extents->heap, found);
     return (struct extent *)found;
-}
-
-/* In the child of a fork a thread that is not there may have taken some of its pages to purge
- * them. */
-struct extent *extents_remove_any(struct extents *extents)
-{
-    struct page_piece *piece = extents->heap.pieces;
-
-    if (piece != NULL) supplied_remove(&extents->heap, piece);
-    return (struct extent *)piece;
 }
 
 void extents_limit_growth(struct extents *extents, size_t bytes)
@@ -127,7 +106,7 @@ static void return_run(const struct extent *extent)
 /* Gives the extent page numbers that are ours to tag. */
 static bool number_extent(struct extent *extent)
 {
-    uint32_t page = open_page_at(extent->base);
+    uint32_t page = page_at(extent->base);
     struct page_heap *heap = page != 0 ? page_heap_of(page) : page_heap;
 
     lock_take(&heap->lock);
@@ -258,7 +237,7 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
 static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
                            unsigned arena)
 {
-    uint32_t page = open_page_at(base);
+    uint32_t page = page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
     if (!is_run_of_page_heap(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)

@@ -91,13 +91,8 @@ struct extents *extents_make(struct extent_hooks *hooks);
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
 /* Takes a run back. False: it is in no extent; nothing happened. */
 bool extents_put(struct extents *extents, uint32_t page);
-/* The same as resize_run for one of an extent. False, too: it may not be cut. */
-bool extents_resize(struct extents *extents, uint32_t page, size_t pages);
-void extents_add(struct extents *extents, struct extent *extent);
 /* Takes out an extent that is wholly free, unless it is the only such one or stays. NULL: none. */
 struct extent *extents_remove_free(struct extents *extents);
-/* Takes out any, for the end of the arena. NULL: there is none. */
-struct extent *extents_remove_any(struct extents *extents);
 /* No more than this is asked for ahead of need. */
 void extents_limit_growth(struct extents *extents, size_t bytes);
 /* The extent that holds the page; NULL: none does. */

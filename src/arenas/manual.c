@@ -77,33 +77,12 @@ bool manual_resize(uint32_t page, size_t pages)
     bool done;
 
     lock_take(&arena->lock);
-    if (arena->extents != NULL && extent_of(arena->extents, page) != NULL)
-        done = extents_resize(arena->extents, page, pages);
-    else done = resize_run(page_heap_of(page), page, pages);
+    if (arena->extents == NULL || extent_of(arena->extents, page) == NULL)
+        done = resize_run(page_heap_of(page), page, pages);
+    else done = !arena->extents->whole && resize_run(&arena->extents->heap, page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;
-}
-
-struct manual_sum manual_sum(const struct arena *arena)
-{
-    struct manual_sum sum = { 0, 0 };
-
-    check(lock_is_mine(&arena->lock));
-    for (const struct manual_large *owner = arena->manual_large; owner != NULL;
-         owner = owner->next) {
-        sum.bytes += (size_t)page_record(owner->page)->run_pages << space.page_shift;
-        sum.count++;
-    }
-    return sum;
-}
-
-void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
-                  void *context)
-{
-    check(lock_is_mine(&arena->lock));
-    for (const struct manual_large *owner = arena->manual_large; owner != NULL; owner = owner->next)
-        visit(owner->page, context);
 }
 
 /* ---- memory from the program ---- */
@@ -190,9 +169,8 @@ static void give_or_keep(struct arena *arena, struct extent *extent)
 {
     if (extent_give(arena->extents->hooks, extent, arena->index, false)) return;
     extent->stays = true;
-    extent->clean = false;
     lock_take(&arena->lock);
-    extents_add(arena->extents, extent);
+    supplied_add(&arena->extents->heap, &extent->piece, FREE_DIRTY);
     lock_give(&arena->lock);
 }
 
@@ -222,7 +200,7 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
     extent = ask_for(arena, wanted, align_pages << space.page_shift, bytes);
     if (extent != NULL) {
         lock_take(&arena->lock);
-        extents_add(extents, extent);
+        supplied_add(&extents->heap, &extent->piece, extent->clean ? FREE_CLEAN : FREE_DIRTY);
         extents->next_bytes =
             max_size(min_size(2 * extents->next_bytes, extents->grow_limit), page_bytes());
         lock_give(&arena->lock);
@@ -296,61 +274,47 @@ void arena_reset(struct arena *arena)
 
 struct past_arenas past_arenas;
 
-static void move_number(uint64_t *past, uint64_t *number)
-{
-    (void)__atomic_fetch_add(past, *number, __ATOMIC_RELAXED);
-    *number = 0;
-}
-
-static void raise_number(uint64_t *past, uint64_t number)
-{
-    uint64_t most = RELAXED_LOAD(*past);
-
-    while (number > most
-           && !__atomic_compare_exchange_n(past, &most, number, true, __ATOMIC_RELAXED,
-                                           __ATOMIC_RELAXED)) {}
-}
-
-/* The arena that comes to have this number begins at 0. Under the arena's lock. */
+/* The arena that comes to have this number begins at 0. */
 static void count_as_past(struct arena *arena)
 {
-    struct past_arenas *past = &past_arenas;
-    struct lock *lock = &arena->lock;
-
+    lock_take(&making_lock);
+    lock_take(&arena->lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct class_bin *bin = &arena->bin[class_index];
+        struct class_flow *past = &past_arenas.of_class[class_index];
+        struct class_flow *flow = &arena->bin[class_index].flow;
 
-        move_number(&past->of_class[class_index].fills, &bin->fills);
-        move_number(&past->of_class[class_index].drains, &bin->drains);
-        move_number(&past->of_class[class_index].blocks_taken, &bin->blocks_taken);
-        move_number(&past->of_class[class_index].slabs_opened, &bin->slabs_opened);
+        past->fills += flow->fills;
+        past->drains += flow->drains;
+        past->blocks_taken += flow->blocks_taken;
+        past->slabs_opened += flow->slabs_opened;
+        *flow = (struct class_flow){ .fills = 0 };
     }
-    move_number(&past->manual_taken, &arena->manual_taken);
-    raise_number(&past->lock_wait_ns_max, lock->wait_ns_max);
-    raise_number(&past->lock_sleepers_max, lock->sleepers_max);
-    move_number(&past->lock_taken, &lock->taken);
-    move_number(&past->lock_contended, &lock->contended);
-    move_number(&past->lock_waits, &lock->waits);
-    move_number(&past->lock_wait_ns, &lock->wait_ns);
-    lock_forget_numbers(lock);
-    (void)__atomic_fetch_add(&past->count, 1, __ATOMIC_RELAXED);
+    past_arenas.manual_taken += arena->manual_taken;
+    arena->manual_taken = 0;
+    lock_numbers_add(&past_arenas.lock, lock_numbers(&arena->lock));
+    lock_forget_numbers(&arena->lock);
+    RELAXED_STORE(past_arenas.count, past_arenas.count + 1);
+    lock_give(&arena->lock);
+    lock_give(&making_lock);
 }
 
-/* Nothing is in its extents any more, and nobody else calls the hooks. */
+/* Nothing is in its extents any more, and nobody else calls the hooks. In the child of a fork a
+ * thread that is not there may have taken some of their pages to purge them. */
 static void give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
-    struct extent *extent;
+    struct page_piece *piece;
     int error = os_errno();
 
     if (extents == NULL) return;
     for (;;) {
         lock_take(&arena->lock);
-        extent = extents_remove_any(extents);
-        if (extent == NULL) RELAXED_STORE(arena->extents, NULL);
+        piece = extents->heap.pieces;
+        if (piece != NULL) supplied_remove(&extents->heap, piece);
+        else RELAXED_STORE(arena->extents, NULL);
         lock_give(&arena->lock);
-        if (extent == NULL) break;
-        (void)extent_give(extents->hooks, extent, arena->index, true);
+        if (piece == NULL) break;
+        (void)extent_give(extents->hooks, (struct extent *)piece, arena->index, true);
     }
     os_errno_restore(error);
     meta_give(extents, sizeof *extents);
@@ -388,9 +352,7 @@ void arena_finish(struct arena *arena)
     arena_give_stocks(arena);
     lock_give(&arena->lock);
     give_extents(arena);
-    lock_take(&arena->lock);
     count_as_past(arena);
-    lock_give(&arena->lock);
     RELAXED_STORE(arena->ends, arena->ends + 1);
     RELAXED_STORE(arena->is_destroyed, true);
 }

@@ -78,14 +78,6 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages);
 void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
 bool manual_resize(uint32_t page, size_t pages);
-/* Bytes and number of an arena's large blocks. */
-struct manual_sum {
-    size_t bytes, count;
-};
-struct manual_sum manual_sum(const struct arena *arena);
-/* Calls `visit` with the first page of each of them. Under the arena's lock. */
-void manual_visit(const struct arena *arena, void (*visit)(uint32_t page, void *context),
-                  void *context);
 
 /* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no
  * memory. */
@@ -102,15 +94,12 @@ void arena_purge(struct arena *arena);
 void arena_settle(struct arena *arena);
 void arenas_settle(void);
 
-/* What arenas that were destroyed had counted. Each number is atomic by itself. */
+/* What arenas that were destroyed had counted. Under making_lock. */
 struct past_arenas {
-    uint64_t count; /* of destroyed arenas; 0: there are none, and all else is 0 */
-    struct {
-        uint64_t fills, drains, blocks_taken, slabs_opened;
-    } of_class[CLASS_COUNT];
+    uint64_t count; /* atomic: of destroyed arenas; 0: there are none, and all else is 0 */
+    struct class_flow of_class[CLASS_COUNT];
     uint64_t manual_taken;
-    uint64_t lock_taken, lock_contended, lock_waits, lock_wait_ns;
-    uint64_t lock_wait_ns_max, lock_sleepers_max;
+    struct lock_numbers lock;
 };
 extern PRIVATE struct past_arenas past_arenas;
 

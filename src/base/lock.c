@@ -104,6 +104,7 @@ struct lock_numbers lock_numbers(const struct lock *lock)
 
     numbers.contended = at_least(RELAXED_LOAD(lock->contended), numbers.waits);
     numbers.taken = at_least(RELAXED_LOAD(lock->taken), numbers.contended);
+    numbers.spins = numbers.contended - numbers.waits;
     return numbers;
 }
 

@@ -57,10 +57,11 @@ struct lock {
     uint64_t sleepers_max; /* written by the holder: at once */
 };
 
-/* As of a moment ago, while its holder counts: every take that waited was contended, and every
- * contended one is among all of them. */
+/* What a lock counted, as of a moment ago, while its holder counts: every take that waited was
+ * contended, and every contended one is among all of them. Or the sum of several locks, the last
+ * two the largest. */
 struct lock_numbers {
-    uint64_t taken, contended, waits;
+    uint64_t taken, contended, waits, spins; /* of the contended ones, slept for, and not */
     uint64_t wait_ns, wait_ns_max, sleepers_max;
 };
 
@@ -81,6 +82,16 @@ void lock_remake(struct lock *lock);
 void lock_fork_begins(void);
 void lock_fork_ends(void);
 struct lock_numbers lock_numbers(const struct lock *lock);
+INLINE void lock_numbers_add(struct lock_numbers *sum, struct lock_numbers part)
+{
+    sum->taken += part.taken;
+    sum->contended += part.contended;
+    sum->waits += part.waits;
+    sum->spins += part.spins;
+    sum->wait_ns += part.wait_ns;
+    if (part.wait_ns_max > sum->wait_ns_max) sum->wait_ns_max = part.wait_ns_max;
+    if (part.sleepers_max > sum->sleepers_max) sum->sleepers_max = part.sleepers_max;
+}
 /* This thread is between the two. */
 bool lock_fork_is_mine(void);
 /* Counts anew; the caller holds it. */

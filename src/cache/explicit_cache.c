@@ -5,10 +5,11 @@
 
 #include "../arenas/manual.h"
 
-static struct lock explicit_cache_lock = { .state = LOCK_FREE, .rank = LOCK_EXPLICIT_CACHES };
-/* Under explicit_cache_lock; read by those who have the number. */
+struct lock explicit_caches_lock = { .state = LOCK_FREE, .rank = LOCK_EXPLICIT_CACHES };
+/* Under explicit_caches_lock; read by those who have the number. */
 static struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
-static unsigned explicit_cache_end; /* under explicit_cache_lock: no number at or above was given */
+static unsigned
+    explicit_cache_end; /* under explicit_caches_lock: no number at or above was given */
 
 const void *explicit_cache_table_address(void) { return explicit_caches; }
 
@@ -18,13 +19,13 @@ unsigned explicit_cache_create(void)
     unsigned number = 0;
 
     if (cache == NULL) return EXPLICIT_CACHE_COUNT_MAX;
-    lock_take(&explicit_cache_lock);
+    lock_take(&explicit_caches_lock);
     while (number < EXPLICIT_CACHE_COUNT_MAX && explicit_caches[number] != NULL) number++;
     if (number < EXPLICIT_CACHE_COUNT_MAX) {
         __atomic_store_n(&explicit_caches[number], cache, __ATOMIC_RELEASE);
         if (number >= explicit_cache_end) explicit_cache_end = number + 1;
     }
-    lock_give(&explicit_cache_lock);
+    lock_give(&explicit_caches_lock);
     if (number == EXPLICIT_CACHE_COUNT_MAX) cache_give(cache);
     return number;
 }
@@ -40,10 +41,10 @@ void explicit_cache_destroy(unsigned number)
 {
     struct cache *cache;
 
-    lock_take(&explicit_cache_lock);
+    lock_take(&explicit_caches_lock);
     cache = explicit_caches[number];
     RELAXED_STORE(explicit_caches[number], NULL);
-    lock_give(&explicit_cache_lock);
+    lock_give(&explicit_caches_lock);
     if (cache == NULL) return;
     cache_drain_all(cache);
     cache_give(cache);
@@ -112,14 +113,12 @@ void explicit_cache_flush(struct cache *cache)
     cache->is_busy = false;
 }
 
-void explicit_cache_each_lock(void (*visit)(struct lock *lock)) { visit(&explicit_cache_lock); }
-
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
-    lock_take(&explicit_cache_lock);
+    lock_take(&explicit_caches_lock);
     for (unsigned number = 0; number < explicit_cache_end; number++)
         if (explicit_caches[number] != NULL) visit(explicit_caches[number], context);
-    lock_give(&explicit_cache_lock);
+    lock_give(&explicit_caches_lock);
 }
 
 void explicit_cache_forget_busy(void)

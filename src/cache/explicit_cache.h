@@ -33,7 +33,7 @@ void explicit_cache_flush(struct cache *cache);
 const void *explicit_cache_table_address(void);
 
 /* For fork and for walks. */
-void explicit_cache_each_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock explicit_caches_lock;
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 /* In the child of a fork: those that were being used by threads that are not there lose their
  * blocks. */

@@ -7,14 +7,14 @@
 #include "../base/port.h"
 #include "large_cache.h"
 
-static struct lock list_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
-static struct cache *first_cache; /* under list_lock: caches in use */
-static unsigned in_use;           /* under list_lock: how many */
-static struct cache *oldest;     /* under list_lock: the first one of all, while its thread lives */
-static bool threads_are_sampled; /* under list_lock: every new thread has a sampled front */
+struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
+static struct cache *first_cache; /* under threads_lock: caches in use */
+static unsigned in_use;           /* under threads_lock: how many */
+static struct cache *oldest; /* under threads_lock: the first one of all, while its thread lives */
+static bool threads_are_sampled; /* under threads_lock: every new thread has a sampled front */
 static bool unsampled_at_birth;  /* atomic */
-static uintptr_t oldest_thread;  /* under list_lock: the mark of that thread */
-static struct cache *waiting;    /* under list_lock: drained ones, linked by next */
+static uintptr_t oldest_thread;  /* under threads_lock: the mark of that thread */
+static struct cache *waiting;    /* under threads_lock: drained ones, linked by next */
 
 const void *threads_list_address(void) { return &first_cache; }
 
@@ -30,7 +30,7 @@ static void list_add(struct cache *cache)
 /* It waits for the next thread. */
 static void leave_cache(struct cache *cache)
 {
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     if (cache->next != NULL) cache->next->previous = cache->previous;
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
@@ -38,7 +38,7 @@ static void leave_cache(struct cache *cache)
     decay_thread_count(--in_use);
     cache->next = waiting;
     waiting = cache;
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
 }
 
 static bool is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
@@ -79,9 +79,9 @@ static void keep_no_runs(struct cache *cache)
 
     if (large_cache == NULL) return;
     large_cache_drain(large_cache);
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     RELAXED_STORE(cache->large_cache, NULL);
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
     meta_give(large_cache, sizeof *large_cache);
 }
 
@@ -155,7 +155,7 @@ static struct cache *find_cache(void)
 {
     struct cache *cache;
 
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     cache = oldest_thread == port_thread_mark() ? oldest : NULL;
     if (cache == NULL && waiting != NULL) {
         cache = waiting;
@@ -164,7 +164,7 @@ static struct cache *find_cache(void)
         cache->class_max = (uint8_t)cached_class_max;
         list_add(cache);
     }
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
     return cache;
 }
 
@@ -173,7 +173,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
 {
     bool is_right;
 
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     is_right = is_sampled == threads_are_sampled;
     if (likely(is_right)) {
         list_add(cache);
@@ -182,7 +182,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
             oldest_thread = port_thread_mark();
         }
     }
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
     return is_right;
 }
 
@@ -289,7 +289,7 @@ static bool sample_mine(void)
     bool alone;
 
     if (fresh == NULL) return false;
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     alone = in_use == 1 && first_cache == mine;
     if (alone) {
         give_waiting();
@@ -297,7 +297,7 @@ static bool sample_mine(void)
         separate_frees();
         replace_only(mine, fresh);
     }
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
     if (!alone) {
         counting_give_sampled(fresh);
         return false;
@@ -344,11 +344,11 @@ void thread_bind(struct arena *arena)
 
 void threads_hold_up_to(unsigned class_index)
 {
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     cached_class_max = class_index;
     for (struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         RELAXED_STORE(cache->class_max, (uint8_t)class_index);
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
 }
 
 void thread_hold_up_to(unsigned class_index)
@@ -361,8 +361,6 @@ void thread_hold_up_to(unsigned class_index)
 }
 
 /* ---- fork and visits ---- */
-
-void threads_each_lock(void (*visit)(struct lock *lock)) { visit(&list_lock); }
 
 /* The blocks in the other threads' magazines are lost to the child: their owners may have been in
  * the middle of a push when the memory was copied. */
@@ -381,8 +379,8 @@ void threads_forget_others(void)
 
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         visit(cache, context);
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
 }

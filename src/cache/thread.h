@@ -49,8 +49,7 @@ void thread_flush(void);
 /* Of the pointer to the first cache, for readers of another process. */
 const void *threads_list_address(void);
 
-/* For fork and for walks. */
-void threads_each_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock threads_lock;
 /* In the child of a fork, where the other threads are not. */
 void threads_forget_others(void);
 

@@ -186,12 +186,6 @@ static void purge_manual(size_t index, bool all)
     }
 }
 
-int serve_initialized(struct control_call *call)
-{
-    call->old.flag = control_arena_kind(call->index[0]) != CONTROL_ARENA_NONE;
-    return 0;
-}
-
 int serve_purge(struct control_call *call)
 {
     size_t index = call->index[0];

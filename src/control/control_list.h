@@ -48,7 +48,8 @@ LEAF("arenas.tcache_max", SIZE, HEAP_READ, GIVE(size, class_bytes[cached_class_m
 LEAF("arenas.nbins", UNSIGNED, HEAP_READ, GIVE(number, BIN_CLASS_COUNT))
 LEAF("arenas.nhbins", UNSIGNED, HEAP_READ, GIVE(number, cached_class_max))
 LEAF("arenas.nlextents", UNSIGNED, HEAP_READ, GIVE(number, lextent_count()))
-LEAF("arena.*.initialized", BOOL, HEAP_READ, serve_initialized(call))
+LEAF("arena.*.initialized", BOOL, HEAP_READ,
+     GIVE(flag, control_arena_kind(call->index[0]) != CONTROL_ARENA_NONE))
 LEAF("arena.*.purge", ACTION, HEAP, serve_purge(call))
 LEAF("arena.*.decay", ACTION, HEAP, serve_decay_now(call))
 LEAF("arena.*.reset", ACTION, HEAP, serve_reset(call))

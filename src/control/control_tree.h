@@ -17,7 +17,7 @@ typedef int control_serve(struct control_call *call);
 
 /* ---- control_arenas.c ---- */
 
-control_serve serve_lookup, serve_initialized, serve_purge, serve_decay_now;
+control_serve serve_lookup, serve_purge, serve_decay_now;
 control_serve serve_oversize, serve_grow_limit, serve_name;
 int serve_option(struct control_call *call, enum option option);
 int serve_decay(struct control_call *call, enum option option);

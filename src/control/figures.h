@@ -21,7 +21,7 @@
 enum figure_scope {
     OF_SHAPE,      /* struct figure_shape: of one class */
     OF_LARGE_SIZE, /* struct figure_step: of one step of large blocks */
-    OF_LOCK,       /* struct snapshot_lock */
+    OF_LOCK,       /* struct lock_numbers */
     OF_FLOW,       /* struct snapshot_flow */
     OF_PROCESS,    /* struct snapshot */
     OF_BACKGROUND, /* the same */
@@ -58,7 +58,7 @@ enum { PLACE_BITS = 12, NOWHERE = (1 << PLACE_BITS) - 1 };
 #define PLACE(scope, type, member) \
     (uint16_t)((scope) << PLACE_BITS | offsetof(struct type, member) / sizeof(uint64_t))
 #define SHAPE_AT(member) PLACE(OF_SHAPE, figure_shape, member)
-#define LOCK_AT(member) PLACE(OF_LOCK, snapshot_lock, member)
+#define LOCK_AT(member) PLACE(OF_LOCK, lock_numbers, member)
 #define FLOW_AT(member) PLACE(OF_FLOW, snapshot_flow, member)
 #define PROCESS_AT(member) PLACE(OF_PROCESS, snapshot, member)
 #define ARENA_AT(member) PLACE(OF_ARENA, snapshot_arena, member)

@@ -39,18 +39,14 @@ static void count_run(enum page_state state, size_t pages, void *context)
     }
 }
 
-static void count_manual_block(uint32_t page, void *context)
-{
-    count_by_step(context, page_record(page)->run_pages);
-}
-
 static void count_manual(struct lengths *lengths, unsigned index)
 {
     struct arena *arena = made_arena_at(index);
 
     if (arena == NULL) return;
     lock_take(&arena->lock);
-    manual_visit(arena, count_manual_block, lengths);
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL; owner = owner->next)
+        count_by_step(lengths, page_record(owner->page)->run_pages);
     if (arena->extents != NULL) supplied_visit_free(&arena->extents->heap, count_run, lengths);
     lock_give(&arena->lock);
 }

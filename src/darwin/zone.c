@@ -142,7 +142,7 @@ static void *zone_typed_with_options(malloc_zone_t *zone, size_t align, size_t s
 static boolean_t zone_claimed_address(malloc_zone_t *zone, void *address)
 {
     (void)zone;
-    return open_page_at(address) != 0;
+    return page_at(address) != 0;
 }
 
 /* The goal is a hint: all that is free goes. */

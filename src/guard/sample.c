@@ -20,7 +20,7 @@ struct sample {
     uint64_t era;      /* constant: the resets before it */
 };
 
-static struct lock samples_lock = { .state = LOCK_FREE, .rank = LOCK_SAMPLES };
+struct lock samples_lock = { .state = LOCK_FREE, .rank = LOCK_SAMPLES };
 static struct {
     uint64_t era;                        /* under lock: counts resets */
     struct sample_totals totals;         /* under lock */
@@ -198,5 +198,3 @@ bool samples_visit(void (*visit)(const struct site *site, void *context), void *
     lock_give_anywhere(&samples_lock);
     return true;
 }
-
-void samples_each_lock(void (*visit)(struct lock *lock)) { visit(&samples_lock); }

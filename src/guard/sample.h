@@ -61,6 +61,6 @@ struct sample_totals samples_totals(void);
  * signal interrupted, perhaps this one. May be called anywhere. */
 bool samples_visit(void (*visit)(const struct site *site, void *context), void *context);
 
-void samples_each_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock samples_lock;
 
 #endif

@@ -251,7 +251,7 @@ static bool is_sparse(const struct class_bin *bin, const struct slab *slab)
 
 PUBLIC int prairie_defrag_hint(void *block)
 {
-    uint32_t page = open_page_at(block);
+    uint32_t page = page_at(block);
     unsigned class_index;
     struct arena *arena;
     bool sparse;

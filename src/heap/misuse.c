@@ -30,7 +30,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 {
     const struct page *record;
 
-    *page = open_page_at(pointer);
+    *page = page_at(pointer);
     if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : zero_size_kind(pointer);
     record = page_record(*page);
     if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;

@@ -22,15 +22,15 @@ struct calling {
     reserve_cnd_t condition;
 };
 
+struct lock notify_lock = { .state = LOCK_FREE, .rank = LOCK_NOTIFY };
 static struct {
-    struct lock lock;
     struct listener *first;  /* under lock; atomic for those who only ask whether there is one */
     uint64_t newest;         /* under lock; N1 */
     uint64_t started_at;     /* under lock: the number the last event started at */
     struct calling *calling; /* under lock */
     uint32_t ended;   /* under lock; atomic, what notify_remove sleeps on: calls that ended */
     uint32_t waiting; /* under lock: who sleeps */
-} notify = { .lock = { .state = LOCK_FREE, .rank = LOCK_NOTIFY } };
+} notify;
 
 struct notify_stats notify_stats;
 
@@ -43,11 +43,11 @@ bool notify_add(reserve_cb_t *call, void *context)
     struct listener *listener = meta_take(sizeof *listener), **link = &notify.first;
 
     if (listener == NULL) return false;
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     *listener = (struct listener){ NULL, call, context, ++notify.newest };
     while (*link != NULL) link = &(*link)->next;
     RELAXED_STORE(*link, listener);
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     return true;
 }
 
@@ -76,9 +76,9 @@ bool notify_runs_here(void)
     bool here;
 
     if (RELAXED_LOAD(notify.calling) == NULL) return false;
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     here = is_calling(0, port_thread_mark());
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     return here;
 }
 
@@ -87,7 +87,7 @@ bool notify_remove(reserve_cb_t *call, void *context)
 {
     struct listener **link, *listener = NULL;
 
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     link = find_pair(call, context);
     if (link != NULL) {
         uint64_t number = (*link)->number;
@@ -97,13 +97,13 @@ bool notify_remove(reserve_cb_t *call, void *context)
         while (!is_calling(0, port_thread_mark()) && is_calling(number, 0)) {
             uint32_t ended = notify.ended;
             notify.waiting++;
-            lock_give(&notify.lock);
+            lock_give(&notify_lock);
             port_wait(&notify.ended, ended);
-            lock_take(&notify.lock);
+            lock_take(&notify_lock);
             notify.waiting--;
         }
     }
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     if (listener != NULL) meta_give(listener, sizeof *listener);
     return listener != NULL;
 }
@@ -134,7 +134,7 @@ bool event_begin(struct event *event, reserve_cnd_t condition, size_t size)
     const struct listener *start = NULL;
 
     if (!notify_has_listeners()) return false;
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     if (may_begin(condition)) {
         start = listener_after(notify.started_at);
         if (start == NULL) start = notify.first;
@@ -148,7 +148,7 @@ bool event_begin(struct event *event, reserve_cnd_t condition, size_t size)
                                  .newest = notify.newest };
         notify_stats.events[condition]++;
     }
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     return start != NULL;
 }
 
@@ -180,7 +180,7 @@ bool event_next(struct event *event)
     void *context = NULL;
     int cancel;
 
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     listener = next_listener(event);
     if (listener != NULL) {
         call = listener->call;
@@ -190,19 +190,19 @@ bool event_next(struct event *event)
         RELAXED_STORE(notify.calling, &calling);
         notify_stats.calls++;
     }
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     if (call == NULL) return false;
 
     cancel = os_cancel_forbid();
     call(context, event->condition, event->size);
     os_cancel_restore(cancel);
 
-    lock_take(&notify.lock);
+    lock_take(&notify_lock);
     while (*link != &calling) link = &(*link)->next;
     RELAXED_STORE(*link, calling.next);
     (void)__atomic_add_fetch(&notify.ended, 1, __ATOMIC_RELAXED);
     if (notify.waiting != 0) port_wake(&notify.ended, INT32_MAX);
-    lock_give(&notify.lock);
+    lock_give(&notify_lock);
     return true;
 }
 
@@ -215,8 +215,6 @@ void notify_all(reserve_cnd_t condition, size_t size)
 }
 
 /* ---- fork and walks ---- */
-
-void notify_each_lock(void (*visit)(struct lock *lock)) { visit(&notify.lock); }
 
 void notify_forget_others(void)
 {

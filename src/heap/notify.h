@@ -51,7 +51,7 @@ bool event_next(struct event *event);
 /* Begins the event and calls all. */
 void notify_all(reserve_cnd_t condition, size_t size);
 
-void notify_each_lock(void (*visit)(struct lock *lock));
+extern PRIVATE struct lock notify_lock;
 void notify_check(void); /* under the lock */
 /* In the child of a fork: other threads' calls are not there. */
 void notify_forget_others(void);

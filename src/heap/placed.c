@@ -61,7 +61,7 @@ bool placed_destroy(struct arena *arena)
 
 struct arena *arena_of_address(const void *address)
 {
-    uint32_t page = open_page_at(address);
+    uint32_t page = page_at(address);
     const struct page *record = page_record(page);
 
     if (page == 0) return NULL;

@@ -91,17 +91,14 @@ void sampled_go_on(const void *block, uint32_t number, bool resized)
 
 size_t sampled_bytes(uint32_t page) { return sample_bytes(sampled_number(page)); }
 
-static void forget(uint32_t page, void *unused)
-{
-    uint32_t number = sampled_pause(page);
-
-    (void)unused;
-    if (number != 0) sample_forget(number);
-}
-
 void sampled_forget_all(struct arena *arena)
 {
     lock_take(&arena->lock);
-    manual_visit(arena, forget, NULL);
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL;
+         owner = owner->next) {
+        uint32_t number = sampled_pause(owner->page);
+
+        if (number != 0) sample_forget(number);
+    }
     lock_give(&arena->lock);
 }

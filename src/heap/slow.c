@@ -227,7 +227,7 @@ static NOINLINE void give_other(struct cache *cache, void *block)
 /* Of no class in the class map. */
 static NOINLINE void give_pages(struct cache *cache, void *block)
 {
-    uint32_t page = open_page_at(block);
+    uint32_t page = page_at(block);
 
     if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
         && likely(is_page_start(block))) {

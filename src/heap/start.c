@@ -39,17 +39,17 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     switch (rank) {
     case LOCK_CONTROL: visit(&control_lock); break;
     case LOCK_START: visit(&life.lock); break;
-    case LOCK_THREADS: threads_each_lock(visit); break;
-    case LOCK_EXPLICIT_CACHES: explicit_cache_each_lock(visit); break;
-    case LOCK_DECAY: decay_each_lock(visit); break;
-    case LOCK_NOTIFY: notify_each_lock(visit); break;
-    case LOCK_MAKING: arenas_making_lock(visit); break;
+    case LOCK_THREADS: visit(&threads_lock); break;
+    case LOCK_EXPLICIT_CACHES: visit(&explicit_caches_lock); break;
+    case LOCK_DECAY: visit(&decay_lock); break;
+    case LOCK_NOTIFY: visit(&notify_lock); break;
+    case LOCK_MAKING: visit(&making_lock); break;
     case LOCK_ARENA: arenas_each_lock(visit, walk); break;
     case LOCK_RESERVE: visit(&reserve.lock); break;
     case LOCK_LIMITS: visit(&limits.lock); break;
     case LOCK_PAGE_HEAP: page_heaps_each_lock(visit, walk); break;
     case LOCK_SPACE: visit(&space.lock); break;
-    case LOCK_SAMPLES: samples_each_lock(visit); break;
+    case LOCK_SAMPLES: visit(&samples_lock); break;
     case LOCK_META: visit(&meta.lock); break;
     case LOCK_RANK_COUNT: break;
     }
@@ -63,9 +63,6 @@ static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
         visit_rank((enum lock_rank)(walk == WALK_GIVES ? LOCK_RANK_COUNT - rank : rank), visit,
                    walk);
 }
-
-static void take_lock(struct lock *lock) { lock_take(lock); }
-static void give_lock(struct lock *lock) { lock_give(lock); }
 
 static bool seen_held; /* atomic: one of the locks that were looked at was held */
 
@@ -224,13 +221,13 @@ PUBLIC void prairie_check_all(void)
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return;
     if (thread_front()->cache != NULL)
         cache_check(thread_front()->cache); /* others are their owners' */
-    each_lock(take_lock, WALK_TAKES);
+    each_lock(lock_take, WALK_TAKES);
     notify_check();
     arenas_check();
     reserve_check();
     page_heaps_check();
     foreign_check();
-    each_lock(give_lock, WALK_GIVES);
+    each_lock(lock_give, WALK_GIVES);
 }
 
 void heap_audit(void)

@@ -170,7 +170,8 @@ void vast_put(uint32_t page)
 static void note_length(uint32_t page, size_t before, size_t after)
 {
     lock_take(&page_heap->lock);
-    foreign_resize(page, after >> space.page_shift);
+    foreign_hide(page);
+    foreign_show(page, page_address(page), after >> space.page_shift);
     if (after > before) uncount_coming(after - before);
     count_block(before, after);
     lock_give(&page_heap->lock);

@@ -40,7 +40,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
         uint32_t page = region->first_page, end;
 
         do {
-            for (unsigned heap = 0; heap < PAGE_HEAPS; heap++) lock_take(&page_heap[heap].lock);
+            page_heaps_each_lock(lock_take, WALK_TAKES);
             end = region->first_page + region->open_pages;
             page = next_start(page, end);
             for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
@@ -51,7 +51,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
                     page += record->run_pages;
                 }
             }
-            for (unsigned heap = 0; heap < PAGE_HEAPS; heap++) lock_give(&page_heap[heap].lock);
+            page_heaps_each_lock(lock_give, WALK_GIVES);
         } while (page < end);
     }
     if (!has_vast_blocks()) return;

@@ -272,13 +272,14 @@ bool foreign_overlaps(const char *base, size_t bytes)
     return at < foreign.count && (uintptr_t)extent_at(at)->base < end;
 }
 
-/* The first so many pages get a number each; those after them have the last one. */
+/* The first so many pages get a number each; those after them have the last one. Under the lock. */
 static uint32_t add_foreign(char *base, size_t pages, size_t numbered)
 {
     struct foreign_extent *extent;
 
     if (numbered == 0 || numbered >= space.page_count_max / 2) return 0;
-    if (regions_share_slots((struct os_range){ base, pages << space.page_shift })
+    if (foreign_overlaps(base, pages << space.page_shift)
+        || regions_share_slots((struct os_range){ base, pages << space.page_shift })
         || !open_array(&foreign.order, (size_t)foreign.count + foreign.hidden + 1,
                        min_size(FOREIGN_COUNT_MAX, space.page_count_max / FOREIGN_UNIT)))
         return 0;
@@ -289,39 +290,23 @@ static uint32_t add_foreign(char *base, size_t pages, size_t numbered)
     return extent->first + 1;
 }
 
-uint32_t foreign_add(char *base, size_t pages)
-{
-    uint32_t first = 0;
-
-    lock_take(&space.lock);
-    if (!foreign_overlaps(base, pages << space.page_shift)) first = add_foreign(base, pages, pages);
-    lock_give(&space.lock);
-    return first;
-}
-
-uint32_t foreign_add_whole(char *base, size_t pages)
+static uint32_t add_locked(char *base, size_t pages, size_t numbered)
 {
     uint32_t first;
 
     lock_take(&space.lock);
-    first = add_foreign(base, pages, min_size(pages, 2));
+    first = add_foreign(base, pages, numbered);
     lock_give(&space.lock);
     return first;
 }
 
-size_t foreign_bytes(uint32_t page) { return extent_bytes(extent_of_number(page)); }
-
-void foreign_resize(uint32_t page, size_t pages)
+uint32_t foreign_add(char *base, size_t pages) { return add_locked(base, pages, pages); }
+uint32_t foreign_add_whole(char *base, size_t pages)
 {
-    struct foreign_extent *extent = extent_of_number(page);
-
-    lock_take(&space.lock);
-    change_begins();
-    STORE(extent->pages, pages);
-    STORE(extent->last, min_size(pages, 2) - 1);
-    change_ends();
-    lock_give(&space.lock);
+    return add_locked(base, pages, min_size(pages, 2));
 }
+
+size_t foreign_bytes(uint32_t page) { return extent_bytes(extent_of_number(page)); }
 
 void foreign_hide(uint32_t page)
 {

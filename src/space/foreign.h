@@ -40,14 +40,14 @@ const void *foreign_count_address(void);
  * zero. 0: no numbers or no memory for records are left, or the memory is beyond the class map,
  * where it would be taken for some of a region (P3), or memory with numbers is there. */
 uint32_t foreign_add(char *base, size_t pages);
-/* The same with two numbers, one for the first page and one for all others; any number of pages. */
+/* The same as a whole: two numbers, one for the first page and one for all others; any number of
+ * pages. */
 uint32_t foreign_add_whole(char *base, size_t pages);
 /* The numbers are nobody's again. */
 void foreign_remove(uint32_t first);
 
-/* Of what was added as a whole: more or fewer pages, and around a move of the memory: at no
- * address, and at its new one. */
-void foreign_resize(uint32_t first, size_t pages);
+/* Of what was added as a whole, around a change of its length or place: at no address, and where it
+ * is then. */
 void foreign_hide(uint32_t first);
 void foreign_show(uint32_t first, char *base, size_t pages);
 /* Calls `visit` for each vast block (vast.h), as PAGE_LARGE. */

@@ -73,15 +73,6 @@ bool class_map_open(const char *base, size_t bytes)
     return true;
 }
 
-void class_map_set(const char *base, size_t bytes, uint8_t class_at)
-{
-    uint8_t *map = (uint8_t *)map_reserved.base;
-
-    if (class_map.mask == 0) return;
-    if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
-    __builtin_memset(map + class_map_slot(base), class_at, bytes >> CLASS_MAP_SHIFT);
-}
-
 bool regions_share_slots(struct os_range range)
 {
     uint32_t count = __atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE);

@@ -142,7 +142,14 @@ bool regions_share_slots(struct os_range range);
 /* Makes the class map writable for an open part of the address space. False: no memory. */
 bool class_map_open(const char *base, size_t bytes);
 /* Writes the byte for every 4 KiB of a run. */
-void class_map_set(const char *base, size_t bytes, uint8_t class_at);
+INLINE void class_map_set(const char *base, size_t bytes, uint8_t class_at)
+{
+    uint8_t *map = (uint8_t *)(uintptr_t)class_map.bytes;
+
+    if (class_map.mask == 0) return;
+    if (class_at != 0) class_at = (uint8_t)(class_at + class_map_offset);
+    __builtin_memset(map + class_map_slot(base), class_at, bytes >> CLASS_MAP_SHIFT);
+}
 /* Bytes of address space that the class map takes. */
 size_t class_map_reserved_bytes(void);
 /* Bytes of both maps for so much of the address space. */

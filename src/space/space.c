@@ -89,26 +89,14 @@ static const struct region *region_beyond_first(const void *address)
     return NULL;
 }
 
-static uint32_t pages_into(const struct region *region, const void *address)
-{
-    return (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> space.page_shift);
-}
-
 uint32_t page_at_beyond_first(const void *address)
 {
     const struct region *region = region_beyond_first(address);
+    uint32_t page;
 
     if (region == NULL) return foreign_page_at(address);
-    return region->first_page + pages_into(region, address);
-}
-
-uint32_t open_page_at_beyond_first(const void *address)
-{
-    const struct region *region = region_beyond_first(address);
-
-    if (region == NULL) return foreign_page_at(address);
-    if (pages_into(region, address) >= RELAXED_LOAD(region->open_pages)) return 0;
-    return region->first_page + pages_into(region, address);
+    page = (uint32_t)(((uintptr_t)address - (uintptr_t)region->base) >> space.page_shift);
+    return page < RELAXED_LOAD(region->open_pages) ? region->first_page + page : 0;
 }
 
 char *page_address_beyond_first(uint32_t page)
@@ -283,7 +271,7 @@ struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
         if (!open_pages(region, step, room_bytes)) return (struct page_span){ 0, 0 };
     }
     span = (struct page_span){ region->first_page + region->open_pages, (uint32_t)step };
-    /* Partner: open_page_at, which reads records of open pages. */
+    /* Partner: page_at, which reads records of open pages. */
     __atomic_store_n(&region->open_pages, region->open_pages + (uint32_t)step, __ATOMIC_RELEASE);
     space.open_bytes += step << space.page_shift;
     return span;

@@ -84,30 +84,18 @@ INLINE uint32_t space_open_end(void)
     return open_pages != 0 ? space.region[count - 1].first_page + open_pages : 0;
 }
 
-/* The same as page_at, when it is not in the first region. */
+/* The same as page_at, when it is in no open page of the first region. */
 uint32_t page_at_beyond_first(const void *address);
 
-/* The number of the page that holds the address; 0 when no region does. */
+/* The number of the open page that holds the address, whose record can be read; 0: none does. */
 INLINE uint32_t page_at(const void *address)
-{
-    size_t bytes = __atomic_load_n(&space.region[0].bytes, __ATOMIC_ACQUIRE);
-    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
-
-    if (likely(offset < bytes)) return 1 + (uint32_t)(offset >> space.page_shift);
-    return page_at_beyond_first(address);
-}
-
-/* The same for addresses in open pages, whose records can be read; 0 for all others. */
-uint32_t open_page_at_beyond_first(const void *address);
-
-INLINE uint32_t open_page_at(const void *address)
 {
     size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);
     size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
 
     if (likely(offset >> space.page_shift < open_pages))
         return 1 + (uint32_t)(offset >> space.page_shift);
-    return open_page_at_beyond_first(address);
+    return page_at_beyond_first(address);
 }
 
 /* Does the address begin a page? Of an address in a page, this says whether it is that page's. */

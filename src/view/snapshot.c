@@ -1,7 +1,7 @@
 /* snapshot.c - the control tree's snapshot, and who asks for one.
  * SPDX-License-Identifier: MIT
  */
-#include "snapshot_count.h"
+#include "snapshot.h"
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
@@ -70,15 +70,15 @@ void snapshot_forget_locks(void)
 {
     check(lock_is_mine(&control_lock));
     lock_forget_numbers(&control_lock);
-    threads_each_lock(forget_lock);
-    decay_each_lock(forget_lock);
+    forget_lock(&threads_lock);
+    forget_lock(&decay_lock);
     for (unsigned index = 0; index < arenas_end(); index++) {
         struct arena *arena = snapshot_counted_arena(index);
         if (arena != NULL) forget_lock(&arena->lock);
     }
     page_heaps_each_lock(forget_lock, WALK_TAKES);
     forget_lock(&space.lock);
-    samples_each_lock(forget_lock);
+    forget_lock(&samples_lock);
     forget_lock(&meta.lock);
 }
 

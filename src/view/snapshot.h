@@ -34,12 +34,6 @@ struct snapshot_class {
     uint64_t taken, given;    /* blocks that came from slabs so far; of these, not out */
 };
 
-/* A lock, or the sum of several, the last two the largest. */
-struct snapshot_lock {
-    uint64_t taken, contended, waits, spins; /* of the contended ones, slept for, and not */
-    uint64_t wait_ns, wait_ns_max, sleepers_max;
-};
-
 /* All but the first are shared by all arenas. */
 enum { ARENA_LOCK_OWN, ARENA_LOCK_RUNS, ARENA_LOCK_META, ARENA_LOCK_THREADS, ARENA_LOCK_COUNT };
 
@@ -53,7 +47,7 @@ struct snapshot_arena {
     uint64_t resident, mapped;
     uint64_t cached;
     uint64_t purges, purged_pages, purged_bytes;
-    struct snapshot_lock locks[ARENA_LOCK_COUNT];
+    struct lock_numbers locks[ARENA_LOCK_COUNT];
     struct snapshot_class of_class[CLASS_COUNT];
 };
 
@@ -70,13 +64,29 @@ struct snapshot {
     uint64_t reserve, reserve_wanted, reserve_releases, reserve_refills; /* two of bytes */
     uint64_t events_low, events_crit, event_calls;
     uint64_t uptime_ns, uptime_seconds; /* since the library was loaded */
-    struct snapshot_lock control_lock, decay_lock, samples_lock;
-    struct snapshot_lock locks; /* those of arenas, runs and records */
-    struct snapshot_arena all;  /* V2 */
+    struct lock_numbers control_lock, decay_lock, samples_lock;
+    struct lock_numbers locks; /* those of arenas, runs and records */
+    struct snapshot_arena all; /* V2 */
 };
 
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
+
+/* ---- counting (snapshot_count.c), for snapshot.c ---- */
+
+/* Counts now, into what is all 0. The numbers of each arena below the end go into `arenas_apart`,
+ * where it is not NULL; the first one is there. `arenas_apart` NULL: sums only, with what destroyed
+ * arenas had counted; else under control_lock. */
+void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *arenas_apart,
+                    unsigned end);
+/* Adds what destroyed arenas had counted, and what follows from all that was counted. Once. */
+void snapshot_count_past(struct snapshot_arena *into);
+
+/* The record of that number, also of an arena that was destroyed, which may have counted. */
+INLINE struct arena *snapshot_counted_arena(unsigned index)
+{
+    return __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
+}
 
 /* ---- a struct of one's own ---- */
 

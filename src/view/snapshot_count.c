@@ -1,7 +1,7 @@
 /* snapshot_count.c - sums up what the floors counted, for each arena and each class.
  * SPDX-License-Identifier: MIT
  */
-#include "snapshot_count.h"
+#include "snapshot.h"
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
@@ -46,51 +46,24 @@ static void add_words(void *sum, const void *part, size_t bytes)
     for (size_t i = 0; i < bytes / sizeof *into; i++) into[i] += from[i];
 }
 
-static void add_lock(struct snapshot_lock *sum, const struct snapshot_lock *lock)
-{
-    add_words(sum, lock, offsetof(struct snapshot_lock, wait_ns_max));
-    sum->wait_ns_max = max_size(sum->wait_ns_max, lock->wait_ns_max);
-    sum->sleepers_max = max_size(sum->sleepers_max, lock->sleepers_max);
-}
-
-static struct snapshot_lock look_at(const struct lock *lock)
-{
-    struct lock_numbers now = lock_numbers(lock);
-
-    return (struct snapshot_lock){ now.taken,       now.contended,
-                                   now.waits,       now.contended - now.waits,
-                                   now.wait_ns,     now.wait_ns_max,
-                                   now.sleepers_max };
-}
-
-/* Of a lock that its file keeps to itself. */
-static struct snapshot_lock visited_lock; /* under control_lock */
-static void look_at_visited(struct lock *lock) { visited_lock = look_at(lock); }
-static struct snapshot_lock look_through(void (*visit_lock)(void (*visit)(struct lock *lock)))
-{
-    visit_lock(look_at_visited);
-    return visited_lock;
-}
-
 /* `blocks` is what is out of the slabs until what is cached is known. */
 static void count_bin(const struct class_bin *bin, unsigned class_index,
                       struct snapshot_class *into)
 {
     into->slabs += bin->slab_count;
     into->slabs_not_full += bin->partial.count;
-    into->slabs_opened += bin->slabs_opened;
+    into->slabs_opened += bin->flow.slabs_opened;
     into->blocks += bin->slab_count * slab_shape[class_index].block_count - bin->slab_free_blocks;
     into->cached +=
         (uint64_t)bin->depot.full.count * magazine_capacity(class_index) + bin->depot.opened_count;
-    into->fills += bin->fills;
-    into->drains += bin->drains;
-    into->taken += bin->blocks_taken;
+    into->fills += bin->flow.fills;
+    into->drains += bin->flow.drains;
+    into->taken += bin->flow.blocks_taken;
 }
 
 static void count_arena(struct count *count, struct arena *arena, struct snapshot_arena *into)
 {
     unsigned shift = space.page_shift;
-    struct snapshot_lock own;
 
     lock_take(&arena->lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -101,11 +74,11 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
         into->dirty += (size_t)arena->stock[pages].count * pages << shift;
         count->other_leases += arena->stock[pages].leased;
     }
-    if (arena->manual_large != NULL || arena->manual_taken != 0) {
-        struct manual_sum sum = manual_sum(arena);
-        into->large.allocated += sum.bytes;
-        into->large.taken += arena->manual_taken;
-        into->large_count += sum.count;
+    into->large.taken += arena->manual_taken;
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL;
+         owner = owner->next) {
+        into->large.allocated += (size_t)page_record(owner->page)->run_pages << shift;
+        into->large_count++;
     }
     if (arena->extents != NULL) {
         const size_t *free_pages = arena->extents->heap.free_pages;
@@ -116,8 +89,7 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
     }
     count->numbers->depot_trades += arena->trades;
     count->numbers->arenas_made++;
-    own = look_at(&arena->lock);
-    add_lock(&into->locks[ARENA_LOCK_OWN], &own);
+    lock_numbers_add(&into->locks[ARENA_LOCK_OWN], lock_numbers(&arena->lock));
     lock_give(&arena->lock);
 }
 
@@ -148,28 +120,6 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     }
 }
 
-static void count_purges(struct snapshot_arena *into)
-{
-    lock_take(&page_heap->lock);
-    into->purges = purge.calls;
-    into->purged_pages = purge.purged_pages;
-    lock_give(&page_heap->lock);
-}
-
-/* Its lock counts among those of runs. Returns the bytes that are open. */
-static size_t count_space(struct snapshot_arena *into)
-{
-    struct snapshot_lock own;
-    size_t open_bytes;
-
-    lock_take(&space.lock);
-    open_bytes = space.open_bytes;
-    own = look_at(&space.lock);
-    add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
-    lock_give(&space.lock);
-    return open_bytes;
-}
-
 static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
@@ -178,7 +128,6 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
 
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
         struct page_heap *heap = &page_heap[i];
-        struct snapshot_lock own;
 
         lock_take(&heap->lock);
         into->dirty += heap->free_pages[FREE_DIRTY] << shift;
@@ -187,23 +136,28 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         large_count += heap->large_count;
         count->numbers->leases += heap->leases;
         count->numbers->returns += heap->returns;
-        own = look_at(&heap->lock);
-        add_lock(&into->locks[ARENA_LOCK_RUNS], &own);
+        if (i == 0) {
+            into->purges = purge.calls;
+            into->purged_pages = purge.purged_pages;
+        }
+        lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&heap->lock));
         lock_give(&heap->lock);
     }
-    open_bytes = count_space(into);
+    lock_take(&space.lock);
+    open_bytes = space.open_bytes;
+    lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&space.lock));
+    lock_give(&space.lock);
     into->dirty += cached->pages << shift;
     into->large.allocated += (large_pages - min_size(cached->pages, large_pages)) << shift;
     into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
     into->large_count += large_count - min_size(cached->count, large_count);
-    count_purges(into);
     count->numbers->opened = open_bytes + RELAXED_LOAD(commit.vast_bytes);
 
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);
     into->metadata_records = commit.record_bytes;
     into->mapped = (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
-    into->locks[ARENA_LOCK_META] = look_at(&meta.lock);
+    into->locks[ARENA_LOCK_META] = lock_numbers(&meta.lock);
     lock_give(&meta.lock);
 }
 
@@ -266,7 +220,8 @@ static void finish_arena(struct snapshot_arena *arena)
 static void add_arena(struct snapshot_arena *sum, const struct snapshot_arena *arena)
 {
     add_words(sum, arena, offsetof(struct snapshot_arena, locks));
-    for (unsigned i = 0; i < ARENA_LOCK_COUNT; i++) add_lock(&sum->locks[i], &arena->locks[i]);
+    for (unsigned i = 0; i < ARENA_LOCK_COUNT; i++)
+        lock_numbers_add(&sum->locks[i], arena->locks[i]);
     add_words(sum->of_class, arena->of_class, sizeof sum->of_class);
 }
 
@@ -309,30 +264,21 @@ static void count_all(struct count *count)
     numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
 }
 
-/* Each number is atomic by itself. */
 void snapshot_count_past(struct snapshot_arena *into)
 {
-    const struct past_arenas *past = &past_arenas;
-    struct snapshot_lock lock = {
-        .taken = RELAXED_LOAD(past->lock_taken),
-        .contended = RELAXED_LOAD(past->lock_contended),
-        .waits = RELAXED_LOAD(past->lock_waits),
-        .wait_ns = RELAXED_LOAD(past->lock_wait_ns),
-        .wait_ns_max = RELAXED_LOAD(past->lock_wait_ns_max),
-        .sleepers_max = RELAXED_LOAD(past->lock_sleepers_max),
-    };
-
-    lock.spins = lock.contended - lock.waits;
+    lock_take(&making_lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct class_flow *past = &past_arenas.of_class[class_index];
         struct snapshot_class *numbers = &into->of_class[class_index];
 
-        numbers->fills += RELAXED_LOAD(past->of_class[class_index].fills);
-        numbers->drains += RELAXED_LOAD(past->of_class[class_index].drains);
-        numbers->taken += RELAXED_LOAD(past->of_class[class_index].blocks_taken);
-        numbers->slabs_opened += RELAXED_LOAD(past->of_class[class_index].slabs_opened);
+        numbers->fills += past->fills;
+        numbers->drains += past->drains;
+        numbers->taken += past->blocks_taken;
+        numbers->slabs_opened += past->slabs_opened;
     }
-    into->large.taken += RELAXED_LOAD(past->manual_taken);
-    add_lock(&into->locks[ARENA_LOCK_OWN], &lock);
+    into->large.taken += past_arenas.manual_taken;
+    lock_numbers_add(&into->locks[ARENA_LOCK_OWN], past_arenas.lock);
+    lock_give(&making_lock);
     finish_arena(into);
 }
 
@@ -344,20 +290,10 @@ static void finish_process(const struct count *count)
     numbers->own_dirty = numbers->all.dirty - count->supplied_dirty;
     numbers->own_clean = numbers->all.clean - count->supplied_clean;
     for (unsigned i = 0; i <= ARENA_LOCK_META; i++)
-        add_lock(&numbers->locks, &numbers->all.locks[i]);
+        lock_numbers_add(&numbers->locks, numbers->all.locks[i]);
 }
 
 /* ---- the whole ---- */
-
-/* Of the locks that their files keep to themselves. */
-static void count_hidden_locks(struct snapshot *numbers, struct snapshot_arena *first)
-{
-    check(lock_is_mine(&control_lock));
-    numbers->control_lock = look_at(&control_lock);
-    numbers->decay_lock = look_through(decay_each_lock);
-    numbers->samples_lock = look_through(samples_each_lock);
-    first->locks[ARENA_LOCK_THREADS] = look_through(threads_each_lock);
-}
 
 void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *arenas_apart,
                     unsigned end)
@@ -369,7 +305,10 @@ void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *aren
     if (arenas_apart == NULL) {
         snapshot_count_past(&numbers->all);
     } else {
-        count_hidden_locks(numbers, arenas_apart[0]);
+        numbers->control_lock = lock_numbers(&control_lock);
+        numbers->decay_lock = lock_numbers(&decay_lock);
+        numbers->samples_lock = lock_numbers(&samples_lock);
+        arenas_apart[0]->locks[ARENA_LOCK_THREADS] = lock_numbers(&threads_lock);
         for (unsigned index = 0; index < end; index++) {
             if (arenas_apart[index] == NULL) continue;
             finish_arena(arenas_apart[index]);

@@ -82,7 +82,7 @@ static void partial_slabs_are_used_up_first(void **state)
     assert_int_equal(bin->partial.count, 0);
     assert_int_equal(fill(0, small_class(), slots, 10), 10);
     assert_int_equal(bin->slab_count, 2);
-    assert_int_equal(bin->fills, 3);
+    assert_int_equal(bin->flow.fills, 3);
 }
 
 static void refused_memory_fills_nothing(void **state)
@@ -132,7 +132,7 @@ static void drained_blocks_can_be_filled_again(void **state)
     fill_all(0, small_class(), slots, MANY);
     open = space.open_bytes;
     assert_int_equal(drain(0, small_class(), slots + 1, MANY), 0);
-    assert_int_equal(arenas[0]->bin[small_class()].drains, 1);
+    assert_int_equal(arenas[0]->bin[small_class()].flow.drains, 1);
     fill_all(0, small_class(), slots, MANY);
     assert_int_equal(space.open_bytes, open);
 }

@@ -16,19 +16,16 @@ static void start_arenas(unsigned count)
     for (unsigned i = 0; i < count; i++) assert_non_null(arena_at(i));
 }
 
-static void take_one(struct lock *lock) { lock_take(lock); }
-static void give_one(struct lock *lock) { lock_give(lock); }
-
 static void take_arenas(void)
 {
-    arenas_making_lock(take_one);
-    arenas_each_lock(take_one, WALK_TAKES);
+    lock_take(&making_lock);
+    arenas_each_lock(lock_take, WALK_TAKES);
 }
 
 static void give_arenas(void)
 {
-    arenas_each_lock(give_one, WALK_GIVES);
-    arenas_making_lock(give_one);
+    arenas_each_lock(lock_give, WALK_GIVES);
+    lock_give(&making_lock);
 }
 
 /* Walks runs and arenas, as prairie_check_all does. */

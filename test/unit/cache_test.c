@@ -261,13 +261,13 @@ static void a_stream_between_caches_trades_magazines(void **state)
     press(maker, class_index);
     press(eater, class_index);
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
-    drains = arenas[0]->bin[class_index].drains;
+    drains = arenas[0]->bin[class_index].flow.drains;
     for (unsigned i = 0; i < BLOCKS; i++)
         cache_put(eater, class_index, cache_take(maker, class_index));
     taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
     assert_true(taken <= BLOCKS / capacity * 3 + 10);
     assert_true(arenas[0]->trades >= BLOCKS / capacity);
-    assert_true(arenas[0]->bin[class_index].drains - drains
+    assert_true(arenas[0]->bin[class_index].flow.drains - drains
                 <= 10); /* home, to where they are taken */
     check_all(maker);
     check_all(eater);
@@ -290,12 +290,12 @@ static void who_only_frees_has_one_magazine(void **state)
         cache_put(eater, class_index, cache_take(maker, class_index));
     assert_true(inside_is_full_size(eater, class_index));
     taken = arenas[0]->lock.taken;
-    drains = arenas[0]->bin[class_index].drains;
+    drains = arenas[0]->bin[class_index].flow.drains;
     for (unsigned i = 0; i < BLOCKS; i++)
         cache_put(eater, class_index, cache_take(maker, class_index));
     assert_null(eater->spare[class_index].slots);
     assert_true(arenas[0]->lock.taken - taken <= BLOCKS / capacity * 2 + 10);
-    assert_true(arenas[0]->bin[class_index].drains - drains <= 10);
+    assert_true(arenas[0]->bin[class_index].flow.drains - drains <= 10);
     check_all(maker);
     check_all(eater);
 }

@@ -71,7 +71,7 @@ static void memory_from_elsewhere(void **state)
     assert_true(placed_destroy(arena));
     assert_int_equal(seen.bytes_out, 0);
     prairie_check_all();
-    assert_int_equal(open_page_at(start), 0);
+    assert_int_equal(page_at(start), 0);
 }
 
 static void memory_from_the_default_hooks(void **state)

@@ -42,7 +42,7 @@ static void expect_numbers(char *base, size_t pages, uint32_t first)
 {
     for (size_t i = 0; i < pages; i++) {
         assert_int_equal(page_at(base + i * page_bytes()), first + i);
-        assert_int_equal(open_page_at(base + (i + 1) * page_bytes() - 1), first + i);
+        assert_int_equal(page_at(base + (i + 1) * page_bytes() - 1), first + i);
         assert_ptr_equal(page_address(first + (uint32_t)i), base + i * page_bytes());
         assert_int_equal(page_record(first + (uint32_t)i)->run_pages, 0);
     }
@@ -192,7 +192,7 @@ static void memory_beyond_the_class_map(void **state)
     expect_numbers(beside, 16, first);
     assert_int_equal(class_map_at(beside), 0);
     assert_int_equal(page_at(over_region), 0);
-    assert_int_equal(open_page_at(over_region), 0);
+    assert_int_equal(page_at(over_region), 0);
 }
 
 /* ---- readers ---- */
@@ -231,7 +231,7 @@ static void readers_see_old_or_new(void **state)
         assert_int_equal(page_at(short_piece + 100 * page_bytes()), 0);
         assert_int_equal(page_at(long_piece + 250 * page_bytes()), 0);
         assert_int_equal(page_at(stays + 2 * page_bytes()), first + 2);
-        assert_int_equal(open_page_at(stays + 5 * page_bytes()), 0);
+        assert_int_equal(page_at(stays + 5 * page_bytes()), 0);
     }
     pthread_join(writer, NULL);
 }

@@ -115,11 +115,11 @@ uint32_t inside_threads_with_caches(void) { return RELAXED_LOAD(decay.threads); 
 
 void inside_sample_this_thread(struct cache *fresh)
 {
-    lock_take(&list_lock);
+    lock_take(&threads_lock);
     RELAXED_STORE(threads_are_sampled, true);
     separate_frees();
     replace_only(thread_front()->cache, fresh);
-    lock_give(&list_lock);
+    lock_give(&threads_lock);
 }
 
 void inside_damage_listeners(void) { notify.first->number = notify.newest + 1; }

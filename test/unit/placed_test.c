@@ -165,13 +165,13 @@ static void destroyed_arenas_are_counted_apart(void **state)
         for (unsigned i = 0; i < 10; i++) assert_non_null(prairie_mallocx(100, flags));
         for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_mallocx(100000, flags));
         assert_int_equal(arena->active_pages, slab_pages(class_index) + 3 * pages_for(100000));
-        assert_int_equal(arena->bin[class_index].blocks_taken, 10);
+        assert_int_equal(arena->bin[class_index].flow.blocks_taken, 10);
         assert_true(placed_destroy(arena));
         assert_int_equal(past_arenas.count, round);
         assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
         assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
         assert_int_equal(past_arenas.manual_taken, 3 * round);
-        assert_true(past_arenas.lock_taken > 13);
+        assert_true(past_arenas.lock.taken > 13);
         assert_ptr_equal(arena_create(), arena);
         assert_int_equal(arena->active_pages, 0);
         prairie_check_all();
