@@ -187,10 +187,11 @@ void run_return_batch(const uint32_t *pages, unsigned count)
 }
 
 /* Trees cannot be read without the lock. */
-bool run_lease_would_grow_for(size_t pages)
+bool run_lease_would_grow(unsigned arena_index, size_t pages)
 {
     bool found;
 
+    (void)arena_index;
     lock_take(&page_heap->lock);
     found = find(pages) != NULL;
     lock_give(&page_heap->lock);

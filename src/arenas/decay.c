@@ -6,7 +6,6 @@
 #include "../base/options.h"
 #include "../base/port.h"
 #include "../policy/limits.h"
-#include "../policy/purge.h"
 
 enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
@@ -234,8 +233,7 @@ static bool may_leave_to_background(void)
     return purge_wants_background() && want_background() && purge_is_within_budget();
 }
 
-/* Apart, so that the usual way saves no registers. True: the program has shrunk. */
-static NOINLINE bool decay_excess(void)
+bool decay_excess(void)
 {
     size_t used, peak;
     bool shrunk = false;
@@ -254,8 +252,6 @@ static NOINLINE bool decay_excess(void)
     purge_beyond_budget();
     return shrunk;
 }
-
-bool decay_after_return(void) { return unlikely(!purge_is_within_budget()) && decay_excess(); }
 
 void decay_obey_options(void)
 {

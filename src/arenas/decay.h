@@ -12,6 +12,7 @@
 #ifndef PRAIRIE_ARENAS_DECAY_H
 #define PRAIRIE_ARENAS_DECAY_H
 
+#include "../policy/purge.h"
 #include "arena.h"
 
 void decay_start(void);
@@ -30,9 +31,14 @@ struct decay_numbers {
 struct decay_numbers decay_numbers(void);
 /* How many threads have caches; that decides who gives memory back. */
 void decay_thread_count(unsigned count);
+/* The rest of the next one: more is dirty than may stay. */
+NOINLINE bool decay_excess(void);
 /* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and
  * the caller, who is its only thread, should empty its magazines. */
-bool decay_after_return(void);
+INLINE bool decay_after_return(void)
+{
+    return unlikely(!purge_is_within_budget()) && decay_excess();
+}
 
 /* Is so much open, as of a moment ago? */
 INLINE_READS_UNLOCKED bool decay_space_has(size_t bytes) { return space.open_bytes >= bytes; }

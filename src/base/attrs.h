@@ -14,8 +14,6 @@
 #define COLD __attribute__((cold, noinline))
 #define NOINLINE __attribute__((noinline))
 #define NORETURN __attribute__((noreturn))
-#define PRINTF_LIKE(format_index, first_index) \
-    __attribute__((format(printf, format_index, first_index)))
 /* A function that reads, without their lock, numbers that may be a moment old. */
 #define READS_UNLOCKED __attribute__((no_sanitize_thread, noinline))
 #if defined(__SANITIZE_THREAD__)
@@ -32,7 +30,6 @@
 #endif
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
-#define CACHE_ALIGNED __attribute__((aligned(64)))
 /* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
  * puts it after all other, whose few pages are then all touched (docs/decisions/0013). */
 #if defined(__MACH__)

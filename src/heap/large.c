@@ -81,12 +81,23 @@ struct arena *large_owner(const struct alloc_request *request)
     return likely(cache != NULL) ? cache_large_arena(cache) : NULL;
 }
 
+/* Of an arena that knows its large blocks. */
 static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_request *request)
 {
-    size_t pages = request_pages(request);
+    size_t pages = request_pages(request), align_pages = request_align_pages(request);
+    size_t bytes = pages << space.page_shift;
+    struct attempts attempts = { 0, false };
+    struct run run;
 
     if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->index, pages);
-    return manual_take_once(owner, pages, request_align_pages(request), request->zero);
+    if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
+    do run = manual_lease(owner, pages, align_pages);
+    while (run.page == 0 && thread_may_try_again(owner, pages, align_pages, &attempts));
+    if (run.page == 0) return NULL;
+    /* The program's memory may not be what a purge makes zero. */
+    if (request->zero && owner->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
+    else if (request->zero && !run.zero) large_clear(page_address(run.page), bytes);
+    return page_address(run.page);
 }
 
 /* Of no arena. The kernel may refuse a mapping where the address space has room, under a limit of

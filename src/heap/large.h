@@ -18,8 +18,6 @@ struct arena *large_owner(const struct alloc_request *request);
 void *large_lease(const struct alloc_request *request);
 /* The same once, without help, and not filled: for shortage.c. */
 void *large_lease_once(const struct alloc_request *request);
-/* The same of an arena that owns its large blocks. */
-void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero);
 
 /* One that is not sampled. */
 void large_put(uint32_t page);

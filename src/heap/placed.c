@@ -16,23 +16,6 @@ struct arena *placed_arena(unsigned index)
     return index < arena_limit ? arena_at(index) : manual_arena_at(index);
 }
 
-void *manual_take_once(struct arena *arena, size_t pages, size_t align_pages, bool zero)
-{
-    size_t bytes = pages << space.page_shift;
-    struct attempts attempts = { 0, false };
-    struct run run;
-
-    if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
-    run = manual_lease(arena, pages, align_pages);
-    while (unlikely(run.page == 0) && thread_may_try_again(arena, pages, align_pages, &attempts))
-        run = manual_lease(arena, pages, align_pages);
-    if (run.page == 0) return NULL;
-    /* The program's memory may not be what a purge makes zero. */
-    if (zero && arena->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
-    else if (zero && !run.zero) large_clear(page_address(run.page), bytes);
-    return page_address(run.page);
-}
-
 void manual_put(uint32_t page)
 {
     manual_return(page);

@@ -94,35 +94,28 @@ static void *serve_somehow(const struct alloc_request *request)
     return block != NULL ? block : serve_from_reserve(request);
 }
 
-/* Each callback in turn, until there is enough again, and the request is served; `block` is what
- * has served it already, or NULL. */
-static void *tell_low(const struct alloc_request *request, void *block)
+/* Is there enough again, and the request served that waits, if one does? It is tried again when
+ * there is enough, or `anyway`. */
+static bool recover(const struct alloc_request *request, void **block, bool anyway)
 {
-    struct event event;
+    bool recovered = has_recovered();
 
-    if (has_recovered() && block == NULL) block = serve_somehow(request);
-    if ((block == NULL || !has_recovered())
-        && event_begin(&event, RESERVE_CND_LOW, request_bytes(request)))
-        while (event_next(&event)) {
-            bool recovered = has_recovered();
-            if (block == NULL) {
-                block = serve_somehow(request);
-                recovered = block != NULL && has_recovered();
-            }
-            if (recovered) break;
-        }
-    look_from(0);
-    return block;
+    if (request == NULL || *block != NULL || !(recovered || anyway)) return recovered;
+    *block = serve_somehow(request);
+    return *block != NULL && has_recovered();
 }
 
-/* As tell_low, when no request waits. */
-static void tell_low_of(size_t size)
+/* Each callback in turn, until that is so. `request` NULL: none waits; `block` is what has served
+ * it already, or NULL. */
+static void *tell_low(const struct alloc_request *request, size_t size, void *block)
 {
     struct event event;
+    bool recovered = recover(request, &block, false);
 
-    if (!has_recovered() && event_begin(&event, RESERVE_CND_LOW, size))
-        while (event_next(&event) && !has_recovered()) {}
+    if (!recovered && event_begin(&event, RESERVE_CND_LOW, size))
+        while (!recovered && event_next(&event)) recovered = recover(request, &block, true);
     look_from(0);
+    return block;
 }
 
 /* One callback, then another try, until it is served or all have been told. */
@@ -150,11 +143,12 @@ void *shortage_serve(const struct alloc_request *request)
 
     if (block == NULL && reserve_is_kept() && !is_hooked) {
         bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
+        size_t bytes = request_bytes(request);
 
         block = serve_from_reserve(request);
-        if (reserve_is_short() || page_heaps_are_barred()) block = tell_low(request, block);
+        if (reserve_is_short() || page_heaps_are_barred()) block = tell_low(request, bytes, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
-            block = tell_low(request, NULL);
+            block = tell_low(request, bytes, NULL);
     }
     if (block == NULL && option_reserve_malloc()) block = serve_after_telling(request);
     return block;
@@ -190,7 +184,7 @@ void shortage_look(size_t size)
         notify_all(RESERVE_CND_LOW, size);
         (void)has_recovered();
         break;
-    case LIMITS_NEAR: tell_low_of(size); break;
+    case LIMITS_NEAR: (void)tell_low(NULL, size, NULL); break;
     default:
         if (refill_is_due()) (void)reserve_refill();
     }
@@ -201,7 +195,7 @@ void shortage_look(size_t size)
 
 void shortage_start(void)
 {
-    page_heaps_limit_clean(limits_hard() != SIZE_MAX);
+    page_heaps_follow_limits();
     RELAXED_STORE(limits.follows_group, option_limit_group());
     shortage_set_look();
 }
@@ -224,7 +218,7 @@ bool shortage_reserve(size_t bytes)
     RELAXED_STORE(shortage.chosen, true);
     RELAXED_STORE(limits.bars_clean, bytes != 0);
     full = reserve_resize(bytes);
-    if (!full) tell_low_of(bytes);
+    if (!full) (void)tell_low(NULL, bytes, NULL);
     shortage_set_look();
     return full;
 }

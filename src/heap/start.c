@@ -71,21 +71,12 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
 
-static bool is_held(unsigned first_rank)
+bool heap_is_locked(void)
 {
     RELAXED_STORE(seen_held, false);
-    for (unsigned rank = first_rank; rank < LOCK_RANK_COUNT; rank++)
+    for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
         visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
     return RELAXED_LOAD(seen_held);
-}
-
-bool heap_is_locked(void) { return is_held(LOCK_PAGE_HEAP); }
-
-/* What a background thread would have given back later goes now, and is not copied for the child
- * either; but not when one of the locks that this takes is ours already. */
-static void purge_before_fork(void)
-{
-    if (!is_held(LOCK_PAGE_HEAP)) purge_beyond_budget();
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -98,7 +89,9 @@ void heap_fork_begins(void)
 {
     bool is_alone = decay_before_fork();
 
-    if (is_alone) purge_before_fork();
+    /* What a background thread would have given back later is not copied for the child either; but
+     * not when one of the locks that this takes is ours already. */
+    if (is_alone && !heap_is_locked()) purge_beyond_budget();
     if (is_alone && os_has_one_thread()) return;
     os_fork_begins();
     /* Another handler of this fork forks: all are taken. */
@@ -153,7 +146,6 @@ static bool start_once(void)
     slabs_start();
     arenas_start(cores);
     decay_start();
-    reserve_start();
     shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;

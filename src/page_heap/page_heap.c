@@ -11,7 +11,7 @@
 _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX, "PRAIRIE_PAGE_HEAPS");
 
 struct page_heap page_heap[PAGE_HEAPS];
-struct clean_bounds clean_bounds;
+bool page_heaps_barred;
 
 /* Up to so many pages nothing is asked. */
 #define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
@@ -66,21 +66,21 @@ struct page_counts page_heaps_count_now(void)
     return counts;
 }
 
-static void set_bound(bool *bound, bool is_set)
+void page_heaps_follow_limits(void)
 {
-    RELAXED_STORE(*bound, is_set);
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
         lock_take(&page_heap[i].lock);
         RELAXED_STORE(page_heap[i].lease_pages_max,
-                      RELAXED_LOAD(clean_bounds.barred) || RELAXED_LOAD(clean_bounds.limited)
-                          ? 0
-                          : FREELY_LEASED_MAX);
+                      page_heaps_are_barred() || commit_is_limited() ? 0 : FREELY_LEASED_MAX);
         lock_give(&page_heap[i].lock);
     }
 }
 
-void page_heaps_bar_clean(bool barred) { set_bound(&clean_bounds.barred, barred); }
-void page_heaps_limit_clean(bool limited) { set_bound(&clean_bounds.limited, limited); }
+void page_heaps_bar_clean(bool barred)
+{
+    RELAXED_STORE(page_heaps_barred, barred);
+    page_heaps_follow_limits();
+}
 
 /* Their records count as well. */
 bool page_heaps_spare_clean(size_t pages)

@@ -145,19 +145,14 @@ INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
     return pages;
 }
 
-/* Atomic; set by page_heaps_bar_clean and page_heaps_limit_clean. */
-struct clean_bounds {
-    bool barred;  /* clean pages are not leased at all */
-    bool limited; /* only as far as the hard limit allows */
-};
-extern PRIVATE struct clean_bounds clean_bounds;
-
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
 void page_heaps_bar_clean(bool barred);
-INLINE bool page_heaps_are_barred(void) { return RELAXED_LOAD(clean_bounds.barred); }
-/* From now on, or no longer, each lease of clean pages asks commit_allows first. */
-void page_heaps_limit_clean(bool limited);
+extern PRIVATE bool page_heaps_barred; /* atomic: that is so */
+INLINE bool page_heaps_are_barred(void) { return RELAXED_LOAD(page_heaps_barred); }
+/* While there is a hard limit each lease of clean pages asks commit_allows first. After a change of
+ * either. */
+void page_heaps_follow_limits(void);
 
 /* ---- runs ---- */
 
@@ -172,7 +167,6 @@ INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
  * page heap. One word, so that where there is one page heap it is the state, and the heap's address
  * is a constant in the usual ways. */
 enum { PURPOSE_HEAP = 16 };
-#define LENGTH_HEAP (SIZE_MAX / PAGE_HEAP_MAX + 1) /* the same beside a length in pages */
 INLINE unsigned purpose_of(unsigned arena_index, enum page_state state)
 {
     return state + arena_index % PAGE_HEAPS * PURPOSE_HEAP;
@@ -206,11 +200,7 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
 /* Gives several used runs back under one lock, or one for each page heap in turn. */
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
-bool run_lease_would_grow_for(size_t pages_and_heap);
-INLINE bool run_lease_would_grow(unsigned arena_index, size_t pages)
-{
-    return run_lease_would_grow_for(pages + arena_index % PAGE_HEAPS * LENGTH_HEAP);
-}
+bool run_lease_would_grow(unsigned arena_index, size_t pages);
 /* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no
  * room, nothing happened. */
 bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);

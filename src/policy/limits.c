@@ -32,10 +32,8 @@ void limits_set_soft(size_t bytes)
 }
 void limits_set_hard(size_t bytes)
 {
-    size_t hard = bytes == 0 ? SIZE_MAX : bytes;
-
-    RELAXED_STORE(commit.limit_bytes, hard);
-    page_heaps_limit_clean(hard != SIZE_MAX);
+    RELAXED_STORE(commit.limit_bytes, bytes == 0 ? SIZE_MAX : bytes);
+    page_heaps_follow_limits();
     purge_obey_options();
     if (commit_is_over()) (void)purge_all();
 }

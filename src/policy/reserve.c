@@ -6,15 +6,13 @@
 #include "limits.h"
 #include "../space/meta.h"
 
-struct reserve reserve;
+struct reserve reserve = { .lock = { .state = LOCK_FREE, .rank = LOCK_RESERVE } };
 
 /* Of records, for each page of the reserve: what its slabs of small blocks need, and some caches of
  * threads. */
 enum { RECORDS_SHARE = 32, RECORDS_BYTES_MIN = 16 * 1024 };
 /* Runs are halved down to this when no longer one can be had: every slab fits into one. */
 enum { RUN_PAGES_MIN = 16 };
-
-void reserve_start(void) { lock_init(&reserve.lock, LOCK_RESERVE); }
 
 static struct os_range range_of(uint32_t page, size_t pages)
 {

@@ -35,7 +35,6 @@ struct reserve {
 
 extern PRIVATE struct reserve reserve;
 
-void reserve_start(void);
 /* Sets how much is kept, rounded up to whole pages, and fills or empties the reserve accordingly.
  * False: it could not be filled; it is as full as it can be, and what is wanted stays. */
 bool reserve_resize(size_t bytes);

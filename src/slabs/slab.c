@@ -134,21 +134,6 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
 
 /* ---- blocks that lie side by side ---- */
 
-/* How many blocks, `most` at most, lie `step` from each other. */
-static unsigned count_neighbours(void *const *at, unsigned most, uintptr_t step)
-{
-    uintptr_t next = (uintptr_t)at[0] + step;
-    unsigned count = 1;
-
-    for (; count + 3 < most; count += 4, next += 4 * step)
-        if ((uintptr_t)at[count] != next || (uintptr_t)at[count + 1] != next + step
-            || (uintptr_t)at[count + 2] != next + 2 * step
-            || (uintptr_t)at[count + 3] != next + 3 * step)
-            break;
-    for (; count < most && (uintptr_t)at[count] == next; next += step) count++;
-    return count;
-}
-
 /* Marks blocks free that lie side by side. False: one of them is free already, and none was
  * marked. */
 static bool set_free(uint64_t *words, unsigned first, unsigned count)
@@ -177,13 +162,18 @@ static bool set_free(uint64_t *words, unsigned first, unsigned count)
 static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigned index,
                                void *const *at, unsigned left)
 {
-    uintptr_t step = (uintptr_t)at[1] - (uintptr_t)at[0];
+    uintptr_t step = (uintptr_t)at[1] - (uintptr_t)at[0], next = (uintptr_t)at[1];
     bool up = step == block_bytes;
-    unsigned count, first;
+    unsigned most = up ? slab->block_count - index : index + 1, count = 1, first;
 
     if (!up && step != 0 - block_bytes) return 0;
-    count = up ? slab->block_count - index : index + 1;
-    count = count_neighbours(at, count < left ? count : left, step);
+    if (most > left) most = left;
+    for (; count + 3 < most; count += 4, next += 4 * step)
+        if ((uintptr_t)at[count] != next || (uintptr_t)at[count + 1] != next + step
+            || (uintptr_t)at[count + 2] != next + 2 * step
+            || (uintptr_t)at[count + 3] != next + 3 * step)
+            break;
+    for (; count < most && (uintptr_t)at[count] == next; next += step) count++;
     first = up ? index : index + 1 - count;
     if (!set_free(slab->free, first, count)) return 0;
     if (first / 64 < slab->hint) slab->hint = (uint16_t)(first / 64);

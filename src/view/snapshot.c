@@ -31,7 +31,7 @@ static bool room_ready(void)
     for (unsigned index = 0; index < end; index++) {
         struct snapshot_arena **place = &room.arenas[index];
 
-        if (*place == NULL && (index == 0 || snapshot_counted_arena(index) != NULL)) {
+        if (*place == NULL && (index == 0 || RELAXED_LOAD(arenas[index]) != NULL)) {
             *place = meta_take(sizeof **place);
             if (*place == NULL) return false;
         }
@@ -72,10 +72,8 @@ void snapshot_forget_locks(void)
     lock_forget_numbers(&control_lock);
     forget_lock(&threads_lock);
     forget_lock(&decay_lock);
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = snapshot_counted_arena(index);
-        if (arena != NULL) forget_lock(&arena->lock);
-    }
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        forget_lock(&arena->lock);
     page_heaps_each_lock(forget_lock, WALK_TAKES);
     forget_lock(&space.lock);
     forget_lock(&samples_lock);

@@ -82,12 +82,6 @@ void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *aren
 /* Adds what destroyed arenas had counted, and what follows from all that was counted. Once. */
 void snapshot_count_past(struct snapshot_arena *into);
 
-/* The record of that number, also of an arena that was destroyed, which may have counted. */
-INLINE struct arena *snapshot_counted_arena(unsigned index)
-{
-    return __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE);
-}
-
 /* ---- a struct of one's own ---- */
 
 /* Counts now, with what destroyed arenas had counted, so that counters never fall. The process has

@@ -243,11 +243,9 @@ static void count_all(struct count *count)
 
     count->other_leases = __atomic_load_n(&manual_leases, __ATOMIC_RELAXED);
     count->cached_large.takes = large_cache_takes_drained();
-    for (unsigned index = 0; index < arenas_end(); index++) {
-        struct arena *arena = snapshot_counted_arena(index);
-        if (arena != NULL && place_of(count, index) != NULL)
-            count_arena(count, arena, place_of(count, index));
-    }
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        if (place_of(count, arena->index) != NULL)
+            count_arena(count, arena, place_of(count, arena->index));
     threads_visit(count_cache, count);
     count->is_explicit = true;
     explicit_cache_visit(count_cache, count);

@@ -6,11 +6,7 @@
 
 #include <sys/wait.h>
 
-static void start(void)
-{
-    start_pages();
-    reserve_start();
-}
+static void start(void) { start_pages(); }
 
 static void check_reserve(void)
 {
