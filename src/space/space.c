@@ -61,7 +61,9 @@ static bool reserve_all(struct layout layout)
     os_wish_huge_pages(all, false);
 
     space.number_max = (uint32_t)(layout.map_bytes / sizeof(struct page) - 1);
-    space.page_count_max = (uint32_t)min_size(space.number_max, RUN_PAGES_MAX);
+    /* So few that their bytes can be rounded up to a MiB, which addresses of 32 bits may not. */
+    space.page_count_max = (uint32_t)min_size(min_size(space.number_max, RUN_PAGES_MAX),
+                                              (SIZE_MAX - 1 * MiB) >> space.page_shift);
     space.next_number = 1 + (uint32_t)(layout.region_bytes >> space.page_shift) + 1;
     space.foreign_from = space.number_max;
     space.reserved_bytes = total;
