@@ -40,9 +40,12 @@ function(prairie_prefixed target prefix quantum folder)
     add_library(${target} STATIC $<TARGET_OBJECTS:${target}_object>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${prefix}prairie LINKER_LANGUAGE C
                           ARCHIVE_OUTPUT_DIRECTORY ${folder})
+    # What the compiler shares between objects is hidden too, and must keep its name (i386).
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
         COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${folder}/${target}.renamed
                 --localize-symbols=${folder}/${target}.hidden --localize-hidden
+                $<TARGET_FILE:${target}>
+        COMMAND ${CMAKE_OBJCOPY} --wildcard --globalize-symbol=__x86.get_pc_thunk.*
                 $<TARGET_FILE:${target}>)
 endfunction()
 
