@@ -38,7 +38,7 @@ static void absurd_alignments_are_refused(void **state)
 {
     (void)state;
     for (int started = 0; started <= 1; started++) {
-        for (unsigned bit = 47; bit < 64; bit++) {
+        for (unsigned bit = BY_WORD(47, 31); bit < SIZE_BITS; bit++) {
             size_t align = (size_t)1 << bit;
             for (size_t below = 0; below < 100000; below = below * 3 + 1) {
                 void *block = &block;

@@ -409,6 +409,8 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
  * ends when nothing is left to it. */
 static void the_last_thread_purges_at_once(void **state)
 {
+    size_t peak;
+
     (void)state;
     start_threads(2);
     breathe(burst_pages());
@@ -416,7 +418,9 @@ static void the_last_thread_purges_at_once(void **state)
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     decay_thread_count(1);
     breathe(2 * burst_pages());
-    assert_int_equal(dirty_pages(), 2 * burst_pages() / PURGE_PEAK_SHARE);
+    /* Where a region is too short to add to the first burst, it lies beside the second. */
+    peak = (bytes_of(2 * burst_pages()) <= REGION_BYTES_FIRST ? 2 : 3) * burst_pages();
+    assert_int_equal(dirty_pages(), peak / PURGE_PEAK_SHARE);
     fake_on_sleep(note_pages);
     assert_true(fake_thread_run());
     assert_true(looks < inside_quiet_looks_max);

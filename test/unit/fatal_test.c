@@ -15,7 +15,9 @@ static void die(void) { fatal(words); }
 
 static void addresses_are_in_hex_without_zeros_in_front(void **state)
 {
-    static const uintptr_t addresses[] = { 0, 1, 0xf, 0x10, 0x7f1234567890, UINTPTR_MAX };
+    static const uintptr_t addresses[] = {
+        0, 1, 0xf, 0x10, BY_WORD(0x7f1234567890, 0x71234567), UINTPTR_MAX
+    };
     char line[100];
 
     (void)state;

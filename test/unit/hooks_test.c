@@ -62,7 +62,8 @@ static uint32_t take_run(struct arena *arena, size_t pages, size_t align_pages)
     return page;
 }
 
-/* An aligned run in the middle of a free one makes two of that. */
+/* An aligned run in the middle of a free one, which is aligned to a page only, makes two of
+ * that. */
 static void a_cut_needs_no_records(void **state)
 {
     struct arena *arena = hooked_arena();
@@ -71,7 +72,7 @@ static void a_cut_needs_no_records(void **state)
     uint32_t page;
 
     (void)state;
-    seen.next += page_bytes(); /* no extent is aligned to more than a page */
+    seen.next = (char *)round_up((uintptr_t)seen.next, 64 * KiB) + page_bytes();
     assert_true(arena_grow(arena, 1, 1));
     leave_records(0);
     page = take_run(arena, 2, align);

@@ -29,6 +29,7 @@ static void a_small_space_is_refused_them(void **state)
 static void a_space_that_has_grown_wants_them_once(void **state)
 {
     (void)state;
+    need_huge_pages();
     start_pages();
     for (unsigned i = 0; i < 8; i++) (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
@@ -50,6 +51,7 @@ static void never_means_never(void **state)
 static void always_means_from_the_first_page(void **state)
 {
     (void)state;
+    need_huge_pages();
     huge.policy = HUGE_ALWAYS;
     start_pages();
     (void)lease(1);
@@ -84,6 +86,7 @@ static void short_runs_end_it_and_growth_begins_it(void **state)
     size_t gone = 0, used;
 
     (void)state;
+    need_huge_pages();
     start_pages();
     (void)lease(2 * pages_from());
     used = page_heap_used_pages(page_heap);
@@ -123,6 +126,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     uintptr_t at;
 
     (void)state;
+    need_huge_pages();
     start_pages();
     page = fenced(16 * huge_each() + 3);
     assert_true(huge.wanted);

@@ -84,7 +84,7 @@ bool inside_holds_no_lock(void)
 
 size_t inside_least_reservation(void)
 {
-    struct layout least = layout_for(SPACE_BYTES_PER_REGION * REGION_BYTES_LAST, REGION_BYTES_LAST);
+    struct layout least = layout_for(numbered_bytes(REGION_BYTES_LAST), REGION_BYTES_LAST);
 
     return least.meta_bytes + least.map_bytes + least.region_bytes;
 }

@@ -65,6 +65,12 @@ static void set_by_name(const struct option_row *row, const char *value)
     options_parse(text, SOURCE);
 }
 
+/* A size that no address can tell counts as the largest that one can. */
+static uint64_t most_kept(const struct option_row *row)
+{
+    return row->kind == OPTION_KIND_SIZE && row->most > SIZE_MAX ? SIZE_MAX : row->most;
+}
+
 static void every_number_takes_its_limits(void **state)
 {
     char value[32];
@@ -75,7 +81,7 @@ static void every_number_takes_its_limits(void **state)
         if (!is_number(row)) continue;
         snprintf(value, sizeof value, "%llu", (unsigned long long)row->most);
         set_by_name(row, value);
-        assert_true(option_values[i] == row->most);
+        assert_true(option_values[i] == most_kept(row));
         snprintf(value, sizeof value, "%lld", (long long)row->least);
         set_by_name(row, value);
         assert_true(option_values[i] == (uint64_t)row->least);

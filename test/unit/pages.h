@@ -27,6 +27,12 @@ static void check_runs(void)
     give_page_heaps();
 }
 
+/* Regions of 32-bit addresses are too small for huge pages. */
+static void need_huge_pages(void)
+{
+    if (REGION_BYTES_FIRST < HUGE_REGION_BYTES_MIN) skip();
+}
+
 static uint32_t lease(size_t pages)
 {
     struct run run = run_lease(pages, 1, PAGE_LARGE);

@@ -112,6 +112,7 @@ static void huge_pages_are_not_broken_for_little(void **state)
     size_t pages, budget, most = 0;
 
     (void)state;
+    need_huge_pages();
     start_pages();
     pages = pages_of_bytes(64 * KiB);
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);

@@ -237,13 +237,13 @@ static void growing_continues_the_open_end(void **state)
 
 static void absurd_wishes_are_refused(void **state)
 {
-    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX >> 12, (size_t)1 << 40, UINT32_MAX };
+    static const size_t sizes[] = { SIZE_MAX, SIZE_MAX >> 12, BY_WORD(TiB, GiB), UINT32_MAX };
 
     (void)state;
     start_pages();
     for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
         assert_int_equal(run_lease(sizes[i], 1, PAGE_LARGE).page, 0);
-        assert_int_equal(run_lease(1, (size_t)1 << (63 - i), PAGE_LARGE).page, 0);
+        assert_int_equal(run_lease(1, (size_t)1 << (SIZE_BITS - 1 - i), PAGE_LARGE).page, 0);
     }
     assert_true(run_lease_would_grow(0, (size_t)1 << 30)); /* as many have no bin */
     assert_true(run_lease_would_grow(0, SIZE_MAX >> space.page_shift));

@@ -103,7 +103,7 @@ static void what_the_reserve_has_not_got_is_refused_in_silence(void **state)
     exhaust();
     assert_null(prairie_malloc(1 * MiB));
     assert_int_equal(errno, ENOMEM);
-    assert_null(prairie_malloc((size_t)1 << 46));
+    assert_null(prairie_malloc(BY_WORD(64 * TiB, GiB)));
     assert_null(prairie_malloc(SIZE_MAX));
     assert_string_equal(told.conditions, "");
     assert_int_equal(reserve_cur_get(), reserve_min_get());

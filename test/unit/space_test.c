@@ -234,7 +234,8 @@ static void a_failure_at_any_step_opens_nothing(void **state)
 
     (void)state;
     start_space();
-    for (unsigned budget_pages = 0; budget_pages < 200; budget_pages++) {
+    for (unsigned budget_pages = 0; budget_pages < BY_WORD(200, 60);
+         budget_pages += BY_WORD(1, 2)) {
         struct space before = space;
         struct page_span span;
 
@@ -310,7 +311,7 @@ static void start_with_small_reservations(void)
 static void smaller_reservations_will_do(void **state)
 {
     (void)state;
-    for (size_to_try = MiB; size_to_try <= 4 * TiB; size_to_try *= 2)
+    for (size_to_try = MiB; size_to_try <= BY_WORD(4 * TiB, GiB); size_to_try *= 2)
         expect_survival(start_with_small_reservations);
 }
 
@@ -329,7 +330,8 @@ static void start_under_a_limit(void)
 static void any_limit_will_do(void **state)
 {
     (void)state;
-    for (size_to_try = 64 * KiB; size_to_try <= 16 * TiB; size_to_try += size_to_try / 2)
+    for (size_to_try = 64 * KiB; size_to_try <= BY_WORD(16 * TiB, 2 * GiB);
+         size_to_try += size_to_try / 2)
         expect_survival(start_under_a_limit);
     for (size_to_try = 8 * MiB; size_to_try <= 64 * MiB; size_to_try += 654321)
         expect_survival(start_under_a_limit);

@@ -89,7 +89,7 @@ static void live_on_little_memory(void)
 static void limits_of_32_mib_and_more_work(void **state)
 {
     (void)state;
-    for (limit_to_try = 32 * MiB; limit_to_try <= 64 * TiB; limit_to_try *= 2) {
+    for (limit_to_try = 32 * MiB; limit_to_try <= BY_WORD(64 * TiB, GiB); limit_to_try *= 2) {
         expect_survival(live_under_a_limit);
         expect_survival(live_on_little_memory);
     }

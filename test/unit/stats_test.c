@@ -289,7 +289,8 @@ static void every_number_has_its_line(void **state)
 {
     struct report report = { .write = collect, .context = &printed };
     struct prairie_stats stats;
-    const size_t count = (sizeof stats - offsetof(struct prairie_stats, allocated)) / 8;
+    const size_t count =
+        (sizeof stats - offsetof(struct prairie_stats, allocated)) / sizeof(size_t);
 
     (void)state;
     memset(&stats, 0, sizeof stats);
@@ -310,7 +311,7 @@ static void every_number_has_its_line(void **state)
     memset(&stats, 0xff, sizeof stats); /* the widest numbers there are */
     stats_print_to(&stats, &report);
     check_lines();
-    expect_number("allocated", UINT64_MAX);
+    expect_number("allocated", SIZE_MAX);
     expect_number("threads", UINT32_MAX);
 }
 
