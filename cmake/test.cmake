@@ -33,6 +33,12 @@ set(PRAIRIE_EVERY_FLAVOUR plain audit audit-tiny)
 # Emulators and Debian's cross packages have no sanitizers that work.
 set(PRAIRIE_SANITIZED asan tsan)
 
+# An emulator takes ten times as long, or more: what ctest waits, and what tests wait themselves, is multiplied.
+set(PRAIRIE_SLOWER 1)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(PRAIRIE_SLOWER 10)
+endif()
+
 # What `make check` runs: the tests of these kinds in the check flavour.
 set(PRAIRIE_QUICK_KINDS unit contract crash)
 add_custom_target(quick_tests DEPENDS prairie_shared-check prairie_static-check)
@@ -62,10 +68,14 @@ function(prairie_register name kind flavour)
     if(NOT DEFINED arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${PRAIRIE_SLOWER}")
     set(test ${kind}.${name}@${flavour})
     add_test(NAME ${test} COMMAND ${arg_COMMAND})
     set(environment
         PRAIRIE_TEST_BIN=${PRAIRIE_TEST_BIN} PRAIRIE_FLAVOUR=${flavour} ${arg_ENVIRONMENT})
+    if(PRAIRIE_SLOWER GREATER 1)
+        list(APPEND environment PRAIRIE_TEST_SLOWER=${PRAIRIE_SLOWER})
+    endif()
     set_tests_properties(${test} PROPERTIES
         LABELS "kind:${kind};flavour:${flavour};${arg_LABELS}"
         ENVIRONMENT "${environment}")
@@ -182,7 +192,7 @@ function(prairie_served_test flavour)
     prairie_flavour_folder(folder ${flavour})
     add_test(NAME served@${flavour} COMMAND served ${folder}/libprairie.so)
     set_tests_properties(served@${flavour} PROPERTIES
-        LABELS "kind:served;flavour:${flavour}" TIMEOUT 30 FIXTURES_SETUP served-${flavour}
+        LABELS "kind:served;flavour:${flavour}" TIMEOUT 60 FIXTURES_SETUP served-${flavour}
         ENVIRONMENT ${PRAIRIE_PRELOAD}=${folder}/libprairie.so)
 endfunction()
 

@@ -4,7 +4,8 @@
  * Such a test is an ordinary program that runs with a flavour's library preloaded, or linked in.
  * main calls require_prairie() first, so that no test passes because the library was not there.
  * Environment: PRAIRIE_TEST_ANY=1 lets another allocator serve (to check the test itself),
- * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run.
+ * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run. PRAIRIE_TEST_SLOWER
+ * says how many times slower than the processor an emulator is: fewer iterations, more patience.
  * Nothing here allocates, so that observing does not disturb.
  */
 #ifndef PRAIRIE_TEST_BLACKBOX_H
@@ -116,11 +117,18 @@ SHARED long environment_number(const char *name, long otherwise)
     return text != NULL && text[0] != '\0' ? strtol(text, NULL, 0) : otherwise;
 }
 
-/* An iteration count, scaled by PRAIRIE_TEST_PERCENT; at least 1. */
+/* An iteration count, scaled by PRAIRIE_TEST_PERCENT and PRAIRIE_TEST_SLOWER; at least 1. */
 SHARED long scaled(long count)
 {
-    long result = count * environment_number("PRAIRIE_TEST_PERCENT", 100) / 100;
+    long result = count * environment_number("PRAIRIE_TEST_PERCENT", 100) / 100
+                / environment_number("PRAIRIE_TEST_SLOWER", 1);
     return result > 0 ? result : 1;
+}
+
+/* Seconds after which something hangs. */
+SHARED unsigned patience(unsigned seconds)
+{
+    return seconds * (unsigned)environment_number("PRAIRIE_TEST_SLOWER", 1);
 }
 
 SHARED uint64_t seed_of_run(void)

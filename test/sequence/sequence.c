@@ -157,7 +157,7 @@ static void fork_step(uint64_t step)
 
     if (child < 0) return;
     if (child == 0) {
-        alarm(CHILD_SECONDS);
+        alarm(patience(CHILD_SECONDS));
         say("in a child:");
         for (uint64_t i = 0; i < CHILD_STEPS; i++) make_step((step << 20) + i);
         check_all_blocks();

@@ -43,7 +43,7 @@ static bool fails(bool shows)
         int nowhere = open("/dev/null", O_WRONLY);
         if (!shows) dup2(nowhere, 1);
         if (!shows) dup2(nowhere, 2);
-        alarm(CHILD_SECONDS);
+        alarm(patience(CHILD_SECONDS));
         execv("/proc/self/exe", arguments_of_child);
         _exit(126);
     }

@@ -60,7 +60,7 @@ int main(void)
         pid_t pid = fork();
         if (pid == 0) {
             pthread_t thread;
-            alarm(30);
+            alarm(patience(30));
             from_main = malloc(100);
             must(atexit(second_handler) == 0);
             for (int i = 0; with_threads && i < 3; i++)
@@ -70,7 +70,7 @@ int main(void)
         expect_success(pid, "exit");
         pid = fork();
         if (pid == 0) {
-            alarm(30);
+            alarm(patience(30));
             from_main = malloc(100000);
             must(at_quick_exit(quick_handler) == 0);
             quick_exit(0);

@@ -36,7 +36,7 @@ int main(void)
         pid_t pid = fork();
         if (pid == 0) {
             pthread_t thread;
-            alarm(20);
+            alarm(patience(20));
             must(atexit(in_exit) == 0);
             for (size_t i = 0; i < THREADS; i++)
                 must(pthread_create(&thread, NULL, allocate, (void *)(p * 10 + i)) == 0);

@@ -112,7 +112,7 @@ static __attribute__((noreturn)) void live_as_child(void *parents_block, size_t 
 {
     char path[64];
     (void)signal(SIGALRM, SIG_DFL);
-    alarm(CHILD_SECONDS);
+    alarm(patience(CHILD_SECONDS));
     must(stamp_holds(parents_block, 3000, number));
     free(parents_block);
     use_many_sizes(number);
@@ -175,7 +175,7 @@ static void look_for_hang(int signal)
     (void)signal;
     seconds = now == before ? seconds + 1 : 0;
     before = now;
-    if (seconds < QUIET_SECONDS) return;
+    if (seconds < (long)patience(QUIET_SECONDS)) return;
     if (write(2, words, sizeof words - 1) < 0) _exit(2);
     _exit(1);
 }

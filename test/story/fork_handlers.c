@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         int status = 1;
         pid_t pid = fork();
         if (pid == 0) {
-            alarm(20);
+            alarm(patience(20));
             must(in_child == 1);
             use_heap_in_threads(2, 1);
             walk_heap();

@@ -59,7 +59,7 @@ int main(void)
         pid_t pid = fork();
         if (pid == 0) {
             /* The child outlives the round: both heaps change at the same time, each for itself. */
-            alarm(60);
+            alarm(patience(60));
             operations_each /= 4;
             operate(&seed, block, bytes);
             walk_heap();

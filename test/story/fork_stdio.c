@@ -73,7 +73,7 @@ static void fork_and_use_files(const char *whose)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(SECONDS);
+        alarm(patience(SECONDS));
         stop = false;
         use_files_everywhere();
         walk_heap();
@@ -93,7 +93,7 @@ static void fork_inside(void)
     must(pid >= 0);
     is_inside = false;
     if (pid == 0) {
-        alarm(SECONDS);
+        alarm(patience(SECONDS));
         nests = false; /* and on, out of the handler */
     } else {
         wait_for(pid, "child that returned into the fork around it");
@@ -142,7 +142,7 @@ static ssize_t fork_in_write(void *goes_on, const char *bytes, size_t size)
 {
     (void)bytes;
     pid_t pid = fork();
-    if (pid == 0) alarm(SECONDS);
+    if (pid == 0) alarm(patience(SECONDS));
     if (pid == 0 && goes_on == NULL) {
         use_heap_once(1);
         _exit(0);
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
         must(pthread_create(&thread[i], NULL, go_on, NULL) == 0);
     for (long f = 0; f < count; f++) {
         bool nested = nests;
-        alarm(SECONDS);
+        alarm(patience(SECONDS));
         if (strcmp(argv[1], "cookie") == 0) flush_forking(single ? &nests : NULL);
         else fork_and_use_files("child");
         if (getpid() != self) _exit(0); /* the one that returned into the fork around it */

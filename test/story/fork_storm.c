@@ -44,7 +44,7 @@ static void *thread_of_child(void *parents_blocks)
 static void child(void **block, bool forks_again)
 {
     pthread_t thread;
-    alarm(CHILD_SECONDS);
+    alarm(patience(CHILD_SECONDS));
     use_heap_once(1);
     for (size_t i = 0; i < BLOCKS / 2; i++) {
         must(stamp_holds(block[i], 50 + i, i));
@@ -55,7 +55,7 @@ static void child(void **block, bool forks_again)
         int status = 1;
         pid_t pid = fork();
         if (pid == 0) {
-            alarm(CHILD_SECONDS);
+            alarm(patience(CHILD_SECONDS));
             use_heap_once(3);
             _exit(0);
         }

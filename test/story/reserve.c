@@ -138,7 +138,7 @@ static void fork_a_child(void)
     must(child >= 0);
     if (child == 0) {
         atomic_store(&is_child, true);
-        alarm(60);
+        alarm(patience(60));
         for (int i = 0; i < 1000; i++) free(malloc(1000));
         _exit(0);
     }

@@ -64,6 +64,13 @@ static void usage(void)
     exit(EXIT_USAGE);
 }
 
+/* How many times slower than the processor an emulator is: fewer steps, more patience. */
+static unsigned slower(void)
+{
+    const char *given = getenv("PRAIRIE_TEST_SLOWER");
+    return given != NULL ? (unsigned)strtoul(given, NULL, 10) : 1;
+}
+
 static double now_seconds(void)
 {
     struct timespec now;
@@ -139,7 +146,7 @@ static _Noreturn void live_as_child(void)
 {
     static struct lane lane;
     pthread_t thread;
-    alarm(CHILD_SECONDS);
+    alarm(CHILD_SECONDS * slower());
     world.lane_count = 1;
     world.live_bytes_max = atomic_load(&world.live_bytes) + ((size_t)64 << 20);
     lane_open(&lane, LANES_MAX + (unsigned)forks_made);
@@ -293,7 +300,7 @@ static void take_option(struct options *options, const char *name, const char *v
     case 't': world.lane_count = (unsigned)strtoul(value, NULL, 10); break;
     case 'm': world.live_bytes_max = strtoull(value, NULL, 10); break;
     case 'r': world.seed = strtoull(value, NULL, 10); break;
-    case 'n': options->steps = strtoull(value, NULL, 10); break;
+    case 'n': options->steps = strtoull(value, NULL, 10) / slower(); break;
     case 'f': options->forks_per_second = (unsigned)strtoul(value, NULL, 10); break;
     case 'b': world.sabotage = sabotage_of(value); break;
     default: usage();

@@ -64,6 +64,14 @@ static char *read_output(int file)
     return text;
 }
 
+/* An emulator says how much slower it is. */
+static unsigned seconds_max(void)
+{
+    const char *slower = getenv("PRAIRIE_TEST_SLOWER");
+
+    return TEST_SECONDS_MAX * (slower != NULL ? (unsigned)atoi(slower) : 1);
+}
+
 /* In the child: crashes end it rather than going to cmocka, leave no file, and take a minute at
  * most. */
 static void become_child(int output_file)
@@ -75,7 +83,7 @@ static void become_child(int output_file)
     (void)setrlimit(RLIMIT_CORE, &none);
     dup2(output_file, STDOUT_FILENO);
     dup2(output_file, STDERR_FILENO);
-    alarm(TEST_SECONDS_MAX);
+    alarm(seconds_max());
 }
 
 static struct outcome run_in_child(void (*run)(const void *), const void *context)
