@@ -3,6 +3,9 @@
  * Windows charges memory when it is committed, not when it is touched. So a region is reserved
  * once, which costs nothing since Windows 8.1; what opens is committed, and what is purged is
  * decommitted: it must be committed again before it is used (OS_PURGE_CLOSES).
+ *
+ * wine keeps a byte in memory for each page that is reserved, 256 MiB for a TiB. So long
+ * reservations are refused there, and the space is laid out in shorter ones.
  * SPDX-License-Identifier: MIT
  */
 #include "windows.h"
@@ -36,9 +39,21 @@ size_t os_page_bytes(void) { return system_info()->dwPageSize; }
 
 uintptr_t os_highest_address(void) { return (uintptr_t)system_info()->lpMaximumApplicationAddress; }
 
+static bool is_wine(void)
+{
+    static unsigned answer; /* atomic: 0 before it is known, 1 no, 2 yes */
+
+    if (RELAXED_LOAD(answer) == 0)
+        RELAXED_STORE(answer, windows_ntdll("wine_get_version") != NULL ? 2u : 1u);
+    return RELAXED_LOAD(answer) == 2;
+}
+
 static char *reserve_at(char *wanted, size_t bytes)
 {
+    const size_t wine_bytes_max = 64 * GiB;
     char *base;
+
+    if (bytes > wine_bytes_max && is_wine()) return NULL;
 
     KEEP_LAST_ERROR(base = VirtualAlloc(wanted, bytes, MEM_RESERVE, PAGE_NOACCESS));
     return base;

@@ -46,7 +46,7 @@ static bool is_zero(const char *at, size_t bytes)
 static void memory_goes_through_its_states(void)
 {
     size_t page = os_page_bytes();
-    struct os_range all = os_reserve((size_t)1 << 40, (size_t)2 << 20), part;
+    struct os_range all = os_reserve((size_t)1 << 35, (size_t)2 << 20), part;
 
     must(page == 4096 && all.base != NULL && ((uintptr_t)all.base & ((2 << 20) - 1)) == 0);
     part = (struct os_range){ all.base + 10 * page, 100 * page };
@@ -62,6 +62,20 @@ static void memory_goes_through_its_states(void)
     os_release(all);
     must(os_copy_checked(&page, part.base, 1) == 0);
     must(os_reserve(SIZE_MAX / 2, 4096).base == NULL && os_reserve(SIZE_MAX, 1 << 20).base == NULL);
+}
+
+/* Costs nothing, or is refused: wine keeps a byte for each page. */
+static void long_reservations_cost_nothing(void)
+{
+    PROCESS_MEMORY_COUNTERS before = { .cb = sizeof before }, after = { .cb = sizeof after };
+    struct os_range range;
+
+    must(K32GetProcessMemoryInfo(GetCurrentProcess(), &before, sizeof before));
+    range = os_reserve((size_t)1 << 40, (size_t)2 << 20);
+    must(K32GetProcessMemoryInfo(GetCurrentProcess(), &after, sizeof after));
+    must(after.WorkingSetSize < before.WorkingSetSize + (1 << 20));
+    must(range.base != NULL || windows_ntdll("wine_get_version") != NULL);
+    if (range.base != NULL) os_release(range);
 }
 
 static void refused_memory_is_as_before(void)
@@ -282,6 +296,7 @@ static void it_is_waited_for_under_the_lock_of_the_loader(void)
 int main(void)
 {
     memory_goes_through_its_states();
+    long_reservations_cost_nothing();
     refused_memory_is_as_before();
     reserved_memory_can_be_read();
     what_is_not_there_is_not_copied();
