@@ -17,13 +17,6 @@
 
 /* ---- arenas ---- */
 
-static bool set_hooks(struct arena *arena, struct extent_hooks *hooks)
-{
-    if (hooks == NULL || arena_set_hooks(arena, hooks) != NULL) return true;
-    (void)placed_destroy(arena);
-    return false;
-}
-
 /* Reading tells the default ones of arenas that have no others, so that a program can chain its own
  * to them. */
 int serve_hooks(struct control_call *call)
@@ -52,7 +45,11 @@ int serve_create(struct control_call *call, size_t wish_bytes)
         __builtin_memcpy(&wish, call->new_buffer, wish_bytes);
     }
     arena = arena_create();
-    if (arena == NULL || !set_hooks(arena, wish.hooks)) return EAGAIN;
+    if (arena == NULL) return EAGAIN;
+    if (wish.hooks != NULL && arena_set_hooks(arena, wish.hooks) == NULL) {
+        (void)placed_destroy(arena);
+        return EAGAIN;
+    }
     call->old.number = arena->index;
     return 0;
 }

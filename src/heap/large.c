@@ -210,12 +210,6 @@ void large_put(uint32_t page)
     if (unlikely(decay_after_return())) thread_flush();
 }
 
-static bool resize_pages(uint32_t page, size_t pages)
-{
-    if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
-    return resize_run(page_heap_of(page), page, pages);
-}
-
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
  * heap. */
 static READS_UNLOCKED bool may_move_pages(size_t bytes)
@@ -231,144 +225,94 @@ static READS_UNLOCKED bool may_move_pages(size_t bytes)
     return true;
 }
 
-/* Moves pages rather than bytes when there are enough of them; both runs are in state PAGE_LARGE.
- */
-static void move_contents(void *to, void *from, size_t bytes)
+/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is not
+ * to become resident. */
+static void fill_gained(uint32_t page, size_t old_bytes)
 {
-    if (may_move_pages(bytes)
-        && os_move((struct os_range){ from, bytes }, (struct os_range){ to, bytes }))
-        return;
-    __builtin_memcpy(to, from, bytes);
+    size_t bytes = large_bytes(page);
+
+    if (bytes <= old_bytes || (page_record(page)->state == PAGE_VAST && fill_clears())) return;
+    (void)fill_taken(page_address(page) + old_bytes, bytes - old_bytes);
 }
 
-/* What a block gained is filled like a new one. */
-static void *fill_gained(void *block, size_t old_bytes, size_t new_bytes)
+/* To so many bytes, whole pages, where it is, or where the kernel moves a vast one. False: there is
+ * no room; nothing happened. */
+static bool resize_here(uint32_t page, size_t bytes, bool may_move)
 {
-    if (new_bytes > old_bytes) (void)fill_taken((char *)block + old_bytes, new_bytes - old_bytes);
-    return block;
+    size_t old_bytes = large_bytes(page), pages = bytes >> space.page_shift;
+    bool done;
+
+    if (bytes == old_bytes) return true;
+    if (unlikely(page_record(page)->state == PAGE_VAST)) done = vast_resize(page, bytes, may_move);
+    else if (unlikely(page_is_manual(page))) done = manual_resize(page, pages);
+    else done = resize_run(page_heap_of(page), page, pages);
+    if (!done) return false;
+    fill_gained(page, old_bytes);
+    if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
+    return true;
 }
 
-/* The same of a vast one, whose gain reads as zero and is not to become resident. */
-static void *fill_vast(void *block, size_t old_bytes, size_t new_bytes)
-{
-    return fill_clears() ? block : fill_gained(block, old_bytes, new_bytes);
-}
-
-/* A block that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
+/* A run that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
 static void *move_to_vast(uint32_t page, size_t size)
 {
+    size_t old_bytes = large_bytes(page);
     void *moved;
 
-    if (page_record(page)->state != PAGE_LARGE || large_bytes(page) < REMAP_BYTES_MIN) return NULL;
+    if (page_record(page)->state != PAGE_LARGE || old_bytes < REMAP_BYTES_MIN) return NULL;
     moved = vast_take_from(page, round_up(size, page_bytes()));
-    if (moved != NULL && unlikely(decay_after_return())) thread_flush();
+    if (moved == NULL) return NULL;
+    fill_gained(page_at(moved), old_bytes);
+    if (unlikely(decay_after_return())) thread_flush();
     return moved;
 }
 
-/* Where a block moves that does not fit. */
-static void *lease_unfit(size_t size)
-{
-    struct alloc_request request = { .size = size, .align = 1 };
-
-    return large_lease(&request);
-}
-
-/* Only to something larger, but for blocks that cannot be trimmed. */
+/* Only to something larger, but for blocks that cannot be trimmed. Pages move rather than bytes when
+ * there are enough of them, and neither place is an arena's; those of a vast one always, each of the
+ * mappings that it has become. The new place was filled when it was leased. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    size_t old_bytes = large_bytes(page);
+    bool is_vast = page_record(page)->state == PAGE_VAST, is_manual = page_is_manual(page);
+    struct alloc_request request = { .size = size, .align = 1 };
+    size_t bytes = large_bytes(page);
     void *moved = NULL;
 
-    if (unlikely(vast_is_better(size, 1))) {
-        moved = move_to_vast(page, size);
-        if (moved != NULL) return fill_vast(moved, old_bytes, round_up(size, page_bytes()));
-    }
-    moved = lease_unfit(size);
+    if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
+    if (moved != NULL) return moved;
+    moved = large_lease(&request);
     if (moved == NULL) return NULL;
-    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
-        copy_contents(moved, block, old_bytes, size);
-    else move_contents(moved, block, old_bytes);
-    if (unlikely(page_is_manual(page))) manual_put(page);
+    if (unlikely(is_manual) || unlikely(page_is_manual(page_at(moved))))
+        copy_contents(moved, block, bytes, size);
+    else if ((!is_vast && !may_move_pages(bytes))
+             || !os_move((struct os_range){ block, bytes }, (struct os_range){ moved, bytes }))
+        __builtin_memcpy(moved, block, bytes);
+    if (unlikely(is_vast)) vast_put(page);
+    else if (unlikely(is_manual)) manual_put(page);
     else large_put(page);
-    return moved; /* it was filled when it was leased */
-}
-
-/* When the kernel will not make it longer, because it has become several mappings, each of those
- * moves. */
-static COLD void *resize_vast(void *block, uint32_t page, size_t size)
-{
-    size_t old_bytes = vast_bytes(page), bytes = round_up(size, page_bytes());
-    void *moved;
-
-    if (vast_resize(page, bytes, true)) return fill_vast(page_address(page), old_bytes, bytes);
-    moved = lease_unfit(size);
-    if (moved == NULL) return NULL;
-    if (!os_move((struct os_range){ block, old_bytes }, (struct os_range){ moved, old_bytes }))
-        __builtin_memcpy(moved, block, old_bytes);
-    vast_put(page);
-    return moved; /* it was filled when it was leased */
-}
-
-static void *extend_large(void *block, uint32_t page, size_t old_pages, size_t new_pages)
-{
-    if (!resize_pages(page, new_pages)) return NULL;
-    return fill_gained(block, old_pages << space.page_shift, new_pages << space.page_shift);
+    return moved;
 }
 
 void *large_resize(void *block, uint32_t page, size_t size)
 {
-    size_t old_pages = page_record(page)->run_pages;
-    size_t new_pages;
-    void *resized;
+    size_t bytes = round_up(size, page_bytes());
+    void *moved;
 
     if (is_too_large(size, 1)) return NULL;
-    if (unlikely(old_pages == 0)) return resize_vast(block, page, size);
-    new_pages = pages_for(size);
-    if (new_pages == old_pages) return block;
-    if (new_pages < old_pages) {
-        if (!resize_pages(page, new_pages)) {
-            void *moved = move_large(block, page, size);
-
-            return moved != NULL ? moved : block;
-        }
-        if (unlikely(decay_after_return())) thread_flush();
-        return block;
-    }
-    resized = extend_large(block, page, old_pages, new_pages);
-    if (resized == NULL) resized = move_large(block, page, size);
+    if (resize_here(page, bytes, true)) return page_address(page);
+    moved = move_large(block, page, size);
+    if (likely(moved != NULL)) return moved;
     /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
-    return likely(resized != NULL) ? resized : extend_large(block, page, old_pages, new_pages);
-}
-
-static void resize_vast_in_place(uint32_t page, size_t least, size_t most)
-{
-    size_t old_bytes = vast_bytes(page);
-
-    if (!vast_resize(page, round_up(most, page_bytes()), false)
-        && round_up(least, page_bytes()) > old_bytes)
-        (void)vast_resize(page, round_up(least, page_bytes()), false);
-    (void)fill_vast(page_address(page), old_bytes, vast_bytes(page));
+    return bytes < large_bytes(page) || resize_here(page, bytes, true) ? page_address(page) : NULL;
 }
 
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 {
-    size_t old_pages = page_record(page)->run_pages;
     size_t limit = space.block_bytes_max;
-    size_t pages;
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
-    if (unlikely(page_record(page)->state == PAGE_VAST)) {
-        resize_vast_in_place(page, least, min_size(most, limit));
-        return large_bytes(page);
-    }
-    pages = pages_for(min_size(most, limit));
-    if (pages < old_pages) {
-        if (resize_pages(page, pages) && unlikely(decay_after_return())) thread_flush();
-    } else if (pages > old_pages && !resize_pages(page, pages)) {
-        pages = pages_for(least);
-        if (pages > old_pages) (void)resize_pages(page, pages);
-    }
-    (void)fill_gained(page_address(page), old_pages << space.page_shift, large_bytes(page));
+    least = round_up(least, page_bytes());
+    most = round_up(min_size(most, limit), page_bytes());
+    if (!resize_here(page, most, false) && least > large_bytes(page))
+        (void)resize_here(page, least, false);
     return large_bytes(page);
 }

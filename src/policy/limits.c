@@ -162,14 +162,14 @@ bool limits_look_for_stalls(void)
 
 /* ---- looking ---- */
 
-static bool alarm_due(struct alarm *alarm, size_t measure, size_t line, unsigned told_share)
+/* Has a measure beyond a line grown enough to be told again? */
+static bool is_to_tell(size_t *told_bytes, size_t measure, size_t line, unsigned told_share)
 {
     size_t step = line / told_share;
 
-    if (measure <= line - step) alarm->told_bytes = 0;
-    if (measure <= line || (alarm->told_bytes != 0 && measure - step < alarm->told_bytes))
-        return false;
-    alarm->told_bytes = measure;
+    if (measure <= line - step) *told_bytes = 0;
+    if (measure <= line || (*told_bytes != 0 && measure - step < *told_bytes)) return false;
+    *told_bytes = measure;
     return true;
 }
 
@@ -204,12 +204,12 @@ enum limits_state limits_look(void)
     if (RELAXED_LOAD(limits.follows_group) && group_is_stale()) read_group();
     if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
     purge_beyond_lines();
-    if (alarm_due(&limits.soft, commit_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
+    if (is_to_tell(&limits.soft_told_bytes, commit_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
         state = LIMITS_NEAR;
     limit = limits.group.limit_bytes;
     if (group_is_limited()
-        && alarm_due(&limits.crowded, limit - min_size(room_now(), limit),
-                     limit - crowded_of_group(), CROWDED_TOLD_SHARE))
+        && is_to_tell(&limits.crowded_told_bytes, limit - min_size(room_now(), limit),
+                      limit - crowded_of_group(), CROWDED_TOLD_SHARE))
         state = LIMITS_NEAR;
     if (RELAXED_LOAD(limits.stall_due)) state = LIMITS_STALLED;
     RELAXED_STORE(limits.stall_due, false);

@@ -18,26 +18,22 @@
 #include "../page_heap/page_heap.h"
 #include "../space/commit.h"
 
-/* Tells when a measure beyond a line has grown enough to be told again. */
-struct alarm {
-    size_t told_bytes; /* the measure when it was told last; 0: it is armed */
-};
-
 struct limits {
     struct lock lock;
-    size_t soft_bytes;          /* atomic; SIZE_MAX: none */
-    bool follows_group;         /* atomic */
-    bool bars_clean;            /* atomic: keep the process out of the last of its group's memory */
-    bool looks_for_stalls;      /* atomic */
-    bool group_known;           /* under lock */
-    struct os_group group;      /* under lock: as it was read last */
-    uint64_t group_clean;       /* under lock: page_heaps_clean_leased_now then */
-    size_t group_open_bytes;    /* under lock: space.open_bytes then */
-    uint64_t group_ms;          /* under lock: when, in the ends of its room */
-    uint64_t stalled_us;        /* under lock: os_stalled_us when it was read last */
-    uint64_t stalled_ms;        /* under lock: when; 0: never */
-    bool stall_due;             /* atomic: stalls were seen and not told */
-    struct alarm soft, crowded; /* under lock */
+    size_t soft_bytes;       /* atomic; SIZE_MAX: none */
+    bool follows_group;      /* atomic */
+    bool bars_clean;         /* atomic: keep the process out of the last of its group's memory */
+    bool looks_for_stalls;   /* atomic */
+    bool group_known;        /* under lock */
+    struct os_group group;   /* under lock: as it was read last */
+    uint64_t group_clean;    /* under lock: page_heaps_clean_leased_now then */
+    size_t group_open_bytes; /* under lock: space.open_bytes then */
+    uint64_t group_ms;       /* under lock: when, in the ends of its room */
+    uint64_t stalled_us;     /* under lock: os_stalled_us when it was read last */
+    uint64_t stalled_ms;     /* under lock: when; 0: never */
+    bool stall_due;          /* atomic: stalls were seen and not told */
+    /* Under lock: measures beyond their lines when they were told last; 0: they were not. */
+    size_t soft_told_bytes, crowded_told_bytes;
 };
 
 extern PRIVATE struct limits limits;

@@ -77,29 +77,24 @@ static uint32_t find_page(const void *address)
     return extent->first + 1 + (uint32_t)min_size(offset >> space.page_shift, LOAD(extent->last));
 }
 
-/* The change lasts long: its thread does not run just now, perhaps because this one does. A thread
- * that holds the lock never comes here, for nothing changes then. */
-static COLD NOINLINE uint32_t find_page_locked(const void *address)
+uint32_t foreign_page_at(const void *address)
 {
     uint32_t page;
 
-    lock_take(&space.lock);
-    page = find_page(address);
-    lock_give(&space.lock);
-    return page;
-}
-
-uint32_t foreign_page_at(const void *address)
-{
     for (unsigned look = 0; look < UNLOCKED_LOOKS_MAX; look++) {
-        uint32_t version = LOAD(foreign.version), page;
+        uint32_t version = LOAD(foreign.version);
 
         if (likely(version == 0)) return 0; /* nothing was ever added */
         if (version % 2 != 0) continue;
         page = find_page(address);
         if (RELAXED_LOAD(foreign.version) == version) return page;
     }
-    return find_page_locked(address);
+    /* The change lasts long: its thread does not run just now, perhaps because this one does. A
+     * thread that holds the lock never comes here, for nothing changes then. */
+    lock_take(&space.lock);
+    page = find_page(address);
+    lock_give(&space.lock);
+    return page;
 }
 
 /* P2. The entry of a number. */
