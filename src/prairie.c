@@ -94,7 +94,6 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/shortage.c"
 #include "heap/reserve_doors.c"
 #include "view/snapshot.c"
-#include "view/snapshot_count.c"
 #include "view/stats.c"
 #ifndef PRAIRIE_OWN_NAMES
 #include "control/conf.c"

@@ -7,7 +7,6 @@
 #include "../guard/fill.h"
 #include "../arenas/manual.h"
 #include "../heap/doors.h"
-#include "../heap/extended.h"
 #include "../heap/heap.h"
 #include "../heap/large.h"
 #include "../heap/placed.h"

@@ -234,8 +234,7 @@ PUBLIC size_t prairie_purge(void)
     size_t bytes;
 
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
-    thread_flush();
-    (void)arenas_clear(CLEAR_ALL);
+    shortage_gather();
     arenas_settle();
     bytes = purge_all();
     decay_close_tail();

@@ -72,28 +72,26 @@ void page_heaps_put_back_in_flight(void)
     }
 }
 
-/* Under the page heap's lock and that of the address space. Returns pages. */
-static size_t close_tail(struct page_heap *heap)
-{
-    struct hole tail = hole_at_the_end(heap);
-
-    if (tail.pages == 0 || space_close_tail(tail.first, tail.pages) == 0) return 0;
-    heap->end = tail.first;
-    heap->open_pages -= tail.pages;
-    for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
-    return tail.pages;
-}
-
 bool page_heaps_close_tail(void)
 {
-    size_t closed = 0;
+    bool closed = false;
 
-    for (unsigned i = 0; i < PAGE_HEAPS && closed == 0; i++) {
-        lock_take(&page_heap[i].lock);
+    for (unsigned i = 0; i < PAGE_HEAPS && !closed; i++) {
+        struct page_heap *heap = &page_heap[i];
+        struct hole tail;
+
+        lock_take(&heap->lock);
         lock_take(&space.lock);
-        closed = close_tail(&page_heap[i]);
+        tail = hole_at_the_end(heap);
+        closed = tail.pages != 0 && space_close_tail(tail.first, tail.pages);
+        if (closed) {
+            heap->end = tail.first;
+            heap->open_pages -= tail.pages;
+            for (size_t at = 0; at < tail.pages;)
+                at += remove_free(heap, tail.first + (uint32_t)at);
+        }
         lock_give(&space.lock);
-        lock_give(&page_heap[i].lock);
+        lock_give(&heap->lock);
     }
-    return closed != 0;
+    return closed;
 }

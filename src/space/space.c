@@ -279,13 +279,13 @@ struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
     return span;
 }
 
-size_t space_close_tail(uint32_t first, size_t pages)
+bool space_close_tail(uint32_t first, size_t pages)
 {
     struct region *region = &space.region[space.region_count - 1];
     size_t bytes = pages << space.page_shift;
 
-    if (!os_close((struct os_range){ page_address(first), bytes })) return 0;
+    if (!os_close((struct os_range){ page_address(first), bytes })) return false;
     RELAXED_STORE(region->open_pages, region->open_pages - (uint32_t)pages);
     space.open_bytes -= bytes;
-    return bytes;
+    return true;
 }

@@ -70,9 +70,9 @@ INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> spa
 /* Could a region of so many bytes have numbers? As of a moment ago. */
 bool space_has_numbers(size_t bytes);
 
-/* Gives the last open pages of the newest region back, with the right to use them. Returns bytes;
- * 0: the kernel would not. Under the lock; the pages are nobody's. */
-size_t space_close_tail(uint32_t first, size_t pages);
+/* Gives the last open pages of the newest region back, with the right to use them. False: the kernel
+ * would not. Under the lock; the pages are nobody's. */
+bool space_close_tail(uint32_t first, size_t pages);
 
 /* The page after the last open one of the newest region; 0: none is open. As of a moment ago, when
  * another page heap may open some. */

@@ -72,16 +72,6 @@ struct snapshot {
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
 
-/* ---- counting (snapshot_count.c), for snapshot.c ---- */
-
-/* Counts now, into what is all 0. The numbers of each arena below the end go into `arenas_apart`,
- * where it is not NULL; the first one is there. `arenas_apart` NULL: sums only, with what destroyed
- * arenas had counted; else under control_lock. */
-void snapshot_count(struct snapshot *numbers, struct snapshot_arena *const *arenas_apart,
-                    unsigned end);
-/* Adds what destroyed arenas had counted, and what follows from all that was counted. Once. */
-void snapshot_count_past(struct snapshot_arena *into);
-
 /* ---- a struct of one's own ---- */
 
 /* Counts now, with what destroyed arenas had counted, so that counters never fall. The process has
