@@ -243,14 +243,12 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(&heap->lock);
 }
 
-void run_mark_sampled(uint32_t page, uint32_t number)
+void run_mark(uint32_t page, enum page_state state, uint32_t number)
 {
-    struct page_heap *const heap = page_heap;
-
-    lock_take(&heap->lock);
-    page_record(page)->state = (uint8_t)(number != 0 ? PAGE_SAMPLED : PAGE_LARGE);
+    lock_take(&page_heap->lock);
+    page_record(page)->state = (uint8_t)state;
     page_record(page)->slab = number;
-    lock_give(&heap->lock);
+    lock_give(&page_heap->lock);
 }
 
 /* ---- to the kernel and back ---- */

@@ -5,15 +5,6 @@
 
 #include "../base/port.h"
 
-/* Neighbours look at the state when they merge. */
-static void mark_page(uint32_t page, enum page_state state, uint32_t owner)
-{
-    lock_take(&page_heap_of(page)->lock);
-    page_record(page)->state = (uint8_t)state;
-    page_record(page)->slab = owner;
-    lock_give(&page_heap_of(page)->lock);
-}
-
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct manual_large *owner = meta_take(sizeof *owner);
@@ -37,7 +28,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
     *owner = (struct manual_large){ .arena = arena, .next = arena->manual_large, .page = run.page };
     if (owner->next != NULL) owner->next->previous = owner;
     arena->manual_large = owner;
-    mark_page(run.page, PAGE_MANUAL, meta_number(owner));
+    run_mark(run.page, PAGE_MANUAL, meta_number(owner));
     arena->manual_taken++;
     arena_count_active(arena, page_record(run.page)->run_pages);
     lock_give(&arena->lock);
@@ -54,7 +45,7 @@ static void forget_manual_large(struct manual_large *owner)
     if (owner->next != NULL) owner->next->previous = owner->previous;
     if (owner->previous != NULL) owner->previous->next = owner->next;
     else arena->manual_large = owner->next;
-    mark_page(page, PAGE_USED, 0);
+    run_mark(page, PAGE_USED, 0);
     meta_give(owner, sizeof *owner);
     if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
 }

@@ -181,7 +181,7 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
     if (!is_in_place(cache, old)) meta_give(old, magazine_bytes(old_capacity));
 }
 
-/* The second magazine becomes the loaded one. */
+/* The spare magazine becomes the loaded one. */
 static void swap_magazines(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];

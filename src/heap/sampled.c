@@ -33,7 +33,7 @@ static void mark(uint32_t page, uint32_t number)
     uint32_t *beside = number_beside_state(page);
 
     if (beside != NULL) RELAXED_STORE(*beside, number);
-    else run_mark_sampled(page, number);
+    else run_mark(page, number != 0 ? PAGE_SAMPLED : PAGE_LARGE, number);
 }
 
 void *sampled_take(struct counting_front *counting, struct arena *arena, size_t bytes,

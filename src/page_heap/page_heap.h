@@ -207,8 +207,8 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
 /* Gives back the tail of a used run beyond `pages`. */
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages);
 
-/* Makes a large run a sampled one, with the number of its record; 0: and back. */
-void run_mark_sampled(uint32_t page, uint32_t number);
+/* Gives a used run another state, and the number of a record that goes with it; 0: none. */
+void run_mark(uint32_t page, enum page_state state, uint32_t number);
 
 /* Takes the dirty run that is best given to the kernel out of its bin, in state PAGE_USED, at least
  * min_pages long; 0 when there is none, or too many are on their way. */

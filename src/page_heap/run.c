@@ -450,14 +450,13 @@ void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
     lock_give(page_heap_lock(heap));
 }
 
-void run_mark_sampled(uint32_t page, uint32_t number)
+/* Neighbours look at the state when they merge. */
+void run_mark(uint32_t page, enum page_state state, uint32_t number)
 {
     struct page_heap *heap = page_heap_of(page);
-    struct page *record = page_record(page);
 
     lock_take(&heap->lock);
-    check(record->state == (number != 0 ? PAGE_LARGE : PAGE_SAMPLED));
-    record->state = (uint8_t)(number != 0 ? PAGE_SAMPLED : PAGE_LARGE);
-    record->slab = number;
+    page_record(page)->state = (uint8_t)state;
+    page_record(page)->slab = number;
     lock_give(&heap->lock);
 }
