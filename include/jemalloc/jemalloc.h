@@ -64,7 +64,11 @@ extern "C" {
 
 /* ---- attributes, for declarations of a program's own ---- */
 
+#if UINTPTR_MAX > 0xffffffff
 #define LG_SIZEOF_PTR 3
+#else
+#define LG_SIZEOF_PTR 2
+#endif
 #define JEMALLOC_HAVE_ATTR
 #define JEMALLOC_HAVE_ATTR_ALLOC_SIZE
 #define JEMALLOC_HAVE_ATTR_FORMAT_ARG

@@ -209,7 +209,7 @@ struct sizes sizes_at_limits(void)
 struct sizes sizes_doubtful(void)
 {
     struct sizes sizes = { .count = 0 };
-    for (unsigned shift = 27; shift <= 47; shift++) {
+    for (unsigned shift = 27; shift <= (SIZE_MAX > UINT32_MAX ? 47 : 30); shift++) {
         add_around(&sizes, (size_t)1 << shift, 1);
         add_around(&sizes, (size_t)1 << shift, 64);
     }
@@ -219,7 +219,8 @@ struct sizes sizes_doubtful(void)
 struct sizes sizes_absurd(uint64_t seed)
 {
     struct sizes sizes = { .count = 0 };
-    for (unsigned shift = 49; shift <= 63; shift++) add_around(&sizes, (size_t)1 << shift, 1);
+    for (unsigned shift = SIZE_MAX > UINT32_MAX ? 49 : 31; shift < sizeof(size_t) * 8; shift++)
+        add_around(&sizes, (size_t)1 << shift, 1);
     add_around(&sizes, PTRDIFF_MAX, 1);
     for (size_t k = 0; k <= 20; k++) sizes_add(&sizes, SIZE_MAX - k);
     for (unsigned shift = 5; shift <= 21; shift++) {

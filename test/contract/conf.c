@@ -32,6 +32,12 @@ static void print_known(const char *name)
     puts(error == 0 ? "known" : error == ENOENT ? "unknown" : "?");
 }
 
+/* Of a text; numbers are smaller, or negative. */
+static bool is_address(uint64_t value)
+{
+    return value > 0x10000000 && value < (UINTPTR_MAX > UINT32_MAX ? 0x7fffffffffff : 0xffff0000);
+}
+
 static void print_leaf(const char *name)
 {
     static const size_t sizes[] = { 8, 4, 1 };
@@ -42,9 +48,8 @@ static void print_leaf(const char *name)
         int error = mallctl(name, &value, &length, NULL, 0);
         if (error == EINVAL) continue;
         if (error != 0) printf("%s: %s\n", name, strerror(error));
-        else if (value > 0x10000000 && value < 0x7fffffffffff)
-            printf("%s: %s\n", name, (const char *)(uintptr_t)value);
-        else printf("%s: %lld\n", name, (long long)value);
+        else if (is_address(value)) printf("%s: %s\n", name, (const char *)(uintptr_t)value);
+        else printf("%s: %lld\n", name, sizes[i] == 4 ? (int32_t)value : (long long)value);
         return;
     }
     printf("%s: no length fits\n", name);
@@ -185,9 +190,9 @@ static size_t address_space(void)
 static void print_retained(void)
 {
     size_t before = address_space();
-    char *volatile block = malloc(100 << 20);
+    char *volatile block = malloc(40 << 20);
 
-    memset(block, 1, 100 << 20);
+    memset(block, 1, 40 << 20);
     free(block);
     mallctl("arena.0.purge", NULL, NULL, NULL, 0);
     size_t after = address_space();
@@ -234,7 +239,7 @@ int main(int argc, char **argv)
         print_dirty(strcmp(argv[2], "thread") == 0, (unsigned)atoi(argv[3]));
     if (strcmp(what, "oversize") == 0) print_oversize(strtoul(argv[2], NULL, 0));
     if (strcmp(what, "retained") == 0) print_retained();
-    if (strcmp(what, "refused") == 0) printf("refused: %d\n", malloc(SIZE_MAX / 4) == NULL);
+    if (strcmp(what, "refused") == 0) printf("refused: %d\n", malloc(SIZE_MAX / 2) == NULL);
     if (strcmp(what, "to_zero") == 0) {
         void *volatile block = realloc(malloc(10), 0);
         printf("realloc to zero: %s\n", block == NULL ? "NULL" : "a block");

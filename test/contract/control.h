@@ -31,7 +31,15 @@ static inline uint64_t read_number(const char *name, size_t bytes)
     return bytes == 1 ? value.one : bytes == 4 ? value.four : value.eight;
 }
 
-static inline size_t read_size(const char *name) { return read_number(name, sizeof(size_t)); }
+/* A size, or a count, which has 8 bytes everywhere. */
+static inline size_t read_size(const char *name)
+{
+    uint64_t count = 0;
+    size_t length = sizeof count;
+
+    if (mallctl(name, &count, &length, NULL, 0) == 0) return (size_t)count;
+    return (size_t)read_number(name, sizeof(size_t));
+}
 static inline unsigned read_unsigned(const char *name)
 {
     return (unsigned)read_number(name, sizeof(unsigned));

@@ -21,10 +21,16 @@ static unsigned read_unsigned(const char *name)
     return value;
 }
 
+/* A size, or a count, which has 8 bytes everywhere. */
 static size_t read_size(const char *name)
 {
-    size_t value = 0xdead, length = sizeof value;
-    int error = control(name, &value, &length, NULL, 0);
+    uint64_t count = 0;
+    size_t value = 0xdead, length = sizeof count;
+    int error;
+
+    if (control(name, &count, &length, NULL, 0) == 0) return (size_t)count;
+    length = sizeof value;
+    error = control(name, &value, &length, NULL, 0);
     if (error != 0) fail_msg("%s: error %d", name, error);
     return value;
 }

@@ -185,10 +185,10 @@ static void the_number_of_held_blocks_is_told(const struct check *check)
     assert_int_equal(blocks_held_at_most(1 << 20), 0);
     assert_int_equal(mallctl(name, &blocks, &length, &bytes, sizeof bytes), EINVAL);
     assert_int_equal(mallctl(name, &blocks, &length, NULL, 0), EINVAL);
-    assert_int_equal(mallctl(name, &blocks, &length, &bytes, 4), EINVAL);
+    assert_int_equal(mallctl(name, &blocks, &length, &bytes, 2), EINVAL);
     bytes = 100;
     assert_int_equal(mallctl(name, NULL, NULL, &bytes, sizeof bytes), 0);
-    length = 4;
+    length = 2;
     assert_int_equal(mallctl(name, &blocks, &length, &bytes, sizeof bytes), EINVAL);
 }
 
@@ -231,7 +231,7 @@ static void batches_are_blocks(const struct check *check)
 static void batches_keep_to_the_protocol(const struct check *check)
 {
     void *blocks[10] = { NULL };
-    struct batch batch = { blocks, 10, (size_t)1 << 62, 0 };
+    struct batch batch = { blocks, 10, PTRDIFF_MAX, 0 };
     size_t taken = 7, length = sizeof taken;
 
     (void)check;
@@ -242,9 +242,10 @@ static void batches_keep_to_the_protocol(const struct check *check)
     batch.size = 8;
     assert_int_equal(take_batch(batch), 0);
     assert_int_equal(mallctl("experimental.batch_alloc", &taken, &length, NULL, 0), EINVAL);
-    assert_int_equal(mallctl("experimental.batch_alloc", &taken, &length, &batch, 24), EINVAL);
+    assert_int_equal(mallctl("experimental.batch_alloc", &taken, &length, &batch, sizeof batch - 8),
+                     EINVAL);
     assert_int_equal(mallctl("experimental.batch_alloc", NULL, NULL, &batch, sizeof batch), EINVAL);
-    length = 4;
+    length = 2;
     assert_int_equal(mallctl("experimental.batch_alloc", &taken, &length, &batch, sizeof batch),
                      EINVAL);
     assert_int_equal(length, 0);
@@ -289,7 +290,8 @@ static void arenas_come_with_wishes(const struct check *check)
     assert_int_equal(call_arena(arena, "destroy"), 0);
     assert_int_equal(mallctl("experimental.arenas_create_ext", &arena, &four, NULL, 0), 0);
     assert_int_equal(call_arena(arena, "destroy"), 0);
-    assert_int_equal(mallctl("experimental.arenas_create_ext", &arena, &four, &wish, 8), EINVAL);
+    assert_int_equal(
+        mallctl("experimental.arenas_create_ext", &arena, &four, &wish, sizeof wish / 2), EINVAL);
     assert_int_equal(mallctl("experimental.arenas_create_ext", NULL, NULL, NULL, 0), EINVAL);
     four = 8;
     assert_int_equal(mallctl("experimental.arenas_create_ext", &arena, &four, NULL, 0), EINVAL);
@@ -329,7 +331,7 @@ static void active_pages_are_seen_at_once(const struct check *check)
                      0);
     assert_int_equal(
         mallctl("experimental.arenas.4096.pactivep", (void *)&active, &length, NULL, 0), EFAULT);
-    length = 4;
+    length = 2;
     assert_int_equal(mallctl("experimental.arenas.0.pactivep", (void *)&active, &length, NULL, 0),
                      EINVAL);
 }

@@ -9,8 +9,8 @@
 #ifndef JEMALLOC_NO_DEMANGLE
 #error "names with je_ are to be understood, too"
 #endif
-#if LG_SIZEOF_PTR != 3
-#error "a pointer has 8 bytes"
+#if LG_SIZEOF_PTR != (UINTPTR_MAX > 0xffffffff ? 3 : 2)
+#error "a pointer has 8 bytes, or 4"
 #endif
 
 /* With the attributes of the header. */

@@ -27,8 +27,10 @@ struct NewForm {
 };
 
 const NewForm new_forms[] = {
-    { "new(n)", "_Znw" SIZE_LETTER, [](size_t n, size_t) { return operator new(n); }, false, false, true },
-    { "new[](n)", "_Zna" SIZE_LETTER, [](size_t n, size_t) { return operator new[](n); }, true, false, true },
+    { "new(n)", "_Znw" SIZE_LETTER, [](size_t n, size_t) { return operator new(n); }, false, false,
+      true },
+    { "new[](n)", "_Zna" SIZE_LETTER, [](size_t n, size_t) { return operator new[](n); }, true,
+      false, true },
     { "new(n, nothrow)", "_Znw" SIZE_LETTER "RKSt9nothrow_t",
       [](size_t n, size_t) { return operator new(n, nothrow); }, false, false, false },
     { "new[](n, nothrow)", "_Zna" SIZE_LETTER "RKSt9nothrow_t",
@@ -61,10 +63,10 @@ const DeleteForm delete_forms[] = {
       [](void *p, size_t, size_t) { operator delete(p, nothrow); }, false, false },
     { "delete[](p, nothrow)", "_ZdaPvRKSt9nothrow_t",
       [](void *p, size_t, size_t) { operator delete[](p, nothrow); }, true, false },
-    { "delete(p, n)", "_ZdlPv" SIZE_LETTER, [](void *p, size_t n, size_t) { operator delete(p, n); }, false,
-      false },
-    { "delete[](p, n)", "_ZdaPv" SIZE_LETTER, [](void *p, size_t n, size_t) { operator delete[](p, n); }, true,
-      false },
+    { "delete(p, n)", "_ZdlPv" SIZE_LETTER,
+      [](void *p, size_t n, size_t) { operator delete(p, n); }, false, false },
+    { "delete[](p, n)", "_ZdaPv" SIZE_LETTER,
+      [](void *p, size_t n, size_t) { operator delete[](p, n); }, true, false },
     { "delete(p, a)", "_ZdlPvSt11align_val_t",
       [](void *p, size_t, size_t a) { operator delete(p, align_val_t(a)); }, false, true },
     { "delete[](p, a)", "_ZdaPvSt11align_val_t",
@@ -262,7 +264,7 @@ void add_refusals(size_t n)
         for (uint64_t align = 16; align <= (new_forms[n].is_aligned ? (uint64_t)1 << 31 : 16);
              align <<= 15)
             check_add(row(absurd, n, 0, bytes, align), "%s refuses %zu bytes aligned to %zu",
-                      new_forms[n].name, bytes, align);
+                      new_forms[n].name, bytes, (size_t)align);
     check_add(row(asks_handler, n, 0, SIZE_MAX / 2 + 1, 64), "%s asks the new-handler",
               new_forms[n].name);
     check_add(row(survives_handler, n, 0, SIZE_MAX / 2 + 1, 64), "%s has a new-handler that throws",

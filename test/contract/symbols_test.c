@@ -23,6 +23,13 @@ struct name {
     bool is_optional; /* an alias: if it is exported it has to work */
 };
 
+/* The letter of size_t in the names of C++. */
+#if SIZE_MAX > UINT32_MAX
+#define SIZE_LETTER "m"
+#else
+#define SIZE_LETTER "j"
+#endif
+
 static const struct name names[] = {
     { "malloc", SIZE, false },
     { "calloc", COUNT_SIZE, false },
@@ -44,12 +51,12 @@ static const struct name names[] = {
     { "mallinfo", OTHER, false },
     { "mallinfo2", OTHER, false },
     { "mallopt", OTHER, false },
-    { "_Znwm", SIZE, false },
-    { "_Znam", SIZE, false },
+    { "_Znw" SIZE_LETTER, SIZE, false },
+    { "_Zna" SIZE_LETTER, SIZE, false },
     { "_ZdlPv", GIVE, false },
     { "_ZdaPv", GIVE, false },
-    { "_ZdlPvm", GIVE_SIZE, false },
-    { "_ZdaPvm", GIVE_SIZE, false },
+    { "_ZdlPv" SIZE_LETTER, GIVE_SIZE, false },
+    { "_ZdaPv" SIZE_LETTER, GIVE_SIZE, false },
     { "prairie_malloc", SIZE, false },
     { "prairie_calloc", COUNT_SIZE, false },
     { "prairie_realloc", OLD_SIZE, false },

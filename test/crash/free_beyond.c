@@ -1,5 +1,5 @@
 /* expect: abort "prairie: free of a foreign pointer"
- * arguments: 0x400000000 0x1000000000 0x4000000000 */
+ * arguments: 0x20000000 0x400000000 0x1000000000 0x4000000000 */
 /* free_beyond.c - far behind a block, where the heap may have reserved addresses but never used
  * them. */
 /* SPDX-License-Identifier: MIT */
