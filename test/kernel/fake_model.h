@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 enum { RESERVATIONS_MAX = 256 };
@@ -62,9 +63,14 @@ static void *map_anonymous(size_t bytes, int protection)
     return at == MAP_FAILED ? NULL : at;
 }
 
+/* The real kernel's pages may be larger than the fake one's. */
 static void give_zeros(char *base, size_t bytes)
 {
-    if (madvise(base, bytes, MADV_DONTNEED) != 0) broken("the real kernel refused a purge");
+    size_t real_page = (size_t)getauxval(AT_PAGESZ);
+
+    if (!is_aligned((uintptr_t)base, real_page) || !is_aligned(bytes, real_page))
+        memset(base, 0, bytes);
+    else if (madvise(base, bytes, MADV_DONTNEED) != 0) broken("the real kernel refused a purge");
 }
 
 static struct reservation *slot_for_reservation(void)
