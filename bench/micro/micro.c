@@ -4,19 +4,13 @@
  * The allocator is whatever owns malloc in this process: preload another one to measure it.
  * `--json` names the object that owns malloc, so that nobody believes a number of the wrong
  * allocator. */
-#define _GNU_SOURCE
 #include "micro.h"
+#include "system.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { ROUNDS_DEFAULT = 10, ROUNDS_MAX = 1000 };
 
@@ -49,8 +43,8 @@ static void fail(const char *what)
 
 void *bench_memory(size_t bytes)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) fail("no memory for the tables of the benchmark itself");
+    void *base = system_memory(bytes);
+    if (base == NULL) fail("no memory for the tables of the benchmark itself");
     return base;
 }
 
@@ -60,14 +54,7 @@ void *bench_need(void *block)
     return block;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void bench_lap(void) { lap_ns = clock_ns(CLOCK_MONOTONIC); }
+void bench_lap(void) { lap_ns = system_now().wall_ns; }
 
 static const struct pattern *find_pattern(const char *name)
 {
@@ -88,38 +75,23 @@ static void list_patterns(void)
 
 static long peak_kb(void)
 {
-    char line[256];
-    long kb = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    if (status == NULL) fail("cannot read /proc/self/status");
-    while (kb < 0 && fgets(line, sizeof line, status) != NULL) {
-        if (strncmp(line, "VmHWM:", 6) == 0) kb = strtol(line + 6, NULL, 10);
-    }
-    fclose(status);
+    long kb = system_peak_kb();
+    if (kb < 0) fail("the system does not tell the peak of memory");
     return kb;
-}
-
-static long minor_faults(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_minflt;
 }
 
 static struct sample time_round(const struct pattern *pattern, uint64_t *operations)
 {
     lap_ns = 0;
-    uint64_t cpu_start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t wall_start = clock_ns(CLOCK_MONOTONIC);
+    struct moment start = system_now();
     *operations = pattern->round(pattern);
-    uint64_t wall_end = clock_ns(CLOCK_MONOTONIC);
-    uint64_t cpu_end = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    struct moment end = system_now();
 
     double count = (double)*operations;
     return (struct sample){
-        .cpu_ns = (double)(cpu_end - cpu_start) / count,
-        .wall_ns = (double)(wall_end - wall_start) / count,
-        .first_half_ns = lap_ns != 0 ? (double)(lap_ns - wall_start) / count : 0,
+        .cpu_ns = (double)(end.cpu_ns - start.cpu_ns) / count,
+        .wall_ns = (double)(end.wall_ns - start.wall_ns) / count,
+        .first_half_ns = lap_ns != 0 ? (double)(lap_ns - start.wall_ns) / count : 0,
     };
 }
 
@@ -128,12 +100,12 @@ static struct result measure(const struct pattern *pattern, unsigned rounds)
     struct result result = { .pattern = pattern, .rounds = rounds };
     result.samples = bench_memory(rounds * sizeof *result.samples);
     result.base_kb = peak_kb();
-    long faults_start = minor_faults();
+    long faults_start = system_faults();
     if (pattern->prepare != NULL) pattern->prepare(pattern);
-    long faults_ready = minor_faults();
+    long faults_ready = system_faults();
     for (unsigned i = 0; i < rounds; i++)
         result.samples[i] = time_round(pattern, &result.operations);
-    result.faults_rounds = minor_faults() - faults_ready;
+    result.faults_rounds = system_faults() - faults_ready;
     result.faults_prepare = faults_ready - faults_start;
     result.peak_kb = peak_kb();
     return result;
@@ -168,19 +140,12 @@ static double first_half_min(const struct result *result)
     return least;
 }
 
-static const char *malloc_owner(void)
-{
-    Dl_info info;
-    void *symbol = dlsym(RTLD_DEFAULT, "malloc");
-    return symbol != NULL && dladdr(symbol, &info) != 0 ? info.dli_fname : "?";
-}
-
 static void print_json(const struct result *result)
 {
     const double *figures = sorted_figures(result);
     printf("{\"pattern\": \"%s\", \"served_by\": \"%s\", \"clock\": \"%s\", \"rounds\": %u, "
            "\"operations\": %llu, ",
-           result->pattern->name, malloc_owner(),
+           result->pattern->name, system_malloc_owner(),
            result->pattern->thread_count > 1 ? "wall" : "cpu", result->rounds,
            (unsigned long long)result->operations);
     printf("\"min_ns\": %.3f, \"median_ns\": %.3f, \"first_round_ns\": %.3f, "
@@ -204,7 +169,7 @@ static void print_text(const struct result *result)
            "minor faults %ld + %ld, malloc owned by %s\n",
            result->pattern->name, figures[0], figures[result->rounds / 2],
            result->pattern->thread_count > 1 ? "wall" : "cpu", result->peak_kb, result->base_kb,
-           result->faults_prepare, result->faults_rounds, malloc_owner());
+           result->faults_prepare, result->faults_rounds, system_malloc_owner());
 }
 
 static void usage(void)
