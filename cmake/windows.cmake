@@ -25,39 +25,39 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_
 
 function(prairie_windows_object name source)
     add_library(${name} OBJECT ${source})
-    target_compile_definitions(${name} PRIVATE PRAIRIE_CHECK=0 PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS}
-                               $<$<BOOL:${PRAIRIE_TINY}>:PRAIRIE_TINY>)
     target_compile_options(${name} PRIVATE ${PRAIRIE_WINDOWS_OPTIONS} ${ARGN})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 endfunction()
 
-if(PRAIRIE_CHECK)
-    message(FATAL_ERROR "PRAIRIE_CHECK: the checking flavours need thread-local variables, for which gcc calls malloc here")
-endif()
 if(NOT PRAIRIE_SANITIZE STREQUAL "none")
     message(FATAL_ERROR "PRAIRIE_SANITIZE: mingw-w64's gcc has no sanitizers")
 endif()
-prairie_windows_object(prairie_object ${PROJECT_SOURCE_DIR}/src/prairie.c)
 prairie_windows_object(prairie_dll_object ${PROJECT_SOURCE_DIR}/src/windows/dll.c)
 prairie_windows_object(prairie_strings_object ${PROJECT_SOURCE_DIR}/src/windows/dll_strings.c
                        -fno-builtin -fno-tree-loop-distribute-patterns)
 
-add_library(prairie_shared SHARED $<TARGET_OBJECTS:prairie_object> $<TARGET_OBJECTS:prairie_dll_object>
-            $<TARGET_OBJECTS:prairie_strings_object> ${PRAIRIE_DEF})
-target_link_options(prairie_shared PRIVATE -nostdlib LINKER:-e,prairie_entry)
-target_link_libraries(prairie_shared PRIVATE gcc kernel32)
-add_library(prairie_static STATIC $<TARGET_OBJECTS:prairie_object>)
-# A program that asks for the archive gets it, even if it only calls the C library's names.
-target_link_options(prairie_static INTERFACE LINKER:--undefined=malloc)
-foreach(target prairie_shared prairie_static)
-    set_target_properties(${target} PROPERTIES
-        PREFIX "" OUTPUT_NAME prairie LINKER_LANGUAGE C
-        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
-        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
-endforeach()
-set_target_properties(prairie_static PROPERTIES PREFIX lib)
-set_target_properties(prairie_shared PROPERTIES IMPORT_PREFIX lib)
+# The two libraries of a flavour, in a folder: prairie_shared<suffix> and prairie_static<suffix>.
+function(prairie_windows_flavour suffix check tiny folder)
+    prairie_windows_object(prairie_object${suffix} ${PROJECT_SOURCE_DIR}/src/prairie.c)
+    target_compile_definitions(prairie_object${suffix} PRIVATE PRAIRIE_CHECK=${check} $<$<BOOL:${tiny}>:PRAIRIE_TINY>
+                               PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS})
+    add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:prairie_object${suffix}>
+                $<TARGET_OBJECTS:prairie_dll_object> $<TARGET_OBJECTS:prairie_strings_object> ${PRAIRIE_DEF})
+    target_link_options(prairie_shared${suffix} PRIVATE -nostdlib LINKER:-e,prairie_entry)
+    target_link_libraries(prairie_shared${suffix} PRIVATE gcc kernel32)
+    add_library(prairie_static${suffix} STATIC $<TARGET_OBJECTS:prairie_object${suffix}>)
+    # A program that asks for the archive gets it, even if it only calls the C library's names.
+    target_link_options(prairie_static${suffix} INTERFACE LINKER:--undefined=malloc)
+    foreach(target prairie_shared${suffix} prairie_static${suffix})
+        set_target_properties(${target} PROPERTIES
+            PREFIX "" OUTPUT_NAME prairie LINKER_LANGUAGE C
+            RUNTIME_OUTPUT_DIRECTORY ${folder} ARCHIVE_OUTPUT_DIRECTORY ${folder})
+        target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+    endforeach()
+    set_target_properties(prairie_static${suffix} PROPERTIES PREFIX lib)
+    set_target_properties(prairie_shared${suffix} PROPERTIES IMPORT_PREFIX lib)
+endfunction()
+prairie_windows_flavour("" ${PRAIRIE_CHECK} ${PRAIRIE_TINY} ${PROJECT_BINARY_DIR})
 
 add_executable(prairie_run ${PROJECT_SOURCE_DIR}/tool/windows/prairie_run.c)
 target_compile_options(prairie_run PRIVATE -std=gnu17 -O2 -Wall -Wextra)
@@ -70,6 +70,13 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include)
 
 if(PRAIRIE_TESTS)
     enable_language(CXX)
+    # As far as test/windows/posix asks for them.
+    prairie_windows_flavour(-check 1 OFF ${PROJECT_BINARY_DIR}/check)
+    prairie_windows_flavour(-audit-tiny 2 ON ${PROJECT_BINARY_DIR}/audit-tiny)
+    foreach(suffix -check -audit-tiny)
+        set_target_properties(prairie_object${suffix} prairie_shared${suffix} prairie_static${suffix}
+                              PROPERTIES EXCLUDE_FROM_ALL ON)
+    endforeach()
     enable_testing()
     add_subdirectory(test/windows)
 endif()

@@ -5,6 +5,7 @@
 
 #include "constants.h"
 #include "port.h"
+#include "thread_local.h"
 
 static unsigned spin_pauses = 64; /* constant after start-up */
 static uintptr_t forking_thread;  /* atomic: its mark; compared by all with their own */
@@ -165,9 +166,8 @@ struct witness {
     const struct lock *held[HELD_MAX];
 };
 
-/* The checking flavours may use more thread-local storage: it is scarce only in a library that is
- * loaded late. */
-static __thread struct witness witness __attribute__((tls_model("initial-exec")));
+THREAD_LOCAL(struct witness, witness)
+#define witness (*witness_place())
 
 /* A signal handler that comes in between takes and gives locks of its own: its places are behind
  * those that are counted, and a lock stays counted until its place is free. */
