@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::owner;
 use crate::places;
-use crate::suite::NamedAllocator;
+use crate::suite::{NamedAllocator, Workload};
 use crate::trouble::{About, Result, Trouble};
 
 pub const C_LIBRARY: &str = "glibc";
@@ -37,6 +37,12 @@ pub struct Allocator {
     pub path: Option<String>,
     pub sha256: Option<String>,
     pub env: BTreeMap<String, String>,
+    /// It takes part in these only, by name or group; empty: in all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<String>,
+    /// It stands for a heap of the program's own, which need not call malloc.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_heap: bool,
     /// The copy that is preloaded: a build in the meantime must not change what is measured.
     #[serde(skip)]
     pub library: Option<PathBuf>,
@@ -46,6 +52,12 @@ pub struct Allocator {
 pub struct Absent {
     pub name: String,
     pub reason: String,
+}
+
+impl Allocator {
+    pub fn takes_part_in(&self, workload: &Workload) -> bool {
+        self.workloads.is_empty() || workload.is_one_of(&self.workloads)
+    }
 }
 
 /// What the command line says about allocators.
@@ -63,6 +75,8 @@ struct Candidate {
     version: Option<String>,
     library: Option<PathBuf>,
     env: BTreeMap<String, String>,
+    workloads: Vec<String>,
+    own_heap: bool,
 }
 
 #[derive(Deserialize)]
@@ -142,7 +156,15 @@ fn candidates(
 
 impl Candidate {
     fn plain(name: &str, library: Option<PathBuf>) -> Candidate {
-        Candidate { name: name.into(), label: None, version: None, library, env: BTreeMap::new() }
+        Candidate {
+            name: name.into(),
+            label: None,
+            version: None,
+            library,
+            env: BTreeMap::new(),
+            workloads: Vec::new(),
+            own_heap: false,
+        }
     }
 }
 
@@ -152,11 +174,15 @@ fn add_named(found: &mut Vec<Candidate>, entry: &NamedAllocator) {
         known.label = entry.label.clone().or(known.label.take());
         known.library = entry.path.clone().or(known.library.take());
         known.env.extend(entry.env.clone());
+        known.workloads.extend(entry.workloads.clone());
+        known.own_heap |= entry.own_heap;
         return;
     }
     found.push(Candidate {
         label: entry.label.clone(),
         env: entry.env.clone(),
+        workloads: entry.workloads.clone(),
+        own_heap: entry.own_heap,
         ..Candidate::plain(&entry.name, entry.path.clone())
     });
 }
@@ -211,10 +237,10 @@ fn prove(candidate: Candidate, root: Option<&Path>, folder: &Path) -> Result<All
         Some(library) => owners.require(library)?,
         None => require_c_library(&owners)?,
     }
-    let version = candidate.version.or(owners.version).or_else(|| match library {
-        None => c_library_version(),
-        Some(_) => None,
-    });
+    // The C library's version says nothing about a heap of the program's own.
+    let is_c_library = library.is_none() && !candidate.own_heap;
+    let version = candidate.version.or(owners.version);
+    let version = version.or_else(|| is_c_library.then(c_library_version).flatten());
     let label = candidate.label.clone().unwrap_or_else(|| candidate.name.clone());
     let label = match &version {
         Some(version) if !label.contains(version.as_str()) => format!("{label} {version}"),
@@ -228,6 +254,8 @@ fn prove(candidate: Candidate, root: Option<&Path>, folder: &Path) -> Result<All
         path,
         sha256,
         env: candidate.env,
+        workloads: candidate.workloads,
+        own_heap: candidate.own_heap,
         library,
     })
 }
@@ -299,6 +327,8 @@ mod tests {
             label: None,
             path: path.map(PathBuf::from),
             env: BTreeMap::from([("A".to_owned(), "1".to_owned())]),
+            workloads: Vec::new(),
+            own_heap: false,
         };
         let named = [entry("glibc", None), entry("glibc-a", None), entry("mine", Some("/m.so"))];
         let wish = Wish { names: vec!["glibc".into(), "mine".into()], ..Wish::default() };

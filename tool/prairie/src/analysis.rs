@@ -270,6 +270,7 @@ mod tests {
             rounds: 5,
             scale: 100,
             strict: true,
+            counter: None,
         }
     }
 

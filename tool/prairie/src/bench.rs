@@ -28,6 +28,8 @@ use crate::trouble::{About, Result, Trouble};
 use crate::witness::Verdict;
 
 const FIGURES: &str = "PRAIRIE_FIGURES";
+/// The figure of the library that counts calls.
+const CALLS: &str = "calls";
 const NOTHING: &str = "/dev/null";
 
 /// A workload and where it comes from.
@@ -41,6 +43,8 @@ pub struct Item {
     pub scale: u32,
     /// The exit code must be 0 and the output steady, as a suite's author can promise.
     pub strict: bool,
+    /// Counts calls of malloc when it is preloaded before the allocator; see bench/war/calls.c.
+    pub counter: Option<PathBuf>,
 }
 
 pub struct Bench<'a> {
@@ -102,6 +106,17 @@ impl Bench<'_> {
             let note = judge::compare_outputs(&mut of_item, self.allocators, item.strict);
             notes.extend(note.map(|note| format!("{}: {note}", item.workload.name)));
         }
+        for (index, item) in self.items.iter().enumerate() {
+            let Some(name) = &item.workload.same_as else { continue };
+            let is_other = |other: &Item| {
+                other.suite == item.suite
+                    && other.workload.name == *name
+                    && other.scale == item.scale
+            };
+            let other = self.items.iter().position(is_other);
+            let note = judge::compare_with(runs, index, other, name);
+            notes.extend(note.map(|note| format!("{}: {note}", item.workload.name)));
+        }
         notes
     }
 
@@ -110,7 +125,7 @@ impl Bench<'_> {
         let files = Files::new(self.scratch, item)?;
         let Some(setup) = &item.workload.setup else { return Ok(()) };
         let words = files.values(item).fill_all(setup);
-        let measured = self.start(item, &words, &files, None, None)?;
+        let measured = self.start(item, &words, &files, &Under::default())?;
         match measured.end {
             End::Itself(Ended::Exited(0)) => Ok(()),
             End::Interrupted => Err(Stop::trouble()),
@@ -128,8 +143,17 @@ impl Bench<'_> {
         let files = Files::new(self.scratch, item)?;
         let words = files.values(item).fill_all(&item.workload.command);
         let valgrind = self.valgrind.clone();
-        let measured = self.start(item, &words, &files, Some(allocator), valgrind.as_deref())?;
+        let under = Under {
+            allocator: Some(allocator),
+            valgrind: valgrind.as_deref(),
+            counter: item.counter.as_deref().filter(|_| step.counts_calls),
+        };
+        let measured = self.start(item, &words, &files, &under)?;
         let mut run = Run::of(step.workload, step.allocator, step.round, &measured);
+        run.counts_calls = step.counts_calls;
+        if item.workload.series && !step.counts_calls {
+            run.series = measured.series.clone();
+        }
         if let End::Itself(ended) = measured.end {
             run.exit_code = Some(ended.code());
         }
@@ -137,11 +161,15 @@ impl Bench<'_> {
         if self.valgrind.is_some() {
             let counts = callgrind::read(&files.dir, allocator.library.as_deref());
             run.instructions = counts.instructions;
+            run.in_allocator = counts.in_allocator;
             if measured.end == End::Itself(Ended::Exited(0)) && !counts.ran_library {
                 run.fail(Outcome::NotServed, "no code of the library ran");
             }
         }
         self.check(&mut run, item, &files, &measured)?;
+        if !allocator.own_heap {
+            require_calls(&mut run, &item.workload);
+        }
         files.remove();
         Ok(run)
     }
@@ -210,7 +238,7 @@ impl Bench<'_> {
             shared: files.shared.clone(),
             figures: PathBuf::from(NOTHING),
         };
-        let checked = self.start(item, &words, &own, None, None)?;
+        let checked = self.start(item, &words, &own, &Under::default())?;
         match checked.end {
             End::Interrupted => return Err(Stop::trouble()),
             End::Itself(Ended::Exited(0)) => {}
@@ -222,18 +250,17 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Without an allocator: a setup or a check, on the C library's malloc and with empty input.
     fn start(
         &mut self,
         item: &Item,
         words: &[String],
         files: &Files,
-        allocator: Option<&Allocator>,
-        valgrind: Option<&Path>,
+        under: &Under,
     ) -> Result<Measured> {
+        let Under { allocator, valgrind, .. } = *under;
         let values = files.values(item);
         let program = program::find(OsStr::new(&words[0]), &item.root)?;
-        let variables = self.variables_of(item, &values, files, allocator);
+        let variables = self.variables_of(item, &values, files, under);
         let library = allocator.and_then(|allocator| allocator.library.as_deref());
         let stdin = match (&item.workload.stdin, allocator) {
             (Some(path), Some(_)) => item.root.join(values.fill(path)),
@@ -268,21 +295,55 @@ impl Bench<'_> {
         item: &Item,
         values: &Values,
         files: &Files,
-        allocator: Option<&Allocator>,
+        under: &Under,
     ) -> Variables {
         let mut variables = self.variables.clone();
         environment::set(&mut variables, FIGURES, &files.figures);
         for (name, value) in &item.workload.env {
             environment::set(&mut variables, name, values.fill(value));
         }
-        let Some(allocator) = allocator else { return variables };
+        let Some(allocator) = under.allocator else { return variables };
         for (name, value) in &allocator.env {
             environment::set(&mut variables, name, values.fill(value));
         }
-        if let Some(library) = &allocator.library {
-            environment::set(&mut variables, "LD_PRELOAD", library);
+        let preloaded: Vec<&OsStr> = under
+            .counter
+            .into_iter()
+            .chain(allocator.library.as_deref())
+            .map(Path::as_os_str)
+            .collect();
+        if !preloaded.is_empty() {
+            environment::set(&mut variables, "LD_PRELOAD", preloaded.join(OsStr::new(":")));
         }
         variables
+    }
+}
+
+/// What a program is started under. Nothing: a setup or a check, on the C library's malloc and with
+/// empty input.
+#[derive(Default)]
+struct Under<'a> {
+    allocator: Option<&'a Allocator>,
+    valgrind: Option<&'a Path>,
+    /// Is preloaded before the allocator's library.
+    counter: Option<&'a Path>,
+}
+
+/// A program that hardly calls malloc tells nothing about the allocator, whoever was preloaded.
+fn require_calls(run: &mut Run, workload: &Workload) {
+    let Some(least) = workload.calls_at_least else { return };
+    let counted = run.figures.get(CALLS).map(|figure| figure.value as u64);
+    let called = match (run.counts_calls, run.in_allocator) {
+        (false, None) => return,
+        (false, Some(inside)) => inside.calls,
+        (true, _) => match counted {
+            Some(called) => called,
+            None => return run.fail(Outcome::NotServed, "the counter of calls left no figure"),
+        },
+    };
+    if called < least {
+        let reason = format!("{called} calls of malloc's family, fewer than {least}");
+        run.fail(Outcome::NotServed, reason);
     }
 }
 
@@ -292,6 +353,7 @@ pub fn absent_reason(item: &Item) -> Option<String> {
     let values =
         Values { root: &item.root, scale: item.scale, dir: here, shared: here, stdout: here };
     let mut wanted: Vec<String> = item.workload.needs.iter().map(|n| values.fill(n)).collect();
+    wanted.extend(item.counter.iter().map(|path| path.display().to_string()));
     // What setup makes cannot be there yet.
     if !item.workload.command[0].contains("{shared}") {
         wanted.push(values.fill(&item.workload.command[0]));

@@ -1,9 +1,12 @@
 //! Counts instructions exactly, by running programs under valgrind's callgrind.
 // SPDX-License-Identifier: MIT
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use crate::program;
 use crate::trouble::{Result, Trouble};
@@ -30,10 +33,18 @@ pub fn arguments(folder: &Path) -> Vec<String> {
     ]
 }
 
+/// What the allocator spent, with all that it called, in answer to calls from outside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct InAllocator {
+    pub instructions: u64,
+    pub calls: u64,
+}
+
 /// What the processes of a run left behind, together.
 pub struct Counts {
     /// None: nothing was left.
     pub instructions: Option<u64>,
+    pub in_allocator: Option<InAllocator>,
     /// Whether code of the library ran.
     pub ran_library: bool,
 }
@@ -41,22 +52,145 @@ pub struct Counts {
 pub fn read(folder: &Path, library: Option<&Path>) -> Counts {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(FILE));
-    let mut counts = Counts { instructions: None, ran_library: library.is_none() };
+    let mut counts =
+        Counts { instructions: None, in_allocator: None, ran_library: library.is_none() };
     for file in files {
         let text = fs::read_to_string(file.path()).unwrap_or_default();
         if let Some(total) = total_in(&text) {
             counts.instructions = Some(counts.instructions.unwrap_or(0) + total);
         }
-        counts.ran_library |= library.is_some_and(|library| is_object(&text, library));
+        let mut reader = Reader::new(library);
+        text.lines().for_each(|line| reader.line(line));
+        let sum = counts.in_allocator.get_or_insert_default();
+        sum.instructions += reader.inside.instructions;
+        sum.calls += reader.inside.calls;
+        counts.ran_library |= reader.saw_library;
     }
     counts
 }
 
-/// Objects are written once as `ob=(NUMBER) PATH`, or `cob=` where they are called first.
-fn is_object(text: &str, library: &Path) -> bool {
-    let library = library.to_string_lossy();
-    let object = |line: &str| line.split_once("ob=(")?.1.split_once(") ").map(|o| o.1.to_owned());
-    text.lines().filter_map(object).any(|object| object == library)
+/// In the C library's file the allocator is these functions and what they call.
+const FAMILY: &[&str] = &[
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+];
+
+/// Walks over the lines of a file and adds up the calls that lead into the allocator.
+///
+/// `ob=` and `fn=` say whose costs follow, `cob=` and `cfn=` whom the next `calls=` calls; the line
+/// after that ends with what the call cost, all that it called included. A name is written once,
+/// behind its number, and is a number afterwards.
+struct Reader<'a> {
+    library: Option<&'a Path>,
+    objects: HashMap<String, Place>,
+    functions: HashMap<String, bool>,
+    at: (Place, bool),
+    called: (Option<Place>, bool),
+    /// The line that follows tells the cost of so many calls.
+    pending: Option<u64>,
+    inside: InAllocator,
+    saw_library: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Library,
+    LibC,
+    Elsewhere,
+}
+
+impl<'a> Reader<'a> {
+    fn new(library: Option<&'a Path>) -> Reader<'a> {
+        Reader {
+            library,
+            objects: HashMap::new(),
+            functions: HashMap::new(),
+            at: (Place::Elsewhere, false),
+            called: (None, false),
+            pending: None,
+            inside: InAllocator::default(),
+            saw_library: false,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if let Some(calls) = self.pending.take() {
+            self.call(calls, line);
+            return;
+        }
+        let Some((key, value)) = line.split_once('=') else { return };
+        match key {
+            "ob" => self.at.0 = self.object(value),
+            "fn" => self.at.1 = self.function(value),
+            "cob" => self.called.0 = Some(self.object(value)),
+            "cfn" => self.called.1 = self.function(value),
+            "calls" => {
+                self.pending = value.split_ascii_whitespace().next().and_then(|n| n.parse().ok());
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, calls: u64, line: &str) {
+        let cost = line.split_ascii_whitespace().last().and_then(|cost| cost.parse().ok());
+        let callee = (self.called.0.unwrap_or(self.at.0), self.called.1);
+        self.called = (None, false);
+        if self.is_allocator(callee) && !self.is_allocator(self.at) {
+            self.inside.calls += calls;
+            self.inside.instructions += cost.unwrap_or(0u64);
+        }
+    }
+
+    fn is_allocator(&self, (place, is_family): (Place, bool)) -> bool {
+        match self.library {
+            Some(_) => place == Place::Library,
+            None => place == Place::LibC && is_family,
+        }
+    }
+
+    fn object(&mut self, value: &str) -> Place {
+        let (number, path) = numbered(value);
+        if let Some(path) = path {
+            let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+            let place = if self.library.is_some_and(|library| library == Path::new(path)) {
+                self.saw_library = true;
+                Place::Library
+            } else if file.starts_with("libc.so") || file.starts_with("libc-") {
+                Place::LibC
+            } else {
+                Place::Elsewhere
+            };
+            self.objects.insert(number.to_owned(), place);
+        }
+        self.objects.get(number).copied().unwrap_or(Place::Elsewhere)
+    }
+
+    fn function(&mut self, value: &str) -> bool {
+        let (number, name) = numbered(value);
+        if let Some(name) = name {
+            // A function that calls itself is written with the depth behind it.
+            let name = name.split('\'').next().unwrap_or(name);
+            self.functions.insert(number.to_owned(), FAMILY.contains(&name));
+        }
+        self.functions.get(number).copied().unwrap_or(false)
+    }
+}
+
+/// `(7) name` or `(7)`.
+fn numbered(value: &str) -> (&str, Option<&str>) {
+    match value.split_once(") ") {
+        Some((number, name)) => (number.trim_start_matches('('), Some(name)),
+        None => (value.trim_matches(['(', ')']), None),
+    }
 }
 
 fn total_in(text: &str) -> Option<u64> {
@@ -82,5 +216,31 @@ mod tests {
         let counts = read(folder.path(), library);
         assert_eq!(counts.instructions, Some(42));
         assert!(counts.ran_library);
+    }
+
+    /// The program calls malloc, and strdup, which calls it; both allocators use memset.
+    const PROGRAM: &str = "ob=(1) /bin/program\nfn=(1) main\n0 100\n\
+        cob=(2) LIBRARY\ncfn=(2) malloc\ncalls=3 0\n0 60\n\
+        cob=(3) /lib/libc.so.6\ncfn=(3) strdup\ncalls=1 0\n0 50\n\
+        ob=(3)\nfn=(3)\n0 30\ncob=(2)\ncfn=(2)\ncalls=1 0\n0 20\n\
+        ob=(2)\nfn=(2)\n0 40\ncfn=(4) realloc'2\ncalls=1 0\n0 8\n\
+        cob=(3)\ncfn=(5) memset\ncalls=1 0\n0 40\ntotals: 250\n";
+
+    fn inside(library: &str) -> InAllocator {
+        let folder = tempfile::tempdir().unwrap();
+        let text = PROGRAM.replace("LIBRARY", library);
+        fs::write(folder.path().join("callgrind.out.7"), text).unwrap();
+        let preloaded = (!library.contains("libc.so")).then_some(Path::new(library));
+        read(folder.path(), preloaded).in_allocator.unwrap()
+    }
+
+    #[test]
+    fn the_allocators_part_is_what_calls_from_outside_cost() {
+        assert_eq!(inside("/lib/mine.so"), InAllocator { instructions: 80, calls: 4 });
+    }
+
+    #[test]
+    fn in_the_c_library_functions_tell_the_allocator() {
+        assert_eq!(inside("/lib/libc.so.6"), InAllocator { instructions: 80, calls: 4 });
     }
 }

@@ -62,13 +62,15 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         scratch: scratch.path(),
         valgrind: options.instructions.then(callgrind::find).transpose()?,
     };
-    let (items, failed) = plan::set_up(&mut bench)?;
-    let absent_workloads = [plan.absent(), failed].concat();
+    let (items, absent_workloads) = plan::set_up(&mut bench, plan.absent())?;
     bench.items = &items;
     let rounds: Vec<u32> = items.iter().map(|item| item.rounds).collect();
     let seed = options.seed.unwrap_or_else(|| rand::random_range(0..1_000_000));
     let warm_ups = options.warmup.unwrap_or(u32::from(!options.quick && !options.instructions));
-    let steps = order::shuffled(&rounds, allocators.len(), warm_ups, seed);
+    let counted: Vec<usize> = (0..items.len()).filter(|i| items[*i].counter.is_some()).collect();
+    let mut steps = order::counting(&counted, allocators.len());
+    steps.extend(order::shuffled(&rounds, allocators.len(), warm_ups, seed));
+    steps.retain(|step| allocators[step.allocator].takes_part_in(&items[step.workload].workload));
     if !options.quiet {
         eprintln!("{} runs, seed {seed}", steps.len());
     }

@@ -18,6 +18,8 @@ pub fn allocator(name: &str) -> Allocator {
         path: None,
         sha256: None,
         env: BTreeMap::new(),
+        workloads: Vec::new(),
+        own_heap: false,
         library: None,
     }
 }
@@ -36,6 +38,7 @@ pub fn run(workload: usize, allocator: usize, round: u32) -> Run {
         look_count: 100,
         process_count_max: 1,
         left_behind: 0,
+        series: Vec::new(),
         seen: Seen::default(),
     };
     Run { exit_code: Some(0), ..Run::of(workload, allocator, round, &measured) }

@@ -46,6 +46,27 @@ pub fn compare_outputs(
     Some(format!("{text} (a time, an address, chance?): only exit codes were compared"))
 }
 
+/// Marks the runs of a workload that promises the output of another one and has not got it. A note
+/// tells when there was nothing to compare with.
+pub fn compare_with(
+    runs: &mut [Run],
+    workload: usize,
+    other: Option<usize>,
+    name: &str,
+) -> Option<String> {
+    let right = runs.iter().find(|run| Some(run.workload) == other && is_candidate(run));
+    let Some(expected) = right.map(key) else {
+        return Some(format!("{name} has no result, so that it was not compared with this one"));
+    };
+    let of_workload = |run: &&mut Run| run.workload == workload && is_candidate(run);
+    for run in runs.iter_mut().filter(of_workload) {
+        if key(run) != expected {
+            run.fail(Outcome::Wrong, format!("its output differs from that of {name}"));
+        }
+    }
+    None
+}
+
 /// The first allocator that has results.
 fn reference(runs: &[&mut Run]) -> Option<usize> {
     runs.iter().filter(|run| is_candidate(run)).map(|run| run.allocator).min()
@@ -104,6 +125,22 @@ mod tests {
     fn a_different_exit_code_is_wrong() {
         let (outcomes, _) = judged(&[(0, 3, "a"), (1, 0, "a")], false);
         assert_eq!(outcomes, [Outcome::Right, Outcome::Wrong]);
+    }
+
+    #[test]
+    fn an_output_may_have_to_be_another_workloads() {
+        let mut runs: Vec<Run> = [(0, "a"), (1, "a"), (1, "b"), (2, "c")]
+            .map(|(workload, output)| {
+                let mut run = fixture::run(workload, 0, 1);
+                run.stdout_sha256 = output.to_owned();
+                run
+            })
+            .to_vec();
+        assert_eq!(compare_with(&mut runs, 1, Some(0), "first"), None);
+        let outcomes: Vec<Outcome> = runs.iter().map(|run| run.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Right, Outcome::Right, Outcome::Wrong, Outcome::Right]);
+        assert_eq!(runs[2].reason.as_deref(), Some("its output differs from that of first"));
+        assert!(compare_with(&mut runs, 1, None, "first").unwrap().contains("no result"));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub struct Measured {
     pub process_count_max: usize,
     /// Processes that still ran when the program had ended; they were ended too.
     pub left_behind: usize,
+    /// Resident memory over time, thinned: seconds and bytes.
+    pub series: Vec<(f64, u64)>,
     pub seen: Seen,
 }
 
@@ -104,6 +106,7 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
         look_count: watching.memory.look_count,
         process_count_max: watching.process_count_max,
         left_behind,
+        series: watching.memory.series.points(),
         seen: watching.witness.finish(),
     })
 }
@@ -222,11 +225,21 @@ struct Memory {
     peak_bytes: u64,
     byte_seconds: f64,
     look_count: u64,
+    start_ns: u64,
+    series: Series,
 }
 
 impl Memory {
     fn new(start_ns: u64) -> Memory {
-        Memory { last_ns: start_ns, last_bytes: 0, peak_bytes: 0, byte_seconds: 0.0, look_count: 0 }
+        Memory {
+            last_ns: start_ns,
+            last_bytes: 0,
+            peak_bytes: 0,
+            byte_seconds: 0.0,
+            look_count: 0,
+            start_ns,
+            series: Series::default(),
+        }
     }
 
     fn add(&mut self, now_ns: u64, bytes: u64) {
@@ -237,6 +250,7 @@ impl Memory {
         (self.last_ns, self.last_bytes) = (now_ns, bytes);
         self.peak_bytes = self.peak_bytes.max(bytes);
         self.look_count += 1;
+        self.series.add(now_ns.saturating_sub(self.start_ns), bytes);
     }
 
     /// The integral up to the end; the last value holds until then.
@@ -246,9 +260,67 @@ impl Memory {
     }
 }
 
+/// A curve of some hundred points, however long it becomes: its steps grow with it. A point is the
+/// highest value of its step.
+#[derive(Default)]
+struct Series {
+    step_ns: u64,
+    highest: Vec<u64>,
+}
+
+impl Series {
+    const POINTS: usize = 800;
+    const STEP_NS: u64 = 5_000_000;
+
+    fn add(&mut self, age_ns: u64, bytes: u64) {
+        self.step_ns = self.step_ns.max(Self::STEP_NS);
+        while (age_ns / self.step_ns) as usize >= Self::POINTS {
+            self.step_ns *= 2;
+            let pairs = self.highest.chunks(2);
+            self.highest = pairs.map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        }
+        let index = (age_ns / self.step_ns) as usize;
+        // A step without a look keeps what was seen before it.
+        let before = self.highest.last().copied().unwrap_or(bytes);
+        if index >= self.highest.len() {
+            self.highest.resize(index, before);
+            self.highest.push(bytes);
+        }
+        self.highest[index] = self.highest[index].max(bytes);
+    }
+
+    fn points(&self) -> Vec<(f64, u64)> {
+        let second = |index: usize| index as f64 * self.step_ns as f64 / 1e9;
+        self.highest.iter().enumerate().map(|(i, bytes)| (second(i), *bytes)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_series_stays_short_and_keeps_its_peaks() {
+        let mut series = Series::default();
+        for look in 0..100_000 {
+            series.add(look * Series::STEP_NS, if look == 77_777 { 500 } else { look % 100 });
+        }
+        let points = series.points();
+        assert!((Series::POINTS / 2..=Series::POINTS).contains(&points.len()), "{}", points.len());
+        let peak = points.iter().max_by_key(|point| point.1).unwrap();
+        assert_eq!(peak.1, 500);
+        let at = 77_777.0 * Series::STEP_NS as f64 / 1e9;
+        assert!((peak.0 - at).abs() < 1.0, "{} is not {at}", peak.0);
+    }
+
+    #[test]
+    fn a_series_bridges_a_gap() {
+        let mut series = Series::default();
+        series.add(0, 7);
+        series.add(3 * Series::STEP_NS, 9);
+        let bytes: Vec<u64> = series.points().iter().map(|point| point.1).collect();
+        assert_eq!(bytes, [7, 7, 7, 9]);
+    }
 
     const SECOND_NS: u64 = 1_000_000_000;
 

@@ -12,6 +12,18 @@ pub struct Step {
     pub round: u32,
     pub workload: usize,
     pub allocator: usize,
+    /// Its calls are counted, and its time is not.
+    pub counts_calls: bool,
+}
+
+/// One for each pair, before all rounds.
+pub fn counting(workloads: &[usize], allocator_count: usize) -> Vec<Step> {
+    let step = |workload, allocator| Step { round: 0, workload, allocator, counts_calls: true };
+    let of = |workload: &usize| {
+        let workload = *workload;
+        (0..allocator_count).map(move |allocator| step(workload, allocator))
+    };
+    workloads.iter().flat_map(of).collect()
 }
 
 /// `rounds` has an entry for each workload.
@@ -26,7 +38,7 @@ pub fn shuffled(rounds: &[u32], allocator_count: usize, warm_ups: u32, seed: u64
         for workload in workloads {
             let mut allocators: Vec<usize> = (0..allocator_count).collect();
             allocators.shuffle(&mut random);
-            let step = |allocator| Step { round, workload, allocator };
+            let step = |allocator| Step { round, workload, allocator, counts_calls: false };
             steps.extend(allocators.into_iter().map(step));
         }
     }

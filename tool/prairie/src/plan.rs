@@ -43,7 +43,8 @@ pub fn make(options: &Compare, suites: &[Suite]) -> Result<Plan> {
             },
             root: suite.root.clone(),
             rounds: rounds_of(options, rounds),
-            scale: workload.scale(options.quick),
+            scale: workload.scale(options.quick, options.instructions),
+            counter: suite.counter.clone().filter(|_| !options.instructions),
             strict: true,
         }));
     }
@@ -78,31 +79,18 @@ fn single(options: &Compare) -> Result<Item> {
     }
     let rounds = rounds_of(options, if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let strict = options.check == CheckBy::Exit;
-    Ok(Item { suite: String::new(), workload, root, rounds, scale: 100, strict })
+    Ok(Item { suite: String::new(), workload, root, rounds, scale: 100, strict, counter: None })
 }
 
 /// By name or group; none means all.
 fn is_chosen(options: &Compare, workload: &Workload) -> bool {
-    let fits = |pattern: &String| matches(pattern, &workload.name) || *pattern == workload.group;
-    options.workloads.is_empty() || options.workloads.iter().any(fits)
+    options.workloads.is_empty() || workload.is_one_of(&options.workloads)
 }
 
-/// `*` stands for any letters, also none.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
-            name.char_indices()
-                .map(|(at, _)| at)
-                .chain([name.len()])
-                .any(|at| matches(rest, &name[at..]))
-        }),
-    }
-}
-
-/// Runs the setups. A workload whose setup fails is absent, like one whose program is missing.
-pub fn set_up(bench: &mut Bench) -> Result<(Vec<Item>, Vec<Absent>)> {
-    let (mut ready, mut absent) = (Vec::new(), Vec::new());
+/// Runs the setups. A workload whose setup fails joins those that are absent because something is
+/// missing.
+pub fn set_up(bench: &mut Bench, mut absent: Vec<Absent>) -> Result<(Vec<Item>, Vec<Absent>)> {
+    let mut ready = Vec::new();
     for item in bench.items {
         match bench.set_up(item) {
             Ok(()) => ready.push(item.clone()),
@@ -120,20 +108,4 @@ pub fn set_up(bench: &mut Bench) -> Result<(Vec<Item>, Vec<Absent>)> {
             .hint("--list tells what each of them needs"));
     }
     Ok((ready, absent))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_choose_by_name() {
-        assert!(matches("pair", "pair"));
-        assert!(!matches("pair", "pairs"));
-        assert!(matches("pair*", "pairs"));
-        assert!(matches("*", ""));
-        assert!(matches("*air*", "pairs"));
-        assert!(matches("a*c*e", "abcde"));
-        assert!(!matches("a*c*f", "abcde"));
-    }
 }

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_estimated_by_workload() {
-        let step = |workload| Step { round: 1, workload, allocator: 0 };
+        let step = |workload| Step { round: 1, workload, allocator: 0, counts_calls: false };
         let steps = [step(0), step(0), step(1), step(1)];
         let mut progress = Progress::new(&steps, 2, true);
         assert_eq!(progress.seconds_left(), None);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use crate::callgrind::InAllocator;
 use crate::measure::Measured;
 use crate::suite::{Clock, Workload};
 use crate::witness::Seen;
@@ -63,6 +64,15 @@ pub struct Run {
     /// Exact, from callgrind, when asked for; the clocks then mean nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
+    /// What of them the allocator spent, with all that it called, and how often it was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_allocator: Option<InAllocator>,
+    /// A run for counting calls; its clocks mean nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub counts_calls: bool,
+    /// Seconds, and resident bytes, when asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<(f64, u64)>,
     /// What the program wrote to $PRAIRIE_FIGURES.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, Reported>,
@@ -104,6 +114,9 @@ impl Run {
             voluntary_switches: usage.voluntary_switches,
             forced_switches: usage.forced_switches,
             instructions: None,
+            in_allocator: None,
+            counts_calls: false,
+            series: Vec::new(),
             figures: BTreeMap::new(),
             processes_at_once: measured.process_count_max,
             left_behind: measured.left_behind,

@@ -62,6 +62,14 @@ pub struct Workload {
     pub clock: Clock,
     pub needs: Vec<String>,
     pub quick_scale: u32,
+    /// The scale at which instructions are counted; None: as for clocks.
+    pub instructions_scale: Option<u32>,
+    /// A program that calls malloc less often says nothing about it.
+    pub calls_at_least: Option<u64>,
+    /// The workload that does the same elsewhere, and whose output must be the same.
+    pub same_as: Option<String>,
+    /// Whether resident memory over time is kept.
+    pub series: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -71,6 +79,10 @@ pub struct NamedAllocator {
     /// None: the C library's malloc, or a known allocator's own file.
     pub path: Option<PathBuf>,
     pub env: BTreeMap<String, String>,
+    /// It takes part in these only, by name or group; empty: in all.
+    pub workloads: Vec<String>,
+    /// It stands for a heap of the program's own, which need not call malloc.
+    pub own_heap: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -81,6 +93,8 @@ pub struct Suite {
     pub quick_rounds: u32,
     pub workloads: Vec<Workload>,
     pub allocators: Vec<NamedAllocator>,
+    /// A library that counts calls, for one more run of each cell.
+    pub counter: Option<PathBuf>,
     /// Where relative paths start and commands run.
     pub root: PathBuf,
 }
@@ -113,6 +127,13 @@ impl Suite {
             let workload = entry.checked(&file.suite);
             workloads.push(workload.map_err(|e| Trouble::new(format!("workload '{name}': {e}")))?);
         }
+        for workload in &workloads {
+            let Some(other) = &workload.same_as else { continue };
+            if !workloads.iter().any(|known| known.name == *other && known.same_as.is_none()) {
+                let text = format!("workload '{}': same_as: ", workload.name);
+                return Err(Trouble::new(format!("{text}no first workload is called '{other}'")));
+            }
+        }
         positive("suite: rounds", file.suite.rounds)?;
         positive("suite: quick_rounds", file.suite.quick_rounds)?;
         let allocators = file.allocator.into_iter().map(|entry| NamedAllocator {
@@ -120,6 +141,8 @@ impl Suite {
             label: entry.label,
             path: entry.path.map(|path| root.join(path)),
             env: entry.env,
+            workloads: entry.workloads,
+            own_heap: entry.own_heap,
         });
         let allocators = allocators.collect();
         Ok(Suite {
@@ -129,14 +152,22 @@ impl Suite {
             quick_rounds: file.suite.quick_rounds.unwrap_or(QUICK_ROUNDS),
             workloads,
             allocators,
+            counter: file.suite.counter.map(|path| root.join(path)),
             root,
         })
     }
 }
 
 impl Workload {
-    pub fn scale(&self, quick: bool) -> u32 {
-        if quick { self.quick_scale } else { FULL_SCALE }
+    pub fn scale(&self, quick: bool, instructions: bool) -> u32 {
+        let full = if quick { self.quick_scale } else { FULL_SCALE };
+        if instructions { self.instructions_scale.unwrap_or(full) } else { full }
+    }
+
+    /// Whether one of the patterns fits its name, or is its group.
+    pub fn is_one_of(&self, patterns: &[String]) -> bool {
+        let fits = |pattern: &String| matches(pattern, &self.name) || *pattern == self.group;
+        patterns.iter().any(fits)
     }
 
     /// One program from the command line, checked by its output.
@@ -157,7 +188,24 @@ impl Workload {
             clock: Clock::Wall,
             needs: Vec::new(),
             quick_scale: FULL_SCALE,
+            instructions_scale: None,
+            calls_at_least: None,
+            same_as: None,
+            series: false,
         }
+    }
+}
+
+/// `*` stands for any letters, also none.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            name.char_indices()
+                .map(|(at, _)| at)
+                .chain([name.len()])
+                .any(|at| matches(rest, &name[at..]))
+        }),
     }
 }
 
@@ -181,7 +229,10 @@ struct SuiteTable {
     rounds: Option<u32>,
     quick_rounds: Option<u32>,
     quick_scale: Option<u32>,
+    instructions_scale: Option<u32>,
     timeout_s: Option<f64>,
+    counter: Option<String>,
+    calls_at_least: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -208,6 +259,11 @@ struct WorkloadTable {
     #[serde(default)]
     needs: Vec<String>,
     quick_scale: Option<u32>,
+    instructions_scale: Option<u32>,
+    calls_at_least: Option<u64>,
+    same_as: Option<String>,
+    #[serde(default)]
+    series: bool,
 }
 
 #[derive(Deserialize)]
@@ -218,12 +274,18 @@ struct AllocatorTable {
     path: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
+    #[serde(default)]
+    workloads: Vec<String>,
+    #[serde(default)]
+    own_heap: bool,
 }
 
 impl WorkloadTable {
     fn checked(self, suite: &SuiteTable) -> Result<Workload> {
         let quick_scale = self.quick_scale.or(suite.quick_scale);
         positive("quick_scale", quick_scale)?;
+        let instructions_scale = self.instructions_scale.or(suite.instructions_scale);
+        positive("instructions_scale", instructions_scale)?;
         positive("threads", self.threads)?;
         let timeout_s = self.timeout_s.or(suite.timeout_s).unwrap_or(TIMEOUT_S);
         if !timeout_s.is_finite() || timeout_s <= 0.0 {
@@ -274,6 +336,10 @@ impl WorkloadTable {
             clock: self.time.unwrap_or(clock),
             needs: self.needs,
             quick_scale: quick_scale.unwrap_or(QUICK_SCALE),
+            instructions_scale,
+            calls_at_least: self.calls_at_least.or(suite.calls_at_least),
+            same_as: self.same_as,
+            series: self.series,
         })
     }
 }
@@ -343,7 +409,7 @@ mod tests {
         assert_eq!(two.check, Check::Command(vec!["ok".into(), "{dir}".into()]));
         let rate = Figure { name: "rate".into(), higher_is_better: true };
         assert_eq!(three.figure, Some(rate));
-        assert_eq!((one.scale(false), one.scale(true)), (100, 25));
+        assert_eq!((one.scale(false, false), one.scale(true, true)), (100, 25));
     }
 
     #[test]
@@ -386,6 +452,43 @@ mod tests {
         assert_eq!(twice.to_string(), "two workloads have the name 'w'");
         let rounds = parse(&format!("[suite]\nname = 's'\nrounds = 0\n{entry}")).unwrap_err();
         assert_eq!(rounds.to_string(), "suite: rounds is 0; it must be 1 or more");
+    }
+
+    #[test]
+    fn patterns_choose_by_name() {
+        assert!(matches("pair", "pair"));
+        assert!(!matches("pair", "pairs"));
+        assert!(matches("pair*", "pairs"));
+        assert!(matches("*", ""));
+        assert!(matches("*air*", "pairs"));
+        assert!(matches("a*c*e", "abcde"));
+        assert!(!matches("a*c*f", "abcde"));
+    }
+
+    #[test]
+    fn instructions_may_have_a_scale_of_their_own() {
+        let suite = parse(
+            "[suite]\nname = 's'\ninstructions_scale = 10\ncalls_at_least = 7\n\
+             [[workload]]\nname = 'one'\ncommand = ['a']\n\
+             [[workload]]\nname = 'two'\ncommand = ['a']\ninstructions_scale = 20\n",
+        );
+        let workloads = suite.unwrap().workloads;
+        let scales = |w: &Workload| (w.scale(false, false), w.scale(true, true));
+        assert_eq!((scales(&workloads[0]), scales(&workloads[1])), ((100, 10), (100, 20)));
+        assert_eq!(workloads[0].calls_at_least, Some(7));
+    }
+
+    #[test]
+    fn the_same_as_must_be_there_and_be_the_first() {
+        let suite = |first: &str, second: &str| {
+            let entry = "[[workload]]\ncommand = ['a']\n";
+            parse(&format!("[suite]\nname = 's'\n{entry}{first}\n{entry}{second}\n"))
+        };
+        let second = "name = 'two'\nsame_as = 'one'";
+        assert_eq!(suite("name = 'one'", second).unwrap().workloads.len(), 2);
+        let refused = suite("name = 'none'", second).unwrap_err().to_string();
+        assert_eq!(refused, "workload 'two': same_as: no first workload is called 'one'");
+        assert!(suite("name = 'one'\nsame_as = 'two'", second).is_err());
     }
 
     #[test]
