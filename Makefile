@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check platforms lint format count micro peers tool bench bench-quick \
+.PHONY: all flavours run run-reserve test check platforms lint format count micro peers tool bench bench-quick war \
         stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
@@ -59,6 +59,9 @@ bench: ## compare allocators on all workloads and programs; ARGS go to prairie c
 
 bench-quick: ## the same in less than five minutes, with smaller workloads and fewer rounds
 	@dev/bench --quick $(ARGS)
+
+war: ## allocators in JavaScript engines: build/war/results/war.html; ARGS=--quick, or ARGS go to prairie compare
+	@dev/war $(ARGS)
 
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
