@@ -28,7 +28,8 @@ const texts = {
     }));
     build.onLoad({ filter: /^library:/, namespace: 'texts' }, () => {
       const folder = join(modules, 'typescript', 'lib');
-      const names = readdirSync(folder).filter((name) => /^lib\.(es(5|20(1\d|20))(\.[a-z]+)?|decorators.*|dom)\.d\.ts$/.test(name));
+      const wanted = perCent < 100 ? /^lib\.(es5|decorators.*)\.d\.ts$/ : /^lib\.(es(5|20(1\d|20))(\.[a-z]+)?|decorators.*|dom)\.d\.ts$/;
+      const names = readdirSync(folder).filter((name) => wanted.test(name));
       return { contents: JSON.stringify(Object.fromEntries(names.map((name) => [name, read(join(folder, name))]))), loader: 'json' };
     });
   },

@@ -35,7 +35,11 @@ def main():
     (folder / "war.json").write_text(json.dumps(war, indent=1) + "\n")
     (folder / "war.md").write_text(markdown(war))
     (folder / "war.html").write_text(page(war))
-    for name in ("war.html", "war.md", "war.json"):
+    names = ["war.html", "war.md", "war.json"]
+    for workload, series in by_workload(war):
+        names.append(f"{workload}.svg")
+        (folder / names[-1]).write_text(curves(series))
+    for name in names:
         print(f"wrote {folder / name}")
 
 
@@ -306,9 +310,8 @@ def page(war):
         for metric, meaning in (("instructions", "instructions"), ("share", "share in the allocator"),
                                 ("kb", "peak memory"), ("ms", "time")):
             out.append(bars(war, engine, metric, f"{engine}: {meaning}, the C library = 1"))
-    for workload in dict.fromkeys(s["workload"] for s in war["series"]):
-        out.append(curves([s for s in war["series"] if s["workload"] == workload],
-                          f"{workload}: resident memory over time, MB by seconds"))
+    for workload, series in by_workload(war):
+        out += [f"<h2>{workload}: resident memory over time</h2>", curves(series)]
     for heading, names, lines in tables(war):
         out.append(f"<h2>{html.escape(heading)}</h2><table><tr><th>suite</th>")
         out += [f"<th title='{html.escape(war['allocators'].get(n, n), quote=True)}'>{n}</th>"
@@ -375,23 +378,34 @@ def legend(names):
     return "<p>" + " ".join(f"<span style='color:{colour(n)}'>■</span> {n}" for n in names) + "</p>"
 
 
-def curves(series, title):
-    """Resident memory over time; processes of different speed keep their own seconds."""
-    width, height, left, top = 1000, 320, 50, 10
+def by_workload(war):
+    for workload in dict.fromkeys(s["workload"] for s in war["series"]):
+        yield workload, [s for s in war["series"] if s["workload"] == workload]
+
+
+def curves(series):
+    """Resident memory over time, MB by seconds; a run that took longer has a longer curve."""
+    width, height, left, top = 1000, 320, 60, 40
     seconds = max(point[0] for s in series for point in s["points"]) or 1
     highest = max(point[1] for s in series for point in s["points"]) / 1e6
-    out = [f"<h2>{html.escape(title)}</h2>", legend([s["allocator"] for s in series]),
-           f"<svg viewBox='0 0 {width + left + 10} {height + top + 30}' width='{width + left + 10}' "
-           "font-family='sans-serif' font-size='11'>"]
+    names = ordered({s["allocator"] for s in series})
+    out = [f"<svg xmlns='http://www.w3.org/2000/svg' width='{width + left + 20}' "
+           f"viewBox='0 0 {width + left + 20} {height + top + 30}' "
+           "font-family='sans-serif' font-size='12'>",
+           f"<rect width='{width + left + 20}' height='{height + top + 30}' fill='white'/>"]
+    for place, name in enumerate(names):
+        out.append(f"<rect x='{left + place * 105}' y='8' width='12' height='12' "
+                   f"fill='{colour(name)}'/><text x='{left + place * 105 + 16}' y='19'>{name}</text>")
     for part in range(5):
         y = top + height - part / 4 * height
         x = left + part / 4 * width
         out.append(f"<line x1='{left}' x2='{left + width}' y1='{y}' y2='{y}' stroke='#ddd'/>"
-                   f"<text x='4' y='{y + 4}'>{highest * part / 4:.0f}</text>"
-                   f"<text x='{x}' y='{top + height + 18}'>{seconds * part / 4:.0f}</text>")
+                   f"<text x='4' y='{y + 4}'>{highest * part / 4:.0f} MB</text>"
+                   f"<text x='{x}' y='{top + height + 18}' text-anchor='middle'>"
+                   f"{seconds * part / 4:.0f} s</text>")
     for s in sorted(series, key=lambda s: s["allocator"] == SUBJECT):
         points = " ".join(f"{left + p[0] / seconds * width:.1f},"
-                          f"{top + height - p[1] / 1e6 / highest * height:.1f}" for p in s["points"])
+                          f"{top + height - p[1] / 1e6 / highest * height:.1f}" for p in s["points"] if p[1] > 0)
         wide = 2.5 if s["allocator"] == SUBJECT else 1.2
         out.append(f"<polyline points='{points}' fill='none' stroke='{colour(s['allocator'])}' "
                    f"stroke-width='{wide}'><title>{s['allocator']}</title></polyline>")

@@ -3,7 +3,7 @@
 import ts from 'typescript';
 import lodash from 'text:lodash/lodash.js';
 import acorn from 'text:acorn/dist/acorn.js';
-import marked from 'text:marked/lib/marked.umd.js';
+import small from 'text:source-map-js/lib/source-map-generator.js';
 import libraries from 'library:typescript';
 
 const options = {
@@ -11,7 +11,7 @@ const options = {
   module: ts.ModuleKind.None, lib: SCALE < 100 ? ['lib.es5.d.ts'] : ['lib.es2020.d.ts', 'lib.dom.d.ts'],
   types: [], strict: false, outDir: '/out', moduleDetection: ts.ModuleDetectionKind.Legacy,
 };
-const files = SCALE < 100 ? { '/marked.js': marked } : { '/lodash.js': lodash, '/acorn.js': acorn };
+const files = SCALE < 100 ? { '/small.js': small } : { '/lodash.js': lodash, '/acorn.js': acorn };
 
 function text(path) { return files[path] ?? libraries[path.slice(path.lastIndexOf('/') + 1)]; }
 
