@@ -404,8 +404,10 @@ def curves(series):
                    f"<text x='{x}' y='{top + height + 18}' text-anchor='middle'>"
                    f"{seconds * part / 4:.0f} s</text>")
     for s in sorted(series, key=lambda s: s["allocator"] == SUBJECT):
-        points = " ".join(f"{left + p[0] / seconds * width:.1f},"
-                          f"{top + height - p[1] / 1e6 / highest * height:.1f}" for p in s["points"] if p[1] > 0)
+        # The last look may find a process that has ended.
+        points = " ".join(f"{left + at / seconds * width:.1f},"
+                          f"{top + height - size / 1e6 / highest * height:.1f}"
+                          for at, size in s["points"] if size > 0)
         wide = 2.5 if s["allocator"] == SUBJECT else 1.2
         out.append(f"<polyline points='{points}' fill='none' stroke='{colour(s['allocator'])}' "
                    f"stroke-width='{wide}'><title>{s['allocator']}</title></polyline>")

@@ -1,0 +1,137 @@
+//! The war's own pieces: the counter of calls, the page, and suites that somebody owns.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use predicates::str::contains;
+use serde_json::{Value, json};
+use support::Suite;
+
+fn war(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    root.join("bench/war").join(name)
+}
+
+/// None, and said: the program is not there.
+fn output(command: &mut Command) -> Option<Output> {
+    let output = command.output().ok();
+    if output.is_none() {
+        eprintln!("skipped: {} is missing", command.get_program().display());
+    }
+    output
+}
+
+#[test]
+fn the_counter_counts_and_passes_on() {
+    let workload = |name: &str, least: u64| {
+        format!(
+            "[[workload]]\nname = '{name}'\ncalls_at_least = {least}\n\
+             command = ['sort', '{{root}}/suite.toml']\n"
+        )
+    };
+    let suite = Suite::new(&[workload("few", 5), workload("many", 1_000_000)].concat());
+    let path = suite.path("suite.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(path, text.replace("rounds = 2", "rounds = 2\ncounter = 'libcalls.so'")).unwrap();
+    let flags = ["-std=gnu17", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-o"];
+    let mut cc = Command::new("cc");
+    cc.args(flags).arg(suite.path("libcalls.so")).arg(war("calls.c")).arg("-ldl");
+    let Some(made) = output(&mut cc) else { return };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+
+    suite
+        .compare()
+        .assert()
+        .code(1)
+        .stdout(contains("calls of malloc's family, fewer than 1000000"));
+    let runs = suite.runs();
+    let counting: Vec<&Value> = runs.iter().filter(|run| run["counts_calls"] == true).collect();
+    assert_eq!(counting.len(), 4);
+    for run in counting {
+        assert!(run["figures"]["calls"]["value"].as_f64().unwrap() >= 5.0, "{run}");
+        assert!(run["figures"]["live_peak"]["value"].as_f64().unwrap() > 0.0, "{run}");
+        let expected = if run["workload"] == "few" { "right" } else { "not_served" };
+        assert_eq!(run["outcome"], expected);
+    }
+    // Rounds are not run under the counter.
+    assert!(
+        runs.iter().filter(|run| run["counts_calls"].is_null()).all(|run| run["figures"].is_null())
+    );
+}
+
+fn timed(allocator: &str, ms: f64, kb: u64, outcome: &str) -> Value {
+    json!({
+        "workload": "qjs-v8", "allocator": allocator, "round": 1, "outcome": outcome,
+        "reason": "its output differs", "user_s": ms / 1e3, "system_s": 0.0, "wall_s": 2.0,
+        "peak_bytes": kb * 1024, "byte_seconds": 1e6, "series": [[0.0, 1000], [1.0, 0]],
+    })
+}
+
+/// The page's tables and data, made of these runs.
+fn page(runs: &[Value]) -> Option<(String, Value)> {
+    let folder = tempfile::tempdir().unwrap();
+    let text = json!({
+        "date": "2026-01-01T00:00:00Z", "machine": {}, "quick": false, "runs": runs,
+        "allocators": [], "absent_allocators": [],
+        "absent_workloads": [{ "name": "jsc-v8", "reason": "jsc: no such program" }],
+    });
+    for pass in ["time", "browse"] {
+        fs::create_dir(folder.path().join(pass)).unwrap();
+        fs::write(folder.path().join(pass).join("compare.json"), text.to_string()).unwrap();
+    }
+    let made = output(Command::new("python3").arg(war("page.py")).arg(folder.path()))?;
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(read("war.html").contains("<svg") && read("qjs-v8.svg").starts_with("<svg"));
+    Some((read("war.md"), serde_json::from_str(&read("war.json")).unwrap()))
+}
+
+#[test]
+fn the_page_tells_losses_and_voids_and_what_is_no_difference() {
+    let Some((tables, data)) = page(&[
+        timed("glibc", 1000.0, 500, "right"),
+        timed("glibc-again", 1020.0, 500, "right"),
+        timed("prairie", 990.0, 600, "right"),
+        timed("mimalloc2", 100.0, 100, "wrong"),
+    ]) else {
+        return;
+    };
+    // 1 % faster, where the C library is 2 % from itself; and a fifth more memory.
+    assert!(tables.contains("prairie even, time: qjs-v8 (-1.0 %, glibc)"), "{tables}");
+    assert!(tables.contains("prairie behind, peak memory: qjs-v8 (+20.0 %, glibc)"), "{tables}");
+    assert!(tables.contains("2.00 % apart in time"), "{tables}");
+    // The wrong one was by far the best, and has no figure anywhere.
+    assert!(tables.contains("| qjs-v8 | **990** | 1,000 | void | 1,020 |"), "{tables}");
+    assert!(tables.contains("- qjs-v8 under mimalloc2: wrong: its output differs"), "{tables}");
+    assert!(tables.contains("- absent: jsc-v8: jsc: no such program"), "{tables}");
+    let rows = data["rows"].as_array().unwrap();
+    let void = rows.iter().find(|row| row["allocator"] == "mimalloc2").unwrap();
+    assert!(void["ms"].is_null() && void["kb"].is_null() && !void["void"].is_null());
+    assert_eq!(data["series"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_suite_of_ones_own_is_taken_from_its_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = folder.path().join("Sun Spider");
+    fs::create_dir(&suite).unwrap();
+    fs::write(suite.join("LIST"), "b\na.js\n").unwrap();
+    fs::write(suite.join("a.js"), "").unwrap();
+    let make = || {
+        let mut command = Command::new("python3");
+        output(command.arg(war("own.py")).arg(folder.path()).arg(folder.path().join("out")))
+    };
+    let Some(refused) = make() else { return };
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("b.js: LIST names it"));
+    fs::write(suite.join("b.js"), "").unwrap();
+    assert!(make().unwrap().status.success());
+    let text = fs::read_to_string(folder.path().join("out/own.toml")).unwrap();
+    let (first, second) = (text.find("b.js").unwrap(), text.find("a.js").unwrap());
+    assert!(first < second && text.contains("name = \"jsc-sun-spider\""), "{text}");
+    assert!(text.contains("same_as = \"qjs-sun-spider\""), "{text}");
+}
