@@ -84,6 +84,9 @@ const FAMILY: &[&str] = &[
     "malloc_usable_size",
 ];
 
+/// What callgrind writes for an object that it cannot tell.
+const UNNAMED: &str = "???";
+
 /// Walks over the lines of a file and adds up the calls that lead into the allocator.
 ///
 /// `ob=` and `fn=` say whose costs follow, `cob=` and `cfn=` whom the next `calls=` calls; the line
@@ -105,6 +108,8 @@ struct Reader<'a> {
 enum Place {
     Library,
     LibC,
+    /// Code in a section of its own name, as tcmalloc's malloc is: callgrind does not know its file.
+    Unnamed,
     Elsewhere,
 }
 
@@ -152,7 +157,7 @@ impl<'a> Reader<'a> {
 
     fn is_allocator(&self, (place, is_family): (Place, bool)) -> bool {
         match self.library {
-            Some(_) => place == Place::Library,
+            Some(_) => matches!(place, Place::Library | Place::Unnamed),
             None => place == Place::LibC && is_family,
         }
     }
@@ -164,6 +169,8 @@ impl<'a> Reader<'a> {
             let place = if self.library.is_some_and(|library| library == Path::new(path)) {
                 self.saw_library = true;
                 Place::Library
+            } else if path == UNNAMED {
+                Place::Unnamed
             } else if file.starts_with("libc.so") || file.starts_with("libc-") {
                 Place::LibC
             } else {
@@ -237,6 +244,21 @@ mod tests {
     #[test]
     fn the_allocators_part_is_what_calls_from_outside_cost() {
         assert_eq!(inside("/lib/mine.so"), InAllocator { instructions: 80, calls: 4 });
+    }
+
+    #[test]
+    fn code_of_no_known_file_is_the_preloaded_librarys() {
+        let text = "ob=(1) /bin/program\nfn=(1) main\n0 5\n\
+            cob=(2) ???\ncfn=(2) malloc\ncalls=2 0\n0 30\n\
+            ob=(2)\nfn=(2)\n0 10\ncob=(3) /lib/mine.so\ncfn=(3) refill\ncalls=1 0\n0 20\n";
+        let count = |library: Option<&Path>| {
+            let mut reader = Reader::new(library);
+            text.lines().for_each(|line| reader.line(line));
+            reader.inside
+        };
+        let mine = count(Some(Path::new("/lib/mine.so")));
+        assert_eq!(mine, InAllocator { instructions: 30, calls: 2 });
+        assert_eq!(count(None), InAllocator::default());
     }
 
     #[test]
