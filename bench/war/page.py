@@ -88,6 +88,7 @@ def add_shares(war, path):
             if (row["workload"], row["allocator"]) == (found["workload"], found["allocator"]) \
                     and not row["void"]:
                 row["share"] = found["share"]
+                row["share_error"] = found["share_error"]
                 row["kernel_share"] = found["kernel_share"]
 
 
@@ -160,8 +161,15 @@ def value(rows, workload, allocator, metric):
     return None
 
 
+def doubt(rows, workload, ours, other):
+    """Sampled shares have an error: twice that of both, by the other's share. Counted ones have none."""
+    errors = [value(rows, workload, name, "share_error") or 0 for name in (ours, other)]
+    return 2 * sum(error ** 2 for error in errors) ** 0.5 / value(rows, workload, other, "share")
+
+
 def standing(war):
-    """The subject against the best of the others, wins and losses alike, controls aside."""
+    """The subject against the best of the others, and against the engine's own heap; wins and losses
+    alike, controls aside."""
     found = []
     rows = war["rows"]
     for workload in dict.fromkeys(row["workload"] for row in rows):
@@ -169,18 +177,27 @@ def standing(war):
             continue
         for metric in ("instructions", "share", "kb", "ms"):
             ours = value(rows, workload, SUBJECT, metric)
+            engines_own = value(rows, workload, "libpas", metric)
+            if ours and engines_own:
+                found.append(against(war, workload, metric, ours, engines_own, "libpas"))
             others = [(row[metric], row["allocator"]) for row in rows
                       if row["workload"] == workload and row.get(metric)
                       and row["allocator"] not in (SUBJECT, AGAIN, "libpas")]
             if not ours or not others or (workload == "blocks" and metric != "kb"):
                 continue
             best, name = min(others)
-            least = (war["spread"].get(metric) or 0) if metric in war["spread"] else 0
-            ratio = ours / best
-            verdict = "even" if abs(ratio - 1) <= least else "ahead" if ratio < 1 else "behind"
-            found.append({"workload": workload, "metric": metric, "best_other": name,
-                          "ratio": ratio, "verdict": verdict})
+            found.append(against(war, workload, metric, ours, best, name))
     return found
+
+
+def against(war, workload, metric, ours, theirs, name):
+    least = war["spread"].get(metric) or 0
+    if metric == "share":
+        least = doubt(war["rows"], workload, SUBJECT, name)
+    ratio = ours / theirs
+    verdict = "even" if abs(ratio - 1) <= least else "ahead" if ratio < 1 else "behind"
+    return {"workload": workload, "metric": metric, "best_other": name, "ratio": ratio,
+            "verdict": verdict}
 
 
 # Tables

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Samples how much of jsc's processor time is spent in the allocator, with perf's clock.
 
-  bench/war/share.py RESULTS [--scale PER_CENT]
+  bench/war/share.py RESULTS [--scale PER_CENT] [--samples N]
 
 callgrind is too slow for code that a JIT writes, and counters of instructions are missing in many virtual
-machines, but a clock is everywhere. The allocators are those of RESULTS/time/compare.json; the shares of user
+machines, but a clock is everywhere. A suite runs until it has so many samples of user time. The allocators are those of RESULTS/time/compare.json; the shares of user
 time, and the kernel's share of all time, are written to RESULTS/share/share.json. The share of libpas cannot be
 told: it lies in the engine's own library, whose symbols are stripped.
 """
@@ -36,6 +36,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("--scale", default="100")
+    parser.add_argument("--samples", type=int, default=5000)
     options = parser.parse_args()
     compared = json.loads((options.results / "time" / "compare.json").read_text())
     wanted = {item["name"] for item in compared["workloads"]}
@@ -48,14 +49,28 @@ def main():
             subprocess.run(["node", HERE / "bundle.mjs", PACKAGES, suite, options.scale, script], check=True)
             for allocator in compared["allocators"]:
                 if allocator["name"] != "glibc-again" and not allocator.get("own_heap"):
-                    rows.append(sampled(suite, allocator, script, Path(folder)))
-                    print("share: {workload} {allocator} {share:.1%}".format(**rows[-1]), flush=True)
+                    rows.append(sampled(suite, allocator, script, Path(folder), options.samples))
+                    print("share: {workload} {allocator} {share:.1%} ± {share_error:.1%}".format(**rows[-1]), flush=True)
     out = options.results / "share"
     out.mkdir(exist_ok=True)
     (out / "share.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def sampled(suite, allocator, script, folder):
+def sampled(suite, allocator, script, folder, wanted):
+    inside = user = everything = 0
+    while user < wanted:
+        more = one_run(allocator, script, folder)
+        if more[1] == 0:
+            sys.exit(f"share.py: no samples of jsc under {allocator['name']}")
+        inside, user, everything = inside + more[0], user + more[1], everything + more[2]
+    share = inside / user
+    return {"workload": f"jsc-{suite}", "allocator": allocator["name"], "share": share,
+            "share_error": (share * (1 - share) / user) ** 0.5,
+            "kernel_share": (everything - user) / everything, "samples": everything}
+
+
+def one_run(allocator, script, folder):
+    """Samples in the allocator, of user time, and of all time."""
     library = allocator["path"] and (ROOT / allocator["path"]).resolve()
     data = folder / "perf.data"
     environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
@@ -83,10 +98,7 @@ def sampled(suite, allocator, script, folder):
             inside += Path(place).name == library.name
         else:
             inside += Path(place).name.startswith("libc.so") and bool(FAMILY.match(symbol))
-    if user == 0:
-        sys.exit(f"share.py: no samples of jsc under {allocator['name']}")
-    return {"workload": f"jsc-{suite}", "allocator": allocator["name"], "share": inside / user,
-            "kernel_share": (everything - user) / everything, "samples": everything}
+    return inside, user, everything
 
 
 if __name__ == "__main__":
