@@ -46,7 +46,7 @@ struct extent {
     uint8_t state;           /* constant: of the run in the address space that it is; PAGE_INSIDE:
                                 foreign */
     bool stays;              /* under the arena's lock: the hooks refused to take it back */
-    bool clean;              /* under the arena's lock: it came as zeros, and nobody has used it */
+    bool clean;              /* constant: it came as zeros */
     uint32_t sample;         /* constant: of the run in state PAGE_SAMPLED */
 };
 
