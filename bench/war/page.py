@@ -4,8 +4,8 @@
   bench/war/page.py RESULTS
 
 RESULTS has a folder for each pass of `prairie compare`, each with compare.json: time, instructions and
-browse; what is missing is left out. A row that is void in one pass says so with the reason, and has no
-figure from any.
+browse; what is missing is left out. A row that is void says so with the reason, and has no figure from
+any pass; one that only does not live under callgrind has none of callgrind's.
 """
 # SPDX-License-Identifier: MIT
 
@@ -59,7 +59,7 @@ def gather(passes):
     for run in (timed or {}).get("runs", []):
         add_timed(row_of(rows, run), run)
     for run in (counted or {}).get("runs", []):
-        add_counted(row_of(rows, run), run)
+        add_counted(row_of(rows, run, is_counted=True), run)
     for row in rows.values():
         finish(row)
     series = [{"workload": run["workload"], "allocator": run["allocator"], "points": run["series"],
@@ -92,13 +92,18 @@ def add_shares(war, path):
                 row["kernel_share"] = found["kernel_share"]
 
 
-def row_of(rows, run):
-    """The figures of one cell; a failed run makes the cell void, whatever else went well."""
+def row_of(rows, run, is_counted=False):
+    """The figures of one cell; a failed run makes the cell void, whatever else went well.
+
+    Where callgrind is too much for an allocator, that is not said of its other figures.
+    """
     engine, _, suite = run["workload"].partition("-")
     row = rows.setdefault((run["workload"], run["allocator"]), {
         "workload": run["workload"], "engine": engine, "suite": suite or engine,
-        "allocator": run["allocator"], "void": None, "ms": [], "kb": []})
-    if run["outcome"] != "right":
+        "allocator": run["allocator"], "void": None, "uncounted": None, "ms": [], "kb": []})
+    if run["outcome"] in ("crashed", "timed_out") and is_counted:
+        row["uncounted"] = f"{run['outcome']}: {run.get('reason', '')}"
+    elif run["outcome"] != "right":
         row["void"] = f"{run['outcome']}: {run.get('reason', '')}"
     return row
 
@@ -116,6 +121,8 @@ def add_timed(row, run):
 
 
 def add_counted(row, run):
+    if row["uncounted"]:
+        return
     row["instructions"] = run.get("instructions")
     inside = run.get("in_allocator")
     if inside and row["instructions"]:
@@ -131,7 +138,7 @@ def finish(row):
     if row["kb"] and row.get("live_peak_kb"):
         row["memory_share"] = row["live_peak_kb"] / row["kb"]
     if row["void"]:
-        for name in set(row) - {"workload", "engine", "suite", "allocator", "void"}:
+        for name in set(row) - {"workload", "engine", "suite", "allocator", "void", "uncounted"}:
             row[name] = None
 
 
@@ -202,6 +209,9 @@ def against(war, workload, metric, ours, theirs, name):
 
 # Tables
 
+# What callgrind tells of quickjs.
+COUNTED = ("instructions", "share", "instructions_each")
+
 METRICS = (("ms", "ms of processor time", lambda v: f"{v:,.0f}"),
            ("kb", "KB at the peak", lambda v: f"{v:,.0f}"),
            ("instructions", "million instructions", lambda v: f"{v / 1e6:,.0f}"),
@@ -235,7 +245,7 @@ def tables(war):
                     cell = cells.get(name)
                     if cell is None:
                         line.append(("", False))
-                    elif cell["void"]:
+                    elif cell["void"] or cell["uncounted"] and metric in COUNTED:
                         line.append(("void", False))
                     elif not figures[name]:
                         line.append(("–", False))

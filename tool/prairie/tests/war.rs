@@ -72,16 +72,18 @@ fn timed(allocator: &str, ms: f64, kb: u64, outcome: &str) -> Value {
 }
 
 /// The page's tables and data, made of these runs.
-fn page(runs: &[Value]) -> Option<(String, Value)> {
+fn page(runs: &[Value], counted: &[Value]) -> Option<(String, Value)> {
     let folder = tempfile::tempdir().unwrap();
-    let text = json!({
-        "date": "2026-01-01T00:00:00Z", "machine": {}, "quick": false, "runs": runs,
-        "allocators": [], "absent_allocators": [],
-        "absent_workloads": [{ "name": "jsc-v8", "reason": "jsc: no such program" }],
-    });
-    for pass in ["time", "browse"] {
+    let text = |runs: &[Value]| {
+        json!({
+            "date": "2026-01-01T00:00:00Z", "machine": {}, "quick": false, "runs": runs,
+            "allocators": [], "absent_allocators": [],
+            "absent_workloads": [{ "name": "jsc-v8", "reason": "jsc: no such program" }],
+        })
+    };
+    for (pass, runs) in [("time", runs), ("browse", runs), ("instructions", counted)] {
         fs::create_dir(folder.path().join(pass)).unwrap();
-        fs::write(folder.path().join(pass).join("compare.json"), text.to_string()).unwrap();
+        fs::write(folder.path().join(pass).join("compare.json"), text(runs).to_string()).unwrap();
     }
     let made = output(Command::new("python3").arg(war("page.py")).arg(folder.path()))?;
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -92,14 +94,13 @@ fn page(runs: &[Value]) -> Option<(String, Value)> {
 
 #[test]
 fn the_page_tells_losses_and_voids_and_what_is_no_difference() {
-    let Some((tables, data)) = page(&[
+    let runs = [
         timed("glibc", 1000.0, 500, "right"),
         timed("glibc-again", 1020.0, 500, "right"),
         timed("prairie", 990.0, 600, "right"),
         timed("mimalloc2", 100.0, 100, "wrong"),
-    ]) else {
-        return;
-    };
+    ];
+    let Some((tables, data)) = page(&runs, &[]) else { return };
     // 1 % faster, where the C library is 2 % from itself; and a fifth more memory.
     assert!(tables.contains("prairie even, time: qjs-v8 (-1.0 %, glibc)"), "{tables}");
     assert!(tables.contains("prairie behind, peak memory: qjs-v8 (+20.0 %, glibc)"), "{tables}");
@@ -112,6 +113,27 @@ fn the_page_tells_losses_and_voids_and_what_is_no_difference() {
     let void = rows.iter().find(|row| row["allocator"] == "mimalloc2").unwrap();
     assert!(void["ms"].is_null() && void["kb"].is_null() && !void["void"].is_null());
     assert_eq!(data["series"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn who_does_not_live_under_callgrind_keeps_its_other_figures() {
+    let counted = |allocator: &str, outcome: &str| {
+        let mut run = timed(allocator, 0.0, 1, outcome);
+        run["instructions"] = json!(2_000_000);
+        run["in_allocator"] = json!({ "instructions": 500_000, "calls": 1000 });
+        run
+    };
+    let runs = [timed("glibc", 1000.0, 500, "right"), timed("snmalloc", 900.0, 600, "right")];
+    let counts = [counted("glibc", "right"), counted("snmalloc", "crashed")];
+    let Some((tables, _)) = page(&runs, &counts) else { return };
+    assert!(tables.contains("| qjs-v8 | 1,000 | **900** |"), "{tables}");
+    assert!(tables.contains("| qjs-v8 | **2** | void |"), "{tables}");
+    assert!(tables.contains("| qjs-v8 | **25.0** | void |"), "{tables}");
+    assert!(tables.contains("- qjs-v8 under snmalloc: crashed: its output differs"), "{tables}");
+    // A wrong result is wrong everywhere.
+    let counts = [counted("glibc", "right"), counted("snmalloc", "wrong")];
+    let Some((tables, _)) = page(&runs, &counts) else { return };
+    assert!(tables.contains("| qjs-v8 | **1,000** | void |"), "{tables}");
 }
 
 #[test]
