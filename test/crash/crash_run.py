@@ -148,4 +148,5 @@ def main():
     return 0 if check_program(sys.argv[1], sys.argv[2], library) else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -68,6 +68,12 @@ long sysconf(int what)
     return what == _SC_PAGESIZE ? (long)info.dwPageSize : (long)info.dwNumberOfProcessors;
 }
 
+int pause(void)
+{
+    Sleep(INFINITE);
+    return -1;
+}
+
 int setenv(const char *name, const char *value, int overwrite)
 {
     return overwrite || getenv(name) == NULL ? _putenv_s(name, value) : 0;
@@ -78,15 +84,14 @@ int unsetenv(const char *name) { return _putenv_s(name, ""); }
 /* Pages of 4 KiB: mapped, and resident. */
 static int open_statm(void)
 {
-    PROCESS_MEMORY_COUNTERS_EX counters = { .cb = sizeof counters };
+    PROCESS_MEMORY_COUNTERS counters = { .cb = sizeof counters };
     int ends[2], length;
     char text[100];
 
-    if (!K32GetProcessMemoryInfo(GetCurrentProcess(), (PROCESS_MEMORY_COUNTERS *)&counters,
-                                 sizeof counters)
+    if (!K32GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters)
         || _pipe(ends, 4096, _O_BINARY) != 0)
         return -1;
-    length = snprintf(text, sizeof text, "%zu %zu\n", counters.PrivateUsage / 4096,
+    length = snprintf(text, sizeof text, "%zu %zu\n", counters.PagefileUsage / 4096,
                       counters.WorkingSetSize / 4096);
     if (write(ends[1], text, (unsigned)length) != length) return -1;
     close(ends[1]);
@@ -196,6 +201,9 @@ static const struct {
     NAMED(nallocx),
     NAMED(mallctl),
     NAMED(prairie_check_all),
+    NAMED(prairie_stats_read),
+    NAMED(prairie_defrag_hint),
+    NAMED(prairie_purge),
 };
 
 /* Of the table, else what prairie.dll or the program itself exports. */

@@ -37,6 +37,7 @@ int dprintf(int file, const char *format, ...) __attribute__((format(gnu_printf,
 #define O_CLOEXEC 0
 enum { _SC_PAGESIZE = 1, _SC_NPROCESSORS_ONLN };
 long sysconf(int what);
+int pause(void);
 int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);
 /* Files of /proc/self: statm has the process's own memory. */
