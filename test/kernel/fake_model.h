@@ -64,12 +64,16 @@ static void *map_anonymous(size_t bytes, int protection)
 }
 
 /* The real kernel's pages may be larger than the fake one's. */
-static void give_zeros(char *base, size_t bytes)
+static bool is_part_of_real_page(const char *base, size_t bytes)
 {
     size_t real_page = (size_t)getauxval(AT_PAGESZ);
 
-    if (!is_aligned((uintptr_t)base, real_page) || !is_aligned(bytes, real_page))
-        memset(base, 0, bytes);
+    return !is_aligned((uintptr_t)base, real_page) || !is_aligned(bytes, real_page);
+}
+
+static void give_zeros(char *base, size_t bytes)
+{
+    if (is_part_of_real_page(base, bytes)) memset(base, 0, bytes);
     else if (madvise(base, bytes, MADV_DONTNEED) != 0) broken("the real kernel refused a purge");
 }
 
@@ -216,7 +220,8 @@ static void model_close(struct os_range range)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
 
-    if (mmap(range.base, range.bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+    if (is_part_of_real_page(range.base, range.bytes)) memset(range.base, 0, range.bytes);
+    else if (mmap(range.base, range.bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED)
         broken("the real kernel refused a close");
     memset(states_of(range, "a close outside every reservation"), FAKE_PAGE_RESERVED,
            pages_of(range.bytes));
