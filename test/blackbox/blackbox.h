@@ -193,6 +193,7 @@ SHARED int task_count(void)
     DIR *folder = opendir("/proc/self/task");
     must(folder != NULL);
     int count = -2;
+    if (environment_number("PRAIRIE_TEST_SLOWER", 1) > 1) count--; /* an emulator has one itself */
     while (readdir(folder) != NULL) count++;
     closedir(folder);
     return count;
