@@ -10,11 +10,11 @@ enum { STEP_BYTES = 16, STEPS = 1 << 18, BITS = 64 };
 /* Steps that are tried before a block with bytes must do: nearly all are given out then. */
 enum { TRIES_MAX = 256 };
 
-static char *first;                  /* atomic; NULL: nothing reserved yet */
-static uint32_t next_step;           /* atomic: counts on beyond STEPS */
-static uint64_t taken[STEPS / BITS]; /* atomic */
+static char *zero_size_first;                  /* atomic; NULL: nothing reserved yet */
+static uint32_t zero_size_next;                /* atomic: counts on beyond STEPS */
+static uint64_t zero_size_taken[STEPS / BITS]; /* atomic */
 
-static uint64_t *word_of(uint32_t step) { return &taken[step / BITS]; }
+static uint64_t *word_of(uint32_t step) { return &zero_size_taken[step / BITS]; }
 static uint64_t bit_of(uint32_t step) { return (uint64_t)1 << (step % BITS); }
 
 /* Two threads may come first; one of them gives its stretch back. NULL: no address space. */
@@ -25,7 +25,7 @@ static char *reserve_first(void)
     char *seen = NULL;
 
     if (range.base == NULL) return NULL;
-    if (__atomic_compare_exchange_n(&first, &seen, range.base, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&zero_size_first, &seen, range.base, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         return range.base;
     os_release(range);
@@ -42,7 +42,7 @@ static bool claim(uint32_t step)
 
 void *zero_size_take(size_t align)
 {
-    char *base = RELAXED_LOAD(first);
+    char *base = RELAXED_LOAD(zero_size_first);
     uint32_t steps = align <= STEP_BYTES ? 1 : (uint32_t)(align / STEP_BYTES), step;
 
     if (OS_SIZE_TELLS_OWNER || !option_is_set(OPTION_GUARD_ZERO_SIZE)) return NULL;
@@ -50,7 +50,7 @@ void *zero_size_take(size_t align)
     if (base == NULL) base = reserve_first();
     if (base == NULL) return NULL;
     for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
-        step = __atomic_fetch_add(&next_step, steps, __ATOMIC_RELAXED) % STEPS & ~(steps - 1);
+        step = __atomic_fetch_add(&zero_size_next, steps, __ATOMIC_RELAXED) % STEPS & ~(steps - 1);
         if (claim(step)) return base + (size_t)step * STEP_BYTES;
     }
     return NULL;
@@ -58,7 +58,7 @@ void *zero_size_take(size_t align)
 
 static uintptr_t offset_of(const void *pointer)
 {
-    return (uintptr_t)pointer - (uintptr_t)RELAXED_LOAD(first);
+    return (uintptr_t)pointer - (uintptr_t)RELAXED_LOAD(zero_size_first);
 }
 
 bool zero_size_put(void *block)
@@ -73,7 +73,7 @@ enum pointer_kind zero_size_kind(const void *pointer)
     uintptr_t offset = offset_of(pointer);
     uint32_t step = (uint32_t)(offset / STEP_BYTES);
 
-    if (RELAXED_LOAD(first) == NULL || offset >= (uintptr_t)STEPS * STEP_BYTES)
+    if (RELAXED_LOAD(zero_size_first) == NULL || offset >= (uintptr_t)STEPS * STEP_BYTES)
         return POINTER_FOREIGN;
     if (offset % STEP_BYTES != 0) return POINTER_INTERIOR;
     return RELAXED_LOAD(*word_of(step)) & bit_of(step) ? POINTER_ZERO_SIZE : POINTER_FREED;
