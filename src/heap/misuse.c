@@ -26,12 +26,20 @@ static bool is_in_large(uint32_t page)
     return is_block_state(record->state) && !page_is_cached(record);
 }
 
+/* In no open page. What was a vast block may be anybody's by now. */
+static enum pointer_kind outside_kind(const void *pointer)
+{
+    enum pointer_kind kind = zero_size_kind(pointer);
+
+    return kind == POINTER_FOREIGN && vast_was_there(pointer) ? POINTER_FREED : kind;
+}
+
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 {
     const struct page *record;
 
     *page = page_at(pointer);
-    if (*page == 0) return vast_was_there(pointer) ? POINTER_FREED : zero_size_kind(pointer);
+    if (*page == 0) return outside_kind(pointer);
     record = page_record(*page);
     if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
