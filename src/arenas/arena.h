@@ -41,7 +41,7 @@ struct stock {
 struct magazine_list { /* D1 */
     void **first;
     uint32_t count;
-    uint32_t low; /* the fewest since the background thread last looked */
+    uint32_t low; /* of full ones: the fewest since the background thread last looked */
 };
 
 struct depot {
@@ -206,7 +206,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block);
 extern PRIVATE bool depots_closed;
 /* Drains the magazines of all depots and gives them back, returns the runs of the stocks, and
  * closes slabs that were kept empty: all there are, or half of the magazines and runs that nobody
- * took since the last call. True: there were some. */
+ * took since the last call. True: magazines or runs were. */
 enum clear_what { CLEAR_ALL, CLEAR_UNNEEDED };
 bool arenas_clear(enum clear_what what);
 void arenas_close_empty(void);

@@ -131,13 +131,12 @@ static NOINLINE void free_sized_other(void *block, size_t size)
     prairie_free(block);
 }
 
-/* No size up to a quarter less than a class is another class's, nor is one that realloc left in a
- * larger block (is_resized_from). */
+/* Beyond the table every size lies within a quarter of its class. */
 static NOINLINE void free_sized_beyond_table(void *block, size_t size)
 {
     size_t bytes = bytes_of_offset(class_map_at(block));
 
-    if (unlikely(bytes != 0 && bytes - size >= bytes / 4)) misuse_wrong_size(block);
+    if (unlikely(bytes != 0 && !is_resized_from(size, bytes))) misuse_wrong_size(block);
     prairie_free(block);
 }
 

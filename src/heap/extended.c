@@ -17,11 +17,11 @@
 
 /* The size of a block that a request aligned like that is served with, where a table tells the
  * class: rounding up to the alignment leads to the smallest class whose blocks are all aligned
- * (test/unit/extended_test.c). More than TABLE_BYTES_MAX: no table tells. */
+ * (test/unit/extended_test.c). More than TABLE_BYTES_MAX: no table tells, as of size 0. */
 INLINE size_t table_bytes_of(size_t size, size_t align)
 {
-    if (unlikely(size > TABLE_BYTES_MAX) || unlikely(align > TABLE_BYTES_MAX)) return SIZE_MAX;
-    return round_up(size + (size == 0), align);
+    if (unlikely(size - 1 >= TABLE_BYTES_MAX) || unlikely(align > TABLE_BYTES_MAX)) return SIZE_MAX;
+    return round_up(size, align);
 }
 
 /* ---- taking ---- */
@@ -208,7 +208,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     if (resized == NULL)
         resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
     if (unlikely(resized == NULL)) return NULL;
-    if ((unsigned)flags & FLAG_ZERO) zero_from(resized, old_bytes, bytes);
+    if (((unsigned)flags & FLAG_ZERO) && size != 0) zero_from(resized, old_bytes, bytes);
     return resized;
 }
 

@@ -4,7 +4,6 @@
 #include "doors.h"
 #include "large.h"
 #include "sampled.h"
-
 #include "vast.h"
 #include "zero_size.h"
 
@@ -26,12 +25,13 @@ static bool is_in_large(uint32_t page)
     return is_block_state(record->state) && !page_is_cached(record);
 }
 
-/* In no open page. What was a vast block may be anybody's by now. */
+/* In no open page. Where a vast block was may be anybody's memory by now. */
 static enum pointer_kind outside_kind(const void *pointer)
 {
     enum pointer_kind kind = zero_size_kind(pointer);
 
-    return kind == POINTER_FOREIGN && vast_was_there(pointer) ? POINTER_FREED : kind;
+    if (kind != POINTER_FOREIGN || !vast_was_there(pointer)) return kind;
+    return os_other_bytes(pointer) == SIZE_MAX ? POINTER_FREED : POINTER_FOREIGN;
 }
 
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
@@ -196,8 +196,9 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 
     if (pointer == NULL) return;
     misuse_check("free", pointer);
-    if (size == 0) return;
     usable = prairie_usable_size(pointer);
+    /* Size 0 has no bytes, or those of the smallest block. */
+    if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;
     /* What hooks refuse to cut stays longer than the program asked for last. */
     if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page_at(pointer))) return;
     if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))

@@ -7,12 +7,14 @@
 #include "../os/os.h"
 
 enum { STEP_BYTES = 16, STEPS = 1 << 18, BITS = 64 };
-/* Steps that are tried before a block with bytes must do: nearly all are given out then. */
-enum { TRIES_MAX = 256 };
+/* Steps that are tried before a block with bytes must do: nearly all are given out then; and calls
+ * that do without, once there was no address space. */
+enum { TRIES_MAX = 64, CALLS_WITHOUT = 64 };
 
-static char *zero_size_first;                  /* atomic; NULL: nothing reserved yet */
-static uint32_t zero_size_next;                /* atomic: counts on beyond STEPS */
-static uint64_t zero_size_taken[STEPS / BITS]; /* atomic */
+static char *zero_size_first;                         /* atomic; NULL: nothing reserved yet */
+static uint32_t zero_size_next;                       /* atomic: counts on beyond STEPS */
+static uint32_t zero_size_refused;                    /* atomic: calls that do without, still */
+static uint64_t zero_size_taken[STEPS / BITS] SPARSE; /* atomic */
 
 static uint64_t *word_of(uint32_t step) { return &zero_size_taken[step / BITS]; }
 static uint64_t bit_of(uint32_t step) { return (uint64_t)1 << (step % BITS); }
@@ -24,7 +26,10 @@ static char *reserve_first(void)
     struct os_range range = os_reserve(bytes, os_page_bytes());
     char *seen = NULL;
 
-    if (range.base == NULL) return NULL;
+    if (range.base == NULL) {
+        RELAXED_STORE(zero_size_refused, CALLS_WITHOUT);
+        return NULL;
+    }
     if (__atomic_compare_exchange_n(&zero_size_first, &seen, range.base, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         return range.base;
@@ -44,15 +49,20 @@ void *zero_size_take(size_t align)
 {
     char *base = RELAXED_LOAD(zero_size_first);
     uint32_t steps = align <= STEP_BYTES ? 1 : (uint32_t)(align / STEP_BYTES), step;
+    uint32_t refused = RELAXED_LOAD(zero_size_refused);
 
     if (OS_SIZE_TELLS_OWNER || !option_is_set(OPTION_GUARD_ZERO_SIZE)) return NULL;
     if (align > os_page_bytes()) return NULL;
+    if (unlikely(refused != 0)) {
+        RELAXED_STORE(zero_size_refused, refused - 1);
+        return NULL;
+    }
     if (base == NULL) base = reserve_first();
     if (base == NULL) return NULL;
-    for (unsigned tries = 0; tries < TRIES_MAX; tries++) {
-        step = __atomic_fetch_add(&zero_size_next, steps, __ATOMIC_RELAXED) % STEPS & ~(steps - 1);
+    step = __atomic_fetch_add(&zero_size_next, steps, __ATOMIC_RELAXED) % STEPS & ~(steps - 1);
+    for (unsigned tries = 0; tries < TRIES_MAX; tries++, step = (step + steps) % STEPS)
         if (claim(step)) return base + (size_t)step * STEP_BYTES;
-    }
+    (void)__atomic_fetch_add(&zero_size_next, TRIES_MAX * steps, __ATOMIC_RELAXED);
     return NULL;
 }
 

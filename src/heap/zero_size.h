@@ -3,7 +3,7 @@
  * They are numbers of a stretch of address space that is reserved and never committed, so that a
  * program which reads or writes one ends there and then. A bit says which are given out:
  *
- *      address    first + 16 * i, for as long as there is one of the wanted alignment
+ *      address    first + 16 * i, of every alignment up to a page
  *      taken      bit i
  *
  * Numbers are given out in turn, so that one which came back stays unused for as long as can be.
@@ -15,7 +15,8 @@
 
 #include "misuse.h"
 
-/* NULL: there is none, and a block with bytes must do. `align` is a power of two. */
+/* NULL: none was found, or none is that aligned, and a block with bytes must do. `align` is a power
+ * of two. */
 void *zero_size_take(size_t align);
 /* False: it was given back already. */
 bool zero_size_put(void *block);

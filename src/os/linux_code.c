@@ -72,7 +72,7 @@ static const char *read_path(struct text_reader *reader, struct path_room *room)
 static bool find_build_id(struct os_code *mapping, uintptr_t note, size_t bytes)
 {
     while (bytes >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) head;
+        ElfW(Nhdr) head = { 0 };
         size_t whole;
 
         if (os_copy_checked(&head, (const void *)note, sizeof head) != sizeof head) return false;

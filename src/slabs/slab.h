@@ -27,7 +27,7 @@
 struct slab {
     char *base;              /* address of block 0 */
     uint32_t page;           /* first page of the run */
-    uint32_t next, previous; /* S3: numbers of the neighbours on the partial list; 0: none */
+    uint32_t next, previous; /* S3: numbers of the neighbours on its list; 0: none */
     uint16_t block_count;
     uint16_t free_count; /* S1 */
     uint16_t hint;       /* S4 */

@@ -143,6 +143,27 @@ static void zeros_when_asked(const struct check *check)
 
 /* rallocx gives the very size that nallocx tells, keeps the contents, and zeroes what is new when
  * asked. */
+/* Size 0 has no bytes, and its address never comes back as a block that has. */
+static void size_0_stays_apart(const struct check *check)
+{
+    (void)check;
+    for (int align = 1; align <= 512; align *= 2) {
+        int flags = MALLOCX_ALIGN((size_t)align);
+
+        for (unsigned i = 0; i < 40; i++) {
+            void *warm = x.mallocx((size_t)align, flags), *block;
+            x.dallocx(warm, flags);
+            block = x.mallocx(0, flags);
+            must(block != NULL && (uintptr_t)block % (unsigned)align == 0);
+            x.sdallocx(block, 0, flags);
+            warm = x.mallocx((size_t)align, flags);
+            memset(warm, 1, x.sallocx(warm, flags));
+            must(x.sallocx(warm, flags) >= (size_t)align);
+        }
+    }
+    x.dallocx(x.rallocx(x.mallocx(0, 0), 0, MALLOCX_ZERO), 0);
+}
+
 static void resizing_keeps_contents(const struct check *check)
 {
     static const size_t bytes[] = { 1,     100,   700,    1000,    1025,     8000,
@@ -309,6 +330,7 @@ int main(void)
     check_add(
         (struct check){ .run = every_size_in_between_frees, .other = (size_t)MALLOCX_TCACHE_NONE },
         "sdallocx without a cache");
+    check_add((struct check){ .run = size_0_stays_apart }, "size 0 stays apart");
     check_add((struct check){ .run = other_sizes_are_told_as_0 }, "nallocx of absurd sizes is 0");
     check_add((struct check){ .run = absurd_requests_are_refused }, "absurd sizes are refused");
     check_add(

@@ -119,6 +119,8 @@ static void note_naming(const struct request *request, const void *block, bool i
 {
     if (request->names_for == NULL || !request->names_for->is_made) return;
     if (request->names_for->arena == request->named) return;
+    if (block != NULL && malloc_usable_size((void *)(uintptr_t)block) == 0)
+        return; /* from nowhere */
     if (block == NULL || world.samples || request->align != 0)
         request->names_for->arena = ARENA_ANY;
     else if (is_new && malloc_usable_size((void *)(uintptr_t)block) <= 14336)
@@ -430,8 +432,9 @@ static void step_look(const struct slot *slot)
 {
     size_t usable = slot->block.usable_bytes;
     size_t inside = usable < world.page_bytes ? usable : world.page_bytes;
-    int arena = (int)arena_at_address(slot->block.base + below((uint32_t)inside));
+    int arena = slot->arena;
 
+    if (usable != 0) arena = (int)arena_at_address(slot->block.base + below((uint32_t)inside));
     if (arena < (int)world.automatic_arenas) arena = ARENA_AUTOMATIC;
     add("look at s%u", (unsigned)(slot - me->slot));
     slot_verify(slot, "when it is looked at");

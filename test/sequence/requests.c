@@ -80,12 +80,15 @@ static bool is_short(const struct request *request)
         || me->refused_by_hooks != request->refused_by_hooks;
 }
 
+/* What has no bytes is no arena's, whatever was asked for. */
 int arena_found(const struct request *request, const void *base)
 {
-    unsigned index = arena_at_address(base);
+    bool has_bytes = malloc_usable_size((void *)base) != 0;
+    unsigned index = has_bytes ? arena_at_address(base) : 0;
     int found = index < world.automatic_arenas ? ARENA_AUTOMATIC : (int)index;
 
-    if (request->arena == ARENA_ANY || found == request->arena || found == request->other_arena)
+    if (!has_bytes || request->arena == ARENA_ANY || found == request->arena
+        || found == request->other_arena)
         return found;
     violation("%s of %zu bytes, flags 0x%x: block %p is of arena %d, not %d or %d", request->door,
               request->size, (unsigned)request->flags, base, found, request->arena,

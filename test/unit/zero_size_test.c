@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <jemalloc/jemalloc.h>
 #include <pthread.h>
 
 static void *hidden(void *pointer)
@@ -83,6 +84,35 @@ static void it_grows_and_shrinks(void **state)
     assert_int_equal(prairie_xallocx(block, 100, 0, 0), 0);
     prairie_free_sized(block, 0);
     assert_int_equal(zero_size_kind(block), POINTER_FREED);
+}
+
+/* Whatever the thread holds of the class that the alignment alone would lead to. */
+static void flags_make_no_difference(void **state)
+{
+    int flags = MALLOCX_ALIGN(64);
+    void *warm = prairie_malloc(64), *block;
+
+    (void)state;
+    prairie_free(warm);
+    for (unsigned i = 0; i < 20; i++) {
+        block = prairie_mallocx(0, flags);
+        expect_nothing_there(block);
+        assert_true(is_aligned((uintptr_t)block, 64));
+        prairie_sdallocx(block, 0, flags);
+        assert_int_equal(zero_size_kind(block), POINTER_FREED);
+        warm = prairie_malloc(64);
+        assert_int_equal(prairie_usable_size(warm), 64);
+    }
+    block = prairie_rallocx(prairie_mallocx(0, 0), 0, MALLOCX_ZERO);
+    expect_nothing_there(block);
+}
+
+static void tell_no_size(void) { prairie_free_sized(prairie_malloc(100), 0); }
+
+static void a_size_of_0_that_is_wrong_is_told(void **state)
+{
+    (void)state;
+    expect_abort(tell_no_size, "prairie: wrong size in sized delete: 0x");
 }
 
 static void give_twice(void)
@@ -223,6 +253,7 @@ static void threads_share_them(void **state)
 
 UNIT_MAIN(UNIT_TEST(every_door_gives_an_address_of_its_own), UNIT_TEST(nobody_reads_or_writes_it),
           UNIT_TEST(it_is_aligned_as_asked), UNIT_TEST(it_grows_and_shrinks),
+          UNIT_TEST(flags_make_no_difference), UNIT_TEST(a_size_of_0_that_is_wrong_is_told),
           UNIT_TEST(misuse_is_told), UNIT_TEST(an_address_that_came_back_rests),
           UNIT_TEST(where_there_is_no_address_it_has_bytes), UNIT_TEST(every_call_may_be_refused),
           UNIT_TEST(old_vast_blocks_do_not_matter), UNIT_TEST(threads_share_them))
