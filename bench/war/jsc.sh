@@ -5,5 +5,5 @@
 # The mere presence of Malloc is the switch. One thread collects and compiles, so that memory is the same
 # in every run.
 set -eu
-if [ "${WAR_HEAP:-}" != own ]; then export Malloc=1; fi
+if [ "${WAR_HEAP:-}" = own ]; then unset Malloc; else export Malloc=1; fi
 exec jsc --useConcurrentJIT=0 --useConcurrentGC=0 --numberOfGCMarkers=1 "$@"

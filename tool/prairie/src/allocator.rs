@@ -43,6 +43,9 @@ pub struct Allocator {
     /// It stands for a heap of the program's own, which need not call malloc.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_heap: bool,
+    /// A program that calls malloc more often is not on the heap that this stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_at_most: Option<u64>,
     /// The copy that is preloaded: a build in the meantime must not change what is measured.
     #[serde(skip)]
     pub library: Option<PathBuf>,
@@ -77,6 +80,7 @@ struct Candidate {
     env: BTreeMap<String, String>,
     workloads: Vec<String>,
     own_heap: bool,
+    calls_at_most: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -164,6 +168,7 @@ impl Candidate {
             env: BTreeMap::new(),
             workloads: Vec::new(),
             own_heap: false,
+            calls_at_most: None,
         }
     }
 }
@@ -176,6 +181,7 @@ fn add_named(found: &mut Vec<Candidate>, entry: &NamedAllocator) {
         known.env.extend(entry.env.clone());
         known.workloads.extend(entry.workloads.clone());
         known.own_heap |= entry.own_heap;
+        known.calls_at_most = entry.calls_at_most.or(known.calls_at_most);
         return;
     }
     found.push(Candidate {
@@ -183,6 +189,7 @@ fn add_named(found: &mut Vec<Candidate>, entry: &NamedAllocator) {
         env: entry.env.clone(),
         workloads: entry.workloads.clone(),
         own_heap: entry.own_heap,
+        calls_at_most: entry.calls_at_most,
         ..Candidate::plain(&entry.name, entry.path.clone())
     });
 }
@@ -256,6 +263,7 @@ fn prove(candidate: Candidate, root: Option<&Path>, folder: &Path) -> Result<All
         env: candidate.env,
         workloads: candidate.workloads,
         own_heap: candidate.own_heap,
+        calls_at_most: candidate.calls_at_most,
         library,
     })
 }
@@ -329,6 +337,7 @@ mod tests {
             env: BTreeMap::from([("A".to_owned(), "1".to_owned())]),
             workloads: Vec::new(),
             own_heap: false,
+            calls_at_most: None,
         };
         let named = [entry("glibc", None), entry("glibc-a", None), entry("mine", Some("/m.so"))];
         let wish = Wish { names: vec!["glibc".into(), "mine".into()], ..Wish::default() };

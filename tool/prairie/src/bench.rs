@@ -167,9 +167,7 @@ impl Bench<'_> {
             }
         }
         self.check(&mut run, item, &files, &measured)?;
-        if !allocator.own_heap {
-            require_calls(&mut run, &item.workload);
-        }
+        require_calls(&mut run, &item.workload, allocator);
         files.remove();
         Ok(run)
     }
@@ -329,9 +327,14 @@ struct Under<'a> {
     counter: Option<&'a Path>,
 }
 
-/// A program that hardly calls malloc tells nothing about the allocator, whoever was preloaded.
-fn require_calls(run: &mut Run, workload: &Workload) {
-    let Some(least) = workload.calls_at_least else { return };
+/// A program that hardly calls malloc tells nothing about the allocator, whoever was preloaded; one
+/// that calls it often tells nothing about a heap of its own.
+fn require_calls(run: &mut Run, workload: &Workload, allocator: &Allocator) {
+    let least = workload.calls_at_least.filter(|_| !allocator.own_heap);
+    let most = allocator.calls_at_most;
+    if least.is_none() && most.is_none() {
+        return;
+    }
     let counted = run.figures.get(CALLS).map(|figure| figure.value as u64);
     let called = match (run.counts_calls, run.in_allocator) {
         (false, None) => return,
@@ -341,10 +344,12 @@ fn require_calls(run: &mut Run, workload: &Workload) {
             None => return run.fail(Outcome::NotServed, "the counter of calls left no figure"),
         },
     };
-    if called < least {
-        let reason = format!("{called} calls of malloc's family, fewer than {least}");
-        run.fail(Outcome::NotServed, reason);
-    }
+    let reason = match (least, most) {
+        (Some(least), _) if called < least => format!("fewer than {least}"),
+        (_, Some(most)) if called > most => format!("more than {most}"),
+        _ => return,
+    };
+    run.fail(Outcome::NotServed, format!("{called} calls of malloc's family, {reason}"));
 }
 
 /// Why a workload cannot run here; None: it can.

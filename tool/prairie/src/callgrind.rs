@@ -69,10 +69,12 @@ pub fn read(folder: &Path, library: Option<&Path>) -> Counts {
     counts
 }
 
-/// In the C library's file the allocator is these functions and what they call.
+/// In the C library's file the allocator is these functions and what they call, and so it is in code
+/// of no known file. `malloc_size` is what some allocators call malloc_usable_size, too.
 const FAMILY: &[&str] = &[
     "malloc",
     "free",
+    "cfree",
     "calloc",
     "realloc",
     "reallocarray",
@@ -82,7 +84,9 @@ const FAMILY: &[&str] = &[
     "valloc",
     "pvalloc",
     "malloc_usable_size",
+    "malloc_size",
 ];
+const OPERATORS: &[&str] = &["operator new", "operator delete"];
 
 /// What callgrind writes for an object that it cannot tell.
 const UNNAMED: &str = "???";
@@ -108,7 +112,8 @@ struct Reader<'a> {
 enum Place {
     Library,
     LibC,
-    /// Code in a section of its own name, as tcmalloc's malloc is: callgrind does not know its file.
+    /// Code of no file that callgrind knows: a section of its own name, as tcmalloc's malloc is, or
+    /// what a JIT compiler wrote. Functions tell which.
     Unnamed,
     Elsewhere,
 }
@@ -149,7 +154,7 @@ impl<'a> Reader<'a> {
         let cost = line.split_ascii_whitespace().last().and_then(|cost| cost.parse().ok());
         let callee = (self.called.0.unwrap_or(self.at.0), self.called.1);
         self.called = (None, false);
-        if self.is_allocator(callee) && !self.is_allocator(self.at) {
+        if self.is_allocator(callee) && !self.is_inside(callee) {
             self.inside.calls += calls;
             self.inside.instructions += cost.unwrap_or(0u64);
         }
@@ -157,9 +162,15 @@ impl<'a> Reader<'a> {
 
     fn is_allocator(&self, (place, is_family): (Place, bool)) -> bool {
         match self.library {
-            Some(_) => matches!(place, Place::Library | Place::Unnamed),
+            Some(_) => place == Place::Library || place == Place::Unnamed && is_family,
             None => place == Place::LibC && is_family,
         }
+    }
+
+    /// Whether who calls it belongs to the allocator. Unnamed code that calls more of the library than
+    /// the family is a part of it.
+    fn is_inside(&self, callee: (Place, bool)) -> bool {
+        self.is_allocator(self.at) || self.at.0 == Place::Unnamed && !callee.1
     }
 
     fn object(&mut self, value: &str) -> Place {
@@ -186,7 +197,8 @@ impl<'a> Reader<'a> {
         if let Some(name) = name {
             // A function that calls itself is written with the depth behind it.
             let name = name.split('\'').next().unwrap_or(name);
-            self.functions.insert(number.to_owned(), FAMILY.contains(&name));
+            let is_operator = OPERATORS.iter().any(|operator| name.starts_with(operator));
+            self.functions.insert(number.to_owned(), is_operator || FAMILY.contains(&name));
         }
         self.functions.get(number).copied().unwrap_or(false)
     }
@@ -247,7 +259,22 @@ mod tests {
     }
 
     #[test]
-    fn code_of_no_known_file_is_the_preloaded_librarys() {
+    fn what_a_jit_wrote_is_not_the_allocator() {
+        // JIT code (0x40) runs long and calls malloc twice, which has a section of its own, and once
+        // the library's realloc; malloc's slow path is unnamed, too, and refills in the library.
+        let text = "ob=(1) /bin/jsc\nfn=(1) main\n0 5\n\
+            cob=(2) ???\ncfn=(2) 0x40\ncalls=1 0\n0 900\n\
+            ob=(2)\nfn=(2)\n0 800\ncfn=(3) malloc\ncalls=2 0\n0 30\n\
+            cob=(3) /lib/mine.so\ncfn=(4) realloc\ncalls=1 0\n0 70\n\
+            fn=(3)\n0 10\ncfn=(5) slow\ncalls=1 0\n0 20\n\
+            fn=(5)\n0 5\ncob=(3)\ncfn=(6) refill\ncalls=1 0\n0 15\n";
+        let mut reader = Reader::new(Some(Path::new("/lib/mine.so")));
+        text.lines().for_each(|line| reader.line(line));
+        assert_eq!(reader.inside, InAllocator { instructions: 100, calls: 3 });
+    }
+
+    #[test]
+    fn functions_of_the_family_in_no_known_file_are_the_preloaded_librarys() {
         let text = "ob=(1) /bin/program\nfn=(1) main\n0 5\n\
             cob=(2) ???\ncfn=(2) malloc\ncalls=2 0\n0 30\n\
             ob=(2)\nfn=(2)\n0 10\ncob=(3) /lib/mine.so\ncfn=(3) refill\ncalls=1 0\n0 20\n";

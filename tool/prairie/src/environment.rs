@@ -15,6 +15,8 @@ const FOREIGN: &[&str] = &[
     "MIMALLOC_*",
     "TCMALLOC_*",
     "SNMALLOC_*",
+    // The switch of WebKit: its mere presence sends JavaScriptCore to malloc.
+    "Malloc",
     "PRAIRIE_*",
 ];
 
@@ -52,6 +54,7 @@ mod tests {
         assert!(is_foreign("LD_PRELOAD"));
         assert!(is_foreign("MALLOC_ARENA_MAX"));
         assert!(is_foreign("PRAIRIE_CONF"));
+        assert!(is_foreign("Malloc"));
         assert!(!is_foreign("LD_LIBRARY_PATH"));
         assert!(!is_foreign("PYTHONMALLOC"));
     }

@@ -20,6 +20,7 @@ pub fn allocator(name: &str) -> Allocator {
         env: BTreeMap::new(),
         workloads: Vec::new(),
         own_heap: false,
+        calls_at_most: None,
         library: None,
     }
 }

@@ -83,6 +83,8 @@ pub struct NamedAllocator {
     pub workloads: Vec<String>,
     /// It stands for a heap of the program's own, which need not call malloc.
     pub own_heap: bool,
+    /// A program that calls malloc more often is not on the heap that this stands for.
+    pub calls_at_most: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -143,6 +145,7 @@ impl Suite {
             env: entry.env,
             workloads: entry.workloads,
             own_heap: entry.own_heap,
+            calls_at_most: entry.calls_at_most,
         });
         let allocators = allocators.collect();
         Ok(Suite {
@@ -278,6 +281,7 @@ struct AllocatorTable {
     workloads: Vec<String>,
     #[serde(default)]
     own_heap: bool,
+    calls_at_most: Option<u64>,
 }
 
 impl WorkloadTable {
@@ -476,6 +480,18 @@ mod tests {
         let scales = |w: &Workload| (w.scale(false, false), w.scale(true, true));
         assert_eq!((scales(&workloads[0]), scales(&workloads[1])), ((100, 10), (100, 20)));
         assert_eq!(workloads[0].calls_at_least, Some(7));
+    }
+
+    #[test]
+    fn the_suites_of_the_war_are_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        for name in ["war.toml", "browse.toml"] {
+            let suite = Suite::read(&root.join("bench/war").join(name)).unwrap();
+            assert!(suite.counter.is_some(), "{name}");
+            let names: Vec<&str> = suite.allocators.iter().map(|a| a.name.as_str()).collect();
+            assert_eq!(names, ["glibc-again", "libpas"], "{name}");
+            assert!(suite.allocators[1].calls_at_most.is_some(), "{name}");
+        }
     }
 
     #[test]

