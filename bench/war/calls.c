@@ -7,6 +7,7 @@
 // in use at once, to the file of figures. Sizes are those of malloc_usable_size. An allocator's own
 // operators new and delete do not pass here; those of the C++ library do.
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdatomic.h>
@@ -147,6 +148,31 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
     find_next();
     count_call();
     return gained(next.aligned_alloc(alignment, size));
+}
+
+// An allocator may lack these three: they are passed on as what they stand for.
+
+EXPORT void *reallocarray(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(block, bytes);
+}
+
+EXPORT void *valloc(size_t size) { return memalign((size_t)sysconf(_SC_PAGESIZE), size); }
+
+EXPORT void *pvalloc(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes;
+    if (__builtin_add_overflow(size, page - 1, &bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return memalign(page, bytes / page * page);
 }
 
 EXPORT int posix_memalign(void **place, size_t alignment, size_t size)

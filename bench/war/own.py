@@ -4,7 +4,7 @@
   bench/war/own.py FOLDER OUT
 
 Each folder in FOLDER with a file LIST is a suite: LIST has one test in each line, with or without .js, and
-the tests run in that order in one engine. Nothing is copied but the names.
+the tests run in that order in one engine, whole, whatever the scale. Nothing is copied but the names.
 """
 # SPDX-License-Identifier: MIT
 
@@ -24,7 +24,7 @@ def main():
     lists = sorted(folder.glob("*/LIST"))
     if not lists:
         sys.exit(f"own.py: no folder in {folder} has a file LIST")
-    text = ["[suite]", 'name = "own"', "rounds = 5", "quick_rounds = 1",
+    text = ["[suite]", 'name = "own"', "rounds = 5", "quick_rounds = 1", "timeout_s = 900",
             'counter = "build/war/libcalls.so"', "calls_at_least = 100000", ""]
     for found in lists:
         scripts = [script(found.parent, line) for line in found.read_text().split()]

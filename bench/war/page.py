@@ -31,6 +31,7 @@ def main():
     war = gather({name: read(folder / name / "compare.json")
                   for name in ("time", "instructions", "browse")})
     add_shares(war, folder / "share" / "share.json")
+    war["spread"] = spread(war["rows"])
     war["standing"] = standing(war)
     (folder / "war.json").write_text(json.dumps(war, indent=1) + "\n")
     (folder / "war.md").write_text(markdown(war))
@@ -62,10 +63,13 @@ def gather(passes):
         add_counted(row_of(rows, run, is_counted=True), run)
     for row in rows.values():
         finish(row)
+    failed = {(run["workload"], run["allocator"]) for run in (browsed or {}).get("runs", [])
+              if run["outcome"] != "right"}
     series = [{"workload": run["workload"], "allocator": run["allocator"], "points": run["series"],
                "peak_kb": kb(run["peak_bytes"]), "mean_kb": kb(run["byte_seconds"] / run["wall_s"])}
               for run in (browsed or {}).get("runs", [])
-              if run.get("series") and run["round"] > 0 and run["outcome"] == "right"]
+              if run.get("series") and run["round"] > 0
+              and (run["workload"], run["allocator"]) not in failed]
     void = [{"workload": run["workload"], "allocator": run["allocator"], "why":
              f"{run['outcome']}: {run.get('reason', '')}"}
             for found in passes.values() if found
@@ -76,8 +80,11 @@ def gather(passes):
            "quick": first["quick"], "rows": list(rows.values()), "series": series,
            "void": unique(void), "absent": unique(
                [entry for found in passes.values() if found
-                for entry in found["absent_allocators"] + found["absent_workloads"]])}
-    war["spread"] = spread(war["rows"])
+                for entry in found["absent_allocators"] + found["absent_workloads"]]),
+           "notes": unique([f"{name}: {note}" for name, found in passes.items() if found
+                            for note in found.get("notes", [])]),
+           "has_own": any(item.get("suite") == "own" for found in passes.values() if found
+                          for item in found.get("workloads", []))}
     return war
 
 
@@ -150,15 +157,37 @@ def unique(entries):
     return [json.loads(text) for text in dict.fromkeys(json.dumps(e) for e in entries)]
 
 
+CONTESTS = ("instructions", "share", "instructions_each", "kb", "ms")
+
+
 def spread(rows):
-    """How far the C library lies from itself, at most: smaller differences are none."""
+    """How far the C library lies from itself, at most: smaller differences are none.
+
+    What perf sampled is as noisy as clocks, and apart from what callgrind counted.
+    """
     found = {}
-    for metric in ("ms", "kb", "instructions"):
-        ratios = [abs(ours / theirs - 1) for row in rows if row["allocator"] == AGAIN
-                  for ours, theirs in [(row.get(metric), value(rows, row["workload"], BASE, metric))]
-                  if ours and theirs]
-        found[metric] = max(ratios, default=None)
+    for row in rows:
+        if row["allocator"] != AGAIN:
+            continue
+        for metric in CONTESTS:
+            ours, theirs = row.get(metric), value(rows, row["workload"], BASE, metric)
+            if ours and theirs:
+                name = kind(rows, row["workload"], metric)
+                found[name] = max(found.get(name, 0), abs(ours / theirs - 1))
     return found
+
+
+def kind(rows, workload, metric):
+    is_sampled = metric == "share" and value(rows, workload, BASE, "share_error") is not None
+    return "sampled share" if is_sampled else metric
+
+
+def least_difference(war, workload, metric, ours, other):
+    """What two must differ by; None: the C library did not run twice, so that nothing can be told."""
+    least = war["spread"].get(kind(war["rows"], workload, metric))
+    if least is not None and metric == "share":
+        least = max(least, doubt(war["rows"], workload, ours, other))
+    return least
 
 
 def value(rows, workload, allocator, metric):
@@ -198,11 +227,10 @@ def standing(war):
 
 
 def against(war, workload, metric, ours, theirs, name):
-    least = war["spread"].get(metric) or 0
-    if metric == "share":
-        least = doubt(war["rows"], workload, SUBJECT, name)
+    least = least_difference(war, workload, metric, SUBJECT, name)
     ratio = ours / theirs
-    verdict = "even" if abs(ratio - 1) <= least else "ahead" if ratio < 1 else "behind"
+    verdict = ("untold" if least is None else "even" if abs(ratio - 1) <= least
+               else "ahead" if ratio < 1 else "behind")
     return {"workload": workload, "metric": metric, "best_other": name, "ratio": ratio,
             "verdict": verdict}
 
@@ -222,8 +250,18 @@ METRICS = (("ms", "ms of processor time", lambda v: f"{v:,.0f}"),
            ("memory_share", "% of the peak that is malloc'ed", lambda v: f"{v * 100:.0f}"))
 
 
+def best_of(war, workload, metric, figures):
+    """Whose figure is the lowest, by more than noise; None: nobody's, or it cannot be told."""
+    known = sorted((v, name) for name, v in figures.items() if v and name != AGAIN)
+    if metric not in CONTESTS or len(known) < 2:
+        return None
+    (lowest, name), (following, other) = known[:2]
+    least = least_difference(war, workload, metric, name, other)
+    return name if least is not None and 1 - lowest / following > least else None
+
+
 def tables(war):
-    """Of each engine and metric: title, columns, rows; the lowest figure of a row is marked."""
+    """Of each engine and metric: title, columns, rows; the best figure of a row is marked."""
     rows = war["rows"]
     for engine, title in ENGINES.items():
         of_engine = [row for row in rows if row["engine"] == engine]
@@ -238,8 +276,7 @@ def tables(war):
             for suite in suites:
                 cells = {row["allocator"]: row for row in of_engine if row["workload"] == suite}
                 figures = {name: cells[name].get(metric) for name in names if name in cells}
-                is_contest = metric in ("ms", "kb", "instructions", "share", "instructions_each")
-                best = min((v for name, v in figures.items() if v and name != AGAIN), default=None)
+                best = best_of(war, suite, metric, figures)
                 line = []
                 for name in names:
                     cell = cells.get(name)
@@ -250,7 +287,7 @@ def tables(war):
                     elif not figures[name]:
                         line.append(("–", False))
                     else:
-                        line.append((shown(figures[name]), is_contest and figures[name] == best))
+                        line.append((shown(figures[name]), name == best))
                 lines.append((suite, line))
             yield f"{title}: {meaning}", names, lines
 
@@ -270,11 +307,34 @@ def says(war):
            "the work; under qjs a share is what calls into the allocator cost with all that it called, "
            "by instructions; under jsc it is sampled by perf's clock. Times "
            "and peaks are medians over the rounds of `prairie compare`. Calls and the malloc'ed "
-           "part of memory were counted in one more run. The lowest figure is bold.")
-    for metric, name in (("ms", "time"), ("kb", "peak memory"), ("instructions", "instructions")):
-        if war["spread"].get(metric) is not None:
+           "part of memory were counted in one more run. The lowest figure is bold where it leads by "
+           "more than the C library lies from itself.")
+    for metric, name in (("ms", "time"), ("kb", "peak memory"), ("instructions", "instructions"),
+                         ("share", "counted shares"), ("sampled share", "sampled shares")):
+        if metric in war["spread"]:
             yield (f"The C library against itself: {war['spread'][metric] * 100:.2f} % apart in {name}"
                    " at most. Smaller differences are none.")
+    if war["has_own"]:
+        yield ("Suites of one's own run whole in every pass, also in a quick run. They print no "
+               "checksum: only that they end with exit code 0 is checked.")
+    yield from controls(war)
+
+
+def controls(war):
+    """How far allocators move the engines that hardly ask for memory."""
+    rows = war["rows"]
+    for workload in dict.fromkeys(row["workload"] for row in rows if row["engine"] in CONTROLS):
+        moved = []
+        for metric, name in (("ms", "time"), ("kb", "peak memory")):
+            base = value(rows, workload, BASE, metric)
+            others = [(row[metric] / base - 1, row["allocator"]) for row in rows
+                      if base and row["workload"] == workload and row.get(metric)
+                      and row["allocator"] not in (BASE, AGAIN)]
+            if others:
+                ratio, allocator = max(others, key=lambda found: abs(found[0]))
+                moved.append(f"{abs(ratio) * 100:.1f} % in {name} ({allocator})")
+        if moved:
+            yield f"The control {workload} moved by {' and by '.join(moved)} at most."
 
 
 def verdicts(war):
@@ -287,11 +347,19 @@ def verdicts(war):
                     for s in war["standing"] if s["verdict"] == verdict and s["metric"] == metric]
             if hits:
                 yield f"{SUBJECT} {verdict}, {name}: {', '.join(hits)}"
+    if any(s["verdict"] == "untold" for s in war["standing"]):
+        untold = dict.fromkeys(names[s["metric"]] for s in war["standing"] if s["verdict"] == "untold")
+        yield f"no verdict, for {AGAIN} was not measured: {', '.join(untold)}"
 
 
 def void_lines(war):
     lines = [f"{v['workload']} under {v['allocator']}: {v['why']}" for v in war["void"]]
     return lines + [f"absent: {a['name']}: {a['reason']}" for a in war["absent"]]
+
+
+def remarks(war):
+    found = (("Void and absent", void_lines(war)), ("Notes", war["notes"]))
+    return [(heading, lines) for heading, lines in found if lines]
 
 
 def markdown(war):
@@ -311,8 +379,8 @@ def markdown(war):
                 "|---|---|--:|--:|"]
         out += [f"| {s['workload']} | {s['allocator']} | {s['peak_kb']:,.0f} | {s['mean_kb']:,.0f} |"
                 for s in sorted(war["series"], key=lambda s: (s["workload"], s["mean_kb"]))] + [""]
-    if void_lines(war):
-        out += ["## Void and absent", ""] + [f"- {text}" for text in void_lines(war)] + [""]
+    for heading, lines in remarks(war):
+        out += [f"## {heading}", ""] + [f"- {text}" for text in lines] + [""]
     return "\n".join(out)
 
 
@@ -351,9 +419,9 @@ def page(war):
                 out.append(f"<td{mark}>{text}</td>")
             out.append("</tr>")
         out.append("</table>")
-    if void_lines(war):
-        out.append("<h2>Void and absent</h2><ul>")
-        out += [f"<li>{html.escape(text)}</li>" for text in void_lines(war)]
+    for heading, lines in remarks(war):
+        out.append(f"<h2>{heading}</h2><ul>")
+        out += [f"<li>{html.escape(text)}</li>" for text in lines]
         out.append("</ul>")
     return "\n".join(part for part in out if part) + "\n"
 

@@ -4,9 +4,10 @@
   bench/war/share.py RESULTS [--scale PER_CENT] [--samples N]
 
 callgrind is too slow for code that a JIT writes, and counters of instructions are missing in many virtual
-machines, but a clock is everywhere. A suite runs until it has so many samples of user time. The allocators are those of RESULTS/time/compare.json; the shares of user
-time, and the kernel's share of all time, are written to RESULTS/share/share.json. The share of libpas cannot be
-told: it lies in the engine's own library, whose symbols are stripped.
+machines, but a clock is everywhere. A suite runs until it has so many samples of user time. The allocators
+are those of RESULTS/time/compare.json whose calls were counted there; the shares of user time, and the
+kernel's share of all time, are written to RESULTS/share/share.json. The share of libpas cannot be told: it
+lies in the engine's own library, whose symbols are stripped.
 """
 # SPDX-License-Identifier: MIT
 
@@ -38,22 +39,38 @@ def main():
     parser.add_argument("--scale", default="100")
     parser.add_argument("--samples", type=int, default=5000)
     options = parser.parse_args()
-    compared = json.loads((options.results / "time" / "compare.json").read_text())
+    timed = options.results / "time" / "compare.json"
+    if not timed.is_file():
+        sys.exit(f"share.py: {timed} is missing: it says which rows to sample, and the pass `time` makes it")
+    compared = json.loads(timed.read_text())
     wanted = {item["name"] for item in compared["workloads"]}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for suite in SUITES:
             if f"jsc-{suite}" not in wanted:
                 continue
+            proved = [allocator for allocator in compared["allocators"] if not allocator.get("own_heap")
+                      and is_proved(compared["runs"], f"jsc-{suite}", allocator["name"])]
+            if not proved:
+                continue
             script = Path(folder) / f"{suite}.js"
             subprocess.run(["node", HERE / "bundle.mjs", PACKAGES, suite, options.scale, script], check=True)
-            for allocator in compared["allocators"]:
-                if allocator["name"] != "glibc-again" and not allocator.get("own_heap"):
-                    rows.append(sampled(suite, allocator, script, Path(folder), options.samples))
-                    print("share: {workload} {allocator} {share:.1%} ± {share_error:.1%}".format(**rows[-1]), flush=True)
+            for allocator in proved:
+                rows.append(sampled(suite, allocator, script, Path(folder), options.samples))
+                print("share: {workload} {allocator} {share:.1%} ± {share_error:.1%}".format(**rows[-1]),
+                      flush=True)
     out = options.results / "share"
     out.mkdir(exist_ok=True)
     (out / "share.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def is_proved(runs, workload, allocator):
+    """Whether the row's calls were counted, and all of its runs went well."""
+    of_row = [run for run in runs if (run["workload"], run["allocator"]) == (workload, allocator)]
+    if any(run.get("counts_calls") for run in of_row) and all(run["outcome"] == "right" for run in of_row):
+        return True
+    print(f"share: {workload} {allocator}: not sampled: its calls were not counted, or a run failed", flush=True)
+    return False
 
 
 def sampled(suite, allocator, script, folder, wanted):
