@@ -70,7 +70,8 @@ OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abor
        "`abort`.")
 OPTION(GUARD_ZERO_SIZE, BOOL, OBEYED, "guard_zero_size", 1, 0, 1, "",
        "What `malloc(0)` returns may not be read or written: a program that does ends. `false`: it "
-       "has the bytes of the smallest block, as always on macOS.")
+       "has the bytes of the smallest block, as always on macOS and where there is little address "
+       "space.")
 OPTION(XMALLOC, BOOL, OBEYED, "xmalloc", 0, 0, 1, "",
        "Say so and abort instead of returning NULL for want of memory.")
 OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",

@@ -52,6 +52,7 @@ void *zero_size_take(size_t align)
     uint32_t refused = RELAXED_LOAD(zero_size_refused);
 
     if (OS_SIZE_TELLS_OWNER || !option_is_set(OPTION_GUARD_ZERO_SIZE)) return NULL;
+    if (class_map.mask == 0) return NULL; /* address space is scarce */
     if (align > os_page_bytes()) return NULL;
     if (unlikely(refused != 0)) {
         RELAXED_STORE(zero_size_refused, refused - 1);

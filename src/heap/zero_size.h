@@ -15,8 +15,8 @@
 
 #include "misuse.h"
 
-/* NULL: none was found, or none is that aligned, and a block with bytes must do. `align` is a power
- * of two. */
+/* NULL: none was found, or none is that aligned, or there is so little address space that not even
+ * the class map is there; a block with bytes must do. `align` is a power of two. */
 void *zero_size_take(size_t align);
 /* False: it was given back already. */
 bool zero_size_put(void *block);
