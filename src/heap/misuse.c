@@ -117,8 +117,7 @@ void misuse_check_moved(const void *pointer, unsigned class_index)
     const struct slab *slab = slab_of(pointer, class_index);
     uintptr_t offset = slab != NULL ? (uintptr_t)pointer - (uintptr_t)slab->base : 0;
 
-    if (!slab_quotient_is_block(&slab_shape[class_index],
-                                slab_quotient(&slab_shape[class_index], offset)))
+    if (!slab_offset_is_block(&slab_shape[class_index], offset))
         misuse_abort("realloc", POINTER_INTERIOR, pointer);
     if (magazine_has_lately(&thread_front()->magazine[class_index], pointer))
         misuse_abort("realloc", POINTER_FREED, pointer);
@@ -137,11 +136,10 @@ static struct held held_bit(const char *verb, const void *pointer, uint32_t page
 {
     struct slab *slab = slab_record(page_record(page)->slab);
     const struct slab_shape *shape = &slab_shape[slab->class_index];
-    uint32_t offset = (uint32_t)((const char *)pointer - slab->base);
-    uint32_t index = offset / shape->block_bytes;
+    uintptr_t offset = (uintptr_t)pointer - (uintptr_t)slab->base;
+    unsigned index = slab_quotient_index(slab_quotient(shape, offset));
 
-    if (index * shape->block_bytes != offset || index >= slab->block_count)
-        misuse_abort(verb, POINTER_INTERIOR, pointer);
+    if (!slab_offset_is_block(shape, offset)) misuse_abort(verb, POINTER_INTERIOR, pointer);
     return (struct held){ slab_held_word(slab, index), (uint64_t)1 << (index % 64) };
 }
 

@@ -48,7 +48,7 @@ static bool claim(uint32_t step)
 void *zero_size_take(size_t align)
 {
     char *base = RELAXED_LOAD(zero_size_first);
-    uint32_t steps = align <= STEP_BYTES ? 1 : (uint32_t)(align / STEP_BYTES), step;
+    uint32_t steps = (uint32_t)max_size(align / STEP_BYTES, 1), step;
     uint32_t refused = RELAXED_LOAD(zero_size_refused);
 
     if (OS_SIZE_TELLS_OWNER || !option_is_set(OPTION_GUARD_ZERO_SIZE)) return NULL;
@@ -60,7 +60,8 @@ void *zero_size_take(size_t align)
     }
     if (base == NULL) base = reserve_first();
     if (base == NULL) return NULL;
-    step = __atomic_fetch_add(&zero_size_next, steps, __ATOMIC_RELAXED) % STEPS & ~(steps - 1);
+    step = __atomic_fetch_add(&zero_size_next, steps, __ATOMIC_RELAXED) % STEPS;
+    step = (uint32_t)round_down(step, steps);
     for (unsigned tries = 0; tries < TRIES_MAX; tries++, step = (step + steps) % STEPS)
         if (claim(step)) return base + (size_t)step * STEP_BYTES;
     (void)__atomic_fetch_add(&zero_size_next, TRIES_MAX * steps, __ATOMIC_RELAXED);

@@ -105,6 +105,11 @@ INLINE bool slab_quotient_is_block(const struct slab_shape *shape, uint64_t quot
 {
     return likely((uint32_t)quotient < shape->reciprocal);
 }
+INLINE bool slab_offset_is_block(const struct slab_shape *shape, uintptr_t offset)
+{
+    return likely(offset < shape->span_bytes)
+        && slab_quotient_is_block(shape, slab_quotient(shape, offset));
+}
 INLINE unsigned slab_quotient_word(uint64_t quotient) { return (unsigned)(quotient >> 38); }
 INLINE unsigned slab_quotient_index(uint64_t quotient) { return (unsigned)(quotient >> 32); }
 
@@ -116,8 +121,7 @@ INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *
     uint64_t quotient = slab_quotient(shape, offset);
     unsigned word = slab_quotient_word(quotient);
 
-    if (unlikely(offset >= shape->span_bytes) || unlikely(!slab_quotient_is_block(shape, quotient)))
-        return SLAB_FAULT_INTERIOR;
+    if (unlikely(!slab_offset_is_block(shape, offset))) return SLAB_FAULT_INTERIOR;
     if (unlikely(bit_was_set(&slab->free[word], slab_quotient_index(quotient))))
         return SLAB_FAULT_TWICE;
     if (word < slab->hint) slab->hint = (uint16_t)word;

@@ -300,19 +300,11 @@ void memset_past_end(size_t size)
     given(block);
 }
 
-void memcpy_past_end(size_t size)
+void copy_past_end(void *(*copy)(void *, const void *, size_t), size_t size)
 {
     bytes *block = taken(size), *from = taken(size * 2);
 
-    memcpy(hidden(block), hidden(from), size + 16 + size / 8);
-    given(block);
-}
-
-void memmove_past_end(size_t size)
-{
-    bytes *block = taken(size), *from = taken(size * 2);
-
-    memmove(hidden(block), hidden(from), size + 16 + size / 8);
+    copy(hidden(block), hidden(from), size + 16 + size / 8);
     given(block);
 }
 
@@ -333,16 +325,26 @@ void write_past_new()
 
 /* ---- after the end of life ---- */
 
-void read_after_free(size_t size)
+enum { MARK = 0x5a };
+
+bytes *marked_and_given(size_t size)
 {
     bytes *block = taken(size);
 
-    memset((void *)block, 0x5a, size);
+    memset((void *)block, MARK, size);
     given(block);
+    return block;
+}
+
+/* Beyond its first bytes, where the allocator may keep something. */
+void look_for_mark(const bytes *block, size_t size)
+{
     for (size_t i = 32; i < size; i++)
-        if (block[i] == 0x5a) return;
+        if (block[i] == MARK) return;
     stopped();
 }
+
+void read_after_free(size_t size) { look_for_mark(marked_and_given(size), size); }
 
 void write_after_free(size_t size)
 {
@@ -366,14 +368,8 @@ void write_after_free_reused(size_t size)
 /* What the next one gets still says what the last one wrote. */
 void read_uninitialised(size_t size)
 {
-    bytes *block = taken(size);
-
-    memset((void *)block, 0x5a, size);
-    given(block);
-    block = taken(size);
-    for (size_t i = 32; i < size; i++)
-        if (block[i] == 0x5a) return;
-    stopped();
+    (void)marked_and_given(size);
+    look_for_mark(taken(size), size);
 }
 
 void reuse_at_once(size_t size)
@@ -571,9 +567,9 @@ const attack attacks[] = {
     ATTACK("string_past_end", string_past_end()),
     ATTACK("memset_past_end_small", memset_past_end(SMALL)),
     ATTACK("memset_past_end_large", memset_past_end(LARGE)),
-    ATTACK("memcpy_past_end_small", memcpy_past_end(SMALL)),
-    ATTACK("memcpy_past_end_large", memcpy_past_end(LARGE)),
-    ATTACK("memmove_past_end_small", memmove_past_end(SMALL)),
+    ATTACK("memcpy_past_end_small", copy_past_end(memcpy, SMALL)),
+    ATTACK("memcpy_past_end_large", copy_past_end(memcpy, LARGE)),
+    ATTACK("memmove_past_end_small", copy_past_end(memmove, SMALL)),
     ATTACK("memcpy_read_past_end_small", memcpy_read_past_end(SMALL)),
     ATTACK("memcpy_read_past_end_large", memcpy_read_past_end(LARGE)),
     ATTACK("write_past_new", write_past_new()),

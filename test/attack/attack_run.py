@@ -11,11 +11,14 @@ EXPECTED has a line for each attack: its name, and for each column `stops` or `-
 stops more than it is said to is a failure as well: the list is what the documents count.
 """
 import os
-import resource
 import subprocess
 import sys
+from pathlib import Path
 
-TIMEOUT_S = 60
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crash"))
+sys.dont_write_bytecode = True
+from crash_run import TIMEOUT_S, run  # pylint: disable=wrong-import-position
+
 EXIT_MISSED, EXIT_SEEN_IN_VAIN = 0, 3
 
 
@@ -26,20 +29,14 @@ def attacks(program):
 
 def stops(program, attack, library, settings):
     """True, False, or what went wrong with the test itself."""
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | settings
-    if library:
-        environment["LD_PRELOAD"] = library
-    try:
-        done = subprocess.run([program, attack], stdin=subprocess.DEVNULL, capture_output=True,
-                              env=environment, timeout=TIMEOUT_S, check=False,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
-    except subprocess.TimeoutExpired:
+    code, _, err = run([program, attack], library, settings)
+    if code is None:
         return f"hung for {TIMEOUT_S} s"
-    if done.returncode < 0 or done.returncode == EXIT_SEEN_IN_VAIN:
+    if code < 0 or code == EXIT_SEEN_IN_VAIN:
         return True
-    if done.returncode == EXIT_MISSED:
+    if code == EXIT_MISSED:
         return False
-    return f"ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()}"
+    return f"ended with {code}: {err.strip()}"
 
 
 def expectations(path, column):

@@ -66,8 +66,8 @@ def judge(ending, words, code, out, err):
     return faults
 
 
-def run(command, library):
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+def run(command, library, settings=None):
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | (settings or {})
     if library and EMULATOR:
         environment["QEMU_SET_ENV"] = f"LD_PRELOAD={library}"
     elif library:
