@@ -27,7 +27,7 @@ set(PRAIRIE_COMPILE_OPTIONS
     ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 
 # CMakePresets.json says what each flavour is: PRAIRIE_FLAVOURS are its names, and prairie_preset(<name>) sets
-# preset_CHECK, preset_TINY, preset_SANITIZE and preset_PAGE_HEAPS in the caller's scope.
+# preset_CHECK, preset_TINY, preset_SANITIZE, preset_PAGE_HEAPS and preset_HARDENED in the caller's scope.
 file(READ ${PROJECT_SOURCE_DIR}/CMakePresets.json presets)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CMakePresets.json)
 set(PRAIRIE_FLAVOURS "")
@@ -48,15 +48,17 @@ macro(prairie_preset name)
     foreach(word CHECK TINY SANITIZE)
         string(JSON preset_${word} GET "${preset_of_${name}}" PRAIRIE_${word})
     endforeach()
-    string(JSON preset_PAGE_HEAPS ERROR_VARIABLE none GET "${preset_of_${name}}" PRAIRIE_PAGE_HEAPS)
-    if(none)
-        set(preset_PAGE_HEAPS ${PRAIRIE_PAGE_HEAPS})
-    endif()
+    foreach(word PAGE_HEAPS HARDENED)
+        string(JSON preset_${word} ERROR_VARIABLE none GET "${preset_of_${name}}" PRAIRIE_${word})
+        if(none)
+            set(preset_${word} ${PRAIRIE_${word}})
+        endif()
+    endforeach()
 endmacro()
 
 # Definitions and flags of a choice of options, as two lists in the caller's scope.
-function(prairie_choice definitions_out flags_out check tiny sanitize page_heaps)
-    set(definitions PRAIRIE_CHECK=${check} PRAIRIE_PAGE_HEAPS=${page_heaps})
+function(prairie_choice definitions_out flags_out check tiny sanitize page_heaps hardened)
+    set(definitions PRAIRIE_CHECK=${check} PRAIRIE_PAGE_HEAPS=${page_heaps} PRAIRIE_HARDENED=${hardened})
     set(flags "")
     if(tiny)
         list(APPEND definitions PRAIRIE_TINY)
@@ -74,14 +76,18 @@ function(prairie_choice definitions_out flags_out check tiny sanitize page_heaps
     set(${flags_out} ${flags} PARENT_SCOPE)
 endfunction()
 
-# prairie_library(<suffix> <folder> [CHECK n] [TINY bool] [SANITIZE kind] [PAGE_HEAPS n])
+# prairie_library(<suffix> <folder> [CHECK n] [TINY bool] [SANITIZE kind] [PAGE_HEAPS n]
+# [HARDENED n])
 # makes the targets prairie_shared<suffix> and prairie_static<suffix>, both named prairie, in that
 # folder. One position-independent object serves both: the linker turns its thread-local access into
 # the cheapest form.
 function(prairie_library suffix folder)
-    cmake_parse_arguments(arg "" "CHECK;TINY;SANITIZE;PAGE_HEAPS" "" ${ARGN})
+    cmake_parse_arguments(arg "" "CHECK;TINY;SANITIZE;PAGE_HEAPS;HARDENED" "" ${ARGN})
     if(NOT DEFINED arg_PAGE_HEAPS)
         set(arg_PAGE_HEAPS 1)
+    endif()
+    if(NOT DEFINED arg_HARDENED)
+        set(arg_HARDENED 0)
     endif()
     if(NOT DEFINED arg_CHECK)
         set(arg_CHECK 0)
@@ -89,7 +95,8 @@ function(prairie_library suffix folder)
     if(NOT DEFINED arg_SANITIZE)
         set(arg_SANITIZE none)
     endif()
-    prairie_choice(definitions flags ${arg_CHECK} "${arg_TINY}" ${arg_SANITIZE} ${arg_PAGE_HEAPS})
+    prairie_choice(definitions flags ${arg_CHECK} "${arg_TINY}" ${arg_SANITIZE} ${arg_PAGE_HEAPS}
+                   ${arg_HARDENED})
 
     set(object prairie_object${suffix})
     add_library(${object} OBJECT ${PRAIRIE_UNITY})
@@ -145,7 +152,7 @@ function(prairie_library suffix folder)
     set_target_properties(${object} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 endfunction()
 
-# prairie_flavour(<name> [CHECK n] [TINY bool] [PAGE_HEAPS n]): the two libraries of a flavour, in <build>/<name>/.
+# prairie_flavour(<name> [CHECK n] [TINY bool] [PAGE_HEAPS n] [HARDENED n]): the two libraries of a flavour, in <build>/<name>/.
 # They are built by the target 'flavours', not by default.
 function(prairie_flavour name)
     prairie_library(-${name} ${PROJECT_BINARY_DIR}/${name} ${ARGN})

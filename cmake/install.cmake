@@ -11,6 +11,13 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/prairie)
 install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The same with the option `hardened` on: for preloading, so it is no target of the package.
+if(TARGET prairie_shared-hardened)
+    set_target_properties(prairie_shared-hardened prairie_object-hardened PROPERTIES EXCLUDE_FROM_ALL OFF)
+    install(FILES $<TARGET_FILE:prairie_shared-hardened> RENAME libprairie_hardened.so
+            DESTINATION ${CMAKE_INSTALL_LIBDIR} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+            GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
 install(EXPORT prairie-targets NAMESPACE prairie:: DESTINATION ${package_folder})

@@ -200,7 +200,7 @@ endfunction()
 function(prairie_named_choice definitions_out flags_out flavour)
     prairie_preset(${flavour})
     prairie_choice(definitions flags ${preset_CHECK} ${preset_TINY} ${preset_SANITIZE}
-                   ${preset_PAGE_HEAPS})
+                   ${preset_PAGE_HEAPS} ${preset_HARDENED})
     list(APPEND definitions PRAIRIE_OWN_NAMES)
     list(REMOVE_DUPLICATES definitions)
     set(${definitions_out} ${definitions} PARENT_SCOPE)

@@ -9,7 +9,8 @@
 
 struct arena *arenas[ARENA_INDEX_END] SPARSE;
 unsigned arena_end;
-unsigned arena_limit = 1;
+unsigned arena_first, arena_limit = 1;
+static bool arenas_are_hardened; /* under making_lock */
 uint64_t arena_hops;
 
 struct lock making_lock = { .state = LOCK_FREE, .rank = LOCK_MAKING };
@@ -40,6 +41,22 @@ void arenas_limit(unsigned wanted)
     lock_give(&making_lock);
 }
 
+bool arenas_harden(void)
+{
+    unsigned first, limit;
+
+    lock_take(&making_lock);
+    first = arenas_end();
+    limit = (unsigned)min_size(first + arena_limit, ARENA_COUNT_MAX);
+    arenas_are_hardened = first <= arena_limit && first < limit;
+    if (arenas_are_hardened) {
+        arena_first = first;
+        arena_limit = limit;
+    }
+    lock_give(&making_lock);
+    return arenas_are_hardened;
+}
+
 /* Under the lock of making. */
 static struct arena *make_arena(unsigned index, bool is_manual)
 {
@@ -52,6 +69,7 @@ static struct arena *make_arena(unsigned index, bool is_manual)
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
     arena->is_manual = is_manual;
+    arena->is_hardened = arenas_are_hardened;
     __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
     if (index >= arena_end) __atomic_store_n(&arena_end, index + 1, __ATOMIC_RELEASE);
     return arena;
@@ -102,16 +120,17 @@ static unsigned place_by_core(void)
 {
     unsigned core = os_core_current();
 
-    if (option_value(OPTION_PERCPU_ARENA) == PERCPU_OF_CORE && arena_limit > 1)
-        return core % ((arena_limit + 1) / 2);
-    return core % arena_limit;
+    unsigned count = arena_limit - arena_first;
+
+    if (option_value(OPTION_PERCPU_ARENA) == PERCPU_OF_CORE) count = (count + 1) / 2;
+    return arena_first + core % count;
 }
 
 static unsigned place_new_thread(void)
 {
     unsigned turn = __atomic_fetch_add(&next_index, 1, __ATOMIC_RELAXED);
 
-    return turn < arena_limit ? turn : place_by_core();
+    return turn < arena_limit - arena_first ? arena_first + turn : place_by_core();
 }
 
 static struct arena *take_arena(struct arena *arena)
@@ -131,7 +150,7 @@ struct arena *arena_choose(struct arena *last)
     if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
     if (last == NULL) {
         struct arena *placed = arena_at(place_new_thread());
-        if (placed == NULL) placed = arenas[0];
+        if (placed == NULL) placed = arenas[arena_first];
         return take_arena(placed);
     }
     RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
@@ -141,10 +160,11 @@ struct arena *arena_choose(struct arena *last)
 
 struct arena *arena_choose_unhooked(void)
 {
-    unsigned first = place_by_core();
+    unsigned index = place_by_core();
 
-    for (unsigned i = 0; i < arena_limit; i++) {
-        struct arena *arena = arena_at((first + i) % arena_limit);
+    for (unsigned i = arena_first; i < arena_limit; i++, index++) {
+        struct arena *arena =
+            arena_at(index < arena_limit ? index : index - arena_limit + arena_first);
 
         if (arena != NULL && RELAXED_LOAD(arena->extents) == NULL) return take_arena(arena);
     }
@@ -247,6 +267,20 @@ static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class
 /* Slabs of a class that are open before runs for it are leased ahead. */
 enum { SLABS_BEFORE_AHEAD = 4 };
 
+/* A run for a slab of a hardened arena: free blocks read as zero. */
+static uint32_t take_wiped(struct arena *arena, size_t pages)
+{
+    struct stock *stock = &arena->stock[pages];
+    struct run run = { 0, false };
+
+    if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, 1);
+    else if (stock->count != 0) run.page = stock_take(stock, arena->index, pages, false);
+    else run = run_lease_for(pages, 1, purpose_of(arena->index, PAGE_USED));
+    if (run.page != 0 && !run.zero)
+        __builtin_memset(page_address(run.page), 0, pages << space.page_shift);
+    return run.page;
+}
+
 static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct class_bin *bin = &arena->bin[class_index];
@@ -258,14 +292,15 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->index, pages)) return false;
     slab = take_record(bin, class_index);
     if (slab == NULL) return false;
-    if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
+    if (unlikely(arena->is_hardened)) page = take_wiped(arena, pages);
+    else if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
     else page = stock_take(stock, arena->index, pages, bin->slab_count >= SLABS_BEFORE_AHEAD);
     if (page == 0) {
         keep_record(bin, slab, class_index);
         return false;
     }
     /* So that a free takes the rare way and finds home. The class map knows no foreign extents. */
-    slab->hidden = arena->is_manual || arena->extents != NULL;
+    slab->hidden = arena->is_manual || arena->extents != NULL || arena->is_hardened;
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     if (unlikely(RELAXED_LOAD(depots_closed))) RELAXED_STORE(depots_closed, false);
     bin->slab_count++;
@@ -454,7 +489,7 @@ void *arenas_take_one(unsigned class_index)
     void *slots[2] = { NULL, NULL };
 
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
-        if (arena->is_manual) continue;
+        if (arena->is_manual || arena->index < arena_first) continue;
         lock_take(&arena->lock);
         if (arena->bin[class_index].partial.count != 0)
             (void)arena_fill(arena, class_index, slots, 1, false);

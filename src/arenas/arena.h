@@ -87,6 +87,7 @@ struct arena {
     uint32_t index;    /* constant */
     bool is_manual;    /* constant: made by arena_create (manual.h) */
     bool is_destroyed; /* atomic: a manual one whose number is free */
+    bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct swing swing;
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
@@ -101,8 +102,10 @@ struct arena {
 };
 
 extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
-extern PRIVATE unsigned arena_end;   /* atomic: no arena has this number or a higher one */
-extern PRIVATE unsigned arena_limit; /* constant after arenas_start: how many there may be */
+extern PRIVATE unsigned arena_end; /* atomic: no arena has this number or a higher one */
+/* Constant before main is reached: automatic arenas have the numbers below arena_limit, and threads
+ * fill from those that are at least arena_first. */
+extern PRIVATE unsigned arena_first, arena_limit;
 /* Statistics: changes of arenas by threads that found theirs busy. Atomic, and some may be
  * missing. */
 extern PRIVATE uint64_t arena_hops;
@@ -111,6 +114,9 @@ void arenas_start(unsigned core_count);
 /* How many automatic arenas there may be from now on; before main. Manual ones that are made keep
  * their numbers. */
 void arenas_limit(unsigned wanted);
+/* Threads fill from new arenas from now on, which are hardened, as are manual ones that are made
+ * from now on. Before main. False: no numbers are left for them. */
+bool arenas_harden(void);
 
 /* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
  * NULL. */

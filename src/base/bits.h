@@ -31,6 +31,12 @@ INLINE bool bit_was_set(uint64_t *word, unsigned index)
 #endif
 }
 
+/* A word that lies in memory as its lowest byte first. */
+INLINE uint64_t little_endian(uint64_t word)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+}
+
 /* A word with the bits at and above `index` set; none when index is 64 or more. */
 INLINE uint64_t bits_from(unsigned index) { return index < 64 ? ~(uint64_t)0 << index : 0; }
 /* A word with the `count` lowest bits set. */

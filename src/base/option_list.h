@@ -68,6 +68,8 @@ OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "
 OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abort\0",
        "What `realloc(p, 0)` does: `free` it and return NULL, `alloc` a smallest block instead, or "
        "`abort`.")
+OPTION(HARDENED, BOOL, OBEYED, "hardened", PRAIRIE_HARDENED, 0, 1, "",
+       "Look at [every block](hardened.md) that comes and goes, and hold back what was freed.")
 OPTION(GUARD_ZERO_SIZE, BOOL, OBEYED, "guard_zero_size", 1, 0, 1, "",
        "What `malloc(0)` returns may not be read or written: a program that does ends. `false`: it "
        "has the bytes of the smallest block, as always on macOS and where there is little address "

@@ -11,6 +11,11 @@
 #include "attrs.h"
 #include "constants.h"
 
+/* What the option `hardened` is unless somebody sets it. */
+#ifndef PRAIRIE_HARDENED
+#define PRAIRIE_HARDENED 0
+#endif
+
 enum option {
 #define OPTION(id, kind, mode, name, standard, least, most, words, sentence) OPTION_##id,
 #include "option_list.h"

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "large_cache.h"
+#include "quarantine.h"
 
 #include "../arenas/manual.h"
 #include "../arenas/decay.h"
@@ -52,6 +53,7 @@ void cache_init(struct cache *cache)
     cache->front.cache = cache;
     cache->front.left = nothing.left;
     cache->front.keeps_runs = true;
+    cache->front.quarantine = 0;
     cache->class_max = (uint8_t)cached_class_max;
     __builtin_memset(cache->spare, 0, sizeof cache->spare);
 }
@@ -69,6 +71,7 @@ struct cache *cache_make(void)
 void cache_give(struct cache *cache)
 {
     if (cache->large_cache != NULL) meta_give(cache->large_cache, sizeof *cache->large_cache);
+    check(cache->front.quarantine == 0);
     meta_give(cache, CACHE_BYTES);
 }
 
@@ -431,6 +434,7 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
 
 void cache_drain_all(struct cache *cache)
 {
+    if (unlikely(cache->front.quarantine != 0)) quarantine_drain(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];
         void **loaded = loaded_of(cache, class_index);

@@ -10,13 +10,13 @@ _Static_assert(offsetof(struct counting_front, front) == 0
                    && OFFSET_FOR_FREES + 2 * CLASS_COUNT <= 256,
                "frees find their magazines");
 
-struct counting_front *counting_begin_exact(struct front *front)
+struct counting_front *counting_begin_exact(struct front *front, enum front_kind kind)
 {
     struct exact_front *exact = meta_take(sizeof *exact);
     const struct counting_front *before = counting_of(front);
 
     if (exact == NULL) return NULL;
-    front_clear(&exact->counting.front, FRONT_COUNTED);
+    front_clear(&exact->counting.front, kind);
     __builtin_memcpy(exact->put, exact->counting.front.magazine, sizeof exact->put);
     exact->counting.front.cache = front->cache;
     exact->counting.front.left = front->left;

@@ -1,7 +1,7 @@
 /* counting.h - fronts of threads whose calls must be seen: every one, or enough to sample.
  *
  * A counting front has no block (F1), so each malloc takes the slow way, is counted there, and
- * served from the cache behind. An exact one, of kind FRONT_COUNTED or FRONT_OFF, sees each free in
+ * served from the cache behind. An exact one, of any other kind than FRONT_SAMPLED, sees each free in
  * the same way: its magazines for frees are full. A sampled one has the cache in the same record,
  * where frees find their magazines, and go as they always do.
  *
@@ -59,7 +59,7 @@ INLINE struct counting_front *counting_of(struct front *front)
 }
 
 /* One that sees every call of a thread that has this front, and a cache. NULL: no memory. */
-struct counting_front *counting_begin_exact(struct front *front);
+struct counting_front *counting_begin_exact(struct front *front, enum front_kind kind);
 
 /* A new cache in the record of a sampled front, and the way back. NULL: no memory. */
 struct cache *counting_make_sampled(void);

@@ -62,7 +62,7 @@ static void leave_destroyed(struct cache *cache)
 struct arena *explicit_cache_arena(struct cache *cache)
 {
     leave_destroyed(cache);
-    return cache->fixed != 0 ? cache->arena : arena_at(0);
+    return cache->fixed != 0 ? cache->arena : arena_at(arena_first);
 }
 
 void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned class_index)

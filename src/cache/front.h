@@ -7,11 +7,12 @@
  *      FRONT_EMPTY      nowhere yet: it attaches    as after that              none
  *      FRONT_GONE       one at a time, from slabs   one at a time, to slabs    none
  *      FRONT_OFF        as FRONT_GONE, counted      the same, counted          behind, empty
+ *      FRONT_HARDENED   behind, marked, counted     behind, checked, counted   behind
  *      FRONT_COUNTED    behind, counted             behind, counted            behind
  *      FRONT_SAMPLED    behind, some of them seen   as to the cache itself     in the same record
  *      FRONT_CACHE      here                        here                       this
  *
- * The three in the middle are counting fronts (counting.h). A kind changes in thread.c, and
+ * The four in the middle are counting fronts (counting.h). A kind changes in thread.c, and
  * nowhere else.
  *
  * F1  a front that is not of kind FRONT_CACHE has no block in its magazines, and no room
@@ -31,6 +32,7 @@ enum front_kind {
     FRONT_EMPTY, /* 0: see front_constant */
     FRONT_GONE,
     FRONT_OFF,
+    FRONT_HARDENED,
     FRONT_COUNTED,
     FRONT_SAMPLED, /* frees need not be seen */
     FRONT_CACHE
@@ -43,6 +45,7 @@ struct front {
     struct cache *cache;  /* constant; NULL: none */
     uint8_t kind;         /* enum front_kind */
     bool keeps_runs;      /* runs for large blocks may be taken unseen (C4); F3 */
+    uint32_t quarantine;  /* of a cache: the number of its quarantine's record; 0: none */
 };
 
 /* The front of a thread before its first call and that of one past its end, one word further: each

@@ -11,10 +11,11 @@ struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 static struct cache *first_cache; /* under threads_lock: caches in use */
 static unsigned in_use;           /* under threads_lock: how many */
 static struct cache *oldest; /* under threads_lock: the first one of all, while its thread lives */
-static bool threads_are_sampled; /* under threads_lock: every new thread has a sampled front */
-static bool unsampled_at_birth;  /* atomic */
-static uintptr_t oldest_thread;  /* under threads_lock: the mark of that thread */
-static struct cache *waiting;    /* under threads_lock: drained ones, linked by next */
+static bool threads_are_sampled;  /* under threads_lock: every new thread has a sampled front */
+static bool threads_are_hardened; /* atomic: every new thread has a hardened front */
+static bool unsampled_at_birth;   /* atomic */
+static uintptr_t oldest_thread;   /* under threads_lock: the mark of that thread */
+static struct cache *waiting;     /* under threads_lock: drained ones, linked by next */
 
 const void *threads_list_address(void) { return &first_cache; }
 
@@ -99,11 +100,16 @@ void thread_follow_hooks(void)
     if (cache != NULL) aim(cache);
 }
 
+static enum front_kind exact_kind(void)
+{
+    return RELAXED_LOAD(threads_are_hardened) ? FRONT_HARDENED : FRONT_COUNTED;
+}
+
 static struct counting_front *exact_front(struct front *front)
 {
-    bool is_exact = front->kind == FRONT_COUNTED || front->kind == FRONT_OFF;
+    bool is_exact = front->kind >= FRONT_OFF && front->kind <= FRONT_COUNTED;
 
-    return is_exact ? (struct counting_front *)front : counting_begin_exact(front);
+    return is_exact ? (struct counting_front *)front : counting_begin_exact(front, exact_kind());
 }
 
 /* The same thread, whose cache may hold no blocks; every call is seen, for none may end in the
@@ -142,8 +148,8 @@ void thread_cache_on(void)
 
     if (exact->front.kind != FRONT_OFF) return;
     cache->is_off = false;
-    exact->front.kind = FRONT_COUNTED;
-    if (!exact->is_told) {
+    exact->front.kind = (uint8_t)exact_kind();
+    if (!exact->is_told && exact->front.kind != FRONT_HARDENED) {
         thread_front_set(is_sampled ? counting_sampled_of(cache) : &cache->front);
         counting_end(exact);
     }
@@ -214,7 +220,8 @@ struct front *thread_attach(bool off)
     if (cache == NULL) cache = make_cache();
     if (cache == NULL) return NULL;
     begun = front = front_for(cache);
-    if (off || cache->is_off) front = front_without_blocks(begun);
+    if (RELAXED_LOAD(threads_are_hardened)) front = (struct front *)exact_front(begun);
+    if (front != NULL && (off || cache->is_off)) front = front_without_blocks(front);
     if (front == NULL) {
         end_front(begun);
         return NULL;
@@ -315,6 +322,34 @@ bool threads_sample(void)
     thread_cache_on();
     done = sample_mine();
     return (!is_off || thread_cache_off()) && done;
+}
+
+/* What it holds is of arenas that nobody fills from any more. */
+static bool harden_mine(void)
+{
+    struct cache *cache = thread_front()->cache;
+    struct counting_front *exact;
+
+    if (cache == NULL) return true;
+    exact = counting_begin_exact(thread_front(), FRONT_HARDENED);
+    if (exact == NULL) return false;
+    cache_drain_all(cache);
+    cache->arena = NULL;
+    thread_front_set(&exact->front);
+    return true;
+}
+
+bool threads_harden(void)
+{
+    struct cache *mine = thread_front()->cache;
+    bool alone;
+
+    lock_take(&threads_lock);
+    alone = in_use == 0 || (in_use == 1 && first_cache == mine);
+    lock_give(&threads_lock);
+    if (!alone || !arenas_harden() || !harden_mine()) return false;
+    RELAXED_STORE(threads_are_hardened, true);
+    return true;
 }
 
 struct arena *thread_arena(void)

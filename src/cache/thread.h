@@ -37,6 +37,11 @@ bool threads_sample(void);
 void threads_sampling_init(bool sampled);
 bool threads_sampling_at_birth(void);
 
+/* From now on every call of every thread is seen, by fronts of kind FRONT_HARDENED, and their blocks
+ * come from hardened arenas. Before main. False: the calling thread is not the only one with a
+ * cache, or no memory. */
+bool threads_harden(void);
+
 /* All threads hold blocks of classes up to this one from now on, and those that begin. Before
  * main. */
 void threads_hold_up_to(unsigned class_index);

@@ -8,6 +8,7 @@
 #include "conf.h"
 
 #include "../base/options.h"
+#include "../heap/hardened.h"
 #include "../heap/heap.h"
 #include "../profile/profile.h"
 #include "../view/snapshot.h"
@@ -64,6 +65,14 @@ static void start_profile(void)
                               "first, or there is no memory\n");
 }
 
+static void start_hardened(void)
+{
+    if (hardened_start()) return;
+    option_set(OPTION_HARDENED, false);
+    report_to_error(NULL, "prairie: hardened:true, but nothing is: another thread came first, or "
+                          "there is no memory\n");
+}
+
 void conf_read(void)
 {
     bool any = false;
@@ -77,10 +86,11 @@ void conf_read(void)
     conf_texts[CONF_PRAIRIE_CONF] = os_setting("PRAIRIE_CONF");
     conf_texts[CONF_GLOBAL_2] = malloc_conf_2_conf_harder;
     for (unsigned i = 0; i < CONF_SOURCE_COUNT; i++) any |= conf_texts[i] != NULL;
-    if (!any) return;
+    if (!any && !option_is_set(OPTION_HARDENED)) return;
     parse_all();
     heap_obey_options();
     if (option_is_set(OPTION_PROF)) start_profile();
+    if (option_is_set(OPTION_HARDENED)) start_hardened();
     if (option_is_set(OPTION_STATS_PRINT)) {
         os_keep_error_output();
         os_at_exit(print_at_exit);

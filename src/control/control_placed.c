@@ -236,9 +236,11 @@ static struct use_of_block use_of(const void *block, struct arena **arena, struc
     switch (pointer_kind(block, &page)) {
     case POINTER_LARGE:
     case POINTER_SAMPLED: return (struct use_of_block){ 0, 1, large_bytes(page) };
-    case POINTER_SMALL: break;
+    case POINTER_SMALL:
+    case POINTER_HARDENED: break;
     default: return use;
     }
+    if (page_record(page)->class_at == 0) return (struct use_of_block){ 0, 1, large_bytes(page) };
     *slab = slab_record(page_record(page)->slab);
     *arena = arenas[(*slab)->arena];
     lock_take(&(*arena)->lock);

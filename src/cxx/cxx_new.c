@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
+#include "../heap/hardened.h"
 #include "../os/os.h"
 
 typedef void (*new_handler)(void);
@@ -36,13 +37,25 @@ struct nothrow;
 
 /* The names as C sees them; no header declares them. */
 void *_Znwm(size_t size);
+void *_Znam(size_t size);
 void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
+void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
 void *_ZnwmSt11align_val_t(size_t size, size_t align);
+void *_ZnamSt11align_val_t(size_t size, size_t align);
 void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow);
+void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow);
+void _ZdlPv(void *block);
+void _ZdaPv(void *block);
+void _ZdlPvm(void *block, size_t size);
+void _ZdaPvm(void *block, size_t size);
 void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
 void _ZdlPvSt11align_val_t(void *block, size_t align);
 void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
 void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align);
+void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
+void _ZdaPvSt11align_val_t(void *block, size_t align);
+void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
+void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align);
 
 /* `align` 0: as malloc does. */
 static void *new_once(size_t size, size_t align)
@@ -84,12 +97,27 @@ COLD static void *new_again_nothrow(size_t size, size_t align, const struct noth
     return new_again(size, align); /* a static program: its handler must not throw */
 }
 
-/* malloc's other ways, then the standard's. */
-NOINLINE static void *new_missed(size_t size)
+/* In a hardened process a block remembers which kind of new it came from. */
+static void *marked(void *block, enum hardened_door door)
 {
-    void *block = alloc_from(FRAME_HERE(), size, 1, false);
+    if (unlikely(hardening.is_on)) hardened_set_door(block, door);
+    return block;
+}
 
-    return likely(block != NULL) ? block : new_again(size, 0);
+/* malloc's other ways, then the standard's. */
+static void *new_from(const void *frame, size_t size, enum hardened_door door)
+{
+    void *block = alloc_from(frame, size, 1, false);
+
+    if (unlikely(block == NULL)) block = new_again(size, 0);
+    return marked(block, door);
+}
+
+NOINLINE static void *new_missed(size_t size) { return new_from(FRAME_HERE(), size, DOOR_NEW); }
+
+NOINLINE static void *new_array_missed(size_t size)
+{
+    return new_from(FRAME_HERE(), size, DOOR_NEW_ARRAY);
 }
 
 /* As malloc_miss. */
@@ -98,6 +126,14 @@ NOINLINE static void *new_miss(size_t size, struct front *front, size_t offset)
     void *block = front_take_unseen(front, offset);
 
     if (unlikely(block == NULL)) return new_missed(size);
+    return CHECKED ? misuse_note_take(block) : block;
+}
+
+NOINLINE static void *new_array_miss(size_t size, struct front *front, size_t offset)
+{
+    void *block = front_take_unseen(front, offset);
+
+    if (unlikely(block == NULL)) return new_array_missed(size);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -112,56 +148,179 @@ PUBLIC void *_Znwm(size_t size)
     return block;
 }
 
-PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+PUBLIC void *_Znam(size_t size)
 {
-    void *block = alloc_from(FRAME_HERE(), size, 1, false);
+    struct front *front = thread_front();
+    void *block;
 
-    return likely(block != NULL) ? block : new_again_nothrow(size, 0, nothrow);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_array_missed(size);
+    block = malloc_hit(front, size);
+    if (unlikely(block == NULL)) return new_array_miss(size, front, offset_of_size[size]);
+    return block;
 }
 
-static void *aligned_from(const void *frame, size_t align, size_t size)
+INLINE void *new_nothrow_from(const void *frame, size_t size, const struct nothrow *nothrow,
+                              enum hardened_door door)
+{
+    void *block = alloc_from(frame, size, 1, false);
+
+    /* The runtime's one has marked its own. */
+    return likely(block != NULL) ? marked(block, door) : new_again_nothrow(size, 0, nothrow);
+}
+
+PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+{
+    return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW);
+}
+
+PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+{
+    return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW_ARRAY);
+}
+
+static void *aligned_from(const void *frame, size_t align, size_t size, enum hardened_door door)
 {
     if (unlikely(!is_power_of_two(align))) return prairie_aligned_alloc(align, size); /* refuses */
-    return alloc_from(frame, size, align, false);
+    return marked(alloc_from(frame, size, align, false), door);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size);
+    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ALIGNED);
 
-    return likely(block != NULL) ? block : new_again(size, align);
+    return likely(block != NULL) ? block : marked(new_again(size, align), DOOR_NEW_ALIGNED);
+}
+
+PUBLIC void *_ZnamSt11align_val_t(size_t size, size_t align)
+{
+    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ARRAY_ALIGNED);
+
+    return likely(block != NULL) ? block : marked(new_again(size, align), DOOR_NEW_ARRAY_ALIGNED);
 }
 
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size);
+    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ALIGNED);
 
     return likely(block != NULL) ? block : new_again_nothrow(size, align, nothrow);
 }
 
-void *_Znam(size_t size) ALIAS_OF(_Znwm);
-void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow) ALIAS_OF(_ZnwmRKSt9nothrow_t);
-void *_ZnamSt11align_val_t(size_t size, size_t align) ALIAS_OF(_ZnwmSt11align_val_t);
-void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow)
-    ALIAS_OF(_ZnwmSt11align_val_tRKSt9nothrow_t);
+PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
+                                                const struct nothrow *nothrow)
+{
+    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ARRAY_ALIGNED);
 
-void _ZdlPv(void *block) ALIAS_OF(prairie_free);
-void _ZdaPv(void *block) ALIAS_OF(prairie_free);
-void _ZdlPvm(void *block, size_t size) ALIAS_OF(prairie_free_sized);
-void _ZdaPvm(void *block, size_t size) ALIAS_OF(prairie_free_sized);
+    return likely(block != NULL) ? block : new_again_nothrow(size, align, nothrow);
+}
+
+/* ---- delete ---- */
+
+/* What free and the sized free do, but for a block's door in a hardened process. */
+
+NOINLINE static void delete_missed(struct front *front, void *block)
+{
+    hardened_expect_door(block, DOOR_NEW);
+    free_missed(front, block);
+}
+
+NOINLINE static void delete_array_missed(struct front *front, void *block)
+{
+    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    free_missed(front, block);
+}
+
+PUBLIC void _ZdlPv(void *block)
+{
+    struct front *front = thread_front();
+
+    if (CHECKED) misuse_note_free(block);
+    if (unlikely(!front_put(front, class_map_at(block), block))) delete_missed(front, block);
+}
+
+PUBLIC void _ZdaPv(void *block)
+{
+    struct front *front = thread_front();
+
+    if (CHECKED) misuse_note_free(block);
+    if (unlikely(!front_put(front, class_map_at(block), block))) delete_array_missed(front, block);
+}
+
+/* Beyond the table, and in the checking flavours. */
+NOINLINE static void delete_sized_other(void *block, size_t size)
+{
+    hardened_expect_door(block, DOOR_NEW);
+    prairie_free_sized(block, size);
+}
+
+NOINLINE static void delete_sized_overflow(struct front *front, void *block, size_t size)
+{
+    hardened_expect_door(block, DOOR_NEW);
+    free_sized_overflow(front, block, size);
+}
+
+PUBLIC void _ZdlPvm(void *block, size_t size)
+{
+    struct front *front;
+
+    if (unlikely(size > TABLE_BYTES_MAX) || CHECKED) {
+        delete_sized_other(block, size);
+        return;
+    }
+    front = thread_front();
+    if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
+        delete_sized_overflow(front, block, size);
+}
+
+NOINLINE static void delete_array_sized_other(void *block, size_t size)
+{
+    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    prairie_free_sized(block, size);
+}
+
+NOINLINE static void delete_array_sized_overflow(struct front *front, void *block, size_t size)
+{
+    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    free_sized_overflow(front, block, size);
+}
+
+PUBLIC void _ZdaPvm(void *block, size_t size)
+{
+    struct front *front;
+
+    if (unlikely(size > TABLE_BYTES_MAX) || CHECKED) {
+        delete_array_sized_other(block, size);
+        return;
+    }
+    front = thread_front();
+    if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
+        delete_array_sized_overflow(front, block, size);
+}
 
 /* The second argument says nothing that the address does not. */
 PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
 {
     (void)nothrow;
+    _ZdlPv(block);
+}
+
+/* The alignment says nothing that the address does not. */
+static void delete_aligned(void *block, enum hardened_door door)
+{
+    hardened_expect_door(block, door);
     prairie_free(block);
 }
 
 PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t align)
 {
     (void)align;
-    prairie_free(block);
+    delete_aligned(block, DOOR_NEW_ALIGNED);
+}
+
+PUBLIC void _ZdaPvSt11align_val_t(void *block, size_t align)
+{
+    (void)align;
+    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
 }
 
 PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
@@ -169,15 +328,33 @@ PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
 {
     (void)align;
     (void)nothrow;
-    prairie_free(block);
+    delete_aligned(block, DOOR_NEW_ALIGNED);
 }
 
-void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
-    ALIAS_OF(prairie_free_aligned_sized);
-void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
-    ALIAS_OF(_ZdlPvRKSt9nothrow_t);
-void _ZdaPvSt11align_val_t(void *block, size_t align) ALIAS_OF(_ZdlPvSt11align_val_t);
-void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow)
-    ALIAS_OF(_ZdlPvSt11align_val_tRKSt9nothrow_t);
-void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
-    ALIAS_OF(prairie_free_aligned_sized);
+PUBLIC void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
+                                                const struct nothrow *nothrow)
+{
+    (void)align;
+    (void)nothrow;
+    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
+}
+
+PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
+{
+    (void)align;
+    hardened_expect_bytes(block, size);
+    delete_aligned(block, DOOR_NEW_ALIGNED);
+}
+
+PUBLIC void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
+{
+    (void)align;
+    hardened_expect_bytes(block, size);
+    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
+}
+
+PUBLIC void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
+{
+    (void)nothrow;
+    _ZdaPv(block);
+}

@@ -30,7 +30,7 @@ static size_t zone_size(malloc_zone_t *zone, const void *block)
             || !slab_quotient_is_block(shape, slab_quotient(shape, offset)))
             return 0;
     }
-    return pointer_bytes(kind, page);
+    return pointer_bytes(kind, block, page);
 }
 
 static void *zone_malloc(malloc_zone_t *zone, size_t size)

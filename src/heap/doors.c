@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
+#include "hardened.h"
 #include "large.h"
 
 #include "../os/os.h"
@@ -127,7 +128,7 @@ PUBLIC void prairie_free(void *block)
 /* Not of the class that the size tells, as far as the class map knows. */
 static NOINLINE void free_sized_other(void *block, size_t size)
 {
-    if (block != NULL) misuse_check_told_class(block, class_of_size(size));
+    if (block != NULL) misuse_check_told_class(block, size);
     prairie_free(block);
 }
 
@@ -136,7 +137,8 @@ static NOINLINE void free_sized_beyond_table(void *block, size_t size)
 {
     size_t bytes = bytes_of_offset(class_map_at(block));
 
-    if (unlikely(bytes != 0 && !is_resized_from(size, bytes))) misuse_wrong_size(block);
+    if (bytes == 0) hardened_expect_bytes(block, size);
+    else if (unlikely(!is_resized_from(size, bytes))) misuse_wrong_size(block);
     prairie_free(block);
 }
 

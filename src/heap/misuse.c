@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
+#include "hardened.h"
 #include "large.h"
 #include "sampled.h"
 #include "vast.h"
@@ -43,18 +44,22 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     record = page_record(*page);
     if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
-    if (record->class_at != 0) return POINTER_SMALL;
+    if (record->class_at != 0)
+        return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED
+                                                                     : POINTER_SMALL;
+    if (page_is_held_hardened(record) && is_page_start(pointer)) return POINTER_HARDENED;
     if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && is_page_start(pointer))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
 
-size_t pointer_bytes(enum pointer_kind kind, uint32_t page)
+size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
 {
     switch (kind) {
     case POINTER_SMALL: return class_bytes[class_of_offset(page_record(page)->class_at)];
     case POINTER_LARGE: return large_bytes(page);
     case POINTER_SAMPLED: return sampled_bytes(page);
+    case POINTER_HARDENED: return hardened_bytes(pointer, page);
     default: return 0;
     }
 }
@@ -102,12 +107,14 @@ void misuse_wrong_size(const void *pointer)
 
 /* What has no bytes is for the free itself to judge, and what was asked for with size 0 may have
  * those of the smallest block. */
-void misuse_check_told_class(const void *pointer, unsigned class_index)
+void misuse_check_told_class(const void *pointer, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(pointer, &page);
-    size_t bytes = pointer_bytes(kind, page);
+    size_t bytes = pointer_bytes(kind, pointer, page);
+    unsigned class_index = class_of_size(size);
 
+    if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
     if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
         misuse_wrong_size(pointer);
 }
@@ -167,6 +174,10 @@ static struct held held_by_program(const char *verb, const void *pointer)
     if (pointer == NULL) return held;
     kind = pointer_kind(pointer, &page);
     if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
+    if (kind == POINTER_HARDENED) {
+        (void)hardened_check(verb, pointer, page);
+        return held;
+    }
     if (kind != POINTER_SMALL) {
         (void)other_bytes(verb, kind, pointer);
         return held;
@@ -194,6 +205,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 
     if (pointer == NULL) return;
     misuse_check("free", pointer);
+    if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
     usable = prairie_usable_size(pointer);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;

@@ -13,13 +13,14 @@ enum pointer_kind {
     POINTER_SMALL,
     POINTER_LARGE,
     POINTER_SAMPLED,
+    POINTER_HARDENED,  /* hardened.h: small or large */
     POINTER_ZERO_SIZE, /* zero_size.h */
     POINTER_INTERIOR,
     POINTER_FREED
 };
 enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
 /* The usable bytes of what is a block; 0: it is none. */
-size_t pointer_bytes(enum pointer_kind kind, uint32_t page);
+size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page);
 
 /* The class of an address in the class map, whichever magazine frees go to; 0: none. */
 INLINE unsigned class_at(const void *address)
@@ -46,7 +47,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted);
 
 /* In all flavours, where there is time for it: aborts for a block of another class than the size
  * tells that it is freed with. */
-void misuse_check_told_class(const void *pointer, unsigned class_index);
+void misuse_check_told_class(const void *pointer, size_t size);
 NORETURN COLD void misuse_wrong_size(const void *pointer);
 /* The same for a small block that realloc is about to move, when it does not begin there or was
  * freed a moment ago. */

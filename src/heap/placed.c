@@ -13,7 +13,8 @@
 struct arena *placed_arena(unsigned index)
 {
     if (!heap_start()) return NULL;
-    return index < arena_limit ? arena_at(index) : manual_arena_at(index);
+    return index < arena_limit ? arena_at((unsigned)max_size(index, arena_first))
+                               : manual_arena_at(index);
 }
 
 void manual_put(uint32_t page)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
+#include "hardened.h"
 
 #include "../base/options.h"
 #include "../page_heap/page_heap.h"
@@ -61,15 +62,32 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 
+/* As it stays the old size where it cannot have the new one, its end is marked again. */
+static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
+{
+    struct alloc_request request = alloc_request(size, 1, false, FRAME_HERE());
+    size_t old_bytes;
+    void *resized;
+
+    if (hardened_resize(block, page, size, &old_bytes)) return block;
+    if (!hardened_pause_large(block, page, &request)) return move_block(block, old_bytes, size);
+    resized = resize_large(block, hardened_request(&request).size, request.frame);
+    if (resized == NULL) request.size = old_bytes;
+    hardened_begin(resized != NULL ? resized : block, &request);
+    return likely(resized != NULL) ? resized : refuse_memory();
+}
+
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block
  * of a small size is resized as if it were in a slab; a large one may be small by its alignment. */
 static NOINLINE void *resize_other(void *block, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
-    size_t old_bytes = pointer_bytes(kind, page);
+    size_t old_bytes;
     void *resized;
 
+    if (unlikely(kind == POINTER_HARDENED)) return resize_hardened(block, page, size);
+    old_bytes = pointer_bytes(kind, block, page);
     if (unlikely(old_bytes == 0))
         return move_block(block, other_bytes("realloc", kind, block), size);
     if (kind != POINTER_LARGE && old_bytes <= SMALL_BYTES_MAX)
@@ -124,6 +142,6 @@ PUBLIC size_t prairie_usable_size(const void *block)
     if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
-    bytes = pointer_bytes(kind, page);
+    bytes = pointer_bytes(kind, block, page);
     return likely(bytes != 0) ? bytes : other_bytes("malloc_usable_size", kind, block);
 }

@@ -4,6 +4,7 @@
 #include "slow.h"
 
 #include "doors.h"
+#include "hardened.h"
 #include "heap.h"
 #include "large.h"
 #include "sampled.h"
@@ -16,6 +17,7 @@
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
+#include "../cache/quarantine.h"
 #include "../guard/fill.h"
 #include "../profile/profile.h"
 
@@ -41,7 +43,8 @@ void *alloc_once(const struct alloc_request *request)
     if (unlikely(request->arena != NULL) || unlikely(request->uncached)
         || unlikely(!cache_may_hold(cache, class_index)))
         return cache_take_one(cache, request->arena, class_index);
-    return cache_take(cache, class_index);
+    return likely(!hardening.is_on) ? cache_take(cache, class_index)
+                                    : quarantine_take(cache, class_index);
 }
 
 /* What is filled was given past all caches, for else no cache holds any (guard/fill.h). */
@@ -105,7 +108,7 @@ static COLD void *take_nothing(const struct alloc_request *request)
     return alloc_missed(&smallest);
 }
 
-static void *take_large(const struct front *front, const struct alloc_request *request)
+INLINE void *take_large(const struct front *front, const struct alloc_request *request)
 {
     size_t bytes = request_bytes(request);
     struct counting_front *counting;
@@ -121,22 +124,76 @@ static void *take_large(const struct front *front, const struct alloc_request *r
     return block;
 }
 
-void *alloc_missed(const struct alloc_request *request)
+INLINE void *take(const struct front *front, const struct alloc_request *request)
 {
-    struct front *front = thread_front();
-    unsigned class_index = request->class_index;
-    void *block = NULL;
+    if (request->class_index == 0) return take_large(front, request);
+    return likely(!front_is_counting(front))
+             ? take_small(request)
+             : take_small_seen((struct counting_front *)front, request);
+}
 
-    if (AUDITED) heap_audit();
-    if (unlikely(front->kind == FRONT_EMPTY)) front = heap_attach();
-    if (unlikely(front == NULL)) return refuse_memory();
-    if (class_index == 0) block = take_large(front, request);
-    else if (likely(!front_is_counting(front))) block = take_small(request);
-    else block = take_small_seen((struct counting_front *)front, request);
+/* The usual way of a hardened thread. NULL: another way must be taken. */
+INLINE void *take_hardened_small(struct front *front, const struct alloc_request *request)
+{
+    struct counting_front *counting = (struct counting_front *)front;
+    unsigned class_index = hardened_class(request);
+    void *block;
+
+    if (front->kind != FRONT_HARDENED || class_index == 0 || counting->sampler != NULL) return NULL;
+    if (request_is_placed(request) || request->uncached || decay_should_look(0)) return NULL;
+    if (!cache_may_hold(front->cache, class_index)) return NULL;
+    block = quarantine_take_ready(front->cache, class_index);
+    if (unlikely(block == NULL)) return NULL;
+    counting_add_taken(counting, class_bytes[class_index]);
+    hardened_begin_small(block, class_index, request->size);
+    return block;
+}
+
+/* What was sampled, or has a mapping of its own, has no mark. */
+static NOINLINE void *take_hardened(struct front *front, const struct alloc_request *request)
+{
+    struct alloc_request wider;
+    void *block = take_hardened_small(front, request);
+
+    if (likely(block != NULL)) return block;
+    wider = hardened_request(request);
+    block = take(front, &wider);
+
+    if (block == NULL) return refuse_memory();
+    if (wider.class_index != 0 && front->cache != NULL)
+        hardened_look(front->cache, wider.class_index);
+    hardened_begin(block, request);
+    return block;
+}
+
+INLINE void *alloc_for(const struct front *front, const struct alloc_request *request)
+{
+    unsigned class_index = request->class_index;
+    void *block = take(front, request);
+
     if (unlikely(block == NULL)) return refuse_memory();
     if (class_index == 0) return block;
     if (request->zero) __builtin_memset(block, 0, class_bytes[class_index]);
     return CHECKED ? misuse_note_take(block) : block;
+}
+
+/* The thread's first call, or one after its end; it shall hold no blocks, or is hardened. */
+static NOINLINE void *alloc_unusual(const struct alloc_request *request)
+{
+    struct front *front = heap_attach();
+
+    if (unlikely(front == NULL)) return refuse_memory();
+    if (hardening.is_on && request->size != 0) return take_hardened(front, request);
+    return alloc_for(front, request);
+}
+
+void *alloc_missed(const struct alloc_request *request)
+{
+    const struct front *front = thread_front();
+
+    if (AUDITED) heap_audit();
+    if (unlikely(front->kind < FRONT_COUNTED)) return alloc_unusual(request);
+    return alloc_for(front, request);
 }
 
 /* The usual end of a counted thread's calls, of class 0 never. */
@@ -184,8 +241,7 @@ void *alloc_from(const void *frame, size_t size, size_t align, bool zero)
 
 /* ---- giving ---- */
 
-/* Straight to its slab. */
-static void give_home(unsigned class_index, void *block)
+void free_home(unsigned class_index, void *block)
 {
     struct arena *home = manual_arena_of_page(page_record(page_at(block)));
 
@@ -198,7 +254,7 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
 {
     if (unlikely(!cache_may_hold(cache, class_index))) {
         fill_given(block, class_bytes[class_index]);
-        give_home(class_index, block);
+        free_home(class_index, block);
     } else {
         cache_put(cache, class_index, block);
     }
@@ -215,7 +271,7 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     if (kind == POINTER_SMALL)
         give_small(manual_arena_of_page(record) == NULL ? cache : NULL,
                    class_of_offset(record->class_at), block);
-    else if (pointer_bytes(kind, page) == 0) free_other(kind, block);
+    else if (pointer_bytes(kind, block, page) == 0) free_other(kind, block);
     else {
         sampled_end(page);
         if (record->state == PAGE_MANUAL) manual_put(page);
@@ -246,16 +302,55 @@ static void count_given(const void *block)
 
     if (counting == NULL) return;
     kind = pointer_kind(block, &page);
-    counting_add_given(counting, pointer_bytes(kind, page));
+    counting_add_given(counting, pointer_bytes(kind, block, page));
+}
+
+static void count_bytes_given(struct front *front, size_t bytes)
+{
+    struct counting_front *counting = counting_of(front);
+
+    if (counting != NULL) counting_add_given(counting, bytes);
+}
+
+/* Small blocks from before the process was hardened go home: nobody is to have them again. */
+static COLD void give_unmarked(struct front *front, void *block)
+{
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(block, &page);
+
+    if (kind == POINTER_HARDENED) {
+        count_bytes_given(front, large_bytes(page));
+        hardened_end_large(front->cache, block, page);
+        return;
+    }
+    count_bytes_given(front, pointer_bytes(kind, block, page));
+    if (kind == POINTER_SMALL) free_home(class_of_offset(page_record(page)->class_at), block);
+    else give_other(front->cache, block);
+}
+
+static NOINLINE void give_hardened(struct front *front, void *block)
+{
+    const struct page *record = page_record(page_at(block));
+
+    if (unlikely(!is_hardened_slab(record))) {
+        give_unmarked(front, block);
+        return;
+    }
+    count_bytes_given(front, class_bytes[class_of_offset(record->class_at)]);
+    hardened_end_small(front->cache, block, record);
 }
 
 /* The thread's first call, or one after its end; or somebody counts. */
 static NOINLINE void give_seen(void *block)
 {
-    const struct front *front = heap_attach();
+    struct front *front = heap_attach();
     struct cache *cache = front != NULL ? front->cache : NULL;
     unsigned class_index = class_at(block);
 
+    if (unlikely(hardening.is_on)) {
+        give_hardened(front != NULL ? front : GONE_FRONT, block);
+        return;
+    }
     count_given(block); /* W2 */
     if (likely(class_index != 0)) give_small(cache, class_index, block);
     else if (likely(cache != NULL)) give_pages(cache, block);
@@ -297,8 +392,8 @@ void free_placed(void *block, struct cache *cache)
     class_index = class_of_offset(page_record(page)->class_at);
     count_given(block);
     fill_given(block, class_bytes[class_index]);
-    if (cache == NULL || !explicit_cache_put(cache, class_index, block))
-        give_home(class_index, block);
+    if (cache == NULL || hardening.is_on || !explicit_cache_put(cache, class_index, block))
+        free_home(class_index, block);
 }
 
 /* ---- resizing ---- */

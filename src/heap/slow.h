@@ -77,6 +77,8 @@ void *alloc_once(const struct alloc_request *request);
 
 /* The magazine was full, or that of class 0: a block, NULL, or no block at all. Jumped to. */
 NOINLINE void free_missed(struct front *front, void *block);
+/* A small block goes straight to its slab. */
+void free_home(unsigned class_index, void *block);
 /* Into this explicit cache; NULL: past all caches. */
 void free_placed(void *block, struct cache *cache);
 

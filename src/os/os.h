@@ -35,6 +35,12 @@ bool os_close(struct os_range range);
 /* Gives the pages back to the kernel; they read as zero when next touched, after another commit
  * where OS_PURGE_CLOSES. False: nothing happened, and the old contents are still there. */
 bool os_purge(struct os_range range);
+/* Pages that end a program which touches them; their contents go back to the kernel. False: not
+ * possible, nothing happened. */
+bool os_guard(struct os_range range);
+/* Pages that os_guard took may be used again, and read as zero. False: no memory, nothing
+ * happened. */
+bool os_unguard(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
  * False: not possible, nothing happened. The pages may be of several mappings, and are so
  * afterwards. */
@@ -76,6 +82,7 @@ size_t os_own_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
  * 0 when it cannot be told. One caller at a time. */
 uint64_t os_stalled_us(void);
+uint64_t os_random(void);       /* that nobody outside can know */
 unsigned os_core_count(void);   /* that this process may run on; at least 1 */
 unsigned os_core_current(void); /* any number; the caller reduces it */
 uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */

@@ -7,6 +7,7 @@
 #include "elf_slot.c"
 #include "linux_thread.c"
 #include "linux_code.c"
+#include "linux_guard.c"
 #include "linux_group.c"
 #elif defined(__APPLE__)
 #include "darwin.c"

@@ -76,6 +76,17 @@ bool os_close(struct os_range range) { return map_over(range, PROT_NONE); }
  * process's own until then. Fresh pages read as zero, and the footprint falls at once. */
 bool os_purge(struct os_range range) { return map_over(range, PROT_READ | PROT_WRITE); }
 
+bool os_guard(struct os_range range) { return os_close(range); }
+bool os_unguard(struct os_range range) { return os_commit(range); }
+
+uint64_t os_random(void)
+{
+    uint64_t number = 0;
+
+    arc4random_buf(&number, sizeof number);
+    return number;
+}
+
 /* The kernel has no call that moves pages and leaves their place. */
 bool os_move(struct os_range from, struct os_range to)
 {

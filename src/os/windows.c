@@ -130,6 +130,8 @@ bool os_close(struct os_range range)
 }
 
 bool os_purge(struct os_range range) { return os_close(range); }
+bool os_guard(struct os_range range) { return os_close(range); }
+bool os_unguard(struct os_range range) { return os_commit(range); }
 
 /* Pages cannot be moved here, nor a reservation made longer. */
 bool os_move(struct os_range from, struct os_range to)

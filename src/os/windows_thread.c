@@ -149,6 +149,16 @@ uint64_t port_now_ns(void)
          + (uint64_t)now.QuadPart % frequency * 1000000000 / frequency;
 }
 
+/* The places of code and stack are chosen anew for each process. */
+uint64_t os_random(void)
+{
+    uint64_t number = port_now_ns() ^ (uint64_t)GetTickCount64() << 40 ^ (uintptr_t)&number << 20
+                    ^ (uintptr_t)os_random;
+
+    number = (number ^ number >> 31) * 0x9e3779b97f4a7c15u;
+    return number ^ number >> 29 ^ GetCurrentProcessId();
+}
+
 /* ---- the background thread ---- */
 
 static uint32_t background_alive; /* atomic: 1 from its start to its end, and waited on */

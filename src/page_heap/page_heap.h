@@ -192,6 +192,8 @@ INLINE struct run run_lease(size_t pages, size_t align_pages, enum page_state st
 uint32_t run_lease_dirty(size_t pages);
 /* Gives a used run back; merges it with free neighbours. */
 void run_return(uint32_t page);
+/* The same of one whose pages read as zero. */
+void run_return_clean(uint32_t page);
 /* Under the first page heap's lock: the same of one whose pages have moved away and left zeros. */
 void run_return_emptied(uint32_t page);
 /* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without

@@ -345,6 +345,17 @@ void run_return(uint32_t page)
     else return_locked(page);
 }
 
+void run_return_clean(uint32_t page)
+{
+    struct page_heap *heap = page_heap_of(page);
+    const struct page *record = page_record(page);
+
+    lock_take(&heap->lock);
+    count_return(heap, record, record->run_pages);
+    make_free(heap, page, record->run_pages, PAGE_CLEAN);
+    lock_give(&heap->lock);
+}
+
 void run_return_emptied(uint32_t page)
 {
     struct page_heap *heap = page_heap_of(page);

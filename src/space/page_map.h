@@ -20,7 +20,7 @@
  * R2  no two neighbours are free in the same state, but where two pieces touch
  *     (page_heap/supplied.h)
  * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
- *     in the first page of a sampled block
+ *     in the first page of a sampled block, and in the last one of a hardened one
  * Written under the page heap's lock, except slab and class_at (under the arena's lock, while the
  * run belongs to the arena).
  * SPDX-License-Identifier: MIT
@@ -73,11 +73,13 @@ struct page {
 /* In bin_index of a large run that the program gave back and that lies in a large cache
  * (cache/large_cache.h). Only the thread of that cache writes the mark. */
 #define PAGE_CACHED ((uint16_t)0x8000)
+/* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the block. */
+#define PAGE_HARDENED ((uint16_t)0x4000)
 
 /* Of the first page of a used run: the number of its page heap. */
 INLINE uint16_t page_heap_number(const struct page *record)
 {
-    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_CACHED % PAGE_HEAPS;
+    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_HARDENED % PAGE_HEAPS;
 }
 INLINE void page_mark_cached(struct page *record)
 {
@@ -91,10 +93,16 @@ INLINE bool page_is_cached(const struct page *record)
 {
     return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) >= PAGE_CACHED;
 }
-/* The first page of a large block that the program holds. */
+/* The first page of a large block that the program holds, and that is not hardened. */
 INLINE bool page_is_held_large(const struct page *record)
 {
-    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_CACHED);
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_HARDENED);
+}
+/* That of a hardened one. */
+INLINE bool page_is_held_hardened(const struct page *record)
+{
+    return record->state == PAGE_LARGE
+        && RELAXED_LOAD(record->bin_index) / PAGE_HARDENED == PAGE_HARDENED / PAGE_HARDENED;
 }
 
 struct class_map {

@@ -8,6 +8,7 @@
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
+#include "../cache/quarantine.h"
 #include "../guard/sample.h"
 #include "../heap/doors.h"
 #include "../heap/notify.h"
@@ -24,6 +25,7 @@ struct count {
     uint64_t supplied_dirty, supplied_clean; /* bytes of free pages of arenas with hooks */
     uint64_t other_leases; /* runs for stocks and manual arenas; all others are large blocks */
     struct large_cache_numbers cached_large; /* of all threads: blocks that no program holds */
+    size_t waiting_pages, waiting_runs;      /* of all quarantines */
     bool is_explicit;                        /* caches of no thread are being counted */
 };
 
@@ -94,6 +96,25 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
     lock_give(&arena->lock);
 }
 
+/* Its record may be another one by now: then the numbers are anything, but no more than there could
+ * be. */
+static READS_UNLOCKED void count_quarantine(struct count *count, struct snapshot_arena *into,
+                                            const struct cache *cache)
+{
+    const struct quarantine *quarantine = quarantine_of(cache);
+
+    if (quarantine == NULL) return;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct held_class *held = &quarantine->held[class_index];
+
+        into->of_class[class_index].cached +=
+            min_size(RELAXED_LOAD(held->ready_count), READY_BLOCKS_MAX)
+            + min_size(RELAXED_LOAD(held->waiting_count), WAITING_BLOCKS_MAX);
+    }
+    count->waiting_pages += RELAXED_LOAD(quarantine->run_pages);
+    count->waiting_runs += min_size(RELAXED_LOAD(quarantine->run_count), WAITING_RUNS);
+}
+
 /* The owner goes on meanwhile: the counts are of a moment that is just past. */
 static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 {
@@ -106,6 +127,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
         into = place_of(count, index);
     if (!count->is_explicit) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
+    if (unlikely(RELAXED_LOAD(cache->front.quarantine) != 0)) count_quarantine(count, into, cache);
     count->numbers->refills += RELAXED_LOAD(cache->refills);
     count->numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -124,7 +146,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
-    size_t open_bytes, large_pages = 0, large_count = 0;
+    size_t open_bytes, large_pages = 0, large_count = 0, gone_pages, gone_count;
     unsigned shift = space.page_shift;
 
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
@@ -149,9 +171,12 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&space.lock));
     lock_give(&space.lock);
     into->dirty += cached->pages << shift;
-    into->large.allocated += (large_pages - min_size(cached->pages, large_pages)) << shift;
+    gone_pages = min_size(cached->pages + count->waiting_pages, large_pages);
+    gone_count = min_size(cached->count + count->waiting_runs, large_count);
+    into->clean += min_size(count->waiting_pages, gone_pages) << shift;
+    into->large.allocated += (large_pages - gone_pages) << shift;
     into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
-    into->large_count += large_count - min_size(cached->count, large_count);
+    into->large_count += large_count - gone_count;
     count->numbers->opened = open_bytes + RELAXED_LOAD(commit.vast_bytes);
 
     into->metadata_map = maps_bytes_for(open_bytes);

@@ -255,7 +255,7 @@ void write_past_usable(size_t size, size_t count)
 
 void write_before(size_t size, size_t count)
 {
-    bytes *block = taken(size);
+    bytes *block = std::max(taken(size), taken(size)); /* not the first of a slab */
 
     for (size_t i = 1; i <= count; i++) *(block - i) = 0x41;
     given(block);

@@ -1,0 +1,456 @@
+/* hardened.c - marks, canaries and zeros: written when a block comes, and looked at when it goes.
+ * SPDX-License-Identifier: MIT
+ */
+#include "hardened.h"
+
+#include "large.h"
+#include "vast.h"
+
+#include "../arenas/manual.h"
+#include "../base/options.h"
+#include "../cache/quarantine.h"
+#include "../cache/thread.h"
+
+struct hardening hardening;
+
+enum { MARK_SECRET_SHIFT = 25, MARK_PAYLOAD_SHIFT = 8 };
+enum { DOOR_BITS = 3, DOOR_MASK = 7, PAYLOAD_FREED = 0x1ffff };
+enum { HARDENED_GUARDED = 1 << 8 }; /* H2 */
+enum { LOOKS_AT_ONCE = 2 };
+/* Larger runs are not held back: they count as used while they are, and a guard has an entry for each
+ * of its pages. */
+#define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
+
+_Static_assert(SMALL_BYTES_MAX < PAYLOAD_FREED >> DOOR_BITS, "a mark holds any slack");
+
+bool hardened_start(void)
+{
+    uint64_t random = os_random();
+
+    if (!threads_harden()) return false;
+    hardening.secret = random;
+    hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
+    hardening.is_on = true;
+    return true;
+}
+
+/* ---- marks ---- */
+
+/* Whoever changes a bit of it would have to know the secret to make the others fit. */
+INLINE uint64_t mark_with(const void *block, uint64_t payload)
+{
+    uint64_t mixed = ((uintptr_t)block ^ hardening.secret) * 0x9e3779b97f4a7c15u;
+
+    mixed = (mixed ^ mixed >> 32 ^ payload) * 0xd6e8feb86659fd93u;
+    return mixed >> MARK_SECRET_SHIFT << MARK_SECRET_SHIFT | payload << MARK_PAYLOAD_SHIFT;
+}
+
+INLINE uint64_t payload_of(uint64_t mark) { return (mark >> MARK_PAYLOAD_SHIFT) & PAYLOAD_FREED; }
+INLINE size_t slack_of(uint64_t mark) { return payload_of(mark) >> DOOR_BITS; }
+static enum hardened_door door_of(uint64_t mark)
+{
+    return (enum hardened_door)(payload_of(mark) & DOOR_MASK);
+}
+
+/* That of a block that is held, or was freed. */
+INLINE bool is_mark(const void *block, uint64_t mark)
+{
+    return mark == mark_with(block, payload_of(mark));
+}
+
+INLINE uint64_t freed_mark(const void *block) { return mark_with(block, PAYLOAD_FREED); }
+
+INLINE uint64_t mark_of(const void *block, size_t slack, enum hardened_door door)
+{
+    return mark_with(block, slack << DOOR_BITS | door);
+}
+
+INLINE bool is_held_mark(const void *block, uint64_t mark)
+{
+    return payload_of(mark) != PAYLOAD_FREED && is_mark(block, mark);
+}
+
+INLINE uint64_t *mark_at(const void *block, size_t class_size)
+{
+    return (uint64_t *)((uintptr_t)block + class_size - HARDENED_MARK_BYTES);
+}
+
+/* Another thread may be about to change that of a neighbour. */
+INLINE uint64_t mark_read(const void *block, size_t class_size)
+{
+    return RELAXED_LOAD(*mark_at(block, class_size));
+}
+static void mark_write(const void *block, size_t class_size, uint64_t mark)
+{
+    RELAXED_STORE(*mark_at(block, class_size), mark);
+}
+
+/* ---- zeros and canaries ---- */
+
+/* Of whole words. */
+INLINE bool is_zero(const char *bytes, size_t count)
+{
+    const uint64_t *word = (const uint64_t *)(uintptr_t)bytes, *end = word + count / sizeof *word;
+    uint64_t seen = 0;
+
+    for (; end - word >= 4; word += 4) seen |= word[0] | word[1] | word[2] | word[3];
+    for (; word != end; word++) seen |= *word;
+    return seen == 0;
+}
+
+/* What lies between the last byte of a block and the end of its room, which is whole words: of the
+ * word that the block ends in `kept` bytes are the block's own. */
+struct slack {
+    uint64_t *first, *end;
+    uint64_t kept, wanted; /* bits of the first word; what its others are */
+};
+
+INLINE struct slack slack_between(char *end, size_t slack_bytes)
+{
+    unsigned bits = 8 * ((uintptr_t)end % sizeof(uint64_t));
+    uint64_t others = little_endian(~(uint64_t)0 << bits);
+    uint64_t zero = little_endian((uint64_t)0xff << bits);
+
+    return (struct slack){ .first = (uint64_t *)((uintptr_t)end & ~(sizeof(uint64_t) - 1)),
+                           .end = (uint64_t *)((uintptr_t)end + slack_bytes),
+                           .kept = ~others,
+                           .wanted = hardening.canaries & others & ~zero };
+}
+
+INLINE void write_canaries(char *end, size_t slack_bytes)
+{
+    struct slack slack = slack_between(end, slack_bytes);
+
+    if (slack_bytes == 0) return;
+    *slack.first = (*slack.first & slack.kept) | slack.wanted;
+    for (uint64_t *word = slack.first + 1; word != slack.end; word++) *word = hardening.canaries;
+}
+
+INLINE bool canaries_are_whole(const char *end, size_t slack_bytes)
+{
+    struct slack slack = slack_between((char *)(uintptr_t)end, slack_bytes);
+    uint64_t seen;
+
+    if (slack_bytes == 0) return true;
+    seen = (*slack.first & ~slack.kept) ^ slack.wanted;
+    for (const uint64_t *word = slack.first + 1; word != slack.end; word++)
+        seen |= *word ^ hardening.canaries;
+    return seen == 0;
+}
+
+/* ---- large blocks ---- */
+
+static struct page *last_record(uint32_t page)
+{
+    return page_record(page + page_record(page)->run_pages - 1);
+}
+
+static size_t data_bytes(uint32_t page)
+{
+    return ((size_t)page_record(page)->run_pages - 1) << space.page_shift;
+}
+
+static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
+{
+    size_t slack = data_bytes(page) - size;
+
+    last_record(page)->bin.next = (uint32_t)slack;
+    last_record(page)->bin.previous = door;
+    write_canaries(block + size, slack);
+}
+
+static void begin_large(char *block, uint32_t page, size_t size)
+{
+    struct page *record = page_record(page);
+    struct os_range guard = { block + data_bytes(page), page_bytes() };
+
+    RELAXED_STORE(record->bin_index, record->bin_index | PAGE_HARDENED);
+    set_large(block, page, size, DOOR_MALLOC | (os_guard(guard) ? HARDENED_GUARDED : 0u));
+}
+
+/* Contents that cannot be guarded are wiped. */
+static void end_large(struct cache *cache, char *block, uint32_t page)
+{
+    struct os_range data = { block, data_bytes(page) };
+    bool is_guarded = (last_record(page)->bin.previous & HARDENED_GUARDED) != 0;
+
+    last_record(page)->bin.next = last_record(page)->bin.previous = 0; /* R3 */
+    if (is_guarded && data.bytes <= WAITING_RUN_BYTES_MAX && os_guard(data)) {
+        if (cache != NULL) quarantine_put_run(cache, page);
+        else quarantine_return_run(page);
+        return;
+    }
+    if (is_guarded) (void)os_unguard((struct os_range){ block + data.bytes, page_bytes() });
+    page_unmark_cached(page_record(page));
+    if (os_purge((struct os_range){ block, data.bytes + page_bytes() })) {
+        run_return_clean(page);
+    } else {
+        __builtin_memset(block, 0, data.bytes);
+        large_put(page);
+    }
+}
+
+/* ---- a block's life ---- */
+
+/* Of no mapping of its own, and of no arena that knows its large blocks. */
+static bool is_usual_large(const struct alloc_request *request)
+{
+    return !vast_is_better(request->size, request->align) && large_owner(request) == NULL;
+}
+
+/* A page more behind the whole pages of a large one. */
+struct alloc_request hardened_request(const struct alloc_request *request)
+{
+    struct alloc_request wider = *request;
+
+    wider.class_index = hardened_class(request);
+    if (wider.class_index != 0) {
+        wider.size += HARDENED_MARK_BYTES;
+        return wider;
+    }
+    wider.zero = true;
+    if (request->size <= SIZE_MAX / 2 && is_usual_large(request))
+        wider.size = round_up(request->size, os_page_bytes()) + os_page_bytes();
+    return wider;
+}
+
+INLINE void set_small(char *block, size_t class_size, size_t size, enum hardened_door door)
+{
+    size_t slack = class_size - HARDENED_MARK_BYTES - size;
+
+    write_canaries(block + size, slack);
+    mark_write(block, class_size, mark_of(block, slack, door));
+}
+
+/* H1 */
+INLINE void check_free(const void *block, size_t class_size)
+{
+    uint64_t mark = mark_read(block, class_size);
+
+    if (unlikely((mark != 0 && mark != freed_mark(block))
+                 || !is_zero(block, class_size - HARDENED_MARK_BYTES)))
+        fatal_address("write after free", block);
+}
+
+void hardened_look(struct cache *cache, unsigned class_index)
+{
+    for (unsigned looks = 0; looks < LOOKS_AT_ONCE; looks++) {
+        const void *block = quarantine_look(cache, class_index);
+
+        if (block != NULL) check_free(block, class_bytes[class_index]);
+    }
+}
+
+void hardened_begin_small(void *block, unsigned class_index, size_t size)
+{
+    size_t class_size = class_bytes[class_index];
+    check_free(block, class_size);
+    set_small(block, class_size, size, DOOR_MALLOC);
+}
+
+void hardened_begin(void *block, const struct alloc_request *request)
+{
+    uint32_t page = page_at(block);
+    const struct page *record = page_record(page);
+
+    if (record->class_at != 0)
+        hardened_begin_small(block, class_of_offset(record->class_at), request->size);
+    else if (page_is_held_large(record) && record->run_pages > request_pages(request))
+        begin_large(block, page, request->size);
+}
+
+NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
+{
+    if (mark == freed_mark(block) || mark == 0) misuse_abort(verb, POINTER_FREED, block);
+    fatal_address("write past the end of a block", block);
+}
+
+/* The block before this one ends with a mark that was never written by prairie: somebody wrote from
+ * here downwards, or from there on. */
+INLINE void check_before(const struct slab *slab, const char *block, size_t class_size)
+{
+    const char *before = block - class_size;
+    uint64_t mark;
+
+    if (block == slab->base) return;
+    mark = mark_read(before, class_size);
+    if (unlikely(mark != 0 && !is_mark(before, mark)))
+        fatal_address("write before the start of a block", block);
+}
+
+INLINE enum hardened_door check_small(const char *verb, const char *block, const struct slab *slab)
+{
+    size_t class_size = class_bytes[slab->class_index], slack;
+    uint64_t mark;
+
+    if (!slab_offset_is_block(&slab_shape[slab->class_index],
+                              (uintptr_t)block - (uintptr_t)slab->base))
+        misuse_abort(verb, POINTER_INTERIOR, block);
+    mark = mark_read(block, class_size);
+    slack = slack_of(mark);
+    if (unlikely(!is_held_mark(block, mark)) || unlikely(slack > class_size - HARDENED_MARK_BYTES))
+        tell_mark(verb, block, mark);
+    if (unlikely(!canaries_are_whole(block + class_size - HARDENED_MARK_BYTES - slack, slack)))
+        fatal_address("write past the end of a block", block);
+    check_before(slab, block, class_size);
+    return door_of(mark);
+}
+
+enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
+{
+    const struct page *last;
+    size_t slack;
+
+    if (page_record(page)->class_at != 0)
+        return check_small(verb, block, slab_record(page_record(page)->slab));
+    last = last_record(page);
+    slack = last->bin.next;
+    if (!canaries_are_whole((const char *)block + data_bytes(page) - slack, slack))
+        fatal_address("write past the end of a block", block);
+    return (enum hardened_door)(last->bin.previous & DOOR_MASK);
+}
+
+static size_t size_of(const void *block, uint32_t page)
+{
+    const struct page *record = page_record(page);
+    size_t class_size;
+
+    if (record->class_at == 0) return data_bytes(page) - last_record(page)->bin.next;
+    class_size = class_bytes[class_of_offset(record->class_at)];
+    return class_size - HARDENED_MARK_BYTES - slack_of(mark_read(block, class_size));
+}
+
+size_t hardened_bytes(const void *block, uint32_t page)
+{
+    (void)hardened_check("malloc_usable_size", block, page);
+    return size_of(block, page);
+}
+
+static void expect_door(const void *block, enum hardened_door door, enum hardened_door wanted)
+{
+    if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
+}
+
+void hardened_end_small(struct cache *cache, void *block, const struct page *record)
+{
+    struct slab *slab = slab_record(record->slab);
+    unsigned class_index = slab->class_index;
+    size_t class_size = class_bytes[class_index];
+
+    expect_door(block, check_small("free", block, slab), DOOR_MALLOC);
+    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
+    mark_write(block, class_size, freed_mark(block));
+    if (unlikely(!cache_may_hold(cache, class_index)) || unlikely(arenas[slab->arena]->is_manual)) {
+        free_home(class_index, block);
+        return;
+    }
+    block = quarantine_exchange(cache, class_index, block);
+    if (likely(block != NULL)) cache_put(cache, class_index, block);
+}
+
+void hardened_end_large(struct cache *cache, void *block, uint32_t page)
+{
+    expect_door(block, hardened_check("free", block, page), DOOR_MALLOC);
+    end_large(cache, block, page);
+}
+
+static size_t marked_room(uint32_t page)
+{
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
+
+    return class_index != 0 ? class_bytes[class_index] : large_bytes(page);
+}
+
+/* What a new block of that size would have. */
+static size_t marked_room_for(size_t size)
+{
+    struct alloc_request request = alloc_request(size, 1, false, NULL);
+    struct alloc_request wider = hardened_request(&request);
+
+    return request_bytes(&wider);
+}
+
+bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
+{
+    enum hardened_door door = hardened_check("realloc", block, page);
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
+    size_t room = class_index != 0 ? (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES
+                                   : data_bytes(page);
+
+    expect_door(block, door, DOOR_MALLOC);
+    *old_bytes = size_of(block, page);
+    if (size > room || marked_room_for(size) != marked_room(page)) return false;
+    if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
+    if (class_index != 0) set_small(block, class_bytes[class_index], size, DOOR_MALLOC);
+    else set_large(block, page, size, last_record(page)->bin.previous);
+    return true;
+}
+
+/* Up to the end of a page. Where purging closes pages, those of a block must stay open. */
+static void wipe(char *from, char *to)
+{
+    char *whole = (char *)round_up((uintptr_t)from, page_bytes());
+    struct os_range pages = { whole, (size_t)(to - whole) };
+
+    if (pages.bytes == 0 || (!OS_PURGE_CLOSES && os_purge(pages))) to = whole;
+    __builtin_memset(from, 0, (size_t)(to - from));
+}
+
+bool hardened_pause_large(void *block, uint32_t page, const struct alloc_request *request)
+{
+    struct page *record = page_record(page), *last = last_record(page);
+    char *limit = (char *)block + data_bytes(page);
+    size_t kept_bytes = min_size(request->size, size_of(block, page));
+
+    if (record->class_at != 0 || hardened_request(request).class_index != 0) return false;
+    if ((last->bin.previous & HARDENED_GUARDED) != 0
+        && !os_unguard((struct os_range){ limit, page_bytes() }))
+        return false;
+    last->bin.next = last->bin.previous = 0;
+    page_unmark_cached(record);
+    wipe((char *)block + kept_bytes, limit);
+    return true;
+}
+
+void hardened_check_bytes(const void *block, size_t size)
+{
+    uint32_t page;
+
+    if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
+    (void)hardened_check("free", block, page);
+    if (size_of(block, page) != max_size(size, 1)) misuse_wrong_size(block);
+}
+
+/* ---- doors ---- */
+
+static void write_door(void *block, uint32_t page, enum hardened_door door)
+{
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
+    struct page *last;
+
+    if (class_index != 0) {
+        uint64_t mark = mark_read(block, class_bytes[class_index]);
+
+        mark_write(block, class_bytes[class_index], mark_of(block, slack_of(mark), door));
+        return;
+    }
+    last = last_record(page);
+    last->bin.previous = (last->bin.previous & ~(uint32_t)DOOR_MASK) | door;
+}
+
+void hardened_set_door(void *block, enum hardened_door door)
+{
+    uint32_t page;
+
+    if (block != NULL && pointer_kind(block, &page) == POINTER_HARDENED)
+        write_door(block, page, door);
+}
+
+void hardened_expect_door(void *block, enum hardened_door door)
+{
+    uint32_t page;
+
+    if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
+    expect_door(block, hardened_check("free", block, page), door);
+    write_door(block, page, DOOR_MALLOC);
+}

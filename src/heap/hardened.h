@@ -1,0 +1,105 @@
+/* hardened.h - blocks that end where their size says, and that are looked at when they come and go.
+ *
+ * In a hardened process (option `hardened`) a block has a mark behind it, which only that block can
+ * have. Between the last byte that was asked for and the mark lie a zero, which stops strings, and
+ * canaries:
+ *
+ *      small   | size bytes | 0 | canary ... | mark, 8 bytes |      to the end of the block
+ *      large   | size bytes | 0 | canary ... | guarded page  |      the mark is in the page map
+ *
+ * The mark of a small block holds its slack (the bytes between) and which door gave it, mixed with
+ * its address and a secret:
+ *
+ *      bit     63 ......................... 25 | 24 ... 11 | 10 ... 8 | 7 ... 0
+ *              of address, secret and the rest | slack     | door     | 0
+ *
+ * H1  a small block of a hardened slab that the program does not hold reads as zero, but for its
+ *     mark: that of a freed block, or 0 when it never was one
+ * H2  in the record of a large one's last page bin.next is the slack, and bin.previous the door, and
+ *     HARDENED_GUARDED if that page is guarded; of every other page's record they are as R3 says
+ * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
+ * are large and of manual arenas, and those of size 0 are as in any other process.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_HEAP_HARDENED_H
+#define PRAIRIE_HEAP_HARDENED_H
+
+#include "misuse.h"
+#include "slow.h"
+
+enum { HARDENED_MARK_BYTES = sizeof(uint64_t) };
+
+/* Which door gave a block: it must come back through its counterpart. */
+enum hardened_door {
+    DOOR_MALLOC,
+    DOOR_NEW,
+    DOOR_NEW_ARRAY,
+    DOOR_NEW_ALIGNED,
+    DOOR_NEW_ARRAY_ALIGNED
+};
+
+/* Written before main. */
+extern PRIVATE struct hardening {
+    bool is_on;
+    uint64_t canaries; /* eight times the same, which is not 0 */
+    uint64_t secret;
+} hardening;
+
+/* Of the page of a block, perhaps. */
+INLINE bool is_hardened_slab(const struct page *record)
+{
+    return record->class_at != 0 && arenas[slab_record(record->slab)->arena]->is_hardened;
+}
+
+/* From now on, and for every thread. Before main, with at most one thread that has a cache. False:
+ * there are more, or no arenas are left. */
+bool hardened_start(void);
+
+/* The request that has room for what lies behind. Its size may be too large for any. */
+struct alloc_request hardened_request(const struct alloc_request *request);
+/* The class of such a request; 0: whole pages. */
+INLINE unsigned hardened_class(const struct alloc_request *request)
+{
+    size_t size = request->size + HARDENED_MARK_BYTES;
+
+    return likely(size > request->size) ? class_of_request(size, request->align) : 0;
+}
+/* A block that was taken for that request begins its life with what the program asked for. Aborts if
+ * it was written to since it was freed. */
+void hardened_begin(void *block, const struct alloc_request *request);
+/* The same where it lies in a slab. */
+void hardened_begin_small(void *block, unsigned class_index, size_t size);
+
+/* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */
+void hardened_look(struct cache *cache, unsigned class_index);
+
+/* Below, `page` is that of an address of kind POINTER_HARDENED. */
+
+/* The bytes that were asked for. Aborts as hardened_check. */
+size_t hardened_bytes(const void *block, uint32_t page);
+/* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
+ * whole. `verb` as in misuse_abort. Returns its door. */
+enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);
+/* The same, and of the door of malloc; then it is no longer the program's: it has no contents, and
+ * goes to the quarantine of the cache, or past it. NULL: to none. `record`: of its page. */
+void hardened_end_small(struct cache *cache, void *block, const struct page *record);
+void hardened_end_large(struct cache *cache, void *block, uint32_t page);
+/* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
+ * hardened_check. *old_bytes: what it had. */
+bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
+/* May the pages of one that hardened_resize looked at be given another length, to serve that
+ * request? Then they are those of any large block meanwhile, and hardened_begin ends that. */
+bool hardened_pause_large(void *block, uint32_t page, const struct alloc_request *request);
+
+/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have any. */
+void hardened_check_bytes(const void *block, size_t size);
+INLINE void hardened_expect_bytes(const void *block, size_t size)
+{
+    if (unlikely(hardening.is_on)) hardened_check_bytes(block, size);
+}
+/* A block that comes out of, or back through, another door than malloc and free. Nothing else is
+ * done, and nothing at all to a block that is not hardened. */
+void hardened_set_door(void *block, enum hardened_door door);
+void hardened_expect_door(void *block, enum hardened_door door);
+
+#endif

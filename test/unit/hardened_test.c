@@ -1,0 +1,326 @@
+/* hardened_test.c - marks, canaries, zeros and the quarantine of a hardened process. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "cache/quarantine.h"
+#include "heap/hardened.h"
+#include "unit.h"
+
+enum { LARGE = 100000, BLOCKS = 2000 };
+
+static char *block; /* what the misuse is about */
+
+static void harden(void) { assert_true(hardened_start()); }
+
+static char *taken(size_t bytes)
+{
+    char *pointer = prairie_malloc(bytes);
+
+    assert_non_null(pointer);
+    assert_int_equal(prairie_usable_size(pointer), bytes);
+    return pointer;
+}
+
+static void free_it(void) { prairie_free(block); }
+static void realloc_it(void) { (void)prairie_realloc(block, 1000); }
+static void measure_it(void) { (void)prairie_usable_size(block); }
+
+/* What a process says and does that takes and gives blocks of the size of block. */
+static size_t size_of_block;
+static void go_on(void)
+{
+    static void *blocks[BLOCKS];
+
+    for (size_t i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(size_of_block);
+    for (size_t i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+}
+
+/* ---- blocks end where their size says ---- */
+
+static void every_size_is_exact_and_reads_as_zero(void **state)
+{
+    (void)state;
+    harden();
+    for (unsigned round = 0; round < 3; round++)
+        for (size_t bytes = 1; bytes < 3 * SMALL_BYTES_MAX; bytes += 1 + bytes / 5) {
+            char *one = taken(bytes), *aligned = prairie_aligned_alloc(64, bytes);
+            assert_true(all_bytes_are(one, 0, bytes));
+            assert_true(all_bytes_are(aligned, 0, bytes));
+            assert_int_equal(prairie_usable_size(aligned), bytes);
+            memset(one, 0xff, bytes);
+            memset(aligned, 0xff, bytes);
+            prairie_free(one);
+            prairie_free(aligned);
+        }
+    prairie_check_all();
+}
+
+static void each_byte_behind_a_block_is_watched(void **state)
+{
+    const size_t sizes[] = { 1, 7, 8, 24, 40, 41, 100, 1000, 5001, LARGE - 1 };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++)
+        for (size_t past = 0; past < 8; past++) {
+            block = taken(sizes[i]);
+            block[sizes[i] + past] ^= 0x41;
+            expect_abort(free_it, "prairie: write past the end of a block: ");
+            expect_abort(realloc_it, "prairie: write past the end of a block: ");
+            expect_abort(measure_it, "prairie: write past the end of a block: ");
+            block[sizes[i] + past] ^= 0x41;
+            prairie_free(block);
+        }
+}
+
+static void touch_behind(void) { block[LARGE / 4096 * 4096 + 4096] = 1; }
+
+static void behind_a_large_block_is_a_guard(void **state)
+{
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    expect_fault(touch_behind);
+}
+
+static void a_string_ends_behind_its_block(void **state)
+{
+    (void)state;
+    harden();
+    for (size_t bytes = 1; bytes < 200; bytes++) {
+        char *text = taken(bytes);
+        memset(text, 'x', bytes);
+        assert_int_equal(strlen(text), bytes);
+    }
+}
+
+static void what_writes_before_a_block_is_told_by_its_free(void **state)
+{
+    char *other;
+
+    (void)state;
+    harden();
+    block = taken(40);
+    other = taken(40);
+    if (other > block) block = other; /* not the first of its slab */
+    block[-1] ^= 1;
+    expect_abort(free_it, "prairie: write before the start of a block: ");
+}
+
+/* ---- freed blocks ---- */
+
+static void a_freed_block_is_empty_and_waits(void **state)
+{
+    char *again;
+
+    (void)state;
+    harden();
+    block = taken(100);
+    memset(block, 0xff, 100);
+    prairie_free(block);
+    assert_true(all_bytes_are(block, 0, 100));
+    for (unsigned i = 0; i < 40; i++) {
+        again = taken(100);
+        assert_ptr_not_equal(again, block);
+        prairie_free(again);
+    }
+}
+
+static void touch_it(void) { *(volatile char *)block = 1; }
+
+static void a_freed_large_block_is_closed_and_waits(void **state)
+{
+    size_t used;
+
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    used = page_heap_used_pages(page_heap);
+    prairie_free(block);
+    expect_fault(touch_it);
+    assert_ptr_not_equal(taken(LARGE), block);
+    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(taken(LARGE));
+    assert_false(page_is_cached(page_record(page_at(block)))); /* it went first */
+    thread_flush();
+    assert_int_equal(page_heap_used_pages(page_heap), used);
+    prairie_check_all();
+}
+
+static void what_is_written_after_free_is_told_by_those_who_come_next(void **state)
+{
+    (void)state;
+    harden();
+    size_of_block = 100;
+    go_on();
+    block = taken(100);
+    prairie_free(block);
+    block[50] = 1;
+    expect_abort(go_on, "prairie: write after free: ");
+}
+
+static void free_it_sized(void) { prairie_free_sized(block, 101); }
+static void free_inside(void) { prairie_free(block + 16); }
+
+static void misuse_is_told_at_the_call(void **state)
+{
+    const size_t sizes[] = { 100, LARGE };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        block = taken(sizes[i]);
+        expect_abort(free_it_sized, "prairie: wrong size in sized delete: ");
+        expect_abort(free_inside, "prairie: free of an interior pointer: ");
+        prairie_free_sized(block, sizes[i]);
+        expect_abort(free_it, "prairie: double free: ");
+        expect_abort(realloc_it, "prairie: realloc of a freed pointer: ");
+        expect_abort(measure_it, "prairie: malloc_usable_size of a freed pointer: ");
+    }
+}
+
+static void each_door_has_its_counterpart(void **state)
+{
+    const size_t sizes[] = { 100, LARGE };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        block = taken(sizes[i]);
+        hardened_set_door(block, DOOR_NEW_ARRAY);
+        assert_int_equal(prairie_usable_size(block), sizes[i]);
+        expect_abort(free_it, "prairie: allocation and free do not match: ");
+        expect_abort(realloc_it, "prairie: allocation and free do not match: ");
+        hardened_expect_door(block, DOOR_NEW_ARRAY);
+        prairie_free(block);
+    }
+}
+
+/* ---- realloc ---- */
+
+static void contents_go_along(void **state)
+{
+    const size_t sizes[] = { 1, 30, 31, 100, 1000, 20000, 20001, 24000, LARGE, 3 * LARGE, 8 };
+    unsigned char *bytes;
+
+    (void)state;
+    harden();
+    bytes = (unsigned char *)taken(1);
+    for (size_t i = 1; i < ARRAY_COUNT(sizes); i++) {
+        size_t kept = min_size(sizes[i - 1], sizes[i]);
+        memset(bytes, (int)i, sizes[i - 1]);
+        bytes = prairie_realloc(bytes, sizes[i]);
+        assert_non_null(bytes);
+        assert_int_equal(prairie_usable_size(bytes), sizes[i]);
+        assert_true(all_bytes_are(bytes, (unsigned char)i, kept));
+        assert_true(all_bytes_are(bytes + kept, 0, sizes[i] - kept));
+        block = (char *)bytes;
+        if (sizes[i] % 4096 != 0) {
+            block[sizes[i]] = 1;
+            expect_abort(free_it, "prairie: write past the end of a block: ");
+            block[sizes[i]] = 0;
+        }
+    }
+    prairie_free(bytes);
+    prairie_check_all();
+}
+
+/* ---- the rest of the heap ---- */
+
+static void blocks_from_before_go_home_for_good(void **state)
+{
+    char *before = prairie_malloc(100), *large = prairie_malloc(LARGE);
+
+    (void)state;
+    memset(before, 0xff, 100);
+    harden();
+    size_of_block = 100;
+    prairie_free(before);
+    prairie_free(large);
+    for (unsigned i = 0; i < BLOCKS; i++) assert_ptr_not_equal(prairie_malloc(100), before);
+    prairie_check_all();
+}
+
+static void manual_arenas_are_hardened_too(void **state)
+{
+    struct arena *arena;
+    int flags;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    flags = (int)((arena->index + 1) << 20);
+    block = prairie_mallocx(100, flags);
+    assert_int_equal(prairie_usable_size(block), 100);
+    assert_ptr_equal(arena_of_address(block), arena);
+    block[100] ^= 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+    block[100] ^= 1;
+    prairie_dallocx(block, flags);
+    assert_true(placed_destroy(arena)); /* nothing of it waits */
+    prairie_check_all();
+}
+
+static void without_a_cache_blocks_go_straight_home(void **state)
+{
+    (void)state;
+    harden();
+    prairie_free(taken(100));
+    assert_true(thread_cache_off());
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+    thread_cache_on();
+    assert_int_equal(thread_front()->kind, FRONT_HARDENED);
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+    prairie_check_all();
+}
+
+static void nothing_is_lost_without_memory_for_records(void **state)
+{
+    (void)state;
+    harden();
+    block = taken(100);
+    fake_fail_kind(FAKE_COMMIT, true);
+    for (size_t bytes = 1; bytes < 5000; bytes += 100) {
+        char *one = prairie_malloc(bytes);
+        if (one == NULL) continue;
+        assert_int_equal(prairie_usable_size(one), bytes);
+        prairie_free(one);
+    }
+    prairie_free(block);
+    prairie_check_all();
+}
+
+static void what_waits_is_not_allocated(void **state)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    (void)state;
+    harden();
+    for (unsigned i = 0; i < 100; i++) {
+        block = taken(100);
+        prairie_free(taken(100 + 50 * i));
+        prairie_free(taken(LARGE));
+        prairie_free(block);
+    }
+    (void)prairie_stats_read(&stats);
+    assert_int_equal(stats.allocated, 0);
+}
+
+UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
+          UNIT_TEST(each_byte_behind_a_block_is_watched),
+          UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
+          UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
+          UNIT_TEST(a_freed_block_is_empty_and_waits),
+          UNIT_TEST(a_freed_large_block_is_closed_and_waits),
+          UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
+          UNIT_TEST(misuse_is_told_at_the_call), UNIT_TEST(each_door_has_its_counterpart),
+          UNIT_TEST(contents_go_along), UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(without_a_cache_blocks_go_straight_home),
+          UNIT_TEST(nothing_is_lost_without_memory_for_records),
+          UNIT_TEST(what_waits_is_not_allocated))
