@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# answers_run.py - programs of the system answer --version and --help as they do without prairie.
+# SPDX-License-Identifier: MIT
+"""
+usage: answers_run.py LIBRARY [--all] [--conf CONF] [FOLDER]
+
+Each program of FOLDER (/usr/bin) is asked for --version, and for --help if it refuses that, without a library, twice; one that
+answers twice the same is asked once more with LIBRARY preloaded, and must say and return the same. Without --all every sixth one
+is asked. Programs that start others with rights of their own are not.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TIMEOUT_S, LEAST_ASKED = 20, 20
+# They read or write the terminal, wait for somebody, or leave a server behind, as all of wine does.
+NOT_ASKED = {"script", "scriptlive", "su", "login", "newgrp", "sg", "screen", "tmux", "watch", "reset", "tset"}
+
+
+def ask(program, question, environment, folder):
+    """Exit code and both outputs; None: no answer in time."""
+    try:
+        done = subprocess.run([program, question], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S,
+                              env=environment, cwd=folder, check=False, start_new_session=True)
+    except (subprocess.TimeoutExpired, OSError):
+        return None
+    return done.returncode, done.stdout, done.stderr
+
+
+def try_program(program, plain, served, folder):
+    """None: it cannot be asked; an empty text: it answers the same; else what differs."""
+    for question in ("--version", "--help"):
+        first = ask(program, question, plain, folder)
+        if first is None:
+            return None
+        if first[0] != 0:
+            continue
+        if first != ask(program, question, plain, folder):
+            return None
+        answer = ask(program, question, served, folder)
+        if answer == first:
+            return ""
+        said = "no answer in time" if answer is None else f"ends with {answer[0]}, and says {answer[2][-300:]!r}"
+        return f"{program} {question}: {said}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("folder", nargs="?", default="/usr/bin")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--conf", default="")
+    arguments = parser.parse_args()
+    programs = sorted(str(path) for path in Path(arguments.folder).iterdir()
+                      if path.is_file() and os.access(path, os.X_OK) and path.name not in NOT_ASKED
+                      and not path.name.startswith("wine")
+                      and not path.stat().st_mode & 0o6000)
+    if not arguments.all:
+        programs = programs[::6]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        plain = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder, "LC_ALL": "C", "TERM": "dumb"}
+        served = dict(plain, LD_PRELOAD=os.path.abspath(arguments.library))
+        if arguments.conf:
+            served["PRAIRIE_CONF"] = arguments.conf
+        with ThreadPoolExecutor(2) as pool:
+            outcomes = list(pool.map(lambda program: try_program(program, plain, served, folder), programs))
+    asked = [outcome for outcome in outcomes if outcome is not None]
+    faults = [outcome for outcome in asked if outcome]
+    for fault in faults:
+        print("FAILED", fault)
+    print(f"{len(programs)} programs, {len(asked)} asked, {len(faults)} answer otherwise")
+    return 1 if faults or len(asked) < LEAST_ASKED else 0
+
+
+sys.exit(main())
