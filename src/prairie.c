@@ -54,6 +54,7 @@
 #include "policy/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
+#include "slabs/stray.c"
 #include "arenas/arena.c"
 #ifdef PRAIRIE_RULE_ELSEWHERE
 #define arena_choose rule_choose
@@ -75,6 +76,8 @@ struct arena *rule_choose(struct arena *last);
 #include "guard/unwind.c"
 #include "guard/sample.c"
 #include "guard/sampling.c"
+#include "guard/guarded.c"
+#include "guard/guarded_report.c"
 #include "profile/profile_out.c"
 #include "profile/profile_snapshot.c"
 #include "profile/profile_jeprof.c"
@@ -91,6 +94,7 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/extended.c"
 #include "heap/placed.c"
 #include "heap/sampled.c"
+#include "heap/guarded_doors.c"
 #include "heap/start.c"
 #include "heap/notify.c"
 #include "heap/shortage.c"

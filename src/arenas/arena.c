@@ -349,8 +349,8 @@ static NORETURN COLD void misplaced(const void *block)
     uint32_t page = page_at(block);
     const struct page *record = page_record(page);
 
-    if (page == 0) fatal_address("free of a foreign pointer", block);
-    if (record->class_at != 0 || is_block_state(record->state))
+    if (page == 0 && !stray_pool_has(block)) fatal_address("free of a foreign pointer", block);
+    if (page == 0 || record->class_at != 0 || is_block_state(record->state))
         fatal_address("double free or wrong size in sized delete", block);
     fatal_address("double free", block);
 }
@@ -403,7 +403,8 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         unsigned put;
 
         if (unlikely(slab == NULL)) {
-            if (*at != NULL) drained_misuse(arena, SLAB_FAULT_ELSEWHERE, *at);
+            if (*at != NULL && !stray_put(*at, class_index))
+                drained_misuse(arena, SLAB_FAULT_ELSEWHERE, *at);
             at++; /* M3 */
             bin->slab_free_blocks--;
             continue;
@@ -429,7 +430,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
     const struct slab *slab = slab_of(block, class_index);
 
     if (likely(slab != NULL)) return arenas[slab->arena];
-    if (block != NULL) misplaced(block);
+    if (block != NULL && !stray_is(block, class_index)) misplaced(block);
     return NULL; /* M3 */
 }
 
@@ -439,6 +440,7 @@ void arenas_drain(unsigned class_index, void **blocks, unsigned count)
         struct arena *arena = arena_of_block(class_index, blocks[0]);
 
         if (unlikely(arena == NULL)) {
+            if (blocks[0] != NULL && !stray_put(blocks[0], class_index)) misplaced(blocks[0]);
             blocks++, count--;
             continue;
         }

@@ -27,6 +27,7 @@
 
 #include "../page_heap/page_heap.h"
 #include "../slabs/slab.h"
+#include "../slabs/stray.h"
 #include "magazine.h"
 
 enum { STOCK_RUNS_MAX = 8, STOCK_PAGES_MAX = 16 };
@@ -205,7 +206,7 @@ void arenas_check(void);
 
 /* Below, the caller holds no lock of this rank or later. */
 
-/* The arena whose slab a block of the class was cut from; NULL for NULL. Aborts when the block is
+/* The arena whose slab a block of the class was cut from; NULL for NULL, and for a stray. Aborts when the block is
  * in no such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
 /* Full magazines are drained rather than kept, until some arena opens a slab; atomic. */

@@ -37,6 +37,7 @@ enum lock_rank {
     LOCK_LIMITS,          /* what is known of limits */
     LOCK_PAGE_HEAP,       /* page heaps, the page map */
     LOCK_SPACE,           /* regions, page numbers that are given, and foreign extents */
+    LOCK_GUARDED,         /* the pool of guarded blocks */
     LOCK_SAMPLES,         /* the table of samples */
     LOCK_META,            /* the metadata allocator */
     LOCK_RANK_COUNT

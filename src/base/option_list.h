@@ -74,6 +74,16 @@ OPTION(GUARD_ZERO_SIZE, BOOL, OBEYED, "guard_zero_size", 1, 0, 1, "",
        "What `malloc(0)` returns may not be read or written: a program that does ends. `false`: it "
        "has the bytes of the smallest block, as always on macOS and where there is little address "
        "space.")
+OPTION(GUARD_SAMPLE, UNSIGNED, OBEYED, "guard_sample", 1024, 0, 16384, "",
+       "[Guarded blocks](errors.md#guarded-blocks): one is due after so many refills of a thread's "
+       "magazines, on average; 0: there are none.")
+OPTION(GUARD_INTERVAL, UNSIGNED, OBEYED, "guard_interval", 20, 0, 3600000, "",
+       "Milliseconds that lie between two guarded blocks at least.")
+OPTION(GUARD_CELLS, UNSIGNED, OBEYED, "guard_cells", 64, 1, 256, "",
+       "How many guarded blocks there can be, those included that came back and are still watched.")
+OPTION(GUARD_RECOVER, BOOL, OBEYED, "guard_recover", 0, 0, 1, "",
+       "`true`: what goes wrong with a guarded block is reported, once for each block, and the "
+       "program goes on.")
 OPTION(XMALLOC, BOOL, OBEYED, "xmalloc", 0, 0, 1, "",
        "Say so and abort instead of returning NULL for want of memory.")
 OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",

@@ -29,6 +29,7 @@ enum { RUNNING_BEFORE_TWO = 4 };
 enum { GROWTHS_MAX = 4 };
 
 unsigned cached_class_max = CLASS_COUNT - 1;
+uint16_t cached_guarded_from = 1024; /* guard_sample, unless somebody sets it */
 
 /* An empty bottom slot; and of no class any block is left. */
 static const union {
@@ -55,6 +56,7 @@ void cache_init(struct cache *cache)
     cache->front.keeps_runs = true;
     cache->front.quarantine = 0;
     cache->class_max = (uint8_t)cached_class_max;
+    cache->front.guarded_from = RELAXED_LOAD(cached_guarded_from);
     __builtin_memset(cache->spare, 0, sizeof cache->spare);
 }
 

@@ -56,7 +56,7 @@ struct cache {
         uint32_t arena_ends;  /* an explicit one's: `ends` of its arena, when it was bound to it */
     };
     struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet */
-    uint64_t refills, overflows;     /* statistics */
+    uint64_t refills, overflows;     /* statistics; guarded blocks are due by refills */
     struct spare spare[CLASS_COUNT];
     void *first_slots[FIRST_SLOTS];
 };
@@ -74,6 +74,10 @@ INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
 {
     return cache != NULL && class_index <= cache->class_max && !cache->is_off;
 }
+
+/* Of caches that are made: their first guarded block. Atomic. */
+enum { GUARDED_NEVER = INT16_MAX }; /* refills later, when it is put off again */
+extern PRIVATE uint16_t cached_guarded_from;
 
 void cache_init(struct cache *cache);
 /* A new one. NULL: no memory. */

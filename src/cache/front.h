@@ -40,12 +40,13 @@ enum front_kind {
 
 struct front {
     struct magazine magazine[CLASS_COUNT]; /* first: offsets count words from here; F1 */
-    const uint16_t *left; /* constant: blocks of each class that may pass unseen; F2 */
-    void *nothing;        /* NULL: a slot 0 for classes that have no magazine */
-    struct cache *cache;  /* constant; NULL: none */
-    uint8_t kind;         /* enum front_kind */
-    bool keeps_runs;      /* runs for large blocks may be taken unseen (C4); F3 */
-    uint32_t quarantine;  /* of a cache: the number of its quarantine's record; 0: none */
+    const uint16_t *left;  /* constant: blocks of each class that may pass unseen; F2 */
+    void *nothing;         /* NULL: a slot 0 for classes that have no magazine */
+    struct cache *cache;   /* constant; NULL: none */
+    uint8_t kind;          /* enum front_kind */
+    bool keeps_runs;       /* runs for large blocks may be taken unseen (C4); F3 */
+    uint16_t guarded_from; /* of a cache: its refills, from which on a guarded block is due */
+    uint32_t quarantine;   /* of a cache: the number of its quarantine's record; 0: none */
 };
 
 /* The front of a thread before its first call and that of one past its end, one word further: each

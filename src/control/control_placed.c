@@ -236,6 +236,7 @@ static struct use_of_block use_of(const void *block, struct arena **arena, struc
     switch (pointer_kind(block, &page)) {
     case POINTER_LARGE:
     case POINTER_SAMPLED: return (struct use_of_block){ 0, 1, large_bytes(page) };
+    case POINTER_GUARDED: return (struct use_of_block){ 0, 1, page_bytes() };
     case POINTER_SMALL:
     case POINTER_HARDENED: break;
     default: return use;

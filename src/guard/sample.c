@@ -6,6 +6,7 @@
 #include "../base/port.h"
 #include "../os/os.h"
 #include "../space/meta.h"
+#include "../space/page_map.h"
 
 enum { BUCKETS = 4096, NAMES_MAX = 768, NAME_BYTES = 16 };
 /* A program whose every stack differs must not fill memory with them: beyond so many they are cut
@@ -25,6 +26,7 @@ static struct {
     uint64_t era;                        /* under lock: counts resets */
     struct sample_totals totals;         /* under lock */
     uint64_t live_of_class[CLASS_COUNT]; /* under lock; G2 */
+    uint32_t watched[CLASS_COUNT];       /* under lock; G2: guarded blocks */
     struct site *bucket[BUCKETS];        /* under lock */
     unsigned name_count;                 /* under lock */
     char name[NAMES_MAX][NAME_BYTES];    /* those below name_count are constant */
@@ -98,17 +100,44 @@ static struct site *site_of(struct origin origin, size_t bytes)
 }
 
 /* Before the block is the program's: whoever gets it to free sees the table as it is then. G2 */
+static void aim_sized_frees(unsigned class_index)
+{
+    bool look = samples.live_of_class[class_index] != 0 || samples.watched[class_index] != 0;
+    unsigned offset = offset_of_class(class_index) + class_map_offset;
+
+    sized_free_goes_to(class_index, look ? 0 : (uint8_t)offset);
+}
+
 static void count_of_class(size_t bytes, int step)
 {
     unsigned class_index;
-    uint64_t live;
 
     if (bytes > TABLE_BYTES_MAX) return;
     class_index = class_of_size(bytes);
-    live = samples.live_of_class[class_index] += (uint64_t)(int64_t)step;
-    if (live == 1 && step > 0) sized_free_goes_to(class_index, 0);
-    if (live == 0) sized_free_goes_to(class_index, offset_of_class(class_index) + OFFSET_FOR_FREES);
+    samples.live_of_class[class_index] += (uint64_t)(int64_t)step;
+    if (samples.live_of_class[class_index] <= 1) aim_sized_frees(class_index);
 }
+
+void sized_free_watch(unsigned class_index, int step)
+{
+    take_table();
+    samples.watched[class_index] += (uint32_t)step;
+    aim_sized_frees(class_index);
+    give_table();
+}
+
+void sized_free_watch_none(void)
+{
+    take_table();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        if (samples.watched[class_index] == 0) continue;
+        samples.watched[class_index] = 0;
+        aim_sized_frees(class_index);
+    }
+    give_table();
+}
+
+bool sized_free_is_watched(unsigned class_index) { return samples.watched[class_index] != 0; }
 
 uint32_t sample_note(const struct origin *origin, size_t bytes)
 {

@@ -11,7 +11,8 @@
  * a table, which has offset 0 while a sampled block of the class lives.
  *
  * G1  live is the number of records of the site since the last reset
- * G2  offset_of_sized_free is 0 for a class while a record of its size lives
+ * G2  offset_of_sized_free is 0 for a class while a record of its size lives, or a guarded block
+ *     of it is watched (guarded.h)
  * All of it is under one lock, during which nothing but memory for records is asked of anybody.
  * SPDX-License-Identifier: MIT
  */
@@ -48,6 +49,12 @@ struct sample_totals {
 uint32_t sample_note(const struct origin *origin, size_t bytes);
 void sample_forget(uint32_t record);
 size_t sample_bytes(uint32_t record);
+
+/* Sized frees of the class look at the address while more guarded blocks of it begin to be watched
+ * than end; of no class do they for such blocks. G2 */
+void sized_free_watch(unsigned class_index, int step);
+void sized_free_watch_none(void);
+bool sized_free_is_watched(unsigned class_index);
 
 /* A number for the name of a thread; 0: for no name, or when there are too many. */
 unsigned sample_name(const char *name);

@@ -5,6 +5,7 @@
 #include "hardened.h"
 #include "large.h"
 
+#include "../guard/guarded.h"
 #include "../os/os.h"
 
 #include <errno.h>
@@ -142,14 +143,25 @@ static NOINLINE void free_sized_beyond_table(void *block, size_t size)
     prairie_free(block);
 }
 
-/* Of a class of which a sampled block lives every sized free comes here, but its magazine has room:
- * 18 instructions, without a frame (docs/decisions/0014). */
+/* Guarded blocks have been watched for long enough. */
+static COLD void free_sized_unwatched(void *block, size_t size)
+{
+    guarded_end_watch();
+    prairie_free_sized(block, size);
+}
+
+/* Of a class of which a sampled block lives, or a guarded one is watched, every sized free comes
+ * here, but its magazine has room: 21 instructions, without a frame (docs/decisions/0014, 0032). */
 void free_sized_overflow(struct front *front, void *block, size_t size)
 {
     uint8_t offset = class_map_at(block);
+    uint32_t left;
 
     if (unlikely(offset % OFFSET_FOR_FREES != offset_of_size[size]))
         return free_sized_other(block, size);
+    left = RELAXED_LOAD(sized_frees_left) - 1;
+    RELAXED_STORE(sized_frees_left, left);
+    if (unlikely(left == 0)) return free_sized_unwatched(block, size);
     if (unlikely(!front_put(front, offset, block))) free_missed(front, block);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
+#include "guarded_doors.h"
 #include "hardened.h"
 #include "large.h"
 #include "sampled.h"
@@ -9,6 +10,7 @@
 #include "zero_size.h"
 
 #include "../arenas/manual.h"
+#include "../base/port.h"
 
 /* Does the page lie in a large block? Walks back to the first page. All that is neither a large
  * block nor a slab is free, or was and is between two uses. Only for pointers that are about to be
@@ -29,7 +31,8 @@ static bool is_in_large(uint32_t page)
 /* In no open page. Where a vast block was may be anybody's memory by now. */
 static enum pointer_kind outside_kind(const void *pointer)
 {
-    enum pointer_kind kind = zero_size_kind(pointer);
+    enum pointer_kind kind =
+        stray_pool_has(pointer) ? guarded_pointer_kind(pointer) : zero_size_kind(pointer);
 
     if (kind != POINTER_FOREIGN || !vast_was_there(pointer)) return kind;
     return os_other_bytes(pointer) == SIZE_MAX ? POINTER_FREED : POINTER_FOREIGN;
@@ -60,6 +63,7 @@ size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
     case POINTER_LARGE: return large_bytes(page);
     case POINTER_SAMPLED: return sampled_bytes(page);
     case POINTER_HARDENED: return hardened_bytes(pointer, page);
+    case POINTER_GUARDED: return class_bytes[guarded_class(pointer)];
     default: return 0;
     }
 }
@@ -80,6 +84,8 @@ static const char *wording(const char *verb, enum pointer_kind kind)
 
 void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
 {
+    if (stray_pool_has(pointer) && guarded_tell_misuse(wording(verb, kind), pointer, FRAME_HERE()))
+        port_abort();
     fatal_address(wording(verb, kind), pointer);
 }
 
@@ -88,8 +94,11 @@ size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer
     size_t bytes = kind == POINTER_FOREIGN ? os_other_bytes(pointer) : SIZE_MAX;
 
     if (kind == POINTER_ZERO_SIZE) return 0;
-    if (bytes == SIZE_MAX) misuse_abort(verb, kind, pointer);
-    return bytes;
+    if (likely(bytes != SIZE_MAX)) return bytes;
+    if (kind == POINTER_FOREIGN || !stray_pool_has(pointer) || !guarded_goes_on())
+        misuse_abort(verb, kind, pointer);
+    (void)guarded_tell_misuse(wording(verb, kind), pointer, FRAME_HERE());
+    return 0;
 }
 
 void free_other(enum pointer_kind kind, void *pointer)
@@ -171,7 +180,8 @@ static struct held held_by_program(const char *verb, const void *pointer)
     uint32_t page;
     enum pointer_kind kind;
 
-    if (pointer == NULL) return held;
+    /* Of guarded ones the pool itself knows all. */
+    if (pointer == NULL || stray_pool_has(pointer)) return held;
     kind = pointer_kind(pointer, &page);
     if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
     if (kind == POINTER_HARDENED) {
@@ -206,6 +216,8 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     if (pointer == NULL) return;
     misuse_check("free", pointer);
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
+    if (stray_pool_has(pointer) && guarded_class(pointer) == 0)
+        return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;

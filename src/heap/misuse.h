@@ -13,6 +13,7 @@ enum pointer_kind {
     POINTER_SMALL,
     POINTER_LARGE,
     POINTER_SAMPLED,
+    POINTER_GUARDED,   /* guard/guarded.h */
     POINTER_HARDENED,  /* hardened.h: small or large */
     POINTER_ZERO_SIZE, /* zero_size.h */
     POINTER_INTERIOR,

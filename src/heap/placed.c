@@ -9,6 +9,7 @@
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
+#include "../guard/guarded.h"
 
 struct arena *placed_arena(unsigned index)
 {
@@ -48,7 +49,7 @@ struct arena *arena_of_address(const void *address)
     uint32_t page = page_at(address);
     const struct page *record = page_record(page);
 
-    if (page == 0) return NULL;
+    if (page == 0) return guarded_holds(address) ? arena_at(0) : NULL;
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
     if (record->state == PAGE_MANUAL) return manual_arena_of_page(record);
     return is_large_state(record->state) || record->state == PAGE_VAST ? arena_at(0) : NULL;

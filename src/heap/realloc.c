@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
+#include "guarded_doors.h"
 #include "hardened.h"
 
 #include "../base/options.h"
@@ -90,6 +91,7 @@ static NOINLINE void *resize_other(void *block, size_t size)
     old_bytes = pointer_bytes(kind, block, page);
     if (unlikely(old_bytes == 0))
         return move_block(block, other_bytes("realloc", kind, block), size);
+    if (kind == POINTER_GUARDED) guarded_note_size(block, size);
     if (kind != POINTER_LARGE && old_bytes <= SMALL_BYTES_MAX)
         return resize_small(block, class_of_size(old_bytes), size);
     if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);

@@ -4,6 +4,7 @@
 #include "slow.h"
 
 #include "doors.h"
+#include "guarded_doors.h"
 #include "hardened.h"
 #include "heap.h"
 #include "large.h"
@@ -51,9 +52,14 @@ void *alloc_once(const struct alloc_request *request)
 static void *take_small(const struct alloc_request *request)
 {
     size_t bytes = class_bytes[request->class_index];
+    struct cache *cache = thread_front()->cache;
     void *block;
 
     if (unlikely(decay_should_look(0)) && !request_is_placed(request)) shortage_look(bytes);
+    if (guarded_is_due(cache)) {
+        block = guarded_take_due(cache, request);
+        if (block != NULL) return block;
+    }
     block = alloc_once(request);
     if (unlikely(block == NULL) && !request_is_placed(request)) block = shortage_serve(request);
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, bytes);
@@ -262,7 +268,7 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
 
 /* No large block of the page heap's, or one for a thread that keeps no runs. Where address space is
  * too narrow for the class map, small blocks come here too, and those of manual arenas always. */
-static NOINLINE void give_other(struct cache *cache, void *block)
+static NOINLINE void give_kind(struct cache *cache, void *block)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
@@ -278,6 +284,12 @@ static NOINLINE void give_other(struct cache *cache, void *block)
         else if (record->state == PAGE_VAST) vast_put(page);
         else large_put(page);
     }
+}
+
+static NOINLINE void give_other(struct cache *cache, void *block)
+{
+    if (unlikely(stray_pool_has(block))) guarded_put(block);
+    else give_kind(cache, block);
 }
 
 /* Of no class in the class map. */

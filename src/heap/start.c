@@ -8,12 +8,14 @@
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/fill.h"
+#include "../guard/guarded.h"
 #include "../guard/sample.h"
 #include "../page_heap/huge.h"
 #include "../policy/limits.h"
 #include "../policy/purge.h"
 #include "../policy/reserve.h"
 #include "../profile/profile.h"
+#include "guarded_doors.h"
 #include "notify.h"
 #include "shortage.h"
 #include "vast.h"
@@ -49,6 +51,7 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     case LOCK_LIMITS: visit(&limits.lock); break;
     case LOCK_PAGE_HEAP: page_heaps_each_lock(visit, walk); break;
     case LOCK_SPACE: visit(&space.lock); break;
+    case LOCK_GUARDED: visit(&guarded_lock); break;
     case LOCK_SAMPLES: visit(&samples_lock); break;
     case LOCK_META: visit(&meta.lock); break;
     case LOCK_RANK_COUNT: break;
@@ -122,6 +125,7 @@ static void forget_others(void)
     notify_forget_others();
     page_heaps_put_back_in_flight();
     vast_forget_others();
+    guarded_forget_others();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
 }
@@ -185,6 +189,7 @@ void heap_obey_options(void)
         class_max++;
     threads_hold_up_to(class_max);
     fill_start();
+    guarded_obey_options();
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
     decay_obey_options();
@@ -219,6 +224,7 @@ PUBLIC void prairie_check_all(void)
     reserve_check();
     page_heaps_check();
     foreign_check();
+    guarded_check();
     each_lock(lock_give, WALK_GIVES);
 }
 

@@ -119,6 +119,21 @@ struct os_code {
 /* All of them, in order of address, at most `most`. Returns how many. */
 size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes);
 
+/* An access that the processor refused. */
+enum os_access { OS_ACCESS_UNKNOWN, OS_ACCESS_READ, OS_ACCESS_WRITE };
+struct os_fault {
+    const void *address;
+    uintptr_t code;    /* of the access; 0: cannot be told */
+    const void *frame; /* the frame pointer then, perhaps; it may lead anywhere */
+    enum os_access access;
+};
+/* Has every such access of the process looked at, in a signal handler, until the program sets a
+ * handler of its own. The watcher says whether the access is to be made again; else it goes to the
+ * handler that was there before, or ends the process. Once. False: cannot be watched. */
+bool os_watch_faults(bool (*watcher)(const struct os_fault *fault));
+/* Of the calling thread, as the system's tools show it; 0: cannot be told. */
+uint32_t os_thread_id(void);
+
 /* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
 void os_huge_page_mode(char *text, size_t room_bytes);
 

@@ -14,6 +14,7 @@ const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
 
 const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
 uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
+uint32_t sized_frees_left;
 
 /* Sizes of one class are neighbours. */
 void sized_free_goes_to(unsigned class_index, uint8_t offset)

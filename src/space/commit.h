@@ -1,7 +1,7 @@
 /* commit.h - what prairie takes of the machine, and the hard limit on it.
  *
  * Taken is what memory stands or may stand behind: open pages, but for the free ones that are
- * clean; their records in the page map; vast blocks; prairie's own records. Who changes one of
+ * clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own records. Who changes one of
  * these writes its counter here, and asks before it takes more.
  *
  * Sums are of a moment ago. Those of pages are exact under the page heaps' locks.
@@ -13,11 +13,12 @@
 #include "../base/constants.h"
 
 struct commit {
-    size_t limit_bytes;                       /* atomic: the hard limit; SIZE_MAX: none */
-    size_t record_bytes;                      /* atomic: of prairie's own records (meta.c) */
-    size_t vast_bytes;                        /* atomic: of vast blocks (heap/vast.h) */
-    size_t vast_coming;                       /* atomic: O2 */
-    size_t vast_count;                        /* under the page heap's lock */
+    size_t limit_bytes;   /* atomic: the hard limit; SIZE_MAX: none */
+    size_t record_bytes;  /* atomic: of prairie's own records (meta.c) */
+    size_t vast_bytes;    /* atomic: of vast blocks (heap/vast.h) */
+    size_t vast_coming;   /* atomic: O2 */
+    size_t vast_count;    /* under the page heap's lock */
+    size_t guarded_bytes; /* atomic: pages of guarded blocks (guard/guarded.h) */
     const size_t *clean_pages[PAGE_HEAP_MAX]; /* of each page heap; constant once counted */
     unsigned heap_count;                      /* atomic */
 };

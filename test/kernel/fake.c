@@ -44,6 +44,7 @@ static struct {
     void (*on_sleep)(void);
     void (*before_fork)(void), (*in_parent)(void), (*in_child)(void), (*at_exit)(void);
     bool one_thread;
+    bool faults_watched;
     unsigned forks; /* begun and not ended */
 
     char error_text[ERROR_TEXT_BYTES];
@@ -264,6 +265,26 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
 }
 
 uint32_t os_process_id(void) { return 1; }
+
+static bool (*fault_watcher)(const struct os_fault *fault);
+
+bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
+{
+    if (fake.faults_watched) fault_watcher = watcher;
+    return fake.faults_watched;
+}
+
+bool fake_faults_are_watched(void) { return fault_watcher != NULL; }
+void fake_watch_faults(void) { fake.faults_watched = true; }
+
+bool fake_fault(const void *address)
+{
+    struct os_fault fault = { .address = address, .access = OS_ACCESS_READ };
+
+    return fault_watcher(&fault);
+}
+
+uint32_t os_thread_id(void) { return 7; }
 uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }
 
 /* There are no files. */

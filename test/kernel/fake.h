@@ -106,6 +106,12 @@ bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 void fake_other_block(void *block, size_t bytes);
 unsigned fake_other_frees(void); /* how often such a one was given back to it */
 
+/* Faults can be watched from now on. Else none can, and there are no guarded blocks. */
+void fake_watch_faults(void);
+bool fake_faults_are_watched(void);
+/* An access to the address is refused. What the watcher says; it is there. */
+bool fake_fault(const void *address);
+
 /* ---- time and the background thread ---- */
 
 void fake_clock_ms(uint64_t forward_ms);

@@ -52,11 +52,12 @@ static void set_hard(size_t bytes)
 }
 
 /* Never more than the limit, or less and less when there was more. The records of clean pages do
- * not count. */
+ * not count, nor the class map. */
 void check_hard(void)
 {
     if (world.hard_bytes == 0 || world.players > 1) return;
-    size_t used = used_now(), records = numbers_now().clean / 64;
+    struct prairie_stats stats = numbers_now();
+    size_t used = used_now(), records = stats.clean / 64 + stats.mapped / 4096;
     if (used > world.hard_allowed + records)
         violation("%zu bytes are in use, limit.hard is %zu", used, (size_t)world.hard_bytes);
     if (used < world.hard_allowed)

@@ -1,0 +1,477 @@
+/* guarded.c - taking, giving back and finding guarded blocks.
+ * SPDX-License-Identifier: MIT
+ */
+#include "guarded.h"
+
+#include "../space/commit.h"
+#include "../space/meta.h"
+#include "../space/page_map.h"
+
+/* How many of a site's blocks are held at once: this part of the pool, and at least one. */
+enum { SITE_SHARE = 8, SITE_CALLERS = 4 };
+/* This part of the pool is kept for blocks that came back. */
+enum { QUARANTINE_SHARE = 4 };
+/* Sized frees that look, after a block was taken. */
+enum { WATCHED_FREES = 8192 };
+enum { LOCK_WAITS_MAX = 100, LOCK_WAIT_MS = 1 };
+
+struct lock guarded_lock = { .state = LOCK_FREE, .rank = LOCK_GUARDED };
+
+static struct {
+    unsigned count;                        /* constant: cells; 0: there is no pool */
+    unsigned held, held_most;              /* under lock; U2 */
+    unsigned made;                         /* under lock: cells below it have a record */
+    uint32_t watch;                        /* under lock: counts the ends of watches */
+    uint64_t random;                       /* under lock */
+    unsigned first_freed, freed;           /* under lock: of the queue; U1 */
+    uint16_t queue[STRAYS_MAX];            /* under lock; U1 */
+    struct guarded_cell *cell[STRAYS_MAX]; /* each constant once made */
+    uint64_t taken[CLASS_COUNT];           /* under lock */
+} pool SPARSE;
+
+/* ---- cells ---- */
+
+static char *page_of_cell(unsigned number)
+{
+    return strays.first + ((size_t)(2 * number + 1) << space.page_shift);
+}
+
+static struct os_range one_page(char *base) { return (struct os_range){ base, page_bytes() }; }
+
+bool guarded_start(unsigned cells)
+{
+    struct os_range range;
+
+    if (cells > STRAYS_MAX) cells = STRAYS_MAX;
+    if (cells == 0 || class_map.mask == 0) return false;
+    range = os_reserve((size_t)(2 * cells + 1) << space.page_shift, page_bytes());
+    if (range.base == NULL) return false;
+    if (regions_share_slots(range)) {
+        os_release(range);
+        return false;
+    }
+    lock_take(&guarded_lock);
+    pool.held_most = cells - cells / QUARANTINE_SHARE;
+    pool.random = os_wall_ns() ^ (uintptr_t)range.base;
+    pool.count = cells;
+    strays.bytes = range.bytes;
+    __atomic_store_n(&strays.first, range.base, __ATOMIC_RELEASE);
+    lock_give(&guarded_lock);
+    return true;
+}
+
+static uint64_t pool_random(void)
+{
+    pool.random ^= pool.random << 13;
+    pool.random ^= pool.random >> 7;
+    pool.random ^= pool.random << 17;
+    return pool.random += pool.random == 0;
+}
+
+/* The pages of all of them count as taken. */
+static void count_held(int step)
+{
+    pool.held += (unsigned)step;
+    RELAXED_STORE(commit.guarded_bytes, (size_t)pool.held << space.page_shift);
+}
+
+/* The last to be used again. */
+static void queue_up(unsigned number)
+{
+    pool.queue[(pool.first_freed + pool.freed++) % STRAYS_MAX] = (uint16_t)number;
+    pool.cell[number]->state = GUARDED_FREED;
+    count_held(-1);
+}
+
+/* Of sized frees of the cell's class, when it is watched. */
+static void stop_watching(const struct guarded_cell *cell)
+{
+    if (cell->watch == pool.watch) sized_free_watch(cell->class_index, -1);
+}
+
+/* ---- giving ---- */
+
+/* Without the lock; nothing else is done with the cell meanwhile. A page that cannot be closed
+ * stays open. */
+static void close_cell(unsigned number, bool is_drained)
+{
+    (void)os_close(one_page(page_of_cell(number)));
+    lock_take(&guarded_lock);
+    if (is_drained) pool.cell[number]->given.thread = pool.cell[number]->given.depth = 0;
+    queue_up(number);
+    lock_give(&guarded_lock);
+}
+
+/* Takes the block of a cell out, under the lock. */
+static void begin_going(unsigned number)
+{
+    struct guarded_cell *cell = pool.cell[number];
+
+    cell->state = GUARDED_GOING;
+    RELAXED_STORE(strays.block[number], NULL);
+    (void)stray_fetch(number);
+    stop_watching(cell);
+}
+
+/* The cells whose blocks were drained out of magazines. */
+static void fetch_strays(void)
+{
+    for (unsigned word = 0; word * 64 < pool.count; word++) {
+        while (RELAXED_LOAD(strays.came[word]) != 0) {
+            unsigned number = word * 64 + lowest_bit(RELAXED_LOAD(strays.came[word]));
+            bool is_there;
+
+            lock_take(&guarded_lock);
+            is_there = stray_fetch(number) && pool.cell[number]->state == GUARDED_HELD;
+            if (is_there) begin_going(number);
+            lock_give(&guarded_lock);
+            if (is_there) close_cell(number, true);
+        }
+    }
+}
+
+/* The number of the cell whose page the address is on; count: it is on none, or on none that was
+ * used. */
+static unsigned cell_at(const void *address)
+{
+    size_t page;
+
+    if (!stray_pool_has(address)) return STRAYS_MAX;
+    page = stray_page_of(address);
+    return page % 2 != 0 && page / 2 < pool.made ? (unsigned)(page / 2) : STRAYS_MAX;
+}
+
+bool guarded_give(const void *block, const struct guarded_trace *given)
+{
+    unsigned number;
+    bool is_there;
+
+    lock_take(&guarded_lock);
+    number = cell_at(block);
+    is_there = number != STRAYS_MAX && pool.cell[number]->state == GUARDED_HELD
+            && pool.cell[number]->block == block;
+    if (is_there) {
+        begin_going(number);
+        pool.cell[number]->given = *given;
+    }
+    lock_give(&guarded_lock);
+    if (is_there) close_cell(number, false);
+    return is_there;
+}
+
+/* ---- taking ---- */
+
+static uint32_t callers_hash(const struct guarded_trace *trace)
+{
+    uint64_t hash = 0;
+
+    for (unsigned i = 0; i < SITE_CALLERS && i < trace->depth; i++) {
+        hash = (hash ^ trace->return_address[i]) * UINT64_C(0x9fb21c651e98df25);
+        hash ^= hash >> 29;
+    }
+    return (uint32_t)hash;
+}
+
+static bool site_has_enough(uint32_t site)
+{
+    unsigned most = (unsigned)max_size(pool.count / SITE_SHARE, 1), held = 0;
+
+    for (unsigned i = 0; i < pool.made; i++)
+        held += pool.cell[i]->state != GUARDED_FREED && pool.cell[i]->site == site;
+    return held >= most;
+}
+
+/* One that was never used, else the one that was given back first. STRAYS_MAX: none. */
+static unsigned choose_cell(void)
+{
+    unsigned number;
+
+    if (pool.held >= pool.held_most) return STRAYS_MAX;
+    if (pool.made < pool.count) {
+        struct guarded_cell *cell = meta_take(sizeof *cell);
+
+        if (cell != NULL) {
+            pool.cell[pool.made] = cell;
+            return pool.made++;
+        }
+    }
+    if (pool.freed == 0) return STRAYS_MAX;
+    number = pool.queue[pool.first_freed];
+    pool.first_freed = (pool.first_freed + 1) % STRAYS_MAX;
+    pool.freed--;
+    return number;
+}
+
+/* Without the lock: guards that reports opened are closed again. False: no memory. */
+static bool open_cell(const struct guarded_cell *cell, unsigned number)
+{
+    char *page = page_of_cell(number);
+
+    if (cell->guard_is_open[0]) (void)os_close(one_page(page - page_bytes()));
+    if (cell->guard_is_open[1]) (void)os_close(one_page(page + page_bytes()));
+    if (cell->page_is_open) (void)os_close(one_page(page));
+    return os_commit(one_page(page));
+}
+
+/* The class is watched before the block is anybody's. U4 */
+static void *hold_cell(unsigned number)
+{
+    struct guarded_cell *cell = pool.cell[number];
+
+    cell->state = GUARDED_HELD;
+    cell->watch = pool.watch;
+    cell->is_told = cell->page_is_open = false;
+    cell->guard_is_open[0] = cell->guard_is_open[1] = false;
+    RELAXED_STORE(strays.class_index[number], cell->class_index);
+    RELAXED_STORE(strays.block[number], cell->block);
+    pool.taken[cell->class_index]++;
+    sized_free_watch(cell->class_index, 1);
+    RELAXED_STORE(sized_frees_left, WATCHED_FREES);
+    return cell->block;
+}
+
+static unsigned begin_coming(size_t size, size_t align, unsigned class_index,
+                             const struct guarded_trace *taken)
+{
+    uint32_t site = callers_hash(taken);
+    unsigned number = site_has_enough(site) ? STRAYS_MAX : choose_cell();
+    struct guarded_cell *cell;
+    size_t offset;
+
+    if (number == STRAYS_MAX) return number;
+    count_held(1);
+    cell = pool.cell[number];
+    cell->state = GUARDED_COMING;
+    cell->size = size;
+    cell->class_index = (uint8_t)class_index;
+    cell->site = site;
+    cell->taken = *taken;
+    cell->given = (struct guarded_trace){ .thread = 0 };
+    offset =
+        pool_random() % 2 != 0 ? round_down(page_bytes() - class_bytes[class_index], align) : 0;
+    cell->block = page_of_cell(number) + offset;
+    return number;
+}
+
+void *guarded_take(size_t size, size_t align, unsigned class_index,
+                   const struct guarded_trace *taken)
+{
+    unsigned number;
+    void *block = NULL;
+    bool is_open;
+
+    if (class_bytes[class_index] > page_bytes() || align > page_bytes()) return NULL;
+    fetch_strays();
+    lock_take(&guarded_lock);
+    number = begin_coming(size, align, class_index, taken);
+    lock_give(&guarded_lock);
+    if (number == STRAYS_MAX) return NULL;
+    is_open = open_cell(pool.cell[number], number);
+    lock_take(&guarded_lock);
+    if (is_open) block = hold_cell(number);
+    else queue_up(number);
+    lock_give(&guarded_lock);
+    return block;
+}
+
+void guarded_end_watch(void)
+{
+    lock_take(&guarded_lock);
+    pool.watch++;
+    sized_free_watch_none();
+    lock_give(&guarded_lock);
+}
+
+/* ---- finding ---- */
+
+/* For those who may have interrupted anybody. The lock may stay taken, by a thread that a signal
+ * interrupted: what is read then may be half of one thing and half of another. */
+static bool pool_take_anywhere(void)
+{
+    const uint32_t nobody_wakes = 0;
+
+    for (unsigned waits = 0; waits < LOCK_WAITS_MAX; waits++) {
+        if (lock_try_anywhere(&guarded_lock)) return true;
+        os_sleep(&nobody_wakes, 0, LOCK_WAIT_MS);
+    }
+    return false;
+}
+
+static void pool_give_anywhere(bool taken)
+{
+    if (taken) lock_give_anywhere(&guarded_lock);
+}
+
+static bool cell_is_held(unsigned number)
+{
+    return number < pool.made && pool.cell[number]->state == GUARDED_HELD;
+}
+
+/* On a guard page: of the two blocks beside it the one that is held, or the nearer one. */
+static unsigned beside_guard(const char *address, size_t page)
+{
+    unsigned right = (unsigned)(page / 2), left = right - 1; /* beyond `made`: none */
+    const char *left_end, *right_start;
+
+    if (!cell_is_held(left) || !cell_is_held(right)) {
+        if (cell_is_held(right)) return right;
+        if (cell_is_held(left) || right >= pool.made) return left;
+        return left < pool.made && stray_page_of(address + page_bytes() / 2) == page ? left : right;
+    }
+    left_end = pool.cell[left]->block + class_bytes[pool.cell[left]->class_index];
+    right_start = pool.cell[right]->block;
+    return address - left_end < right_start - address ? left : right;
+}
+
+static enum guarded_kind kind_at(const struct guarded_cell *cell, unsigned number,
+                                 const char *address)
+{
+    const char *page = page_of_cell(number);
+
+    if (cell->state == GUARDED_COMING || cell->block == NULL) return GUARDED_NONE;
+    if (cell->state != GUARDED_HELD) return GUARDED_GONE;
+    if (address == cell->block) return GUARDED_BLOCK;
+    if (address < page) return GUARDED_BEFORE;
+    return address >= page + page_bytes() ? GUARDED_BEHIND : GUARDED_INSIDE;
+}
+
+static unsigned cell_for(const void *address)
+{
+    size_t page = stray_page_of(address);
+
+    return page % 2 != 0 ? (unsigned)(page / 2) : beside_guard(address, page);
+}
+
+struct guarded_finding guarded_find(const void *address)
+{
+    struct guarded_finding finding = { .kind = GUARDED_NONE };
+    unsigned number;
+    bool taken;
+
+    if (!stray_pool_has(address)) return finding;
+    taken = pool_take_anywhere();
+    number = cell_for(address);
+    if (number < pool.made) {
+        finding.cell = *pool.cell[number];
+        finding.kind = kind_at(&finding.cell, number, address);
+        finding.is_watched = finding.cell.watch == pool.watch || finding.cell.given.depth != 0;
+    }
+    pool_give_anywhere(taken);
+    return finding;
+}
+
+bool guarded_tell_once(const struct guarded_finding *finding)
+{
+    unsigned number = cell_at(finding->cell.block);
+
+    return number != STRAYS_MAX
+        && !__atomic_exchange_n(&pool.cell[number]->is_told, true, __ATOMIC_RELAXED);
+}
+
+/* Each cell beside an open guard closes it when it is next taken. */
+static void note_open(size_t page)
+{
+    unsigned right = (unsigned)(page / 2), left = right - 1;
+
+    if (page % 2 != 0) {
+        if (right < pool.made) pool.cell[right]->page_is_open = true;
+        return;
+    }
+    if (left < pool.made) pool.cell[left]->guard_is_open[1] = true;
+    if (right < pool.made) pool.cell[right]->guard_is_open[0] = true;
+}
+
+bool guarded_let_pass(const void *address)
+{
+    size_t page = stray_page_of(address);
+    bool taken = pool_take_anywhere(), done = true;
+
+    /* Somebody may have taken the page meanwhile. */
+    if (page % 2 == 0 || !cell_is_held((unsigned)(page / 2)))
+        done = os_commit(one_page(strays.first + (page << space.page_shift)));
+    if (done) note_open(page);
+    pool_give_anywhere(taken);
+    return done;
+}
+
+bool guarded_holds(const void *address)
+{
+    struct guarded_finding finding = guarded_find(address);
+    const struct guarded_cell *cell = &finding.cell;
+
+    return (finding.kind == GUARDED_BLOCK || finding.kind == GUARDED_INSIDE)
+        && (size_t)((const char *)address - cell->block) < class_bytes[cell->class_index];
+}
+
+unsigned guarded_class(const void *pointer)
+{
+    unsigned cell;
+
+    if (!stray_pool_has(pointer) || stray_page_of(pointer) % 2 == 0) return 0;
+    cell = (unsigned)(stray_page_of(pointer) / 2);
+    return RELAXED_LOAD(strays.block[cell]) == pointer ? RELAXED_LOAD(strays.class_index[cell]) : 0;
+}
+
+void guarded_set_size(const void *block, size_t size)
+{
+    unsigned number;
+
+    lock_take(&guarded_lock);
+    number = cell_at(block);
+    if (number != STRAYS_MAX && pool.cell[number]->state == GUARDED_HELD)
+        pool.cell[number]->size = size;
+    lock_give(&guarded_lock);
+}
+
+void guarded_trace_from(struct guarded_trace *trace, const void *frame)
+{
+    trace->thread = os_thread_id();
+    trace->depth = frame != NULL ? unwind_from(frame, trace->return_address, GUARDED_DEPTH) : 0;
+}
+
+/* ---- the whole pool ---- */
+
+void guarded_count(struct guarded_numbers *numbers)
+{
+    *numbers = (struct guarded_numbers){ .held = { 0 } };
+    if (RELAXED_LOAD(strays.first) == NULL) return;
+    fetch_strays();
+    lock_take(&guarded_lock);
+    for (unsigned i = 0; i < pool.made; i++)
+        if (pool.cell[i]->state == GUARDED_HELD) numbers->held[pool.cell[i]->class_index]++;
+    __builtin_memcpy(numbers->taken, pool.taken, sizeof numbers->taken);
+    lock_give(&guarded_lock);
+}
+
+/* Those of threads that are not there, in the middle of a call. */
+void guarded_forget_others(void)
+{
+    for (unsigned i = 0; i < pool.made; i++) {
+        struct guarded_cell *cell = pool.cell[i];
+
+        if (cell->state != GUARDED_COMING && cell->state != GUARDED_GOING) continue;
+        (void)os_close(one_page(page_of_cell(i)));
+        queue_up(i);
+    }
+}
+
+void guarded_check(void)
+{
+    unsigned held = 0, freed = 0;
+
+    for (unsigned i = 0; i < pool.made; i++) {
+        const struct guarded_cell *cell = pool.cell[i];
+
+        held += cell->state != GUARDED_FREED;
+        freed += cell->state == GUARDED_FREED;
+        require((cell->state == GUARDED_HELD ? cell->block : NULL) == strays.block[i]); /* U3 */
+        if (cell->state == GUARDED_HELD && cell->watch == pool.watch)
+            require(sized_free_is_watched(cell->class_index)); /* U4 */
+    }
+    require(held == pool.held && held <= pool.held_most); /* U2 */
+    require(commit.guarded_bytes == (size_t)held << space.page_shift);
+    require(freed == pool.freed); /* U1 */
+    for (unsigned i = 0; i < pool.freed; i++)
+        require(pool.cell[pool.queue[(pool.first_freed + i) % STRAYS_MAX]]->state
+                == GUARDED_FREED); /* U1 */
+}

@@ -1,0 +1,100 @@
+/* linux_fault.c - the handler for accesses to memory that is not there.
+ *
+ * It stands before whatever handler was there and passes on what is not ours, so that the program
+ * ends, or goes on, as it would have. A handler that the program sets later takes its place.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+#include "os.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+/* Of SIGSEGV and SIGBUS. */
+static struct sigaction handler_before[2];             /* constant once the handler is there */
+static bool (*fault_watcher)(const struct os_fault *); /* the same */
+
+uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+
+static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context)
+{
+    struct os_fault fault = { .address = info->si_addr };
+
+#if defined(__x86_64__)
+    fault.code = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    fault.frame = (const void *)context->uc_mcontext.gregs[REG_RBP];
+    fault.access = context->uc_mcontext.gregs[REG_ERR] & 2 ? OS_ACCESS_WRITE : OS_ACCESS_READ;
+#elif defined(__aarch64__)
+    fault.code = context->uc_mcontext.pc;
+    fault.frame = (const void *)context->uc_mcontext.regs[29];
+#else
+    (void)context;
+#endif
+    return fault;
+}
+
+/* By the default action the access is made again and ends the program; a signal that somebody sent
+ * is sent again. */
+static void end_by(int signal, siginfo_t *info)
+{
+    struct sigaction standard = { .sa_handler = SIG_DFL };
+
+    (void)sigaction(signal, &standard, NULL);
+    if (info->si_code <= 0)
+        (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0,
+                     0);
+}
+
+/* To the handler that was there before, with the signals blocked that it asked for: the kernel
+ * restores the mask when ours returns. */
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = &handler_before[signal == SIGBUS];
+    struct sigaction standard = { .sa_handler = SIG_DFL };
+    bool with_info = (before->sa_flags & SA_SIGINFO) != 0;
+    sigset_t mask = before->sa_mask, own;
+
+    if (!with_info && before->sa_handler == SIG_IGN && info->si_code <= 0) return;
+    if (!with_info && (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)) {
+        end_by(signal, info);
+        return;
+    }
+    if (before->sa_flags & (int)SA_RESETHAND) (void)sigaction(signal, &standard, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    if (before->sa_flags & SA_NODEFER) {
+        (void)sigemptyset(&own);
+        (void)sigaddset(&own, signal);
+        (void)pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+    }
+    if (with_info) before->sa_sigaction(signal, info, context);
+    else before->sa_handler(signal);
+}
+
+/* What somebody sent has no address. */
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    bool done = false;
+
+    if (info->si_code > 0) {
+        struct os_fault fault = fault_of(info, context);
+        done = fault_watcher(&fault);
+    }
+    errno = saved_errno;
+    if (!done) pass_on(signal, info, context);
+}
+
+bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
+{
+    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    int saved_errno = errno;
+    bool done;
+
+    fault_watcher = watcher;
+    done = sigaction(SIGSEGV, NULL, &handler_before[0]) == 0
+        && sigaction(SIGBUS, NULL, &handler_before[1]) == 0 && sigaction(SIGSEGV, &ours, NULL) == 0
+        && sigaction(SIGBUS, &ours, NULL) == 0;
+    errno = saved_errno;
+    return done;
+}

@@ -1,0 +1,647 @@
+/* guarded_test.c - guarded blocks: where they lie, how long their cells rest, and what is said of
+ * whoever does wrong with them. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "guard/guarded.h"
+#include "heap/guarded_doors.h"
+#include "unit.h"
+
+#include <jemalloc/jemalloc.h>
+#include <sys/wait.h>
+
+/* ---- the pool alone ---- */
+
+static void start_pool(unsigned cells)
+{
+    assert_true(heap_start());
+    assert_true(guarded_start(cells));
+}
+
+/* Of the n-th site. */
+static char *take_of(unsigned site, size_t size, size_t align)
+{
+    struct guarded_trace taken = { .thread = 1, .depth = 1, .return_address = { 4096 + site } };
+
+    return guarded_take(size, align, class_of_size(size), &taken);
+}
+
+static void give(const char *block)
+{
+    struct guarded_trace given = { .thread = 2, .depth = 1, .return_address = { 4711 } };
+
+    assert_true(guarded_give(block, &given));
+}
+
+static bool is_beside_guards(const char *block)
+{
+    const char *page = (const char *)round_down((uintptr_t)block, page_bytes());
+
+    return fake_is_committed(page, page_bytes())
+        && !fake_is_committed(page - page_bytes(), page_bytes())
+        && !fake_is_committed(page + page_bytes(), page_bytes());
+}
+
+static void it_lies_at_either_end_of_a_page(void **state)
+{
+    bool is_left = false, is_right = false;
+
+    (void)state;
+    start_pool(8);
+    for (unsigned i = 0; i < 200; i++) {
+        size_t size = 1 + random_below(page_bytes()), align = (size_t)1 << random_below(10);
+        unsigned class_index = class_of_aligned(size, align);
+        struct guarded_trace taken = { .depth = 0 };
+        char *block = guarded_take(size, align, class_index, &taken);
+        size_t at = (uintptr_t)block % page_bytes(), end = at + class_bytes[class_index];
+
+        if (class_bytes[class_index] > page_bytes()) {
+            assert_null(block);
+            continue;
+        }
+        assert_non_null(block);
+        assert_true(is_beside_guards(block));
+        assert_true(is_aligned((uintptr_t)block, align));
+        assert_true(at == 0 || end + align > page_bytes());
+        assert_true(end <= page_bytes() && all_bytes_are(block, 0, class_bytes[class_index]));
+        if (class_bytes[class_index] < page_bytes() / 2) {
+            is_left |= at == 0;
+            is_right |= at != 0;
+        }
+        __builtin_memset(block, 0xee, class_bytes[class_index]);
+        give(block);
+        assert_false(
+            fake_is_committed((char *)round_down((uintptr_t)block, page_bytes()), page_bytes()));
+        guarded_check();
+    }
+    assert_true(is_left && is_right);
+}
+
+static void cells_rest_as_long_as_can_be(void **state)
+{
+    char *page[8];
+
+    (void)state;
+    start_pool(8);
+    for (unsigned i = 0; i < 8; i++) {
+        char *block = take_of(i, 48, 16);
+        page[i] = (char *)round_down((uintptr_t)block, page_bytes());
+        for (unsigned other = 0; other < i; other++) assert_ptr_not_equal(page[i], page[other]);
+        give(block);
+    }
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < 8; i++) {
+            char *block = take_of(i, 48, 16);
+            assert_ptr_equal((char *)round_down((uintptr_t)block, page_bytes()), page[i]);
+            give(block);
+            guarded_check();
+        }
+}
+
+static void some_cells_always_rest(void **state)
+{
+    unsigned held = 0;
+
+    (void)state;
+    start_pool(16);
+    for (unsigned i = 0; i < 100; i++) held += take_of(i, 48, 16) != NULL;
+    assert_int_equal(held, 12);
+    guarded_check();
+}
+
+static void a_site_cannot_fill_the_pool(void **state)
+{
+    char *block[100];
+    unsigned held = 0;
+
+    (void)state;
+    start_pool(64);
+    for (unsigned i = 0; i < 100; i++) {
+        block[held] = take_of(1, 48, 16);
+        held += block[held] != NULL;
+    }
+    assert_int_equal(held, 8);
+    assert_non_null(take_of(2, 48, 16));
+    give(block[0]);
+    assert_non_null(take_of(1, 48, 16));
+    assert_null(take_of(1, 48, 16));
+    guarded_check();
+}
+
+static void memory_may_be_refused(void **state)
+{
+    (void)state;
+    start_pool(4);
+    fake_fail_kind(FAKE_COMMIT, true);
+    for (unsigned i = 0; i < 10; i++) assert_null(take_of(i, 48, 16));
+    guarded_check();
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_non_null(take_of(1, 48, 16));
+    guarded_check();
+}
+
+/* ---- sized frees ---- */
+
+static bool sized_frees_look(size_t size) { return offset_of_sized_free[size] == 0; }
+
+static void sized_frees_look_while_it_is_watched(void **state)
+{
+    char *first, *second;
+
+    (void)state;
+    start_pool(16);
+    assert_false(sized_frees_look(48));
+    first = take_of(1, 48, 16);
+    second = take_of(2, 48, 16);
+    assert_true(sized_frees_look(48) && !sized_frees_look(64));
+    give(first);
+    assert_true(sized_frees_look(48));
+    give(second);
+    assert_false(sized_frees_look(48));
+    first = take_of(1, 48, 16);
+    second = take_of(2, 200, 16);
+    guarded_end_watch();
+    assert_false(sized_frees_look(48) || sized_frees_look(200));
+    guarded_check();
+    give(first);
+    assert_false(sized_frees_look(48));
+    first = take_of(1, 200, 16);
+    assert_true(sized_frees_look(200));
+    give(second);
+    assert_true(sized_frees_look(200));
+    give(first);
+    assert_false(sized_frees_look(200));
+    guarded_check();
+}
+
+static uint64_t held_of(size_t size)
+{
+    struct guarded_numbers numbers;
+
+    guarded_count(&numbers);
+    return numbers.held[class_of_size(size)];
+}
+
+/* As it comes out of a magazine, among other blocks. */
+static void a_stray_is_taken_back(void **state)
+{
+    void *blocks[3] = { prairie_malloc(48), NULL, prairie_malloc(48) };
+    struct guarded_finding finding;
+
+    (void)state;
+    start_pool(16);
+    blocks[1] = take_of(1, 48, 16);
+    guarded_end_watch();
+    assert_int_equal(held_of(48), 1);
+    thread_flush();
+    misuse_note_free(blocks[0]);
+    misuse_note_free(blocks[2]);
+    arenas_drain(class_of_size(48), blocks, 3);
+    assert_int_equal(held_of(48), 0);
+    finding = guarded_find(blocks[1]);
+    assert_int_equal(finding.kind, GUARDED_GONE);
+    assert_false(finding.is_watched);
+    prairie_check_all();
+}
+
+static char *stray;
+
+static void drain_stray_twice(void)
+{
+    void *blocks[2] = { stray, stray };
+
+    arenas_drain(class_of_size(48), blocks, 2);
+}
+
+static void drain_stray_of_another_class(void)
+{
+    void *block = stray;
+
+    arenas_drain(class_of_size(64), &block, 1);
+}
+
+static void drain_within_stray(void)
+{
+    void *block = stray + 16;
+
+    arenas_drain(class_of_size(48), &block, 1);
+}
+
+static void what_is_no_stray_is_misuse(void **state)
+{
+    (void)state;
+    start_pool(16);
+    stray = take_of(1, 48, 16);
+    expect_abort(drain_stray_twice, "prairie: double free or wrong size in sized delete: 0x");
+    expect_abort(drain_stray_of_another_class,
+                 "prairie: double free or wrong size in sized delete: 0x");
+    expect_abort(drain_within_stray, "prairie: double free or wrong size in sized delete: 0x");
+}
+
+/* ---- behind the doors ---- */
+
+static void guard_from_now(void)
+{
+    fake_watch_faults();
+    option_values[OPTION_GUARD_SAMPLE] = 1;
+    option_values[OPTION_GUARD_INTERVAL] = 0;
+    guarded_obey_options();
+}
+
+static void recover_from_now(void)
+{
+    option_values[OPTION_GUARD_RECOVER] = 1;
+    guard_from_now();
+}
+
+/* Others stay with the program, so that magazines run empty. */
+static char *guarded_block(size_t size)
+{
+    for (unsigned i = 0; i < 10000; i++) {
+        char *block = prairie_malloc(size);
+
+        if (stray_pool_has(block)) return block;
+    }
+    fail_msg("no guarded block of %zu bytes", size);
+    return NULL;
+}
+
+static void short_programs_pay_nothing(void **state)
+{
+    uint64_t reserved;
+
+    (void)state;
+    fake_watch_faults();
+    prairie_free(prairie_malloc(1));
+    reserved = fake_calls(FAKE_RESERVE);
+    for (unsigned i = 0; i < 500; i++) assert_non_null(prairie_malloc(100));
+    assert_int_equal(fake_calls(FAKE_RESERVE), reserved);
+    assert_false(fake_faults_are_watched());
+}
+
+static void one_comes_in_the_end(void **state)
+{
+    (void)state;
+    fake_watch_faults();
+    for (unsigned i = 0; i < 1000000; i++)
+        if (stray_pool_has(prairie_malloc(1000))) return;
+    fail();
+}
+
+static void none_comes_before_its_time(void **state)
+{
+    unsigned before = 0, after = 0;
+
+    (void)state;
+    option_values[OPTION_GUARD_INTERVAL] = 100;
+    fake_watch_faults();
+    option_values[OPTION_GUARD_SAMPLE] = 1;
+    guarded_obey_options();
+    for (unsigned i = 0; i < 10000; i++) before += stray_pool_has(prairie_malloc(1000));
+    fake_clock_ms(99);
+    for (unsigned i = 0; i < 10000; i++) before += stray_pool_has(prairie_malloc(1000));
+    fake_clock_ms(1);
+    for (unsigned i = 0; i < 10000; i++) after += stray_pool_has(prairie_malloc(1000));
+    assert_int_equal(before, 1);
+    assert_int_equal(after, 1);
+}
+
+static void zero_is_off(void **state)
+{
+    (void)state;
+    option_values[OPTION_GUARD_SAMPLE] = 0;
+    option_values[OPTION_GUARD_INTERVAL] = 0;
+    fake_watch_faults();
+    guarded_obey_options();
+    for (unsigned i = 0; i < 100000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    assert_false(fake_faults_are_watched());
+}
+
+static void none_without_a_watch(void **state)
+{
+    (void)state;
+    option_values[OPTION_GUARD_SAMPLE] = 1;
+    option_values[OPTION_GUARD_INTERVAL] = 0;
+    guarded_obey_options();
+    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+}
+
+static void none_where_addresses_are_scarce(void **state)
+{
+    (void)state;
+    fake_address_space(256 * MiB, 0);
+    guard_from_now();
+    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    assert_int_equal(class_map.mask, 0);
+}
+
+static void every_door_keeps_its_contract(void **state)
+{
+    (void)state;
+    guard_from_now();
+    for (unsigned i = 0; i < 3000; i++) {
+        size_t size = 1 + random_below(5000), bytes;
+        int flags = random_below(2) == 0 ? 0 : MALLOCX_LG_ALIGN(random_below(9));
+        unsigned char value = (unsigned char)i;
+        char *block = flags != 0 ? prairie_mallocx(size, flags) : prairie_calloc(1, size);
+        bool is_guarded = stray_pool_has(block);
+
+        bytes = prairie_usable_size(block);
+        __builtin_memset(block, value, bytes);
+        switch (random_below(5)) {
+        case 0: prairie_sdallocx(block, size, flags); continue;
+        case 1:
+            block = prairie_realloc(block, 1 + random_below(5000));
+            if (prairie_usable_size(block) < bytes) bytes = prairie_usable_size(block);
+            assert_true(all_bytes_are(block, value, bytes));
+            break;
+        case 2:
+            block = prairie_rallocx(block, 1 + random_below(5000), 0);
+            if (prairie_usable_size(block) < bytes) bytes = prairie_usable_size(block);
+            assert_true(all_bytes_are(block, value, bytes));
+            break;
+        case 3:
+            if (is_guarded) assert_int_equal(prairie_xallocx(block, bytes + 1, 0, 0), bytes);
+            break;
+        default: break;
+        }
+        if (random_below(3) != 0) prairie_free(block); /* others stay */
+        if (i % 100 == 0) prairie_check_all();
+    }
+}
+
+static void sizes_are_those_of_nallocx(void **state)
+{
+    (void)state;
+    guard_from_now();
+    for (size_t size = 1; size <= 4096; size += 97) {
+        char *block = guarded_block(size);
+
+        assert_int_equal(prairie_usable_size(block), prairie_nallocx(size, 0));
+        prairie_sdallocx(block, size, 0);
+        assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
+    }
+}
+
+static void it_is_counted(void **state)
+{
+    struct prairie_stats before = { .struct_bytes = sizeof before }, after = before;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    guard_from_now();
+    prairie_stats_read(&before);
+    block = prairie_malloc(1000);
+    assert_true(stray_pool_has(block)); /* the first one is */
+    prairie_stats_read(&after);
+    assert_int_equal(after.allocated - before.allocated, prairie_nallocx(1000, 0));
+    assert_true(after.active >= after.allocated && after.mapped >= after.active);
+    prairie_free(block);
+    prairie_stats_read(&after);
+    assert_int_equal(after.allocated, before.allocated);
+}
+
+/* ---- reports ---- */
+
+static void expect_words(const char *words)
+{
+    if (strstr(fake_error_text(), words) == NULL)
+        fail_msg("'%s' is not in\n%s", words, fake_error_text());
+}
+
+static char *guarded_right(size_t size)
+{
+    char *block;
+
+    do block = guarded_block(size);
+    while (is_aligned((uintptr_t)block, page_bytes()));
+    return block;
+}
+
+static char *guarded_left(size_t size)
+{
+    char *block;
+
+    do block = guarded_block(size);
+    while (!is_aligned((uintptr_t)block, page_bytes()));
+    return block;
+}
+
+static void an_overflow_is_named(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_right(1000);
+    assert_false(fake_fault(block + 1024));
+    expect_words("prairie: overflow of a block: 0x");
+    expect_words("a read 24 bytes beyond the end of a block of 1000 bytes at 0x");
+    expect_words("prairie:   taken by thread 7:\n");
+    assert_null(strstr(fake_error_text(), "freed"));
+}
+
+static void an_underflow_is_named(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_left(1000);
+    assert_false(fake_fault(block - 1));
+    expect_words("prairie: underflow of a block: 0x");
+    expect_words("1 byte before the start of a block of 1000 bytes at 0x");
+}
+
+static void a_use_after_free_is_named(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_block(1000);
+    prairie_free(block);
+    assert_false(fake_fault(block + 999));
+    expect_words("prairie: use after free: 0x");
+    expect_words("999 bytes into a freed block of 1000 bytes at 0x");
+    expect_words("prairie:   freed by thread 7:\n");
+}
+
+static void a_new_size_is_reported(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_right(1000);
+    assert_ptr_equal(prairie_realloc(block, 1010), block);
+    (void)fake_fault(block + 1024);
+    expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
+}
+
+static void other_faults_are_not_ours(void **state)
+{
+    (void)state;
+    guard_from_now();
+    (void)guarded_block(100);
+    assert_false(fake_fault(NULL));
+    assert_false(fake_fault(state));
+    assert_string_equal(fake_error_text(), "");
+}
+
+static void one_report_for_each_block(void **state)
+{
+    char *block;
+
+    (void)state;
+    recover_from_now();
+    block = guarded_right(1000);
+    assert_true(fake_fault(block + 1024));
+    assert_non_null(strstr(fake_error_text(), "overflow"));
+    fake_error_clear();
+    assert_true(fake_fault(block + 2048));
+    assert_string_equal(fake_error_text(), "");
+    block[1024] = 1; /* the page is there */
+    prairie_free(block);
+    assert_true(fake_fault(block));
+    block[0] = 1;
+    assert_string_equal(fake_error_text(), "");
+    prairie_check_all();
+}
+
+static void a_cell_is_closed_again_after_a_report(void **state)
+{
+    char *block, *page;
+
+    (void)state;
+    option_values[OPTION_GUARD_CELLS] = 1;
+    option_values[OPTION_GUARD_RECOVER] = 1;
+    assert_true(heap_start());
+    start_pool(2);
+    block = take_of(1, 48, 16);
+    page = (char *)round_down((uintptr_t)block, page_bytes());
+    assert_true(guarded_let_pass(page + page_bytes()) && guarded_let_pass(page - 1));
+    give(block);
+    assert_true(guarded_let_pass(block));
+    __builtin_memset(page, 0xee, page_bytes());
+    block = take_of(1, 48, 16); /* the other cell */
+    give(block);
+    block = take_of(1, 48, 16);
+    assert_ptr_equal((char *)round_down((uintptr_t)block, page_bytes()), page);
+    assert_true(is_beside_guards(block));
+    assert_true(all_bytes_are(page, 0, page_bytes()));
+}
+
+static void bad_frees_are_reported(void **state)
+{
+    char *block;
+
+    (void)state;
+    recover_from_now();
+    block = guarded_block(1000);
+    prairie_free(block + 16);
+    expect_words("prairie: free of an interior pointer: 0x");
+    expect_words("the address is 16 bytes into a block of 1000 bytes at 0x");
+    prairie_free(block);
+    block = guarded_block(1000);
+    fake_error_clear();
+    prairie_free(block);
+    prairie_free(block);
+    expect_words("prairie: double free: 0x");
+    expect_words("the address is at the start of a freed block of 1000 bytes at 0x");
+    fake_error_clear();
+    prairie_free(block);
+    assert_string_equal(fake_error_text(), "");
+    block = guarded_block(1000);
+    prairie_free(block);
+    assert_non_null(prairie_realloc(block, 10));
+    expect_words("prairie: realloc of a freed pointer: 0x");
+    block = guarded_block(1000);
+    prairie_free(block);
+    assert_int_equal(prairie_usable_size(block), 0);
+    expect_words("prairie: malloc_usable_size of a freed pointer: 0x");
+    prairie_check_all();
+}
+
+static void a_child_has_the_pool(void **state)
+{
+    char *block;
+    int status;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_block(100);
+    if (fake_fork() == 0) {
+        prairie_free(block);
+        prairie_free(guarded_block(100));
+        prairie_check_all();
+        _exit(guarded_find(block).kind == GUARDED_GONE ? 0 : 1);
+    }
+    assert_true(wait(&status) > 0 && status == 0);
+    assert_int_equal(guarded_find(block).kind, GUARDED_BLOCK);
+    prairie_free(block);
+}
+
+/* Blocks go to where nobody saw them come from. */
+static void *free_there(void *block)
+{
+    prairie_free(block);
+    return NULL;
+}
+
+static void another_thread_may_free_it(void **state)
+{
+    char *block;
+    pthread_t thread;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_block(100);
+    assert_int_equal(pthread_create(&thread, NULL, free_there, block), 0);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
+    prairie_check_all();
+}
+
+static void *take_and_give(void *unused)
+{
+    for (unsigned i = 0; i < 3000; i++) {
+        char *kept[8];
+
+        for (unsigned k = 0; k < 8; k++) {
+            kept[k] = prairie_malloc(16 * (k + 1));
+            *kept[k] = 1;
+        }
+        for (unsigned k = 0; k < 8; k++) prairie_free(kept[k]);
+        if (i % 100 == 0) thread_flush();
+    }
+    return unused;
+}
+
+static void threads_share_the_pool(void **state)
+{
+    pthread_t thread[3];
+
+    (void)state;
+    guard_from_now();
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, take_and_give, NULL), 0);
+    for (unsigned i = 0; i < 3; i++) (void)pthread_join(thread[i], NULL);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_long_as_can_be),
+          UNIT_TEST(some_cells_always_rest), UNIT_TEST(a_site_cannot_fill_the_pool),
+          UNIT_TEST(memory_may_be_refused), UNIT_TEST(sized_frees_look_while_it_is_watched),
+          UNIT_TEST(a_stray_is_taken_back), UNIT_TEST(what_is_no_stray_is_misuse),
+          UNIT_TEST(short_programs_pay_nothing), UNIT_TEST(one_comes_in_the_end),
+          UNIT_TEST(none_comes_before_its_time), UNIT_TEST(zero_is_off),
+          UNIT_TEST(none_without_a_watch), UNIT_TEST(none_where_addresses_are_scarce),
+          UNIT_TEST(every_door_keeps_its_contract), UNIT_TEST(sizes_are_those_of_nallocx),
+          UNIT_TEST(it_is_counted), UNIT_TEST(an_overflow_is_named),
+          UNIT_TEST(an_underflow_is_named), UNIT_TEST(a_use_after_free_is_named),
+          UNIT_TEST(a_new_size_is_reported), UNIT_TEST(other_faults_are_not_ours),
+          UNIT_TEST(one_report_for_each_block), UNIT_TEST(a_cell_is_closed_again_after_a_report),
+          UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
+          UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool))
