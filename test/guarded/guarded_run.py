@@ -100,7 +100,7 @@ ROWS = [
     ("small_stack", EACH, 5, USED, HANDLED),
     ("forked", EACH, 0, USED_AT_START),
     ("forked_often", EACH, 0, ""),
-    ("nothing", None, 0, ""),
+    ("nothing", None, 0, "", "", "plain check"),  # tiny magazines are refilled a thousand times
     ("in_the_end", None, 0, ""),
     ("off", "guard_sample:0", 0, ""),
     ("off", EACH + ",tcache:false", 0, ""),
@@ -140,7 +140,7 @@ def main():
         print(f"the table and the program differ in {sorted(set(names) ^ {row[0] for row in ROWS})}")
         failed += 1
     for row in ROWS:
-        if (wanted and row[0] not in wanted) or (len(row) > 5 and row[5] != flavour):
+        if (wanted and row[0] not in wanted) or (len(row) > 5 and flavour not in row[5].split()):
             continue
         fault = judge(program, row, library)
         print(f"{'FAILED' if fault else 'ok':7}{row[0]} {row[1] or ''}")
