@@ -152,7 +152,8 @@ OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan",
        "", "A second free is always found, at the latest when its slab gets the block.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
        "Large blocks are whole pages.")
-OPTION(LG_SAN_UAF_ALIGN, SSIZE, KEPT, "lg_san_uaf_align", -1, -1, 63, "", "There are no guards.")
+OPTION(LG_SAN_UAF_ALIGN, SSIZE, KEPT, "lg_san_uaf_align", -1, -1, 63, "",
+       "Guarded blocks have options of their own: `guard_sample`.")
 OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")

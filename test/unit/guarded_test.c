@@ -5,6 +5,7 @@
 
 #include "guard/guarded.h"
 #include "heap/guarded_doors.h"
+#include "policy/limits.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
@@ -335,6 +336,30 @@ static void none_where_addresses_are_scarce(void **state)
     assert_int_equal(class_map.mask, 0);
 }
 
+static void none_without_memory(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    guard_from_now();
+    fake_fail_kind(FAKE_RESERVE, true);
+    for (unsigned i = 0; i < 100; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    fake_fail_kind(FAKE_RESERVE, false);
+    prairie_check_all();
+}
+
+static void none_under_a_hard_limit(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_block(100);
+    limits_set_hard(commit_used_bytes() + 64 * MiB);
+    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    prairie_free(block);
+    prairie_check_all();
+}
+
 static void every_door_keeps_its_contract(void **state)
 {
     (void)state;
@@ -638,6 +663,7 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(short_programs_pay_nothing), UNIT_TEST(one_comes_in_the_end),
           UNIT_TEST(none_comes_before_its_time), UNIT_TEST(zero_is_off),
           UNIT_TEST(none_without_a_watch), UNIT_TEST(none_where_addresses_are_scarce),
+          UNIT_TEST(none_without_memory), UNIT_TEST(none_under_a_hard_limit),
           UNIT_TEST(every_door_keeps_its_contract), UNIT_TEST(sizes_are_those_of_nallocx),
           UNIT_TEST(it_is_counted), UNIT_TEST(an_overflow_is_named),
           UNIT_TEST(an_underflow_is_named), UNIT_TEST(a_use_after_free_is_named),
