@@ -130,8 +130,8 @@ static void fetch_strays(void)
     }
 }
 
-/* The number of the cell whose page the address is on; count: it is on none, or on none that was
- * used. */
+/* The number of the cell whose page the address is on; STRAYS_MAX: it is on none, or on none that
+ * was used. */
 static unsigned cell_at(const void *address)
 {
     size_t page;

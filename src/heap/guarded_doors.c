@@ -194,8 +194,8 @@ static struct guarded_deed deed_of(const struct os_fault *fault, enum guarded_ki
     return deed;
 }
 
-/* In a signal handler. Where a block is held the access may be made again: another thread has opened
- * the page meanwhile; unless it would run the block as code. */
+/* In a signal handler. Where a block is held the access may be made again: another thread has
+ * opened the page meanwhile; unless it would run the block as code. */
 static bool guarded_fault(const struct os_fault *fault)
 {
     struct guarded_finding finding = guarded_find(fault->address);
