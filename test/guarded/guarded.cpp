@@ -41,13 +41,22 @@ bool is_wanted(char const *block, side wanted)
     return is_guarded(block) && (wanted == ANY || (wanted == LEFT) == (block == page_of(block)));
 }
 
-// What is not wanted stays, so that magazines run empty. NULL: there is none.
+// The compiler knows nothing of it.
+char *hidden(char *block)
+{
+    __asm__ volatile("" : "+r"(block) : : "memory");
+    return block;
+}
+
+// What is not guarded stays, so that magazines run empty; a guarded one at the wrong side does not, for a site
+// gets only so many. NULL: there is none.
 char *find_guarded(size_t size, side wanted, void *(*take)(size_t))
 {
     for (int i = 0; i < 20000; i++) {
         char *block = (char *)take(size);
         must(block != NULL);
         if (is_wanted(block, wanted)) return block;
+        if (is_guarded(block)) free(hidden(block));
     }
     return NULL;
 }
@@ -57,13 +66,6 @@ char *guarded_block(size_t size, side wanted = ANY, void *(*take)(size_t) = mall
     char *block = find_guarded(size, wanted, take);
 
     if (block == NULL) give_up("no block of %zu bytes is guarded", size);
-    return block;
-}
-
-// The compiler knows nothing of it.
-char *hidden(char *block)
-{
-    __asm__ volatile("" : "+r"(block) : : "memory");
     return block;
 }
 

@@ -439,8 +439,7 @@ static char *guarded_right(size_t size)
 {
     char *block;
 
-    do block = guarded_block(size);
-    while (is_aligned((uintptr_t)block, page_bytes()));
+    while (is_aligned((uintptr_t)(block = guarded_block(size)), page_bytes())) prairie_free(block);
     return block;
 }
 
@@ -448,8 +447,7 @@ static char *guarded_left(size_t size)
 {
     char *block;
 
-    do block = guarded_block(size);
-    while (!is_aligned((uintptr_t)block, page_bytes()));
+    while (!is_aligned((uintptr_t)(block = guarded_block(size)), page_bytes())) prairie_free(block);
     return block;
 }
 
