@@ -9,6 +9,8 @@
 
 enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
+/* So long may the background thread have rights that the program gave up. */
+enum { RIGHTS_MS = 25 };
 /* A kernel that allows no background thread is asked again after so long. */
 enum { REFUSED_MS = 1000 };
 /* Longer than a background thread holds a lock, on a busy machine too. */
@@ -144,6 +146,32 @@ static bool look(void)
     return busy;
 }
 
+/* The rights are compared often, where they can differ. False: they do, and it is to end. */
+static bool sleep_until_look(void)
+{
+    uint64_t left_ms = look_ms();
+
+    while (left_ms > 0 && !is_told_to_end()) {
+        bool watches = os_thread_rights_may_part(is_alone());
+        uint64_t nap_ms = watches ? min_size((size_t)left_ms, RIGHTS_MS) : left_ms;
+
+        os_sleep(&decay.ending, 0, nap_ms);
+        left_ms -= nap_ms;
+        if (watches && !is_told_to_end() && os_thread_rights_parted()) return false;
+    }
+    return true;
+}
+
+/* What was left to it goes now, by the budget of a program without one; the next one has the
+ * rights of the thread that starts it. Where threads differ in rights, there is one a second. */
+static void background_gives_way(void)
+{
+    RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
+    set_background(false);
+    purge_beyond_budget();
+    (void)change_background_runs(false);
+}
+
 static void *background_body(void *unused)
 {
     unsigned quiet_looks = 0;
@@ -152,7 +180,10 @@ static void *background_body(void *unused)
     do {
         bool asked, busy;
 
-        os_sleep(&decay.ending, 0, look_ms());
+        if (!sleep_until_look()) {
+            background_gives_way();
+            return NULL;
+        }
         if (is_told_to_end()) continue;
         asked = __atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST);
         /* Whether it gave something back is no reason to stay with one thread, which gives back the

@@ -79,6 +79,9 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
 #endif
 }
 
+/* Notes, by the thread that starts the background thread, whose rights that one has. */
+void linux_rights_begin(void);
+
 /* As the calls without a number in their names take it, whatever the C library's timespec is. */
 struct kernel_span {
     long seconds, nanoseconds;

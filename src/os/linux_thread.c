@@ -85,6 +85,7 @@ static bool start_known_thread(void *(*body)(void *))
     return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
 }
 
+/* Its flags are those of the C library's own threads, which sandboxes know. */
 bool os_thread_start(void *(*body)(void *))
 {
     enum {
@@ -102,6 +103,7 @@ bool os_thread_start(void *(*body)(void *))
     if (THREADS_ARE_COUNTED) return start_known_thread(body);
     if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
     if (!background_memory_ready()) return false;
+    linux_rights_begin();
     stack = background_memory + BACKGROUND_STACK_BYTES;
     tls = stack + BACKGROUND_TLS_BYTES / 2;
     *(char **)tls = tls; /* both x86 find the block through its own first word */

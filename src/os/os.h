@@ -142,6 +142,12 @@ void os_huge_page_mode(char *text, size_t room_bytes);
 bool os_thread_start(void *(*body)(void *));
 /* Waits until it has ended, or the time is up. */
 void os_thread_wait(uint64_t most_ms);
+/* Rights may be each thread's own, and a program that gives up rights knows nothing of this thread.
+ * Could its rights and the program's part? `alone`: the program has one thread. */
+bool os_thread_rights_may_part(bool alone);
+/* For its body: does no thread of the program have its rights any more? Also when that cannot be
+ * told and the program could have given up some. */
+bool os_thread_rights_parted(void);
 /* For the child of a fork: the thread is not there. */
 void os_threads_forget(void);
 /* Sleeps until *word != expected, or the time is up. */

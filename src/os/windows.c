@@ -424,6 +424,15 @@ void os_fork_begins(void) {}
 void os_fork_ends_in_parent(void) {}
 void os_fork_ends_in_child(void) {}
 void os_threads_forget(void) {}
+
+/* Rights are the process's. */
+bool os_thread_rights_may_part(bool alone)
+{
+    (void)alone;
+    return false;
+}
+
+bool os_thread_rights_parted(void) { return false; }
 bool os_has_one_thread(void) { return false; }
 
 void (*os_next_symbol(const char *name))(void)

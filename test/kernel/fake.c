@@ -40,6 +40,7 @@ static struct {
 
     uint64_t now_ms;
     bool thread_refused, thread_running;
+    uint64_t rights_at_sleep;
     void *(*thread_body)(void *);
     void (*on_sleep)(void);
     void (*before_fork)(void), (*in_parent)(void), (*in_child)(void), (*at_exit)(void);
@@ -534,6 +535,17 @@ void os_threads_forget(void)
     fake.thread_running = false;
 }
 
+bool os_thread_rights_may_part(bool alone)
+{
+    (void)alone;
+    return fake.rights_at_sleep != 0;
+}
+
+bool os_thread_rights_parted(void)
+{
+    return fake.rights_at_sleep != 0 && fake_calls(FAKE_SLEEP) >= fake.rights_at_sleep;
+}
+
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 {
     count_call(FAKE_SLEEP);
@@ -663,6 +675,7 @@ bool fake_thread_run(void)
     return true;
 }
 
+void fake_rights_part(uint64_t sleep) { fake.rights_at_sleep = sleep; }
 void fake_on_sleep(void (*hook)(void)) { fake.on_sleep = hook; }
 
 int fake_fork(void)

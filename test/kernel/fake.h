@@ -120,6 +120,8 @@ void fake_thread_allow(bool allowed);
 bool fake_thread_waits(void);
 /* Runs the body that was started last, to its end, on this thread. False: there is none. */
 bool fake_thread_run(void);
+/* The program can give up rights, and has done so from the n-th os_sleep on; 0: it cannot. */
+void fake_rights_part(uint64_t sleep);
 /* os_sleep moves the clock by its full length, then calls this, which may do what other threads
  * would. */
 void fake_on_sleep(void (*hook)(void));

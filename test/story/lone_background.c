@@ -3,11 +3,10 @@
 /* SPDX-License-Identifier: MIT */
 /* usage: lone_background count      it comes for that only, and goes when that is done
  *        lone_background fork       both sides of a fork have one thread, and little that is free
- *        lone_background refused    a seccomp filter without clone: no background thread, and
- * memory goes back at once lone_background unshare    once it has gone the process may enter a user
- * namespace of its own lone_background rights     setuid reaches all that runs the program's code;
- * the background thread ends with its rights lone_background declined
- * PRAIRIE_CONF=helper_thread:false: there is never one */
+ *        lone_background refused    a filter without clone: memory goes back at once
+ *        lone_background unshare    once it has gone the process may enter a user namespace
+ *        lone_background declined   PRAIRIE_CONF=helper_thread:false: there is never one
+ * What it does when the program gives up rights is in rights.c. */
 #define _GNU_SOURCE
 #include "../blackbox/use.h"
 
@@ -114,23 +113,6 @@ static void unshare_later(void)
     must(unshare(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM) == 0);
 }
 
-static void rights(void)
-{
-    if (getuid() != 0) {
-        printf("not root\n");
-        exit(77);
-    }
-    breathe_often();
-    must(task_count() == 2);
-    must(setgid(65534) == 0 && setuid(65534) == 0);
-    must(getuid() == 65534 && setuid(0) != 0);
-    int waited_ms = wait_until_alone();
-    printf("the one that kept its rights ended after %d ms\n", waited_ms);
-    must(waited_ms < GONE_MS);
-    breathe_often(); /* the next one has those of its thread */
-    must(task_count() == 2);
-}
-
 static void declined(void)
 {
     long before_kb = resident_kb();
@@ -153,7 +135,6 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "fork") == 0) fork_and_look();
     else if (strcmp(argv[1], "refused") == 0) refused();
     else if (strcmp(argv[1], "unshare") == 0) unshare_later();
-    else if (strcmp(argv[1], "rights") == 0) rights();
     else if (strcmp(argv[1], "declined") == 0) declined();
     else return 2;
     walk_heap();

@@ -429,6 +429,62 @@ static void the_last_thread_purges_at_once(void **state)
     assert_false(fake_thread_waits());
 }
 
+/* It gives back first what it was there for, and comes again with the rights of who asks. */
+static void rights_given_up_end_it(unsigned threads)
+{
+    uint64_t start, starts;
+
+    start_threads(threads);
+    breathe_often(4);
+    assert_true(fake_thread_waits());
+    starts = fake_calls(FAKE_THREAD_START);
+    fake_rights_part(3);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_int_equal(os_now_ms() - start, 3 * inside_rights_ms);
+    assert_false(inside_background_runs());
+    assert_true(dirty_pages() <= plain_budget());
+    breathe(burst_pages()); /* not at once, for a thread whose rights nobody else has */
+    assert_int_equal(fake_calls(FAKE_THREAD_START), starts);
+    assert_true(dirty_pages() <= plain_budget());
+    fake_clock_ms(inside_background_refused_ms);
+    breathe_often(2);
+    assert_true(fake_thread_waits());
+}
+
+static void the_helper_of_one_thread_ends_with_its_rights(void **state)
+{
+    (void)state;
+    rights_given_up_end_it(1);
+}
+
+static void the_helper_of_threads_ends_with_its_rights(void **state)
+{
+    (void)state;
+    rights_given_up_end_it(2);
+}
+
+/* Comparing rights often changes nothing of when it looks for memory, or of when it ends. */
+static void the_helper_keeps_time_while_rights_are_the_same(void **state)
+{
+    uint64_t start, plain_ms, plain_purges;
+
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    plain_ms = os_now_ms() - start;
+    plain_purges = fake_calls(FAKE_PURGE);
+    breathe(burst_pages());
+    fake_rights_part(UINT64_MAX);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    assert_int_equal(os_now_ms() - start, plain_ms);
+    assert_int_equal(fake_calls(FAKE_PURGE), 2 * plain_purges);
+}
+
 static void the_helper_can_be_declined(void **state)
 {
     (void)state;
@@ -623,6 +679,9 @@ UNIT_MAIN(
     UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
     UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
     UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_last_thread_purges_at_once),
+    UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
+    UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
+    UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
     UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
     UNIT_TEST(the_slow_calls_are_made_without_any_lock),
     UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),

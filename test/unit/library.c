@@ -130,4 +130,5 @@ const unsigned inside_purge_refusals_max = REFUSALS_MAX;
 const unsigned inside_runs_per_hold = RUNS_PER_HOLD;
 const unsigned inside_quiet_looks_max = QUIET_LOOKS_MAX;
 const unsigned inside_background_refused_ms = REFUSED_MS;
+const unsigned inside_rights_ms = RIGHTS_MS;
 const size_t inside_records_bytes_min = RECORDS_BYTES_MIN;
