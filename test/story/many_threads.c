@@ -1,8 +1,9 @@
-/* many_threads.c - two hundred threads hold 100 KB each: what a thread costs, in use and idle. */
+/* many_threads.c - hundreds of threads hold 100 KB each: what a thread costs, in use and idle. */
 /* SPDX-License-Identifier: MIT */
+/* usage: many_threads [threads]   200 unless told */
 #include "../blackbox/use.h"
 
-enum { THREADS = 200, BLOCKS = 200, BLOCK_BYTES = 512, PER_THREAD_KB_MAX = 150 };
+enum { THREADS_MAX = 2000, BLOCKS = 200, BLOCK_BYTES = 512, PER_THREAD_KB_MAX = 150 };
 
 static pthread_barrier_t used, go_on, idle, finish;
 
@@ -29,26 +30,29 @@ static void *live(void *argument)
     return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     require_prairie();
-    pthread_t thread[THREADS];
+    static pthread_t thread[THREADS_MAX];
+    long threads = argc > 1 ? atol(argv[1]) : 200;
+    must(threads > 0 && threads <= THREADS_MAX);
     pthread_barrier_t *barrier[] = { &used, &go_on, &idle, &finish };
-    for (int i = 0; i < 4; i++) must(pthread_barrier_init(barrier[i], NULL, THREADS + 1) == 0);
+    for (int i = 0; i < 4; i++)
+        must(pthread_barrier_init(barrier[i], NULL, (unsigned)threads + 1) == 0);
     use_heap_once(1);
     long before_kb = resident_kb();
-    for (size_t i = 0; i < THREADS; i++)
+    for (size_t i = 0; i < (size_t)threads; i++)
         must(pthread_create(&thread[i], NULL, live, (void *)(i + 1)) == 0);
     pthread_barrier_wait(&used);
-    long used_kb = (resident_kb() - before_kb) / THREADS;
+    long used_kb = (resident_kb() - before_kb) / threads;
     pthread_barrier_wait(&go_on);
     pthread_barrier_wait(&idle);
-    long idle_kb = (resident_kb() - before_kb) / THREADS;
+    long idle_kb = (resident_kb() - before_kb) / threads;
     pthread_barrier_wait(&finish);
-    for (int i = 0; i < THREADS; i++) must(pthread_join(thread[i], NULL) == 0);
-    printf("many_threads: %d threads of 100 KB: %ld KiB each in use, %ld KiB each after free, "
+    for (long i = 0; i < threads; i++) must(pthread_join(thread[i], NULL) == 0);
+    printf("many_threads: %ld threads of 100 KB: %ld KiB each in use, %ld KiB each after free, "
            "stacks included\n",
-           THREADS, used_kb, idle_kb);
+           threads, used_kb, idle_kb);
     must(used_kb >= 90 && used_kb <= PER_THREAD_KB_MAX);
     must(idle_kb <= PER_THREAD_KB_MAX);
     walk_heap();

@@ -1,4 +1,4 @@
-/* spawn.c - vfork, posix_spawn, system and popen beside threads that allocate. */
+/* spawn.c - three threads use vfork, posix_spawn, system and popen beside eight that allocate. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 
@@ -6,12 +6,18 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+enum { THREADS = 8, SPAWNERS = 3 };
+
 extern char **environ;
 static atomic_bool stop;
+static atomic_long rounds_left;
 
 static void *allocate(void *unused)
 {
-    while (!stop) use_heap_once(5);
+    while (!stop) {
+        use_heap_once(5);
+        sleep_ms(1);
+    }
     return unused;
 }
 
@@ -61,21 +67,30 @@ static void spawn_shell(void)
     must(strcmp(line, "words\n") == 0);
 }
 
-int main(void)
+static void *keep_spawning(void *unused)
 {
-    require_prairie();
-    pthread_t thread[2];
-    long rounds = scaled(60);
-    for (int i = 0; i < 2; i++) must(pthread_create(&thread[i], NULL, allocate, NULL) == 0);
-    for (long i = 0; i < rounds; i++) {
+    long round;
+    while ((round = --rounds_left) >= 0) {
         spawn_vfork();
         spawn_vfork_in_vain();
         spawn_posix();
-        if (i % 4 == 0) spawn_shell();
-        use_heap_once((size_t)i);
+        if (round % 4 == 0) spawn_shell();
+        use_heap_once((size_t)round);
     }
+    return unused;
+}
+
+int main(void)
+{
+    require_prairie();
+    pthread_t thread[THREADS], spawner[SPAWNERS];
+    long rounds = rounds_left = scaled(200);
+    for (int i = 0; i < THREADS; i++) must(pthread_create(&thread[i], NULL, allocate, NULL) == 0);
+    for (int i = 0; i < SPAWNERS; i++)
+        must(pthread_create(&spawner[i], NULL, keep_spawning, NULL) == 0);
+    for (int i = 0; i < SPAWNERS; i++) must(pthread_join(spawner[i], NULL) == 0);
     stop = true;
-    for (int i = 0; i < 2; i++) must(pthread_join(thread[i], NULL) == 0);
+    for (int i = 0; i < THREADS; i++) must(pthread_join(thread[i], NULL) == 0);
     walk_heap();
     printf("spawn: %ld rounds of vfork, posix_spawn, system and popen\n", rounds);
     return 0;
