@@ -81,11 +81,15 @@ static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
     }
 }
 
+/* A thread that waits for itself waits for ever: a signal handler that interrupted a call into the
+ * heap, and makes one. */
 void lock_take_contended(struct lock *lock)
 {
     struct lock_sleep sleep = { 0, 0 };
-    bool taken = spin_and_try(lock) || sleep_and_take(lock, &sleep);
+    bool taken;
 
+    check(!lock_is_surely_mine(lock) || lock_fork_is_mine());
+    taken = spin_and_try(lock) || sleep_and_take(lock, &sleep);
     if (sleep.sleepers != 0) (void)__atomic_sub_fetch(&lock->sleepers, 1, __ATOMIC_RELAXED);
     if (!taken) return;
     lock->taken++;
@@ -206,11 +210,16 @@ void lock_witness_give(const struct lock *lock)
     witness.held_count--;
 }
 
-bool lock_is_mine(const struct lock *lock)
+bool lock_is_surely_mine(const struct lock *lock)
 {
     for (unsigned i = 0; i < HELD_MAX; i++)
         if (witness.held[i] == lock) return true;
-    return witness.held_count > HELD_MAX;
+    return false;
+}
+
+bool lock_is_mine(const struct lock *lock)
+{
+    return lock_is_surely_mine(lock) || witness.held_count > HELD_MAX;
 }
 
 #endif

@@ -104,6 +104,8 @@ void lock_set_spin(unsigned pauses);
 void lock_witness_take(const struct lock *lock);
 void lock_witness_give(const struct lock *lock);
 bool lock_is_mine(const struct lock *lock);
+/* The same, but no where it cannot be told: only so many locks of a thread are noted. */
+bool lock_is_surely_mine(const struct lock *lock);
 #else
 INLINE void lock_witness_take(const struct lock *lock) { (void)lock; }
 INLINE void lock_witness_give(const struct lock *lock) { (void)lock; }
@@ -111,6 +113,11 @@ INLINE bool lock_is_mine(const struct lock *lock)
 {
     (void)lock;
     return true;
+}
+INLINE bool lock_is_surely_mine(const struct lock *lock)
+{
+    (void)lock;
+    return false;
 }
 #endif
 

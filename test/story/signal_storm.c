@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 enum { KINDS = 3, EACH = 2, THREADS = KINDS * EACH, SLOTS = 64, SHARED_SLOTS = 32 };
-enum { PERIOD_NS = 1000000, ALTERNATE_BYTES = 32 * 1024 };
+enum { PERIOD_NS = 1000000, ALTERNATE_BYTES = 16 * 1024 };
 
 /* INSIDE: a thread that is in the heap all the time; its handler only looks. OUTSIDE: one that
  * never is while signals may come; its handler allocates. MASKED: one that is in the heap while the

@@ -352,6 +352,20 @@ static void giving_what_is_not_held_aborts(void **state)
                  "prairie: broken invariant: witness.rank_count[lock->rank] > 0");
 }
 
+/* As a signal handler would that interrupted the holder: it does not wait for itself. */
+static void take_twice(void)
+{
+    lock_init(&lock, LOCK_ARENA);
+    lock_take(&lock);
+    lock_take(&lock);
+}
+
+static void waiting_for_oneself_aborts(void **state)
+{
+    (void)state;
+    expect_abort(take_twice, "prairie: broken invariant: !lock_is_surely_mine(lock)");
+}
+
 /* Fork takes every arena's lock at once; the witness loses none of them. */
 static void many_arena_locks_at_once(void **state)
 {
@@ -378,4 +392,5 @@ UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_t
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),
           UNIT_TEST(ranks_are_taken_upwards_only), UNIT_TEST(each_thread_has_its_own_order),
-          UNIT_TEST(giving_what_is_not_held_aborts), UNIT_TEST(many_arena_locks_at_once))
+          UNIT_TEST(giving_what_is_not_held_aborts), UNIT_TEST(waiting_for_oneself_aborts),
+          UNIT_TEST(many_arena_locks_at_once))
