@@ -488,7 +488,8 @@ void os_keep_error_output(void)
 
 void port_write_error(const char *text, size_t length_bytes)
 {
-    (void)kernel(SYS_write, error_file, (long)text, (long)length_bytes, 0, 0, 0);
+    (void)kernel(SYS_write, linux_program_file(error_file), (long)text, (long)length_bytes, 0, 0,
+                 0);
 }
 
 void port_abort(void) { abort(); }

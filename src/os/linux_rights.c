@@ -20,6 +20,12 @@
 #include <linux/capability.h>
 #include <sys/auxv.h>
 
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -34,6 +40,7 @@ static struct {
     bool could_lose;  /* by the same: the program could give up ids, groups or capabilities */
     bool opened;      /* the rest is known; this and the rest by the background thread */
     bool has_table;   /* descriptors are its own */
+    long thread;      /* its number */
     uint64_t own;     /* its rights when it last looked */
     long file[RIGHTS_OF_COUNT]; /* with a table; failed: there is none */
 } rights SPARSE;
@@ -65,16 +72,24 @@ static bool could_lose_rights(void)
         || ids_differ(GROUP_IDS);
 }
 
+/* Returns where the digits end. */
+static char *write_number(char *at, unsigned long number)
+{
+    unsigned long unit = 1;
+
+    while (number / unit >= 10) unit *= 10;
+    for (; unit > 0; unit /= 10) *at++ = (char)('0' + number / unit % 10);
+    return at;
+}
+
 static void note_starter(void)
 {
     static const char folder[] = "/proc/self/task/", file[] = "/status";
-    unsigned long thread = (unsigned long)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0), unit = 1;
+    unsigned long thread = (unsigned long)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
     char *at = rights.starter + sizeof folder - 1;
 
     __builtin_memcpy(rights.starter, folder, sizeof folder);
-    while (thread / unit >= 10) unit *= 10;
-    for (; unit > 0; unit /= 10) *at++ = (char)('0' + thread / unit % 10);
-    __builtin_memcpy(at, file, sizeof file);
+    __builtin_memcpy(write_number(at, thread), file, sizeof file);
 }
 
 void linux_rights_begin(void)
@@ -168,6 +183,7 @@ static void open_rights(void)
 {
     rights.has_table =
         !failed(kernel(SYS_close_range, 0, (long)UINT32_MAX, CLOSE_RANGE_UNSHARE, 0, 0, 0));
+    rights.thread = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
     for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights.has_table; whose++)
         rights.file[whose] = open_status((enum rights_of)whose);
     rights.own = rights_of(RIGHTS_OF_ITSELF);
@@ -188,4 +204,27 @@ bool os_thread_rights_parted(void)
     rights.own = rights_of(RIGHTS_OF_ITSELF);
     if (rights.own == 0) return rights.could_lose;
     return first != rights.own && starter != rights.own;
+}
+
+/* ---- messages ---- */
+
+static long file_by_name(int number)
+{
+    char name[] = "/proc/self/fd/0000000000";
+
+    *write_number(name + sizeof "/proc/self/fd/" - 1, (unsigned long)number) = '\0';
+    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
+}
+
+/* By its number in the first thread's table, or, where asking for that is forbidden, by its name,
+ * which sockets have not. */
+int linux_program_file(int number)
+{
+    long process, file = -1;
+
+    if (!rights.has_table || kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) != rights.thread) return number;
+    process = kernel(SYS_pidfd_open, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0);
+    if (!failed(process)) file = kernel(SYS_pidfd_getfd, process, number, 0, 0, 0, 0);
+    if (failed(process) || failed(file)) file = file_by_name(number);
+    return failed(file) ? number : (int)file;
 }
