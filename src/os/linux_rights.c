@@ -99,7 +99,11 @@ void linux_rights_begin(void)
     rights.opened = false;
 }
 
-bool os_thread_rights_may_part(bool alone) { return alone || rights.could_lose; }
+/* One that the C library knows of has its rights from there. */
+bool os_thread_rights_may_part(bool alone)
+{
+    return !THREADS_ARE_COUNTED && (alone || rights.could_lose);
+}
 
 /* ---- reading ---- */
 
