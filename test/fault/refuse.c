@@ -50,15 +50,25 @@ struct rule {
 static const struct rule rules[] = {
     { "mmap:ENOMEM", SYS_mmap, ENOMEM, true, false },
     { "mmap:EPERM", SYS_mmap, EPERM, true, false },
+    { "mmap:EAGAIN", SYS_mmap, EAGAIN, true, false },
     { "mprotect:ENOMEM", SYS_mprotect, ENOMEM, true, false },
+    { "mprotect:EACCES", SYS_mprotect, EACCES, true, false },
     { "madvise:EAGAIN", SYS_madvise, EAGAIN, true, false },
+    { "madvise:EINVAL", SYS_madvise, EINVAL, true, false },
+    { "madvise:ENOMEM", SYS_madvise, ENOMEM, true, false },
+    { "madvise:EPERM", SYS_madvise, EPERM, true, false },
     { "mremap:ENOMEM", SYS_mremap, ENOMEM, false, false },
     { "mremap:hole", SYS_mremap, ENOMEM, false, true },
+    { "mremap:EFAULT", SYS_mremap, EFAULT, false, false },
     { "munmap:ENOMEM", SYS_munmap, ENOMEM, false, false },
+    { "munmap:EINVAL", SYS_munmap, EINVAL, false, false },
     { "clone:EAGAIN", SYS_clone, EAGAIN, false, false },
+    { "clone:EPERM", SYS_clone, EPERM, false, false },
     { "prlimit64:EPERM", SYS_prlimit64, EPERM, false, false },
     { "sched_getaffinity:ENOSYS", SYS_sched_getaffinity, ENOSYS, false, false },
     { "openat:EACCES", SYS_openat, EACCES, false, false },
+    { "openat:EMFILE", SYS_openat, EMFILE, false, false },
+    { "openat:ENOENT", SYS_openat, ENOENT, false, false },
     { "read:EIO", SYS_read, EIO, false, false },
     { "getrandom:ENOSYS", SYS_getrandom, ENOSYS, false, false },
     { "membarrier:ENOSYS", SYS_membarrier, ENOSYS, false, false },
@@ -71,6 +81,7 @@ struct run {
     unsigned long nth;
     bool and_all_after;
     unsigned long seen;            /* calls of the rule made by the library */
+    unsigned long refused;         /* of them */
     uint64_t code_start, code_end; /* of the library in the program; 0: not loaded yet */
     int status;                    /* as from waitpid */
     bool too_long;
@@ -81,7 +92,7 @@ static const char *library;
 static char **command;
 static unsigned seconds_max = 20;
 static volatile sig_atomic_t time_is_up;
-static unsigned long calls_seen; /* of all rules */
+static unsigned long calls_seen, calls_refused; /* of all rules and runs */
 
 static _Noreturn void die(const char *what)
 {
@@ -169,6 +180,7 @@ static void answer_call(struct run *run, pid_t pid)
     if (run->rule->hole && (registers.r10 & MREMAP_FIXED) == 0) return;
     run->seen++;
     if (run->seen != run->nth && !(run->and_all_after && run->seen > run->nth)) return;
+    run->refused++;
     if (run->rule->hole) make_hole(pid, registers);
     registers.orig_rax = (unsigned long long)-1;
     registers.rax = (unsigned long long)-run->rule->error;
@@ -246,12 +258,13 @@ static bool judge(const struct run *run)
 static unsigned sweep(const struct rule *rule, bool only_all_after)
 {
     unsigned failed = 0, runs = 0;
-    unsigned long most = 0;
+    unsigned long most = 0, refused = 0;
     for (unsigned long nth = 1; nth < NTH_MAX && !only_all_after; nth++, runs++) {
         struct run run = { .rule = rule, .nth = nth };
         run_program(&run);
         if (run.seen > most) most = run.seen;
         failed += !judge(&run);
+        refused += run.refused;
         if (run.seen < nth) break;
     }
     for (unsigned long nth = 1; nth < NTH_MAX; nth *= 2, runs++) {
@@ -259,10 +272,13 @@ static unsigned sweep(const struct rule *rule, bool only_all_after)
         run_program(&run);
         if (run.seen > most) most = run.seen;
         failed += !judge(&run);
+        refused += run.refused;
         if (run.seen < nth) break;
     }
-    printf("%-26s %4lu calls, %4u runs, %u failed\n", rule->name, most, runs, failed);
+    printf("%-26s %4lu calls, %4u runs, %6lu refused, %u failed\n", rule->name, most, runs, refused,
+           failed);
     calls_seen += most;
+    calls_refused += refused;
     if (most == 0 && rule->expected && !only_all_after) {
         printf("FAILED: the library made no such call, so nothing was tested\n");
         failed++;
@@ -325,6 +341,6 @@ int main(int argc, char **argv)
         printf("FAILED: the library made no such call, so nothing was tested\n");
         failed++;
     }
-    printf("refuse: %u of the rules' runs failed\n", failed);
+    printf("refuse: %lu calls were refused, %u of the rules' runs failed\n", calls_refused, failed);
     return failed != 0;
 }
