@@ -63,6 +63,7 @@ struct arena *rule_choose(struct arena *last);
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"
 #include "arenas/manual.c"
+#include "arenas/magazine.c"
 #include "arenas/depot.c"
 #include "arenas/decay.c"
 #include "cache/large_cache.c"

@@ -434,6 +434,24 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
     return NULL; /* M3 */
 }
 
+/* The bit of a block that the program holds is clear, and nobody else changes it. */
+READS_UNLOCKED void arena_expect_block(unsigned class_index, const void *block)
+{
+    const struct slab_shape *shape = &slab_shape[class_index];
+    const struct slab *slab = slab_of(block, class_index);
+    uintptr_t offset;
+
+    if (unlikely(slab == NULL)) {
+        if (block != NULL) misplaced(block);
+        return; /* M3 */
+    }
+    offset = (uintptr_t)block - (uintptr_t)slab->base;
+    if (unlikely(!slab_offset_is_block(shape, offset)))
+        fatal_address("free of an interior pointer", block);
+    if (unlikely(slab_has_free(slab, slab_quotient_index(slab_quotient(shape, offset)))))
+        fatal_address("double free", block);
+}
+
 void arenas_drain(unsigned class_index, void **blocks, unsigned count)
 {
     while (count > 0) {

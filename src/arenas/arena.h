@@ -209,6 +209,12 @@ void arenas_check(void);
 /* The arena whose slab a block of the class was cut from; NULL for NULL, and for a stray. Aborts when the block is
  * in no such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
+/* Aborts when no block of a slab of the class begins there, or one that is free in its slab. NULL
+ * is none, and may be among blocks (M3). */
+void arena_expect_block(unsigned class_index, const void *block);
+/* Aborts when slots[1] to slots[count] have a block twice, or what can be no block of the class by
+ * the lowest bits of its address: the slabs' records are not looked at. */
+void magazine_expect_blocks(unsigned class_index, void *const *slots, unsigned count);
 /* Full magazines are drained rather than kept, until some arena opens a slab; atomic. */
 extern PRIVATE bool depots_closed;
 /* Drains the magazines of all depots and gives them back, returns the runs of the stocks, and

@@ -73,7 +73,7 @@ static bool is_run_of_page_heap(uint32_t page, const char *base, size_t pages)
 
     return page != 0 && page_address(page) == base && record->run_pages == pages
         && record->class_at == 0
-        && (record->state == PAGE_USED || page_is_held_large(record)
+        && (record->state == PAGE_USED || page_is_held_large(record) || page_is_fenced(record)
             || record->state == PAGE_SAMPLED);
 }
 

@@ -43,12 +43,12 @@ INLINE bool magazine_put(struct magazine *magazine, void *block)
 
 enum { MAGAZINE_LOOKS = 15 };
 
-/* Is the block among the last few that came back? */
-INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block)
+/* Is the block among the last so many that came back? */
+INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block, unsigned looks)
 {
     void *const *slot = magazine->top;
 
-    for (unsigned looks = 0; looks < MAGAZINE_LOOKS && *slot != NULL; looks++, slot--)
+    for (; looks > 0 && *slot != NULL; looks--, slot--)
         if (*slot == block) return true;
     return false;
 }

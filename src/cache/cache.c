@@ -77,19 +77,31 @@ void cache_give(struct cache *cache)
     meta_give(cache, CACHE_BYTES);
 }
 
-/* Slot 0 of the loaded magazine. C1 */
-INLINE void **loaded_of(const struct cache *cache, unsigned class_index)
-{
-    return cache->front.magazine[class_index].limit - cache->spare[class_index].capacity;
-}
-
 INLINE unsigned count_of(const struct cache *cache, unsigned class_index)
 {
-    return (unsigned)(cache->front.magazine[class_index].top - loaded_of(cache, class_index));
+    return (unsigned)(cache->front.magazine[class_index].top - cache_loaded(cache, class_index));
+}
+
+/* Around what moves blocks in several steps; inside of one another when hooks run in between. A
+ * signal handler of the same thread looks. */
+INLINE bool begin_call(struct cache *cache)
+{
+    bool was_busy = cache->is_busy;
+
+    cache->is_busy = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return was_busy;
+}
+
+INLINE void end_call(struct cache *cache, bool was_busy)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    cache->is_busy = was_busy;
 }
 
 INLINE void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
 {
+    cache->spare[class_index].closed = 0;
     cache->front.magazine[class_index] =
         (struct magazine){ slots + count, slots + cache->spare[class_index].capacity };
 }
@@ -133,7 +145,20 @@ INLINE bool is_in_place(const struct cache *cache, void *const *slots)
 INLINE bool is_full_size(struct cache *cache, unsigned class_index)
 {
     return cache->spare[class_index].capacity == magazine_capacity(class_index)
-        && !is_in_place(cache, loaded_of(cache, class_index));
+        && !is_in_place(cache, cache_loaded(cache, class_index));
+}
+
+/* ---- room ---- */
+
+/* After a block was taken that was not ready. Not after one was given back: who only frees what
+ * others took would come here each time. */
+INLINE void close_room(struct cache *cache, unsigned class_index)
+{
+    struct magazine *magazine = &cache->front.magazine[class_index];
+
+    if (!is_in_place(cache, cache_loaded(cache, class_index))) return;
+    cache->spare[class_index].closed += (uint8_t)(magazine->limit - magazine->top);
+    magazine->limit = magazine->top;
 }
 
 /* ---- how many blocks at a time ---- */
@@ -167,7 +192,7 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
     bool is_first = spare->capacity < MIDDLE_CAPACITY;
     unsigned capacity = magazine_capacity(class_index), old_capacity = spare->capacity;
     unsigned count, filled;
-    void **old = loaded_of(cache, class_index), **slots;
+    void **old = cache_loaded(cache, class_index), **slots;
 
     spare->pressure++;
     if (is_full_size(cache, class_index)) return;
@@ -194,7 +219,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
     unsigned count = spare->count;
 
     spare->count = (uint16_t)count_of(cache, class_index);
-    spare->slots = loaded_of(cache, class_index);
+    spare->slots = cache_loaded(cache, class_index);
     load_magazine(cache, class_index, slots, count);
 }
 
@@ -204,7 +229,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
 static void *take_loaded(struct cache *cache, unsigned class_index)
 {
     struct magazine *magazine = &cache->front.magazine[class_index];
-    void **bottom = loaded_of(cache, class_index);
+    void **bottom = cache_loaded(cache, class_index);
 
     while (magazine->top != bottom) {
         void *block = *magazine->top--;
@@ -235,21 +260,22 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     struct spare *spare = &cache->spare[class_index];
     struct arena *arena = arena_for(cache);
     void **slots, **full = NULL, *block;
-    unsigned count = 0, wanted = 0;
+    unsigned count = 0, wanted = 0, traded = 0, traded_spare = 0;
 
     if (arena == NULL) return NULL;
     if (spare->capacity == 0) use_first(cache, class_index);
-    slots = loaded_of(cache, class_index);
+    slots = cache_loaded(cache, class_index);
     if (!is_full_size(cache, class_index)) {
         count = depot_take_some(arena, class_index, slots, spare->capacity);
     } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
         slots = full;
-        count = spare->capacity;
+        traded = count = spare->capacity;
     }
     load_magazine(cache, class_index, slots, count);
     block = take_loaded(cache, class_index);
     if (block == NULL) {
         full = NULL;
+        traded = 0;
         wanted = fill_count(cache, class_index);
         count = arena_fill(arena, class_index, slots, wanted, may_grow);
         load_magazine(cache, class_index, slots, count);
@@ -262,10 +288,13 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
             spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
         } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
             spare->slots = full;
-            spare->count = spare->capacity;
+            traded_spare = spare->count = spare->capacity;
         }
     }
     lock_give(&arena->lock);
+    /* What comes from slabs has been looked at. */
+    if (traded != 0) magazine_expect_blocks(class_index, cache_loaded(cache, class_index), traded);
+    if (traded_spare != 0) magazine_expect_blocks(class_index, spare->slots, traded_spare);
     return block;
 }
 
@@ -307,13 +336,12 @@ COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_p
     return true;
 }
 
-void *cache_take(struct cache *cache, unsigned class_index)
+static void *take_anew(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
-    void *block = magazine_take(&cache->front.magazine[class_index]);
     struct attempts attempts = { 0, false };
+    void *block;
 
-    if (likely(block != NULL)) return block;
     cache->refills++;
     if (spare->capacity == 0) use_first(cache, class_index);
     block = take_loaded(cache, class_index);
@@ -337,6 +365,19 @@ void *cache_take(struct cache *cache, unsigned class_index)
         if (block == NULL) block = refill(cache, class_index, true);
     } while (block == NULL
              && thread_may_try_again(cache->arena, slab_pages(class_index), 1, &attempts));
+    return block;
+}
+
+void *cache_take(struct cache *cache, unsigned class_index)
+{
+    void *block = magazine_take(&cache->front.magazine[class_index]);
+    bool was_busy;
+
+    if (likely(block != NULL)) return block;
+    was_busy = begin_call(cache);
+    block = take_anew(cache, class_index);
+    close_room(cache, class_index);
+    end_call(cache, was_busy);
     return block;
 }
 
@@ -364,7 +405,7 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 /* The older half goes; what was freed last is likely to be warm and is wanted first. */
 static void drain_half(struct cache *cache, unsigned class_index)
 {
-    void **slots = loaded_of(cache, class_index);
+    void **slots = cache_loaded(cache, class_index);
     unsigned count = count_of(cache, class_index);
     unsigned half = (count + 1) / 2;
 
@@ -380,7 +421,7 @@ static void drain_half(struct cache *cache, unsigned class_index)
 static void give_full(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
-    void **full = loaded_of(cache, class_index);
+    void **full = cache_loaded(cache, class_index);
     struct arena *home = arena_of_block(class_index, full[1]);
     unsigned left = spare->capacity;
     bool drain;
@@ -399,13 +440,11 @@ static void give_full(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, full, 0);
 }
 
-void cache_put(struct cache *cache, unsigned class_index, void *block)
+/* There is no room. */
+static void put_anew(struct cache *cache, unsigned class_index, void *block)
 {
     struct spare *spare = &cache->spare[class_index];
 
-    if (magazine_put(&cache->front.magazine[class_index], block)) return;
-    if (unlikely(magazine_has_lately(&cache->front.magazine[class_index], block)))
-        fatal_address("double free", block);
     cache->overflows++;
     if (spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {
@@ -432,14 +471,46 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
     if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
 
+static NOINLINE void put_when_full(struct cache *cache, unsigned class_index, void *block)
+{
+    bool was_busy = begin_call(cache);
+
+    put_anew(cache, class_index, block);
+    end_call(cache, was_busy);
+}
+
+void cache_put(struct cache *cache, unsigned class_index, void *block)
+{
+    struct magazine *magazine = &cache->front.magazine[class_index];
+    bool closed;
+
+    if (magazine_put(magazine, block)) return;
+    closed = cache->spare[class_index].closed != 0;
+    if (unlikely(magazine_has_lately(magazine, block, closed ? FIRST_CAPACITY : MAGAZINE_LOOKS)))
+        fatal_address("double free", block);
+    /* Without a magazine its slab looks at it. */
+    if (likely(cache->spare[class_index].capacity != 0)) arena_expect_block(class_index, block);
+    if (!closed) {
+        put_when_full(cache, class_index, block);
+        return;
+    }
+    /* In this order: what it begins after is a block of it at every moment. */
+    magazine->limit++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    cache->spare[class_index].closed--;
+    (void)magazine_put(magazine, block);
+}
+
 /* ---- the end ---- */
 
 void cache_drain_all(struct cache *cache)
 {
+    bool was_busy = begin_call(cache);
+
     if (unlikely(cache->front.quarantine != 0)) quarantine_drain(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];
-        void **loaded = loaded_of(cache, class_index);
+        void **loaded = cache_loaded(cache, class_index);
 
         if (spare->capacity != 0) {
             arenas_drain(class_index, loaded + 1, count_of(cache, class_index));
@@ -452,7 +523,27 @@ void cache_drain_all(struct cache *cache)
         *spare = (struct spare){ .capacity = 0 };
         load_magazine(cache, class_index, &cache->front.nothing, 0);
     }
+    end_call(cache, was_busy);
     if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
+}
+
+static void expect_blocks(unsigned class_index, void **slots, unsigned count)
+{
+    for (unsigned i = 1; i <= count; i++) arena_expect_block(class_index, slots[i]);
+    magazine_expect_blocks(class_index, slots, count);
+}
+
+/* A signal may have come anywhere, and its handler ends the process. */
+COLD void cache_expect_blocks(const struct cache *cache)
+{
+    if (cache->is_busy) return;
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct spare *spare = &cache->spare[class_index];
+
+        if (spare->capacity == 0) continue;
+        expect_blocks(class_index, cache_loaded(cache, class_index), count_of(cache, class_index));
+        if (spare->slots != NULL) expect_blocks(class_index, spare->slots, spare->count);
+    }
 }
 
 void cache_bind(struct cache *cache, struct arena *arena)
@@ -490,7 +581,7 @@ void cache_check(struct cache *cache)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
         const struct magazine *magazine = &cache->front.magazine[class_index];
-        void **loaded = loaded_of(cache, class_index);
+        void **loaded = cache_loaded(cache, class_index);
 
         require(!cache->is_off || spare->capacity == 0); /* C5 */
         if (spare->capacity == 0) {
@@ -499,6 +590,7 @@ void cache_check(struct cache *cache)
             continue;
         }
         require(loaded[0] == NULL);                                           /* M1 */
+        require(spare->closed == 0 || is_in_place(cache, loaded));            /* C6 */
         require(magazine->top >= loaded && magazine->top <= magazine->limit); /* C1, M2 */
         require(spare->slots == NULL || is_full_size(cache, class_index));    /* C2 */
         require(spare->slots != NULL || spare->count == 0);

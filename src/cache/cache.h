@@ -8,16 +8,24 @@
  *                     15 of 8 bytes, where class 0 has none
  *
  * A class grows from its first magazine to a middle one and then to a pair of full-size ones, as
- * its traffic asks; only full-size ones are traded at depots.
+ * its traffic asks; only full-size ones are traded at depots. The first one keeps its room closed:
+ * `limit` stands where `top` was when a block was taken that was not ready, and each slot beyond it
+ * is opened by a block that was looked at. So who takes one block and gives two back, in a thread
+ * that does little with the class, is told at the second.
  *
- * C1  the loaded magazine's slot 0 is front.magazine[c].limit - spare[c].capacity; a class that is
- *     unused has capacity 0 and the slot `front.nothing`
+ *      loaded   slot 0    1     2     3     4    ...   capacity
+ *             | NULL  | block | block | open | closed  ...     |
+ *                               ^top   ^limit
+ *
+ * C1  the loaded magazine's slot 0 is front.magazine[c].limit + spare[c].closed -
+ *     spare[c].capacity; a class that is unused has capacity 0 and the slot `front.nothing`
  * C2  spare[c].slots is NULL unless capacity is magazine_capacity(c)
  * C3  front.cache is the cache itself, front.kind FRONT_CACHE
  * C4  front.keeps_runs is true unless the thread's large blocks come from an arena that owns them
  *     (cache_large_arena), or it shall hold no blocks, and then there are none. Hooks that another
  *     thread gave its arena count from when it is bound again
  * C5  one that is off has no magazines
+ * C6  spare[c].closed is 0 unless the loaded magazine is the first one
  * All of it is written by the owner thread only, except the links, which the thread list's lock
  * guards.
  * SPDX-License-Identifier: MIT
@@ -39,8 +47,9 @@ struct spare {
     uint16_t count;
     uint16_t capacity; /* of the loaded one, and of spare; C1 */
     uint16_t pressure; /* refills and overflows at this capacity */
-    int16_t running;   /* refills since the last overflow, or less than 0: overflows since the last
+    int8_t running;    /* refills since the last overflow, or less than 0: overflows since the last
                                  refill; stops counting at a few */
+    uint8_t closed;    /* slots of the loaded one that nothing can be put into yet; C6 */
 };
 
 struct cache {
@@ -50,7 +59,7 @@ struct cache {
     uint8_t fixed;                 /* why it fills from no arena it likes; see below */
     bool is_off;                   /* its thread shall hold no blocks: cache_may_hold */
     uint8_t class_max;             /* a thread's: it holds blocks of no class beyond */
-    bool is_busy;                  /* an explicit one (explicit_cache.h): in the middle of a call */
+    bool is_busy;                  /* in the middle of a call */
     union {
         uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
         uint32_t arena_ends;  /* an explicit one's: `ends` of its arena, when it was bound to it */
@@ -80,6 +89,13 @@ enum { GUARDED_NEVER = INT16_MAX }; /* refills later, when it is put off again *
 extern PRIVATE uint16_t cached_guarded_from;
 
 void cache_init(struct cache *cache);
+/* Slot 0 of the loaded magazine. C1 */
+INLINE void **cache_loaded(const struct cache *cache, unsigned class_index)
+{
+    const struct spare *spare = &cache->spare[class_index];
+
+    return cache->front.magazine[class_index].limit + spare->closed - spare->capacity;
+}
 /* A new one. NULL: no memory. */
 struct cache *cache_make(void);
 /* Gives back one that was made so and is drained. */
@@ -92,6 +108,10 @@ void cache_put(struct cache *cache, unsigned class_index, void *block);
 void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_index);
 /* Gives every block and every magazine back; the cache is as after cache_init. */
 void cache_drain_all(struct cache *cache);
+
+/* Aborts when a magazine has what cannot be given out: a block twice, one that is free in its slab,
+ * or none. Takes no lock and changes nothing. One that is in the middle of a call is left alone. */
+void cache_expect_blocks(const struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when either is manual. */
 void cache_bind(struct cache *cache, struct arena *arena);

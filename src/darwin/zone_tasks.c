@@ -131,7 +131,7 @@ static void collect_cache(struct walk *walk, const struct cache *cache)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct magazine *loaded = &cache->front.magazine[class_index];
         const struct spare *spare = &cache->spare[class_index];
-        void **bottom = loaded->limit - spare->capacity;
+        void **bottom = cache_loaded(cache, class_index);
 
         if (spare->capacity != 0)
             collect(walk, (vm_address_t)(bottom + 1), (size_t)(loaded->top - bottom));

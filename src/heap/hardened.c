@@ -30,6 +30,7 @@ bool hardened_start(void)
     if (!threads_harden()) return false;
     hardening.secret = random;
     hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
+    run_refuse_fences(); /* it has its own */
     hardening.is_on = true;
     return true;
 }

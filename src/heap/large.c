@@ -297,6 +297,7 @@ void *large_resize(void *block, uint32_t page, size_t size)
     void *moved;
 
     if (is_too_large(size, 1)) return NULL;
+    run_take_fence_away(page);
     if (resize_here(page, bytes, true)) return page_address(page);
     moved = move_large(block, page, size);
     if (likely(moved != NULL)) return moved;
@@ -310,6 +311,7 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
+    run_take_fence_away(page);
     least = round_up(least, page_bytes());
     most = round_up(min_size(most, limit), page_bytes());
     if (!resize_here(page, most, false) && least > large_bytes(page))

@@ -51,6 +51,7 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
         return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED
                                                                      : POINTER_SMALL;
     if (page_is_held_hardened(record) && is_page_start(pointer)) return POINTER_HARDENED;
+    if (page_is_fenced(record) && is_page_start(pointer)) return POINTER_LARGE;
     if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && is_page_start(pointer))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
@@ -128,15 +129,25 @@ void misuse_check_told_class(const void *pointer, size_t size)
         misuse_wrong_size(pointer);
 }
 
-void misuse_check_moved(const void *pointer, unsigned class_index)
+/* The bit of a block that the program holds is clear, and nobody else changes it. */
+READS_UNLOCKED void misuse_check_moved(const void *pointer, unsigned class_index)
 {
+    const struct slab_shape *shape = &slab_shape[class_index];
     const struct slab *slab = slab_of(pointer, class_index);
     uintptr_t offset = slab != NULL ? (uintptr_t)pointer - (uintptr_t)slab->base : 0;
+    unsigned index = slab_quotient_index(slab_quotient(shape, offset));
 
-    if (!slab_offset_is_block(&slab_shape[class_index], offset))
-        misuse_abort("realloc", POINTER_INTERIOR, pointer);
-    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer))
+    if (!slab_offset_is_block(shape, offset)) misuse_abort("realloc", POINTER_INTERIOR, pointer);
+    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer, MAGAZINE_LOOKS)
+        || (slab != NULL && slab_has_free(slab, index)))
         misuse_abort("realloc", POINTER_FREED, pointer);
+}
+
+void misuse_check_end(void)
+{
+    const struct cache *cache = thread_front()->cache;
+
+    if (cache != NULL) cache_expect_blocks(cache);
 }
 
 /* ---- the checking flavours ---- */

@@ -50,7 +50,10 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted);
  * tells that it is freed with. */
 void misuse_check_told_class(const void *pointer, size_t size);
 NORETURN COLD void misuse_wrong_size(const void *pointer);
-/* The same for a small block that realloc is about to move, when it does not begin there or was
+/* At the end of the process: looks through what the calling thread holds, so that a program that
+ * ends before its blocks are needed hears of them. */
+void misuse_check_end(void);
+/* For a small block that realloc is about to move, when it does not begin there or was
  * freed a moment ago. */
 void misuse_check_moved(const void *pointer, unsigned class_index);
 

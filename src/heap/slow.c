@@ -282,7 +282,10 @@ static NOINLINE void give_kind(struct cache *cache, void *block)
         sampled_end(page);
         if (record->state == PAGE_MANUAL) manual_put(page);
         else if (record->state == PAGE_VAST) vast_put(page);
-        else large_put(page);
+        else {
+            run_take_fence_away(page);
+            large_put(page);
+        }
     }
 }
 

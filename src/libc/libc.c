@@ -47,3 +47,6 @@ __attribute__((constructor)) static void prepare_process(void)
     (void)heap_attach(); /* registers for fork before main does */
     shortage_apply_options();
 }
+
+/* After main, exit handlers and the destructors of whoever was loaded after us. */
+__attribute__((destructor)) static void end_process(void) { misuse_check_end(); }

@@ -37,6 +37,10 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
 
 /* ---- memory ---- */
 
@@ -137,6 +141,10 @@ static bool advise(struct os_range range, int advice)
 }
 
 bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
+
+/* Since Linux 6.13. A locked mapping takes none. */
+bool os_fence(struct os_range range) { return advise(range, MADV_GUARD_INSTALL); }
+bool os_unfence(struct os_range range) { return advise(range, MADV_GUARD_REMOVE); }
 
 /* Fresh pages, whether something is mapped there or nothing any more. */
 static bool map_anew(struct os_range range)

@@ -41,6 +41,11 @@ bool os_guard(struct os_range range);
 /* Pages that os_guard took may be used again, and read as zero. False: no memory, nothing
  * happened. */
 bool os_unguard(struct os_range range);
+/* Pages that end a program which touches them, without a mapping more: their contents are lost.
+ * False: the kernel has no such thing; nothing happened. */
+bool os_fence(struct os_range range);
+/* They may be used again, and read as zero. False: nothing happened. */
+bool os_unfence(struct os_range range);
 /* Moves the pages of `from` to `to` (equal bytes, both committed), leaving zeros in `from`.
  * False: not possible, nothing happened. The pages may be of several mappings, and are so
  * afterwards. */

@@ -254,6 +254,74 @@ static struct run lease_anywhere(size_t pages, size_t align_pages, unsigned purp
     return run;
 }
 
+/* ---- fences ---- */
+
+static bool fences_are_refused; /* atomic */
+
+void run_refuse_fences(void) { RELAXED_STORE(fences_are_refused, true); }
+
+/* Under no lock, for the kernel takes its time. */
+static void build_fence(uint32_t page)
+{
+    struct page_heap *heap = page_heap_of(page);
+    struct page *record = page_record(page);
+    uint32_t behind = page + record->run_pages;
+    bool is_free;
+
+    lock_take(&heap->lock);
+    is_free = page_record(behind)->state == PAGE_CLEAN && page_heap_may_take_clean(heap, 1);
+    if (is_free) take_front(heap, behind, 1, PAGE_USED);
+    lock_give(&heap->lock);
+    if (!is_free) return;
+    if (os_fence((struct os_range){ page_address(behind), page_bytes() })) {
+        RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index | PAGE_FENCED));
+        return;
+    }
+    RELAXED_STORE(fences_are_refused, true);
+    lock_take(&heap->lock);
+    make_free(heap, behind, 1, PAGE_CLEAN);
+    lock_give(&heap->lock);
+}
+
+/* What a thread may keep has none, and where there are huge pages it would break one. */
+static struct run with_fence(struct run run, size_t pages, enum page_state state)
+{
+    if (run.zero && state == PAGE_LARGE && pages > LARGE_CACHE_PAGES_MAX && !OS_PURGE_CLOSES
+        && huge_pages_each() == 1 && !RELAXED_LOAD(fences_are_refused))
+        build_fence(run.page);
+    return run;
+}
+
+void run_take_fence_away(uint32_t page)
+{
+    struct page_heap *heap = page_heap_of(page);
+    struct page *record = page_record(page);
+    uint32_t behind = page + record->run_pages;
+
+    if (!page_is_fenced(record)) return;
+    RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index - PAGE_FENCED));
+    /* A page that the kernel keeps is nobody's. */
+    if (!os_unfence((struct os_range){ page_address(behind), page_bytes() })) return;
+    lock_take(&heap->lock);
+    make_free(heap, behind, 1, PAGE_CLEAN);
+    lock_give(&heap->lock);
+}
+
+/* ---- leases that split ---- */
+
+/* Of clean pages. Begins with the lock held. */
+static NOINLINE struct run lease_clean(uint32_t page, size_t pages, unsigned purpose)
+{
+    struct page_heap *const heap = purpose_heap(purpose);
+    enum page_state state = purpose_state(purpose);
+    struct run run = { page, false };
+
+    take_part(heap, &run, pages, state);
+    if (run.page != 0) count_lease(heap, pages, state);
+    lock_give(&heap->lock);
+    return with_fence(run, pages, state);
+}
+
 static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, unsigned purpose)
 {
     struct page_heap *const heap = purpose_heap(purpose);
@@ -262,8 +330,11 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uns
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
         run.page = run_find(heap, pages);
-    if (unlikely(run.page == 0)) return lease_anywhere(pages, align_pages, purpose);
-    take_part(heap, &run, pages, state);
+    if (unlikely(run.page == 0))
+        return with_fence(lease_anywhere(pages, align_pages, purpose), pages, state);
+    if (unlikely(page_record(run.page)->state == PAGE_CLEAN))
+        return lease_clean(run.page, pages, purpose);
+    take_front(heap, run.page, pages, state);
     count_lease(heap, pages, state);
     return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
 }
@@ -306,7 +377,7 @@ INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state ==
 
 INLINE void count_return(struct page_heap *heap, const struct page *record, size_t pages)
 {
-    check(is_used_state(record->state));
+    check(is_used_state(record->state) && !page_is_fenced(record));
     heap->returns++;
     if (record->state == PAGE_LARGE) {
         heap->large_count--;

@@ -148,6 +148,7 @@ static uint16_t heap_number_after(const struct page *record, uint16_t before)
     uint16_t number = record->bin_index % PAGE_CACHED;
 
     if (number == PAGE_SEAM) return UINT16_MAX;
+    number %= PAGE_FENCED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
         || number >= PAGE_HEAPS) /* in a piece */
         return before;

@@ -113,6 +113,11 @@ INLINE bool slab_offset_is_block(const struct slab_shape *shape, uintptr_t offse
 INLINE unsigned slab_quotient_word(uint64_t quotient) { return (unsigned)(quotient >> 38); }
 INLINE unsigned slab_quotient_index(uint64_t quotient) { return (unsigned)(quotient >> 32); }
 
+INLINE bool slab_has_free(const struct slab *slab, unsigned index)
+{
+    return slab->free[index / 64] >> index % 64 & 1;
+}
+
 /* Marks a block free. */
 INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *shape,
                                     const void *block)

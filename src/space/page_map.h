@@ -75,11 +75,14 @@ struct page {
 #define PAGE_CACHED ((uint16_t)0x8000)
 /* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the block. */
 #define PAGE_HARDENED ((uint16_t)0x4000)
+/* In bin_index of a large run whose next page is a fence (run_lease_for). Written by who holds
+ * it. */
+#define PAGE_FENCED ((uint16_t)0x2000)
 
 /* Of the first page of a used run: the number of its page heap. */
 INLINE uint16_t page_heap_number(const struct page *record)
 {
-    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_HARDENED % PAGE_HEAPS;
+    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_FENCED % PAGE_HEAPS;
 }
 INLINE void page_mark_cached(struct page *record)
 {
@@ -93,10 +96,17 @@ INLINE bool page_is_cached(const struct page *record)
 {
     return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) >= PAGE_CACHED;
 }
-/* The first page of a large block that the program holds, and that is not hardened. */
+/* The first page of a large block that the program holds, that is not hardened and has no fence. */
 INLINE bool page_is_held_large(const struct page *record)
 {
-    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_HARDENED);
+    return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_FENCED);
+}
+/* That of one that has a fence. A sampled one may have one too, and no hardened one. */
+INLINE bool page_is_fenced(const struct page *record)
+{
+    return is_large_state(record->state)
+        && (RELAXED_LOAD(record->bin_index) & (PAGE_CACHED | PAGE_HARDENED | PAGE_FENCED))
+               == PAGE_FENCED;
 }
 /* That of a hardened one. */
 INLINE bool page_is_held_hardened(const struct page *record)

@@ -149,14 +149,14 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     count->numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         void **top = RELAXED_LOAD(cache->front.magazine[class_index].top), **limit;
-        size_t capacity;
+        size_t capacity, room;
 
         BETWEEN_READS(count_cache);
         limit = RELAXED_LOAD(cache->front.magazine[class_index].limit);
         capacity = RELAXED_LOAD(cache->spare[class_index].capacity);
         into->of_class[class_index].cached += RELAXED_LOAD(cache->spare[class_index].count);
-        if (top <= limit && (size_t)(limit - top) <= capacity)
-            into->of_class[class_index].cached += capacity - (size_t)(limit - top);
+        room = (size_t)(limit - top) + RELAXED_LOAD(cache->spare[class_index].closed);
+        if (top <= limit && room <= capacity) into->of_class[class_index].cached += capacity - room;
     }
 }
 

@@ -16,7 +16,9 @@ int main(int argc, char **argv)
     size_t bytes = strtoull(argv[1], &colon, 10);
     must(*colon == ':');
     size_t told = strtoull(colon + 1, nullptr, 10);
-    (void)hidden(operator new(told)); /* only a class whose magazine has room believes it */
+    /* Only a class whose magazine has room believes it. */
+    operator delete(hidden(operator new(told)), told);
+    (void)hidden(operator new(told));
     operator delete(operator new(bytes), told);
     malloc_trim(0);
     missed();

@@ -172,6 +172,30 @@ bool os_purge(struct os_range range)
     return done;
 }
 
+static bool fences_allowed;
+
+void fake_fences(bool allowed) { fences_allowed = allowed; }
+
+bool os_fence(struct os_range range)
+{
+    enter();
+    (void)committed_states(range, "a fence outside every reservation",
+                           "a fence of memory that is not committed");
+    if (fences_allowed) model_close(range);
+    leave();
+    return fences_allowed;
+}
+
+bool os_unfence(struct os_range range)
+{
+    bool done;
+
+    enter();
+    done = model_commit(range);
+    leave();
+    return done;
+}
+
 bool os_move(struct os_range from, struct os_range to)
 {
     bool done;

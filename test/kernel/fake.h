@@ -95,6 +95,8 @@ enum { FAKE_SCRIBBLE = 0xA5 };
 
 /* A kernel that scribbles where zeros belong proves that a test looks at the bytes. */
 void fake_purge_does(enum fake_purge what);
+/* Does the kernel build fences? Not by default. At any time. */
+void fake_fences(bool allowed);
 size_t fake_reserved_bytes(void);
 size_t fake_committed_bytes(void);
 uint64_t fake_purged_bytes(void); /* all successful purges together */

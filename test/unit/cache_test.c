@@ -187,10 +187,158 @@ static void few_blocks_need_no_magazine(void **state)
     cache = make_test_cache();
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         cache_put(cache, class_index, cache_take(cache, class_index));
-        assert_ptr_equal(inside_loaded_of(cache, class_index),
+        assert_ptr_equal(cache_loaded(cache, class_index),
                          inside_first_slots_of(cache, class_index));
     }
     check_all(cache);
+}
+
+/* ---- what is put back wrong ---- */
+
+static struct cache *wronged;
+static unsigned wronged_class;
+static char *wrong;
+
+static void put_wrong(void) { cache_put(wronged, wronged_class, wrong); }
+static void look_through(void) { cache_expect_blocks(wronged); }
+
+static void expect_told(void (*misuse)(void), const char *words)
+{
+    char line[100];
+
+    snprintf(line, sizeof line, "prairie: %s: 0x%llx\n", words,
+             (unsigned long long)(uintptr_t)wrong);
+    expect_abort(misuse, line);
+}
+
+/* Whatever room its first magazine has. */
+static void a_class_of_little_traffic_tells_at_once(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    wronged = make_test_cache();
+    for (wronged_class = 1; wronged_class < CLASS_COUNT; wronged_class++) {
+        wrong = (char *)cache_take(wronged, wronged_class) + 1;
+        expect_told(put_wrong, "free of an interior pointer");
+        wrong--;
+        cache_put(wronged, wronged_class, wrong);
+        expect_told(put_wrong, "double free");
+    }
+    check_all(wronged);
+}
+
+/* It is in no magazine of this thread. */
+static void a_block_that_is_free_in_its_slab_is_told(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    wronged = make_test_cache();
+    for (wronged_class = 1; wronged_class < CLASS_COUNT; wronged_class++) {
+        void *block = cache_take(wronged, wronged_class);
+
+        wrong = block;
+        arenas_drain(wronged_class, &block, 1);
+        expect_told(put_wrong, "double free");
+    }
+}
+
+/* Each put opens it by one, until the magazine is full. */
+static void closed_room_takes_all_that_is_right(void **state)
+{
+    struct cache *maker;
+
+    (void)state;
+    start_arenas(1);
+    wronged = make_test_cache();
+    maker = make_test_cache();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        const struct magazine *magazine = &wronged->front.magazine[class_index];
+        unsigned capacity;
+
+        cache_put(wronged, class_index, cache_take(wronged, class_index));
+        capacity = wronged->spare[class_index].capacity;
+        while (magazine->top != cache_loaded(wronged, class_index) + capacity) {
+            assert_ptr_equal(magazine->top, magazine->limit);
+            cache_put(wronged, class_index, cache_take(maker, class_index));
+            cache_check(wronged);
+        }
+        cache_put(wronged, class_index, cache_take(maker, class_index));
+    }
+    check_all(wronged);
+    check_all(maker);
+}
+
+static void take_one(void) { (void)cache_take(wronged, wronged_class); }
+
+/* A full magazine comes out of the depot. */
+static void a_traded_magazine_is_looked_through(void **state)
+{
+    unsigned capacity;
+    void **full;
+    bool drain;
+
+    (void)state;
+    start_arenas(1);
+    wronged_class = class_of_size(32);
+    capacity = magazine_capacity(wronged_class);
+    for (int interior = 0; interior <= 1; interior++) {
+        wronged = make_test_cache();
+        full = meta_take(magazine_bytes(capacity));
+        for (unsigned i = 1; i <= capacity; i++) full[i] = cache_take(wronged, wronged_class);
+        cache_drain_all(wronged);
+        (void)arenas_clear(CLEAR_ALL);
+        wrong = (char *)full[capacity] + 8 * interior;
+        full[capacity - 1] = wrong;
+        lock_take(&arenas[0]->lock);
+        RELAXED_STORE(depots_closed, false);
+        (void)depot_trade_full(arenas[0], wronged_class, full, &drain);
+        lock_give(&arenas[0]->lock);
+        assert_false(drain);
+        wronged->spare[wronged_class].capacity = (uint16_t)capacity;
+        inside_load_magazine(wronged, wronged_class, meta_take(magazine_bytes(capacity)), 0);
+        expect_told(take_one, interior ? "free of an interior pointer" : "double free");
+        lock_take(&arenas[0]->lock);
+        (void)depot_take_full(arenas[0], wronged_class, meta_take(magazine_bytes(capacity)));
+        lock_give(&arenas[0]->lock);
+        full[capacity - 1] = NULL;
+        arenas_drain(wronged_class, full + 1, capacity);
+    }
+}
+
+/* As a program does that ends. Nothing is changed by it. */
+static void what_a_cache_holds_is_looked_through(void **state)
+{
+    void *block[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(1);
+    wronged = make_test_cache();
+    cache_expect_blocks(wronged);
+    for (wronged_class = 1; wronged_class < CLASS_COUNT; wronged_class++) {
+        unsigned count = magazine_capacity(wronged_class);
+        struct magazine *magazine = &wronged->front.magazine[wronged_class];
+
+        press(wronged, wronged_class);
+        for (unsigned i = 0; i < count; i++) block[i] = cache_take(wronged, wronged_class);
+        for (unsigned i = 0; i < count; i++) cache_put(wronged, wronged_class, block[i]);
+        cache_expect_blocks(wronged);
+        for (count = 0; count == 0 || magazine->limit < magazine->top + 2; count++)
+            block[count] = cache_take(wronged, wronged_class);
+        magazine->top[1] = magazine->top[2] = block[0];
+        magazine->top += 2;
+        wrong = block[0];
+        expect_told(look_through, "double free");
+        magazine->top[0] = wrong = (char *)block[0] + 1;
+        expect_told(look_through, "free of an interior pointer");
+        magazine->top[0] = NULL; /* M3 */
+        cache_expect_blocks(wronged);
+        arenas_drain(wronged_class, block, 1);
+        wrong = block[0];
+        expect_told(look_through, "double free");
+        magazine->top[-1] = NULL;
+        cache_expect_blocks(wronged);
+    }
+    check_all(wronged);
 }
 
 /* ---- the order of sources ---- */
@@ -454,14 +602,14 @@ static void c2_a_spare_beside_a_small_one(void)
     victim->spare[7].slots = victim->spare[VICTIM_CLASS].slots;
 }
 static void a_count_without_a_spare(void) { victim->spare[7].count = 1; }
-static void m1_something_in_slot_0(void) { inside_loaded_of(victim, VICTIM_CLASS)[0] = victim; }
+static void m1_something_in_slot_0(void) { cache_loaded(victim, VICTIM_CLASS)[0] = victim; }
 static void m2_top_above_the_limit(void)
 {
     victim->front.magazine[VICTIM_CLASS].top = victim->front.magazine[VICTIM_CLASS].limit + 1;
 }
 static void m2_top_below_slot_0(void)
 {
-    victim->front.magazine[VICTIM_CLASS].top = inside_loaded_of(victim, VICTIM_CLASS) - 1;
+    victim->front.magazine[VICTIM_CLASS].top = cache_loaded(victim, VICTIM_CLASS) - 1;
 }
 static void something_in_nothing(void) { victim->front.nothing = victim; }
 
@@ -494,16 +642,18 @@ static void broken_invariants_are_found(void **state)
     }
 }
 
-UNIT_MAIN(UNIT_TEST(a_new_cache_has_no_blocks_and_no_room),
-          UNIT_TEST(the_constant_caches_never_change), UNIT_TEST(class_0_takes_and_gives_nothing),
-          UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
-          UNIT_TEST(two_caches_do_not_share_a_line), UNIT_TEST(the_first_strangers_go_home),
-          UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_that_only_gives_gives_two),
-          UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
-          UNIT_TEST(a_stream_between_caches_trades_magazines),
-          UNIT_TEST(who_only_frees_has_one_magazine),
-          UNIT_TEST(nothings_are_dropped_wherever_they_lie),
-          UNIT_TEST(magazines_of_nothing_are_dropped),
-          UNIT_TEST(nothings_in_a_traded_magazine_are_dropped),
-          UNIT_TEST(refused_memory_refills_nothing), UNIT_TEST(putting_needs_no_memory),
-          UNIT_TEST(draining_gives_everything_back), UNIT_TEST(broken_invariants_are_found))
+UNIT_MAIN(
+    UNIT_TEST(a_new_cache_has_no_blocks_and_no_room), UNIT_TEST(the_constant_caches_never_change),
+    UNIT_TEST(class_0_takes_and_gives_nothing),
+    UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
+    UNIT_TEST(two_caches_do_not_share_a_line), UNIT_TEST(the_first_strangers_go_home),
+    UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_of_little_traffic_tells_at_once),
+    UNIT_TEST(a_block_that_is_free_in_its_slab_is_told),
+    UNIT_TEST(closed_room_takes_all_that_is_right), UNIT_TEST(a_traded_magazine_is_looked_through),
+    UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
+    UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
+    UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(who_only_frees_has_one_magazine),
+    UNIT_TEST(nothings_are_dropped_wherever_they_lie), UNIT_TEST(magazines_of_nothing_are_dropped),
+    UNIT_TEST(nothings_in_a_traded_magazine_are_dropped), UNIT_TEST(refused_memory_refills_nothing),
+    UNIT_TEST(putting_needs_no_memory), UNIT_TEST(draining_gives_everything_back),
+    UNIT_TEST(broken_invariants_are_found))

@@ -58,7 +58,6 @@ INSIDE(swing_out);
 INSIDE(swing_back);
 INSIDE(want_background);
 INSIDE(background_may_end);
-INSIDE(loaded_of);
 INSIDE(load_magazine);
 INSIDE(first_slots_of);
 INSIDE(first_capacity);

@@ -92,7 +92,6 @@ void inside_swing_back(struct swing *swing, size_t bytes);
 bool inside_want_background(void);
 bool inside_background_may_end(void);
 /* cache */
-void **inside_loaded_of(const struct cache *cache, unsigned class_index);
 void inside_load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count);
 void **inside_first_slots_of(struct cache *cache, unsigned class_index);
 unsigned inside_first_capacity(unsigned class_index);

@@ -252,9 +252,76 @@ static void narrow_address_space_makes_no_difference(void **state)
     expect_freed(block);
 }
 
+/* ---- fences ---- */
+
+enum { FENCED_PAGES = LARGE_CACHE_PAGES_MAX + 1 };
+
+static char *fence_of(char *block) { return block + prairie_usable_size(block); }
+static bool has_fence(char *block)
+{
+    return page_is_fenced(page_record(page_at(block)))
+        && !fake_is_committed(fence_of(block), page_bytes());
+}
+
+static void new_pages_have_a_fence_behind_them(void **state)
+{
+    char *block, *next, *fence;
+    size_t bytes, used;
+
+    (void)state;
+    (void)prairie_malloc(1);
+    bytes = FENCED_PAGES * page_bytes();
+    used = page_heap_used_pages(page_heap);
+    fake_fences(true);
+    block = prairie_malloc(bytes);
+    next = prairie_malloc(bytes);
+    assert_true(has_fence(block) && has_fence(next));
+    fence = fence_of(block);
+    assert_ptr_equal(fence, block + bytes);
+    assert_true(fence != next);
+    assert_int_equal(page_heap_used_pages(page_heap), used + 2 * (FENCED_PAGES + 1));
+    prairie_check_all();
+    prairie_free(block);
+    assert_true(fake_is_committed(fence, page_bytes()));
+    assert_int_equal(page_heap_used_pages(page_heap), used + FENCED_PAGES + 1);
+    prairie_check_all();
+    /* Its pages have been touched, perhaps. */
+    block = prairie_malloc(bytes);
+    assert_false(page_is_fenced(page_record(page_at(block))));
+    prairie_free(block);
+    pointer = block;
+    expect_line(free_it, "double free");
+    next = prairie_realloc(next, 2 * bytes);
+    assert_int_equal(prairie_usable_size(next), 2 * bytes);
+    memset(next, 1, 2 * bytes);
+    prairie_free(next);
+    assert_int_equal(page_heap_used_pages(page_heap), used);
+    prairie_check_all();
+}
+
+static void what_is_kept_or_not_built_has_no_fence(void **state)
+{
+    char *small, *block;
+
+    (void)state;
+    fake_fences(true);
+    small = prairie_malloc(LARGE_CACHE_PAGES_MAX * os_page_bytes());
+    assert_false(page_is_fenced(page_record(page_at(small))));
+    fake_fences(false);
+    block = prairie_malloc(FENCED_PAGES * os_page_bytes());
+    assert_false(page_is_fenced(page_record(page_at(block))));
+    assert_true(fake_is_committed(fence_of(block), page_bytes()));
+    prairie_check_all();
+    prairie_free(block);
+    prairie_free(small);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_foreign), UNIT_TEST(strangers_are_foreign),
           UNIT_TEST(the_insides_of_small_blocks), UNIT_TEST(the_rest_of_a_slab),
           UNIT_TEST(the_insides_of_large_blocks), UNIT_TEST(small_blocks_that_were_freed),
           UNIT_TEST(blocks_that_were_never_handed_out), UNIT_TEST(large_blocks_that_were_freed),
           UNIT_TEST(a_trimmed_tail_was_freed), UNIT_TEST(wrong_sizes_are_told),
-          UNIT_TEST(legal_lives_are_silent), UNIT_TEST(narrow_address_space_makes_no_difference))
+          UNIT_TEST(legal_lives_are_silent), UNIT_TEST(new_pages_have_a_fence_behind_them),
+          UNIT_TEST(what_is_kept_or_not_built_has_no_fence),
+          UNIT_TEST(narrow_address_space_makes_no_difference))
