@@ -164,6 +164,17 @@ void run_return(uint32_t page)
 
 void run_return_emptied(uint32_t page) { return_locked(page, FREE_CLEAN); }
 
+void run_return_clean(uint32_t page)
+{
+    lock_take(&page_heap->lock);
+    return_locked(page, FREE_CLEAN);
+    lock_give(&page_heap->lock);
+}
+
+/* Trees build none. */
+void run_take_fence_away(uint32_t page) { (void)page; }
+void run_refuse_fences(void) {}
+
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
     unsigned count = 0;

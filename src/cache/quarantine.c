@@ -4,7 +4,7 @@
 #include "quarantine.h"
 
 /* Of a state that is never 0. */
-INLINE unsigned random_below(uint64_t *state, unsigned count)
+INLINE unsigned choose_below(uint64_t *state, unsigned count)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -63,7 +63,7 @@ static void count_up(uint16_t *count) { RELAXED_STORE(*count, (uint16_t)(*count 
 /* The block goes in, and another one comes out. */
 INLINE void *swap(struct quarantine *quarantine, void **slots, unsigned count, void *block)
 {
-    void **place = &slots[random_below(&quarantine->random, count)], *other = *place;
+    void **place = &slots[choose_below(&quarantine->random, count)], *other = *place;
 
     *place = block;
     return other;
@@ -140,6 +140,29 @@ void quarantine_return_run(uint32_t page)
     run_return_clean(page);
 }
 
+static size_t waiting_bytes; /* atomic: of all quarantines */
+
+static size_t run_bytes(uint32_t page)
+{
+    return (size_t)page_record(page)->run_pages << space.page_shift;
+}
+
+static bool may_wait(uint32_t page)
+{
+    size_t bytes = run_bytes(page);
+
+    if (__atomic_add_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED) <= WAITING_RUN_BYTES)
+        return true;
+    (void)__atomic_sub_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static void end_waiting(uint32_t page)
+{
+    (void)__atomic_sub_fetch(&waiting_bytes, run_bytes(page), __ATOMIC_RELAXED);
+    quarantine_return_run(page);
+}
+
 static void count_runs(struct quarantine *quarantine, uint32_t pages, uint32_t runs)
 {
     RELAXED_STORE(quarantine->run_pages, quarantine->run_pages + pages);
@@ -151,7 +174,7 @@ void quarantine_put_run(struct cache *cache, uint32_t page)
     struct quarantine *quarantine = quarantine_for(cache);
     uint32_t *place;
 
-    if (unlikely(quarantine == NULL)) {
+    if (unlikely(quarantine == NULL) || !may_wait(page)) {
         quarantine_return_run(page);
         return;
     }
@@ -159,7 +182,7 @@ void quarantine_put_run(struct cache *cache, uint32_t page)
     quarantine->oldest_run = (quarantine->oldest_run + 1) % WAITING_RUNS;
     if (*place != 0) {
         count_runs(quarantine, 0 - page_record(*place)->run_pages, 0 - 1u);
-        quarantine_return_run(*place);
+        end_waiting(*place);
     }
     *place = page;
     page_mark_cached(page_record(page));
@@ -180,6 +203,6 @@ void quarantine_drain(struct cache *cache)
         meta_give(held->slot, slots_bytes(held));
     }
     for (unsigned i = 0; i < WAITING_RUNS; i++)
-        if (quarantine->run[i] != 0) quarantine_return_run(quarantine->run[i]);
+        if (quarantine->run[i] != 0) end_waiting(quarantine->run[i]);
     meta_give(quarantine, sizeof *quarantine);
 }

@@ -26,6 +26,8 @@ enum {
     HELD_BLOCKS_MIN = 2, /* but so many of either */
     WAITING_RUNS = 16
 };
+/* Of the runs of all threads: they count as used. */
+#define WAITING_RUN_BYTES BY_WORD(64 * MiB, 8 * MiB)
 
 struct held_class {
     uint16_t ready_count, waiting_count; /* atomic: the statistics read them */

@@ -164,8 +164,8 @@ INLINE void *new_nothrow_from(const void *frame, size_t size, const struct nothr
 {
     void *block = alloc_from(frame, size, 1, false);
 
-    /* The runtime's one has marked its own. */
-    return likely(block != NULL) ? marked(block, door) : new_again_nothrow(size, 0, nothrow);
+    /* The runtime's one is the plain one for all. */
+    return marked(likely(block != NULL) ? block : new_again_nothrow(size, 0, nothrow), door);
 }
 
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
@@ -203,7 +203,8 @@ PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 {
     void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ALIGNED);
 
-    return likely(block != NULL) ? block : new_again_nothrow(size, align, nothrow);
+    if (likely(block != NULL)) return block;
+    return marked(new_again_nothrow(size, align, nothrow), DOOR_NEW_ALIGNED);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
@@ -211,7 +212,8 @@ PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 {
     void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ARRAY_ALIGNED);
 
-    return likely(block != NULL) ? block : new_again_nothrow(size, align, nothrow);
+    if (likely(block != NULL)) return block;
+    return marked(new_again_nothrow(size, align, nothrow), DOOR_NEW_ARRAY_ALIGNED);
 }
 
 /* ---- delete ---- */

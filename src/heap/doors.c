@@ -187,7 +187,11 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
 
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 {
+    struct front *front = thread_front();
+
     (void)align;
-    (void)size;
-    prairie_free(block);
+    if (CHECKED) misuse_note_free(block);
+    if (likely(front_put(front, class_map_at(block), block))) return;
+    hardened_expect_bytes(block, size);
+    free_missed(front, block);
 }

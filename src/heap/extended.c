@@ -130,6 +130,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
             && likely(front_put(thread_front(), offset_of_sized_free[bytes], block)))
             return;
     }
+    hardened_expect_bytes(block, size);
     prairie_dallocx(block, (int)flags);
 }
 
@@ -210,7 +211,8 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     if (resized == NULL)
         resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
     if (unlikely(resized == NULL)) return NULL;
-    if (((unsigned)flags & FLAG_ZERO) && size != 0) zero_from(resized, old_bytes, bytes);
+    if (((unsigned)flags & FLAG_ZERO) && size != 0)
+        zero_from(resized, old_bytes, prairie_usable_size(resized));
     return resized;
 }
 

@@ -79,11 +79,11 @@ INLINE uint64_t *mark_at(const void *block, size_t class_size)
 /* Another thread may be about to change that of a neighbour. */
 INLINE uint64_t mark_read(const void *block, size_t class_size)
 {
-    return RELAXED_LOAD(*mark_at(block, class_size));
+    return little_endian(RELAXED_LOAD(*mark_at(block, class_size)));
 }
 static void mark_write(const void *block, size_t class_size, uint64_t mark)
 {
-    RELAXED_STORE(*mark_at(block, class_size), mark);
+    RELAXED_STORE(*mark_at(block, class_size), little_endian(mark));
 }
 
 /* ---- zeros and canaries ---- */
@@ -181,7 +181,8 @@ static void end_large(struct cache *cache, char *block, uint32_t page)
         else quarantine_return_run(page);
         return;
     }
-    if (is_guarded) (void)os_unguard((struct os_range){ block + data.bytes, page_bytes() });
+    /* A run that cannot be opened again is lost, but nobody's. */
+    if (is_guarded && !os_unguard((struct os_range){ block + data.bytes, page_bytes() })) return;
     page_unmark_cached(page_record(page));
     if (os_purge((struct os_range){ block, data.bytes + page_bytes() })) {
         run_return_clean(page);
@@ -205,11 +206,11 @@ struct alloc_request hardened_request(const struct alloc_request *request)
     struct alloc_request wider = *request;
 
     wider.class_index = hardened_class(request);
+    wider.zero = true;
     if (wider.class_index != 0) {
         wider.size += HARDENED_MARK_BYTES;
         return wider;
     }
-    wider.zero = true;
     if (request->size <= SIZE_MAX / 2 && is_usual_large(request))
         wider.size = round_up(request->size, os_page_bytes()) + os_page_bytes();
     return wider;
@@ -249,15 +250,18 @@ void hardened_begin_small(void *block, unsigned class_index, size_t size)
     set_small(block, class_size, size, DOOR_MALLOC);
 }
 
-void hardened_begin(void *block, const struct alloc_request *request)
+bool hardened_begin(void *block, const struct alloc_request *request)
 {
     uint32_t page = page_at(block);
     const struct page *record = page_record(page);
 
-    if (record->class_at != 0)
+    if (record->class_at != 0) {
         hardened_begin_small(block, class_of_offset(record->class_at), request->size);
-    else if (page_is_held_large(record) && record->run_pages > request_pages(request))
-        begin_large(block, page, request->size);
+        return true;
+    }
+    if (!page_is_held_large(record) || record->run_pages <= request_pages(request)) return false;
+    begin_large(block, page, request->size);
+    return true;
 }
 
 NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
@@ -352,7 +356,7 @@ void hardened_end_small(struct cache *cache, void *block, const struct page *rec
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
 {
     expect_door(block, hardened_check("free", block, page), DOOR_MALLOC);
-    end_large(cache, block, page);
+    end_large(cache != NULL && !cache->is_off ? cache : NULL, block, page);
 }
 
 static size_t marked_room(uint32_t page)
@@ -387,29 +391,21 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
     return true;
 }
 
-/* Up to the end of a page. Where purging closes pages, those of a block must stay open. */
-static void wipe(char *from, char *to)
+bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
 {
-    char *whole = (char *)round_up((uintptr_t)from, page_bytes());
-    struct os_range pages = { whole, (size_t)(to - whole) };
+    struct os_range from = { block, round_up(bytes, page_bytes()) };
+    uint32_t to_page = page_at(to);
+    size_t to_bytes = prairie_usable_size(to);
+    struct cache *cache = thread_front()->cache;
 
-    if (pages.bytes == 0 || (!OS_PURGE_CLOSES && os_purge(pages))) to = whole;
-    __builtin_memset(from, 0, (size_t)(to - from));
-}
-
-bool hardened_pause_large(void *block, uint32_t page, const struct alloc_request *request)
-{
-    struct page *record = page_record(page), *last = last_record(page);
-    char *limit = (char *)block + data_bytes(page);
-    size_t kept_bytes = min_size(request->size, size_of(block, page));
-
-    if (record->class_at != 0 || hardened_request(request).class_index != 0) return false;
-    if ((last->bin.previous & HARDENED_GUARDED) != 0
-        && !os_unguard((struct os_range){ limit, page_bytes() }))
-        return false;
-    last->bin.next = last->bin.previous = 0;
-    page_unmark_cached(record);
-    wipe((char *)block + kept_bytes, limit);
+    if (page_record(page)->class_at != 0 || page_record(to_page)->class_at != 0) return false;
+    if (from.bytes > round_up(to_bytes, page_bytes()) || !large_may_move(bytes)) return false;
+    if (!os_move(from, (struct os_range){ to, from.bytes })) return false;
+    /* The last page came along whole. */
+    __builtin_memset((char *)to + bytes, 0, from.bytes - bytes);
+    if (page_is_held_hardened(page_record(to_page)))
+        write_canaries((char *)to + to_bytes, data_bytes(to_page) - to_bytes);
+    end_large(cache, block, page);
     return true;
 }
 
@@ -447,7 +443,7 @@ void hardened_set_door(void *block, enum hardened_door door)
         write_door(block, page, door);
 }
 
-void hardened_expect_door(void *block, enum hardened_door door)
+void hardened_check_door(void *block, enum hardened_door door)
 {
     uint32_t page;
 

@@ -65,8 +65,9 @@ INLINE unsigned hardened_class(const struct alloc_request *request)
     return likely(size > request->size) ? class_of_request(size, request->align) : 0;
 }
 /* A block that was taken for that request begins its life with what the program asked for. Aborts if
- * it was written to since it was freed. */
-void hardened_begin(void *block, const struct alloc_request *request);
+ * it was written to since it was freed. True: it reads as zero. False: it is one of those that have no
+ * mark. */
+bool hardened_begin(void *block, const struct alloc_request *request);
 /* The same where it lies in a slab. */
 void hardened_begin_small(void *block, unsigned class_index, size_t size);
 
@@ -87,9 +88,10 @@ void hardened_end_large(struct cache *cache, void *block, uint32_t page);
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
  * hardened_check. *old_bytes: what it had. */
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
-/* May the pages of one that hardened_resize looked at be given another length, to serve that
- * request? Then they are those of any large block meanwhile, and hardened_begin ends that. */
-bool hardened_pause_large(void *block, uint32_t page, const struct alloc_request *request);
+/* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
+ * it is no longer the program's. False: bytes must be copied; nothing happened. The block was looked
+ * at. */
+bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to);
 
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have any. */
 void hardened_check_bytes(const void *block, size_t size);
@@ -100,6 +102,10 @@ INLINE void hardened_expect_bytes(const void *block, size_t size)
 /* A block that comes out of, or back through, another door than malloc and free. Nothing else is
  * done, and nothing at all to a block that is not hardened. */
 void hardened_set_door(void *block, enum hardened_door door);
-void hardened_expect_door(void *block, enum hardened_door door);
+void hardened_check_door(void *block, enum hardened_door door);
+INLINE void hardened_expect_door(void *block, enum hardened_door door)
+{
+    if (unlikely(hardening.is_on)) hardened_check_door(block, door);
+}
 
 #endif

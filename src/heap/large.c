@@ -212,7 +212,7 @@ void large_put(uint32_t page)
 
 /* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
  * heap. */
-static READS_UNLOCKED bool may_move_pages(size_t bytes)
+READS_UNLOCKED bool large_may_move(size_t bytes)
 {
     static size_t moves; /* atomic */
 
@@ -282,7 +282,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
     if (moved == NULL) return NULL;
     if (unlikely(is_manual) || unlikely(page_is_manual(page_at(moved))))
         copy_contents(moved, block, bytes, size);
-    else if ((!is_vast && !may_move_pages(bytes))
+    else if ((!is_vast && !large_may_move(bytes))
              || !os_move((struct os_range){ block, bytes }, (struct os_range){ moved, bytes }))
         __builtin_memcpy(moved, block, bytes);
     if (unlikely(is_vast)) vast_put(page);

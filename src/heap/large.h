@@ -32,6 +32,8 @@ void *large_resize(void *block, uint32_t page, size_t size);
  * then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
+/* May pages of a block of so many bytes be moved rather than the bytes? A yes is counted. */
+bool large_may_move(size_t bytes);
 /* Makes stale pages read as zero. */
 void large_clear(char *block, size_t bytes);
 

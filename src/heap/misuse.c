@@ -119,12 +119,14 @@ void misuse_wrong_size(const void *pointer)
  * those of the smallest block. */
 void misuse_check_told_class(const void *pointer, size_t size)
 {
-    uint32_t page;
-    enum pointer_kind kind = pointer_kind(pointer, &page);
-    size_t bytes = pointer_bytes(kind, pointer, page);
     unsigned class_index = class_of_size(size);
+    uint32_t page;
+    enum pointer_kind kind;
+    size_t bytes;
 
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
+    kind = pointer_kind(pointer, &page);
+    bytes = pointer_bytes(kind, pointer, page);
     if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
         misuse_wrong_size(pointer);
 }

@@ -63,19 +63,18 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 
-/* As it stays the old size where it cannot have the new one, its end is marked again. */
 static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
 {
-    struct alloc_request request = alloc_request(size, 1, false, FRAME_HERE());
     size_t old_bytes;
-    void *resized;
+    void *moved;
 
     if (hardened_resize(block, page, size, &old_bytes)) return block;
-    if (!hardened_pause_large(block, page, &request)) return move_block(block, old_bytes, size);
-    resized = resize_large(block, hardened_request(&request).size, request.frame);
-    if (resized == NULL) request.size = old_bytes;
-    hardened_begin(resized != NULL ? resized : block, &request);
-    return likely(resized != NULL) ? resized : refuse_memory();
+    moved = alloc_from(FRAME_HERE(), size, 1, false);
+    if (unlikely(moved == NULL)) return NULL;
+    if (hardened_move_pages(block, page, min_size(old_bytes, size), moved)) return moved;
+    copy_contents(moved, block, old_bytes, size);
+    prairie_free(block);
+    return moved;
 }
 
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block

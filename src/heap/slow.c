@@ -165,11 +165,19 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     wider = hardened_request(request);
     block = take(front, &wider);
 
-    if (block == NULL) return refuse_memory();
+    /* What waits counts as used. */
+    if (unlikely(block == NULL) && front->cache != NULL && front->cache->front.quarantine != 0) {
+        thread_flush();
+        block = take(front, &wider);
+    }
+    if (unlikely(block == NULL)) return refuse_memory();
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
-    hardened_begin(block, request);
-    return block;
+    if (!hardened_begin(block, request)) { /* it has stale contents, perhaps */
+        if (request->zero && wider.class_index != 0) __builtin_memset(block, 0, request->size);
+        return block;
+    }
+    return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
 }
 
 INLINE void *alloc_for(const struct front *front, const struct alloc_request *request)

@@ -11,31 +11,22 @@
 #define MADV_GUARD_REMOVE 103
 #endif
 
-/* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) gets another
- * mapping, of which a process may have some ten thousands. */
-static bool guards_are_unknown; /* atomic */
-
+/* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) has none:
+ * closed mappings instead would be thousands, and a process may have some 65,000. */
 static bool advise_guard(struct os_range range, int advice)
 {
     return !failed(kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0));
 }
 
+/* A locked mapping takes no guard; the part before it may have got some. */
 bool os_guard(struct os_range range)
 {
-    if (!RELAXED_LOAD(guards_are_unknown)) {
-        if (advise_guard(range, MADV_GUARD_INSTALL)) return true;
-        /* A locked mapping takes no guard, on any kernel. */
-        if (advise_guard((struct os_range){ range.base, 0 }, MADV_GUARD_INSTALL)) return false;
-        RELAXED_STORE(guards_are_unknown, true);
-    }
-    return os_close(range);
+    if (advise_guard(range, MADV_GUARD_INSTALL)) return true;
+    (void)advise_guard(range, MADV_GUARD_REMOVE);
+    return false;
 }
 
-bool os_unguard(struct os_range range)
-{
-    return RELAXED_LOAD(guards_are_unknown) ? os_commit(range)
-                                            : advise_guard(range, MADV_GUARD_REMOVE);
-}
+bool os_unguard(struct os_range range) { return advise_guard(range, MADV_GUARD_REMOVE); }
 
 /* Early in a boot the kernel has none; what the loader was given serves then. */
 uint64_t os_random(void)

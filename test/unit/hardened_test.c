@@ -159,6 +159,8 @@ static void what_is_written_after_free_is_told_by_those_who_come_next(void **sta
 }
 
 static void free_it_sized(void) { prairie_free_sized(block, 101); }
+static void free_it_aligned_sized(void) { prairie_free_aligned_sized(block, 16, 99); }
+static void free_it_with_flags(void) { prairie_sdallocx(block, 99, 4); }
 static void free_inside(void) { prairie_free(block + 16); }
 
 static void misuse_is_told_at_the_call(void **state)
@@ -170,9 +172,12 @@ static void misuse_is_told_at_the_call(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
         block = taken(sizes[i]);
         expect_abort(free_it_sized, "prairie: wrong size in sized delete: ");
+        expect_abort(free_it_aligned_sized, "prairie: wrong size in sized delete: ");
+        expect_abort(free_it_with_flags, "prairie: wrong size in sized delete: ");
         expect_abort(free_inside, "prairie: free of an interior pointer: ");
         prairie_free_sized(block, sizes[i]);
         expect_abort(free_it, "prairie: double free: ");
+        expect_abort(free_it_sized, "prairie: double free: ");
         expect_abort(realloc_it, "prairie: realloc of a freed pointer: ");
         expect_abort(measure_it, "prairie: malloc_usable_size of a freed pointer: ");
     }
@@ -221,6 +226,84 @@ static void contents_go_along(void **state)
         }
     }
     prairie_free(bytes);
+    prairie_check_all();
+}
+
+static void what_moved_away_is_gone(void **state)
+{
+    char *other, *moved;
+
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    other = taken(LARGE); /* it cannot grow */
+    memset(block, 0xff, LARGE);
+    moved = prairie_realloc(block, 3 * LARGE);
+    assert_ptr_not_equal(moved, block);
+    assert_true(all_bytes_are(moved, 0xff, LARGE));
+    assert_true(all_bytes_are(moved + LARGE, 0, 2 * LARGE));
+    expect_fault(touch_it);
+    prairie_free(moved);
+    prairie_free(other);
+    block = taken(REMAP_BYTES_MIN + 5);
+    memset(block, 0xff, REMAP_BYTES_MIN + 5);
+    moved = prairie_realloc(block, 3 * REMAP_BYTES_MIN + 1);
+    assert_ptr_not_equal(moved, block);
+    assert_true(all_bytes_are(moved, 0xff, REMAP_BYTES_MIN + 5));
+    assert_true(all_bytes_are(moved + REMAP_BYTES_MIN + 5, 0, 2 * REMAP_BYTES_MIN - 4));
+    block = moved;
+    block[3 * REMAP_BYTES_MIN + 1] = 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+}
+
+/* ---- with other options ---- */
+
+static void what_is_to_be_zero_is(void **state)
+{
+    (void)state;
+    options_parse("lg_prof_sample:9", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        block = prairie_malloc(100);
+        memset(block, 0xff, 100);
+        prairie_free(block);
+        block = prairie_calloc(1, 100);
+        assert_true(all_bytes_are(block, 0, 100));
+        memset(block, 0xff, 100);
+        prairie_free(block);
+    }
+    prairie_check_all();
+}
+
+static void junk_is_what_a_block_begins_with(void **state)
+{
+    (void)state;
+    options_parse("junk:true", "test");
+    heap_obey_options();
+    harden();
+    for (unsigned i = 0; i < 100; i++) {
+        block = taken(100);
+        assert_true(all_bytes_are(block, 0xa5, 100));
+        prairie_free(block);
+        block = prairie_calloc(1, 100);
+        assert_true(all_bytes_are(block, 0, 100));
+        prairie_free(block);
+    }
+}
+
+static void only_so_much_waits(void **state)
+{
+    char *blocks[8];
+
+    (void)state;
+    harden();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(WAITING_RUN_BYTES / 5);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    assert_in_range((size_t)quarantine_of(thread_front()->cache)->run_pages << space.page_shift,
+                    WAITING_RUN_BYTES / 2, WAITING_RUN_BYTES);
+    thread_flush();
     prairie_check_all();
 }
 
@@ -319,7 +402,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
           UNIT_TEST(misuse_is_told_at_the_call), UNIT_TEST(each_door_has_its_counterpart),
-          UNIT_TEST(contents_go_along), UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(contents_go_along), UNIT_TEST(what_moved_away_is_gone),
+          UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+          UNIT_TEST(only_so_much_waits), UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
