@@ -3,6 +3,8 @@
  */
 #include "hardened.h"
 
+#include "doors.h"
+
 #include "large.h"
 #include "vast.h"
 
