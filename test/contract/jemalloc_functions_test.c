@@ -208,16 +208,17 @@ static void small_blocks_stay_in_their_class(const struct check *check)
 static void large_blocks_grow_and_shrink_in_place(const struct check *check)
 {
     (void)check;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *block = x.mallocx(4 * MIB, 0);
     stamp(block, 1 * MIB, 3);
     assert_int_equal(x.xallocx(block, 1 * MIB, 0, 0), 1 * MIB);
     assert_int_equal(x.xallocx(block, 3 * MIB, 0, 0), 3 * MIB);
-    assert_int_equal(x.xallocx(block, 2 * MIB, 4096, 0), 2 * MIB + 4096);
+    assert_int_equal(x.xallocx(block, 2 * MIB, page, 0), 2 * MIB + page);
     assert_int_equal(x.xallocx(block, 1 * MIB, 3 * MIB, 0), 4 * MIB);
-    assert_int_equal(x.xallocx(block, 1 * MIB + 1, 0, 0), 1 * MIB + 4096);
-    memset(block + MIB, 0xa5, 4096);
+    assert_int_equal(x.xallocx(block, 1 * MIB + 1, 0, 0), 1 * MIB + page);
+    memset(block + MIB, 0xa5, page);
     assert_int_equal(x.xallocx(block, 3 * MIB, 0, MALLOCX_ZERO), 3 * MIB);
-    assert_true(is_zero(block, MIB + 4096, 3 * MIB));
+    assert_true(is_zero(block, MIB + page, 3 * MIB));
     assert_true(stamp_holds(block, 1 * MIB, 3));
     assert_int_equal(call.malloc_usable_size(block), 3 * MIB);
     assert_int_equal(x.xallocx(block, 100, 0, 0), 3 * MIB); /* no large block is that small */

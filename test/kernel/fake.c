@@ -635,6 +635,7 @@ void fake_group(size_t limit_bytes, size_t used_bytes)
 void fake_own(size_t bytes) { fake.own_bytes = bytes; }
 void fake_stall(uint64_t more_us) { fake.stalled_us += more_us; }
 
+void fake_next_place(void *base) { model.next_place = base; }
 void fake_reserve_bytes_max(size_t bytes) { model.reserve_bytes_max = bytes; }
 void fake_commit_bytes_max(size_t bytes) { model.commit_bytes_max = bytes; }
 

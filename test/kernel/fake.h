@@ -59,6 +59,8 @@ void fake_core_current(unsigned core);        /* 0; at any time */
 /* At any time. SIZE_MAX (the default): unlimited. `other_bytes` are in use by the rest of the
  * program. */
 void fake_address_space(size_t limit_bytes, size_t other_bytes);
+/* Where the next reservation begins, if nothing is there. At any time. */
+void fake_next_place(void *base);
 /* The largest reservation that works, and all that can be committed. At any time. */
 void fake_reserve_bytes_max(size_t bytes);
 void fake_commit_bytes_max(size_t bytes);

@@ -36,6 +36,7 @@ static struct {
     size_t limit_bytes, other_bytes, reserve_bytes_max, commit_bytes_max;
     struct reservation reservation[RESERVATIONS_MAX];
     size_t reservation_count, reserved_bytes, committed_bytes;
+    void *next_place; /* of the next reservation, if nothing is there */
 } model = {
     .page_bytes = 4096,
     .limit_bytes = SIZE_MAX,
@@ -53,11 +54,11 @@ static NORETURN void broken(const char *what)
 
 static size_t pages_of(size_t bytes) { return bytes / model.page_bytes; }
 
-static void *map_anonymous(size_t bytes, int protection)
+static void *map_anonymous(void *place, size_t bytes, int protection)
 {
     int saved_errno = errno;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *at = mmap(NULL, bytes, protection, flags, -1, 0);
+    void *at = mmap(place, bytes, protection, flags, -1, 0);
 
     errno = saved_errno;
     return at == MAP_FAILED ? NULL : at;
@@ -106,12 +107,13 @@ static struct os_range model_reserve(size_t bytes, size_t align_bytes, int prote
     if (__builtin_add_overflow(bytes, align, &raw_bytes) || !fits_address_space(bytes)) return none;
     made = slot_for_reservation();
     made->raw_bytes = raw_bytes;
-    made->raw = map_anonymous(raw_bytes, protection);
+    made->raw = map_anonymous(model.next_place, raw_bytes, protection);
+    model.next_place = NULL;
     if (made->raw == NULL) return none;
     made->base = (char *)round_up((uintptr_t)made->raw, align);
     made->bytes = bytes;
     made->page_bytes = bytes;
-    made->page = map_anonymous(pages_of(bytes), PROT_READ | PROT_WRITE);
+    made->page = map_anonymous(NULL, pages_of(bytes), PROT_READ | PROT_WRITE);
     if (made->page == NULL) broken("no memory for the model");
     model.reserved_bytes += bytes;
     return (struct os_range){ made->base, bytes };
@@ -156,6 +158,7 @@ static void model_release(struct os_range range)
             (pages - count_in_state(states, pages, FAKE_PAGE_RESERVED)) * model.page_bytes;
         if (made->base != range.base) {
             made->bytes -= range.bytes;
+            if (is_part_of_real_page(range.base, range.bytes)) return;
             if (mmap(range.base, range.bytes, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)
                 == MAP_FAILED)
@@ -234,7 +237,8 @@ static void model_move(struct os_range from, struct os_range to)
 {
     int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, saved_errno = errno;
 
-    if (mremap(from.base, from.bytes, to.bytes, flags, to.base) == MAP_FAILED) {
+    if (is_part_of_real_page(from.base, from.bytes) || is_part_of_real_page(to.base, to.bytes)
+        || mremap(from.base, from.bytes, to.bytes, flags, to.base) == MAP_FAILED) {
         errno = saved_errno;
         memcpy(to.base, from.base, from.bytes);
         give_zeros(from.base, from.bytes);

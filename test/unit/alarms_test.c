@@ -53,6 +53,7 @@ int main(void)
     int silent = 0;
 
     for (unsigned i = 0; i < ARRAY_COUNT(alarms); i++) {
+        if (alarms[i].body == no_fault && !faults_can_be_expected()) continue;
         char *arguments[] = { "alarms", (char *)(uintptr_t)alarms[i].name, NULL };
         if (unit_run(2, arguments, alarms, ARRAY_COUNT(alarms)) != 0) continue;
         printf("%s did not fail\n", alarms[i].name);

@@ -138,7 +138,6 @@ static void no_commit_is_needed_to_go_on(void **state)
     char *block[COUNT] = { NULL };
 
     (void)state;
-    start_pages();
     for (unsigned round = 0; round < 2000; round++) {
         unsigned at = (unsigned)random_below(COUNT);
         size_t bytes = (size_t)1 << random_below(20);

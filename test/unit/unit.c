@@ -143,11 +143,13 @@ void expect_abort(void (*body)(void), const char *line_start)
     free(outcome.text);
 }
 
+bool faults_can_be_expected(void) { return sysconf(_SC_PAGESIZE) <= FAKE_PAGE_BYTES; }
+
 void expect_fault(void (*body)(void))
 {
     struct outcome outcome;
 
-    if (sysconf(_SC_PAGESIZE) > FAKE_PAGE_BYTES) return;
+    if (!faults_can_be_expected()) return;
     outcome = run_in_child(run_body, &body);
     if (!WIFSIGNALED(outcome.status) || WTERMSIG(outcome.status) != SIGSEGV) {
         describe("what had to fault", outcome);

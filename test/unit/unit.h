@@ -48,6 +48,7 @@ void expect_abort(void (*body)(void), const char *line_start);
 /* Runs `body` in a child, which must touch memory that it may not touch. Where a page of the real
  * kernel has several of the fake one's, they are closed together only: then it is not run. */
 void expect_fault(void (*body)(void));
+bool faults_can_be_expected(void);
 /* Runs `body` in a child, which must come to its end without a word. */
 void expect_survival(void (*body)(void));
 
