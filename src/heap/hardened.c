@@ -4,7 +4,6 @@
 #include "hardened.h"
 
 #include "doors.h"
-
 #include "large.h"
 #include "vast.h"
 
