@@ -283,7 +283,7 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     }
     if (spare->slots != NULL && spare->count == 0 && (full != NULL || count == wanted)) {
         if (spare->running < RUNNING_BEFORE_TWO) {
-            spare->running = (int16_t)(spare->running < 0 ? 1 : spare->running + 1);
+            spare->running = (int8_t)(spare->running < 0 ? 1 : spare->running + 1);
         } else if (full == NULL) {
             spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
         } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {

@@ -28,11 +28,25 @@
 PUBLIC void prairie_early(void);
 PUBLIC void prairie_early(void) {}
 
+/* Where the linker puts the offset of the thread's word behind the reference to the resolver, as on
+ * RISC-V, it is still 0 here: the word would be the first one of the program's own. */
+INLINE bool slot_is_known(void)
+{
+    const void *pointer = NULL; /* the thread pointer */
+
+#if defined(__riscv)
+    __asm__("mv %0, tp" : "=r"(pointer));
+#elif defined(__powerpc64__)
+    __asm__("mr %0, 13" : "=r"(pointer));
+#endif
+    return (const void *)&thread_slot != pointer;
+}
+
 /* Beside the constructor: the last page of the code would cost a fault of its own
  * (docs/decisions/0013). */
 __attribute__((section(".text.startup"))) static void (*set_slot(void))(void)
 {
-    if (thread_front() == NULL) thread_front_set((struct front *)&front_empty);
+    if (slot_is_known() && thread_front() == NULL) thread_front_set((struct front *)&front_empty);
     return prairie_early;
 }
 

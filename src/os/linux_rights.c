@@ -43,7 +43,7 @@ static struct {
     long thread;      /* its number */
     uint64_t own;     /* its rights when it last looked */
     long file[RIGHTS_OF_COUNT]; /* with a table; failed: there is none */
-} rights SPARSE;
+} rights_known SPARSE;
 
 /* ---- before the background thread starts ---- */
 
@@ -86,23 +86,23 @@ static void note_starter(void)
 {
     static const char folder[] = "/proc/self/task/", file[] = "/status";
     unsigned long thread = (unsigned long)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    char *at = rights.starter + sizeof folder - 1;
+    char *at = rights_known.starter + sizeof folder - 1;
 
-    __builtin_memcpy(rights.starter, folder, sizeof folder);
+    __builtin_memcpy(rights_known.starter, folder, sizeof folder);
     __builtin_memcpy(write_number(at, thread), file, sizeof file);
 }
 
 void linux_rights_begin(void)
 {
     note_starter();
-    rights.could_lose = could_lose_rights();
-    rights.opened = false;
+    rights_known.could_lose = could_lose_rights();
+    rights_known.opened = false;
 }
 
 /* One that the C library knows of has its rights from there. */
 bool os_thread_rights_may_part(bool alone)
 {
-    return !THREADS_ARE_COUNTED && (alone || rights.could_lose);
+    return !THREADS_ARE_COUNTED && (alone || rights_known.could_lose);
 }
 
 /* ---- reading ---- */
@@ -153,7 +153,7 @@ static void read_character(struct status_reader *reader, char character)
 static long open_status(enum rights_of whose)
 {
     static const char *const name[] = { "/proc/thread-self/status", "/proc/self/status",
-                                        rights.starter };
+                                        rights_known.starter };
 
     return kernel(SYS_openat, AT_FDCWD, (long)name[whose], O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
@@ -161,7 +161,7 @@ static long open_status(enum rights_of whose)
 static uint64_t read_status(long file)
 {
     struct status_reader reader = { .mixed = MIXED_START };
-    char text[2048];
+    char text[2048] = { 0 };
     long got;
 
     while (!failed(got = kernel(SYS_read, file, (long)text, sizeof text, 0, 0, 0)) && got > 0)
@@ -171,13 +171,13 @@ static uint64_t read_status(long file)
 
 static uint64_t rights_of(enum rights_of whose)
 {
-    long file = rights.has_table ? rights.file[whose] : open_status(whose);
+    long file = rights_known.has_table ? rights_known.file[whose] : open_status(whose);
     uint64_t mixed;
 
     if (failed(file)) return 0;
-    if (rights.has_table) (void)kernel(SYS_lseek, file, 0, SEEK_SET, 0, 0, 0);
+    if (rights_known.has_table) (void)kernel(SYS_lseek, file, 0, SEEK_SET, 0, 0, 0);
     mixed = read_status(file);
-    if (!rights.has_table) (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    if (!rights_known.has_table) (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
     return mixed;
 }
 
@@ -185,13 +185,13 @@ static uint64_t rights_of(enum rights_of whose)
 
 static void open_rights(void)
 {
-    rights.has_table =
+    rights_known.has_table =
         !failed(kernel(SYS_close_range, 0, (long)UINT32_MAX, CLOSE_RANGE_UNSHARE, 0, 0, 0));
-    rights.thread = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights.has_table; whose++)
-        rights.file[whose] = open_status((enum rights_of)whose);
-    rights.own = rights_of(RIGHTS_OF_ITSELF);
-    rights.opened = true;
+    rights_known.thread = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights_known.has_table; whose++)
+        rights_known.file[whose] = open_status((enum rights_of)whose);
+    rights_known.own = rights_of(RIGHTS_OF_ITSELF);
+    rights_known.opened = true;
 }
 
 /* A filter that the program puts on all threads at once changes our own rights as well. */
@@ -199,15 +199,15 @@ bool os_thread_rights_parted(void)
 {
     uint64_t first, starter;
 
-    if (!rights.opened) open_rights();
-    if (rights.own == 0) return rights.could_lose;
+    if (!rights_known.opened) open_rights();
+    if (rights_known.own == 0) return rights_known.could_lose;
     first = rights_of(RIGHTS_OF_FIRST);
-    if (first == rights.own) return false;
+    if (first == rights_known.own) return false;
     starter = rights_of(RIGHTS_OF_STARTER);
-    if (starter == rights.own) return false;
-    rights.own = rights_of(RIGHTS_OF_ITSELF);
-    if (rights.own == 0) return rights.could_lose;
-    return first != rights.own && starter != rights.own;
+    if (starter == rights_known.own) return false;
+    rights_known.own = rights_of(RIGHTS_OF_ITSELF);
+    if (rights_known.own == 0) return rights_known.could_lose;
+    return first != rights_known.own && starter != rights_known.own;
 }
 
 /* ---- messages ---- */
@@ -226,7 +226,8 @@ int linux_program_file(int number)
 {
     long process, file = -1;
 
-    if (!rights.has_table || kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) != rights.thread) return number;
+    if (!rights_known.has_table || kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) != rights_known.thread)
+        return number;
     process = kernel(SYS_pidfd_open, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0);
     if (!failed(process)) file = kernel(SYS_pidfd_getfd, process, number, 0, 0, 0, 0);
     if (failed(process) || failed(file)) file = file_by_name(number);

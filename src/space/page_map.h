@@ -111,8 +111,7 @@ INLINE bool page_is_fenced(const struct page *record)
 /* That of a hardened one. */
 INLINE bool page_is_held_hardened(const struct page *record)
 {
-    return record->state == PAGE_LARGE
-        && RELAXED_LOAD(record->bin_index) / PAGE_HARDENED == PAGE_HARDENED / PAGE_HARDENED;
+    return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) / PAGE_HARDENED == 1;
 }
 
 struct class_map {
