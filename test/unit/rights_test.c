@@ -105,7 +105,7 @@ static void the_name_of_the_starter_is_its_number(void **state)
     (void)state;
     note_starter();
     snprintf(name, sizeof name, "/proc/self/task/%ld/status", (long)syscall(SYS_gettid));
-    assert_string_equal(rights.starter, name);
+    assert_string_equal(rights_known.starter, name);
     assert_int_not_equal(rights_of(RIGHTS_OF_STARTER), 0);
     assert_true(rights_of(RIGHTS_OF_STARTER) == rights_of(RIGHTS_OF_ITSELF));
     assert_true(rights_of(RIGHTS_OF_FIRST) == rights_of(RIGHTS_OF_ITSELF));
