@@ -76,7 +76,7 @@ static void allocate(struct lane *lane)
     struct block block = { .kind = way->kind };
     block.requested_bytes = random_size(lane);
     if (way->never_zero_bytes && block.requested_bytes == 0) block.requested_bytes = 1;
-    if (way->kind & (KIND_C_ALIGNED | KIND_CXX_ALIGNED))
+    if (way->kind & (KIND_C_ALIGNED | KIND_C_PAGES | KIND_CXX_ALIGNED))
         block.align_bytes = way->page_aligned ? system_page_bytes() : random_align(lane);
     if (no_room(lane, block.requested_bytes + block.align_bytes)) return;
 
@@ -134,7 +134,7 @@ static void resize(struct lane *lane)
 {
     if (lane->count == 0) return;
     struct block *block = &lane->blocks[random_below(&lane->random, lane->count)];
-    if (!(block->kind & (KIND_C | KIND_C_ALIGNED))) return;
+    if (!(block->kind & (KIND_C | KIND_C_ALIGNED | KIND_C_PAGES))) return;
     size_t bytes = random_resize(lane, block->requested_bytes);
     if (no_room(lane, bytes) && bytes > block->requested_bytes) return;
 
@@ -233,7 +233,7 @@ static void odd_requests(struct lane *lane)
     expect_refusal(malloc(absurd), "malloc of an absurd size");
     expect_refusal(calloc(absurd / 8, 9), "calloc whose product overflows");
     expect_refusal(memalign(4096, absurd), "memalign of an absurd size");
-    if (lane->count > 0 && lane->blocks[0].kind & (KIND_C | KIND_C_ALIGNED)) {
+    if (lane->count > 0 && lane->blocks[0].kind & (KIND_C | KIND_C_ALIGNED | KIND_C_PAGES)) {
         expect_refusal(realloc(lane->blocks[0].base, absurd), "realloc to an absurd size");
         oracle_verify(&lane->blocks[0], lane->blocks[0].stamped_bytes, "after an absurd realloc");
     }

@@ -124,7 +124,7 @@ static struct way_in ways_in[] = {
     { "posix_memalign", 5, KIND_C_ALIGNED, .take = take_posix_memalign },
     { "reallocarray of NULL", 4, KIND_C, .take = take_reallocarray },
     { "valloc", 1, KIND_C_ALIGNED, .page_aligned = true, .take = take_valloc },
-    { "pvalloc", 1, KIND_C_ALIGNED, .page_aligned = true, .never_zero_bytes = true,
+    { "pvalloc", 1, KIND_C_PAGES, .page_aligned = true, .never_zero_bytes = true,
       .take = take_pvalloc },
     { "operator new", 5, KIND_CXX, .take = take_new },
     { "operator new, nothrow", 4, KIND_CXX, .take = take_new_nothrow },
@@ -132,7 +132,7 @@ static struct way_in ways_in[] = {
 };
 
 static struct way_out ways_out[] = {
-    { "free", 20, KIND_C | KIND_C_ALIGNED, give_free },
+    { "free", 20, KIND_C | KIND_C_ALIGNED | KIND_C_PAGES, give_free },
     { "free_sized", 10, KIND_C, give_free_sized },
     { "free_aligned_sized", 10, KIND_C_ALIGNED, give_free_aligned_sized },
     { "cfree", 1, KIND_C, give_cfree },

@@ -11,6 +11,7 @@ enum block_kind {
     KIND_C_ALIGNED = 2,   /* aligned_alloc and its family */
     KIND_CXX = 4,         /* operator new */
     KIND_CXX_ALIGNED = 8, /* operator new with an alignment */
+    KIND_C_PAGES = 16,    /* pvalloc: its size is not the one that was asked for */
 };
 
 struct way_in {
