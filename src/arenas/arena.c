@@ -442,8 +442,8 @@ READS_UNLOCKED void arena_expect_block(unsigned class_index, const void *block)
     uintptr_t offset;
 
     if (unlikely(slab == NULL)) {
-        if (block != NULL) misplaced(block);
-        return; /* M3 */
+        (void)arena_of_block(class_index, block);
+        return;
     }
     offset = (uintptr_t)block - (uintptr_t)slab->base;
     if (unlikely(!slab_offset_is_block(shape, offset)))

@@ -208,6 +208,16 @@ void use_after_unwatched_delete()
     write_to(block);
 }
 
+// Nor does the look at the end of the process, or at what changes hands, take it for a mistake.
+void unwatched_at_end()
+{
+    char *block = guarded_block(200, ANY, take_new);
+
+    end_watch();
+    must(operator new(200) != NULL); // leaves room in its magazine
+    operator delete(hidden(block), (size_t)200);
+}
+
 void overflow_unwatched()
 {
     char *block = guarded_block(200, RIGHT, take_new);
@@ -472,7 +482,7 @@ struct {
     DEED(use_across_threads), DEED(copies_out_of_bounds), DEED(double_free), DEED(free_interior),
     DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
     DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
-    DEED(overflow_unwatched), DEED(sized_churn), DEED(chained), DEED(chained_jump),
+    DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(sized_churn), DEED(chained), DEED(chained_jump),
     DEED(chained_once), DEED(ignored), DEED(replaced), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
     DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
