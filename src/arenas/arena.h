@@ -207,8 +207,7 @@ void arenas_check(void);
 /* Below, the caller holds no lock of this rank or later. */
 
 /* The arena whose slab a block of the class was cut from; NULL for NULL, and for a stray. Aborts
- * when the block is
- * in no such slab: it was freed twice, and its slab is gone. */
+ * when the block is in no such slab: it was freed twice, and its slab is gone. */
 struct arena *arena_of_block(unsigned class_index, const void *block);
 /* Aborts when no block of a slab of the class begins there, or one that is free in its slab.
  * NULL (M3) and strays may be among blocks. */
