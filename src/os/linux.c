@@ -37,10 +37,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef MADV_GUARD_INSTALL
-#define MADV_GUARD_INSTALL 102
-#define MADV_GUARD_REMOVE 103
-#endif
 
 /* ---- memory ---- */
 
@@ -128,9 +124,7 @@ bool os_close(struct os_range range)
     return true;
 }
 
-/* The kernel may be short of what it needs for a moment; a bounded number of tries, never a
- * loop. */
-static bool advise(struct os_range range, int advice)
+bool linux_advise(struct os_range range, int advice)
 {
     for (unsigned attempt = 0; attempt < 3; attempt++) {
         long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0);
@@ -140,11 +134,7 @@ static bool advise(struct os_range range, int advice)
     return false;
 }
 
-bool os_purge(struct os_range range) { return advise(range, MADV_DONTNEED); }
-
-/* Since Linux 6.13. A locked mapping takes none. */
-bool os_fence(struct os_range range) { return advise(range, MADV_GUARD_INSTALL); }
-bool os_unfence(struct os_range range) { return advise(range, MADV_GUARD_REMOVE); }
+bool os_purge(struct os_range range) { return linux_advise(range, MADV_DONTNEED); }
 
 /* Fresh pages, whether something is mapped there or nothing any more. */
 static bool map_anew(struct os_range range)
@@ -277,7 +267,7 @@ bool os_keep_from_child(struct os_range range, bool kept)
 
 void os_wish_huge_pages(struct os_range range, bool wanted)
 {
-    (void)advise(range, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    (void)linux_advise(range, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 /* ---- limits and facts ---- */

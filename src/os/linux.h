@@ -5,6 +5,7 @@
 #define PRAIRIE_OS_LINUX_H
 
 #include "../base/attrs.h"
+#include "os.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -94,5 +95,9 @@ INLINE struct kernel_span kernel_span_of(uint64_t ms)
 {
     return (struct kernel_span){ (long)(ms / 1000), (long)(ms % 1000) * 1000000 };
 }
+
+/* The kernel may be short of what it needs for a moment; a bounded number of tries, never a
+ * loop. */
+PRIVATE bool linux_advise(struct os_range range, int advice);
 
 #endif

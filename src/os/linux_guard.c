@@ -12,21 +12,18 @@
 #endif
 
 /* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) has none:
- * closed mappings instead would be thousands, and a process may have some 65,000. */
-static bool advise_guard(struct os_range range, int advice)
-{
-    return !failed(kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0));
-}
-
-/* A locked mapping takes no guard; the part before it may have got some. */
+ * closed mappings instead would be thousands, and a process may have some 65,000. A locked mapping
+ * takes none; the part before it may have got some. */
 bool os_guard(struct os_range range)
 {
-    if (advise_guard(range, MADV_GUARD_INSTALL)) return true;
-    (void)advise_guard(range, MADV_GUARD_REMOVE);
+    if (linux_advise(range, MADV_GUARD_INSTALL)) return true;
+    (void)linux_advise(range, MADV_GUARD_REMOVE);
     return false;
 }
 
-bool os_unguard(struct os_range range) { return advise_guard(range, MADV_GUARD_REMOVE); }
+bool os_unguard(struct os_range range) { return linux_advise(range, MADV_GUARD_REMOVE); }
+bool os_fence(struct os_range range) { return os_guard(range); }
+bool os_unfence(struct os_range range) { return os_unguard(range); }
 
 /* Early in a boot the kernel has none; what the loader was given serves then. */
 uint64_t os_random(void)

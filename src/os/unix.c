@@ -76,22 +76,6 @@ bool os_close(struct os_range range) { return map_over(range, PROT_NONE); }
  * process's own until then. Fresh pages read as zero, and the footprint falls at once. */
 bool os_purge(struct os_range range) { return map_over(range, PROT_READ | PROT_WRITE); }
 
-bool os_guard(struct os_range range) { return os_close(range); }
-bool os_unguard(struct os_range range) { return os_commit(range); }
-
-/* A guard would be another mapping. */
-bool os_fence(struct os_range range)
-{
-    (void)range;
-    return false;
-}
-
-bool os_unfence(struct os_range range)
-{
-    (void)range;
-    return false;
-}
-
 uint64_t os_random(void)
 {
     uint64_t number = 0;

@@ -130,21 +130,6 @@ bool os_close(struct os_range range)
 }
 
 bool os_purge(struct os_range range) { return os_close(range); }
-bool os_guard(struct os_range range) { return os_close(range); }
-bool os_unguard(struct os_range range) { return os_commit(range); }
-
-/* A guard would be another mapping. */
-bool os_fence(struct os_range range)
-{
-    (void)range;
-    return false;
-}
-
-bool os_unfence(struct os_range range)
-{
-    (void)range;
-    return false;
-}
 
 /* Pages cannot be moved here, nor a reservation made longer. */
 bool os_move(struct os_range from, struct os_range to)
