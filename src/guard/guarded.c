@@ -342,20 +342,38 @@ static unsigned cell_for(const void *address)
     return page % 2 != 0 ? (unsigned)(page / 2) : beside_guard(address, page);
 }
 
+/* Of an address in the pool. */
+static struct guarded_finding find(const void *address)
+{
+    struct guarded_finding finding = { .kind = GUARDED_NONE };
+    unsigned number = cell_for(address);
+
+    if (number >= pool.made) return finding;
+    finding.cell = *pool.cell[number];
+    finding.kind = kind_at(&finding.cell, number, address);
+    finding.is_watched = finding.cell.watch == pool.watch || finding.cell.given.depth != 0;
+    return finding;
+}
+
 struct guarded_finding guarded_find(const void *address)
 {
     struct guarded_finding finding = { .kind = GUARDED_NONE };
-    unsigned number;
+
+    if (!stray_pool_has(address)) return finding;
+    lock_take(&guarded_lock);
+    finding = find(address);
+    lock_give(&guarded_lock);
+    return finding;
+}
+
+struct guarded_finding guarded_find_anywhere(const void *address)
+{
+    struct guarded_finding finding = { .kind = GUARDED_NONE };
     bool taken;
 
     if (!stray_pool_has(address)) return finding;
     taken = pool_take_anywhere();
-    number = cell_for(address);
-    if (number < pool.made) {
-        finding.cell = *pool.cell[number];
-        finding.kind = kind_at(&finding.cell, number, address);
-        finding.is_watched = finding.cell.watch == pool.watch || finding.cell.given.depth != 0;
-    }
+    finding = find(address);
     pool_give_anywhere(taken);
     return finding;
 }

@@ -83,8 +83,11 @@ struct guarded_finding {
     bool is_watched; /* or was, when it came back */
     struct guarded_cell cell;
 };
-/* As of now; may be called anywhere, of any address. */
+/* As of now, of any address. */
 struct guarded_finding guarded_find(const void *address);
+/* The same for callers that may have interrupted anybody, and hold any locks: when whoever holds the
+ * pool's lock does not give it in time, half of it may be of a moment later. */
+struct guarded_finding guarded_find_anywhere(const void *address);
 /* The first report of the block? There is none after it. May be called anywhere. */
 bool guarded_tell_once(const struct guarded_finding *finding);
 /* Opens the page of the address, so that an access that was told of can be made. False: no memory.

@@ -168,7 +168,7 @@ bool guarded_goes_on(void) { return option_is_set(OPTION_GUARD_RECOVER); }
 
 bool guarded_tell_misuse(const char *what, const void *pointer, const void *frame)
 {
-    struct guarded_finding finding = guarded_find(pointer);
+    struct guarded_finding finding = guarded_find_anywhere(pointer);
     struct guarded_deed deed = { .what = what, .how = "the address is", .address = pointer };
 
     guarded_trace_from(&deed.by, frame);
@@ -198,7 +198,7 @@ static struct guarded_deed deed_of(const struct os_fault *fault, enum guarded_ki
  * opened the page meanwhile; unless it would run the block as code. */
 static bool guarded_fault(const struct os_fault *fault)
 {
-    struct guarded_finding finding = guarded_find(fault->address);
+    struct guarded_finding finding = guarded_find_anywhere(fault->address);
     bool goes_on = guarded_goes_on();
 
     if (finding.kind == GUARDED_NONE) return false;
