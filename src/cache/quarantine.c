@@ -3,15 +3,6 @@
  */
 #include "quarantine.h"
 
-/* Of a state that is never 0. */
-INLINE unsigned choose_below(uint64_t *state, unsigned count)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return (unsigned)((*state >> 32) * count >> 32);
-}
-
 static uint16_t blocks_within(size_t bytes, unsigned most, unsigned class_index)
 {
     return (uint16_t)max_size(min_size(bytes / class_bytes[class_index], most), HELD_BLOCKS_MIN);
@@ -28,7 +19,7 @@ static COLD struct quarantine *begin_quarantine(struct cache *cache)
     struct quarantine *quarantine = meta_take(sizeof *quarantine);
 
     if (quarantine == NULL) return NULL;
-    quarantine->random = os_random() | 1;
+    quarantine->random = os_random();
     cache->front.quarantine = meta_number(quarantine);
     return quarantine;
 }
@@ -60,28 +51,6 @@ INLINE struct held_class *held_of(struct quarantine *quarantine, unsigned class_
 
 static void count_up(uint16_t *count) { RELAXED_STORE(*count, (uint16_t)(*count + 1)); }
 
-/* The block goes in, and another one comes out. */
-INLINE void *swap(struct quarantine *quarantine, void **slots, unsigned count, void *block)
-{
-    void **place = &slots[choose_below(&quarantine->random, count)], *other = *place;
-
-    *place = block;
-    return other;
-}
-
-void *quarantine_take_ready(struct cache *cache, unsigned class_index)
-{
-    struct quarantine *quarantine = quarantine_of(cache);
-    struct held_class *held;
-    void *block;
-
-    if (unlikely(quarantine == NULL)) return NULL;
-    held = &quarantine->held[class_index];
-    if (unlikely(held->ready_count == 0)) return NULL;
-    block = magazine_take(&cache->front.magazine[class_index]);
-    return likely(block != NULL) ? swap(quarantine, held->slot, held->ready_count, block) : NULL;
-}
-
 /* Hooks that run may drain the cache. */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
@@ -101,10 +70,10 @@ void *quarantine_take(struct cache *cache, unsigned class_index)
         RELAXED_STORE(held->ready_count, (uint16_t)(held->ready_count - 1));
         if (held->ready_count == 0) return block;
     }
-    return swap(quarantine, held->slot, held->ready_count, block);
+    return quarantine_swap(quarantine, held->slot, held->ready_count, block);
 }
 
-void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block)
+void *quarantine_fill(struct cache *cache, unsigned class_index, void *block)
 {
     struct quarantine *quarantine = quarantine_for(cache);
     struct held_class *held = held_of(quarantine, class_index);
@@ -112,8 +81,8 @@ void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block
 
     if (unlikely(held == NULL)) return block;
     waiting = &held->slot[held->ready_max];
-    if (likely(held->waiting_count == held->waiting_max))
-        return swap(quarantine, waiting, held->waiting_max, block);
+    if (held->waiting_count == held->waiting_max)
+        return quarantine_swap(quarantine, waiting, held->waiting_max, block);
     waiting[held->waiting_count] = block;
     count_up(&held->waiting_count);
     return NULL;

@@ -50,13 +50,50 @@ INLINE struct quarantine *quarantine_of(const struct cache *cache)
 {
     return cache->front.quarantine != 0 ? meta_record(cache->front.quarantine) : NULL;
 }
-/* A block of the class, chosen at random. NULL: no memory; or, of the second, another one would have
- * to be fetched first. */
+
+/* The block goes in at random, and another one comes out. */
+INLINE void *quarantine_swap(struct quarantine *quarantine, void **slots, unsigned count,
+                             void *block)
+{
+    uint64_t random = quarantine->random * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+    void **place = &slots[(random >> 32) * count >> 32], *other = *place;
+
+    quarantine->random = random;
+    *place = block;
+    return other;
+}
+
+/* A block of the class, chosen at random. NULL: no memory. */
 void *quarantine_take(struct cache *cache, unsigned class_index);
-void *quarantine_take_ready(struct cache *cache, unsigned class_index);
+/* The same; NULL: another one would have to be fetched first. */
+INLINE void *quarantine_take_ready(struct cache *cache, unsigned class_index)
+{
+    struct quarantine *quarantine = quarantine_of(cache);
+    const struct held_class *held;
+    void *block;
+
+    if (unlikely(quarantine == NULL)) return NULL;
+    held = &quarantine->held[class_index];
+    if (unlikely(held->ready_count == 0)) return NULL;
+    block = magazine_take(&cache->front.magazine[class_index]);
+    if (unlikely(block == NULL)) return NULL;
+    return quarantine_swap(quarantine, held->slot, held->ready_count, block);
+}
+
 /* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache; NULL:
- * none does. */
-void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block);
+ * none does. The second is for when there was room for one more. */
+void *quarantine_fill(struct cache *cache, unsigned class_index, void *block);
+INLINE void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block)
+{
+    struct quarantine *quarantine = quarantine_of(cache);
+    const struct held_class *held;
+
+    if (unlikely(quarantine == NULL)) return quarantine_fill(cache, class_index, block);
+    held = &quarantine->held[class_index];
+    if (unlikely(held->waiting_count == 0) || unlikely(held->waiting_count != held->waiting_max))
+        return quarantine_fill(cache, class_index, block);
+    return quarantine_swap(quarantine, &held->slot[held->ready_max], held->waiting_max, block);
+}
 /* One of those of the class that wait, another one each time. NULL: there is none. */
 void *quarantine_look(struct cache *cache, unsigned class_index);
 /* The same of a large run whose data pages are guarded. */

@@ -107,8 +107,14 @@ static void *marked(void *block, enum hardened_door door)
 /* malloc's other ways, then the standard's. */
 static void *new_from(const void *frame, size_t size, enum hardened_door door)
 {
-    void *block = alloc_from(frame, size, 1, false);
+    struct front *front = thread_front();
+    void *block;
 
+    if (front->kind == FRONT_HARDENED) {
+        block = hardened_take(front, size, 1, door);
+        if (likely(block != NULL)) return block;
+    }
+    block = alloc_from(frame, size, 1, false);
     if (unlikely(block == NULL)) block = new_again(size, 0);
     return marked(block, door);
 }
@@ -220,14 +226,22 @@ PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 
 /* What free and the sized free do, but for a block's door in a hardened process. */
 
+/* `size` SIZE_MAX: it is not told. False: another way must be taken. */
+static bool given_hardened(struct front *front, void *block, size_t size, enum hardened_door door)
+{
+    return front->kind == FRONT_HARDENED && hardened_give(front, block, size, door);
+}
+
 NOINLINE static void delete_missed(struct front *front, void *block)
 {
+    if (given_hardened(front, block, SIZE_MAX, DOOR_NEW)) return;
     hardened_expect_door(block, DOOR_NEW);
     free_missed(front, block);
 }
 
 NOINLINE static void delete_array_missed(struct front *front, void *block)
 {
+    if (given_hardened(front, block, SIZE_MAX, DOOR_NEW_ARRAY)) return;
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     free_missed(front, block);
 }
@@ -257,6 +271,7 @@ NOINLINE static void delete_sized_other(void *block, size_t size)
 
 NOINLINE static void delete_sized_overflow(struct front *front, void *block, size_t size)
 {
+    if (given_hardened(front, block, size, DOOR_NEW)) return;
     hardened_expect_door(block, DOOR_NEW);
     free_sized_overflow(front, block, size);
 }
@@ -282,6 +297,7 @@ NOINLINE static void delete_array_sized_other(void *block, size_t size)
 
 NOINLINE static void delete_array_sized_overflow(struct front *front, void *block, size_t size)
 {
+    if (given_hardened(front, block, size, DOOR_NEW_ARRAY)) return;
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     free_sized_overflow(front, block, size);
 }

@@ -4,9 +4,12 @@
 #include "hardened.h"
 
 #include "doors.h"
+#include "heap.h"
 #include "large.h"
+#include "marks.h"
 #include "vast.h"
 
+#include "../arenas/decay.h"
 #include "../arenas/manual.h"
 #include "../base/options.h"
 #include "../cache/quarantine.h"
@@ -14,15 +17,11 @@
 
 struct hardening hardening;
 
-enum { MARK_SECRET_SHIFT = 25, MARK_PAYLOAD_SHIFT = 8 };
-enum { DOOR_BITS = 3, DOOR_MASK = 7, PAYLOAD_FREED = 0x1ffff };
 enum { HARDENED_GUARDED = 1 << 8 }; /* H2 */
 enum { LOOKS_AT_ONCE = 2 };
 /* Larger runs are not held back: they count as used while they are, and a guard has an entry for each
  * of its pages. */
 #define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
-
-_Static_assert(SMALL_BYTES_MAX < PAYLOAD_FREED >> DOOR_BITS, "a mark holds any slack");
 
 bool hardened_start(void)
 {
@@ -34,110 +33,6 @@ bool hardened_start(void)
     run_refuse_fences(); /* it has its own */
     hardening.is_on = true;
     return true;
-}
-
-/* ---- marks ---- */
-
-/* Whoever changes a bit of it would have to know the secret to make the others fit. */
-INLINE uint64_t mark_with(const void *block, uint64_t payload)
-{
-    uint64_t mixed = ((uintptr_t)block ^ hardening.secret) * 0x9e3779b97f4a7c15u;
-
-    mixed = (mixed ^ mixed >> 32 ^ payload) * 0xd6e8feb86659fd93u;
-    return mixed >> MARK_SECRET_SHIFT << MARK_SECRET_SHIFT | payload << MARK_PAYLOAD_SHIFT;
-}
-
-INLINE uint64_t payload_of(uint64_t mark) { return (mark >> MARK_PAYLOAD_SHIFT) & PAYLOAD_FREED; }
-INLINE size_t slack_of(uint64_t mark) { return payload_of(mark) >> DOOR_BITS; }
-static enum hardened_door door_of(uint64_t mark)
-{
-    return (enum hardened_door)(payload_of(mark) & DOOR_MASK);
-}
-
-/* That of a block that is held, or was freed. */
-INLINE bool is_mark(const void *block, uint64_t mark)
-{
-    return mark == mark_with(block, payload_of(mark));
-}
-
-INLINE uint64_t freed_mark(const void *block) { return mark_with(block, PAYLOAD_FREED); }
-
-INLINE uint64_t mark_of(const void *block, size_t slack, enum hardened_door door)
-{
-    return mark_with(block, slack << DOOR_BITS | door);
-}
-
-INLINE bool is_held_mark(const void *block, uint64_t mark)
-{
-    return payload_of(mark) != PAYLOAD_FREED && is_mark(block, mark);
-}
-
-INLINE uint64_t *mark_at(const void *block, size_t class_size)
-{
-    return (uint64_t *)((uintptr_t)block + class_size - HARDENED_MARK_BYTES);
-}
-
-/* Another thread may be about to change that of a neighbour. */
-INLINE uint64_t mark_read(const void *block, size_t class_size)
-{
-    return little_endian(RELAXED_LOAD(*mark_at(block, class_size)));
-}
-static void mark_write(const void *block, size_t class_size, uint64_t mark)
-{
-    RELAXED_STORE(*mark_at(block, class_size), little_endian(mark));
-}
-
-/* ---- zeros and canaries ---- */
-
-/* Of whole words. */
-INLINE bool is_zero(const char *bytes, size_t count)
-{
-    const uint64_t *word = (const uint64_t *)(uintptr_t)bytes, *end = word + count / sizeof *word;
-    uint64_t seen = 0;
-
-    for (; end - word >= 4; word += 4) seen |= word[0] | word[1] | word[2] | word[3];
-    for (; word != end; word++) seen |= *word;
-    return seen == 0;
-}
-
-/* What lies between the last byte of a block and the end of its room, which is whole words: of the
- * word that the block ends in `kept` bytes are the block's own. */
-struct slack {
-    uint64_t *first, *end;
-    uint64_t kept, wanted; /* bits of the first word; what its others are */
-};
-
-INLINE struct slack slack_between(char *end, size_t slack_bytes)
-{
-    unsigned bits = 8 * ((uintptr_t)end % sizeof(uint64_t));
-    uint64_t others = little_endian(~(uint64_t)0 << bits);
-    uint64_t zero = little_endian((uint64_t)0xff << bits);
-
-    return (struct slack){ .first = (uint64_t *)((uintptr_t)end & ~(sizeof(uint64_t) - 1)),
-                           .end = (uint64_t *)((uintptr_t)end + slack_bytes),
-                           .kept = ~others,
-                           .wanted = hardening.canaries & others & ~zero };
-}
-
-INLINE void write_canaries(char *end, size_t slack_bytes)
-{
-    struct slack slack = slack_between(end, slack_bytes);
-
-    if (slack_bytes == 0) return;
-    *slack.first = (*slack.first & slack.kept) | slack.wanted;
-    for (uint64_t *word = slack.first + 1; word != slack.end; word++) *word = hardening.canaries;
-}
-
-INLINE bool canaries_are_whole(const char *end, size_t slack_bytes)
-{
-    struct slack slack = slack_between((char *)(uintptr_t)end, slack_bytes);
-    uint64_t seen;
-
-    if (slack_bytes == 0) return true;
-    seen = (*slack.first & ~slack.kept) ^ slack.wanted;
-    for (const uint64_t *word = slack.first + 1; word != slack.end; word++)
-        seen |= *word ^ hardening.canaries;
-    return seen == 0;
 }
 
 /* ---- large blocks ---- */
@@ -206,7 +101,7 @@ struct alloc_request hardened_request(const struct alloc_request *request)
 {
     struct alloc_request wider = *request;
 
-    wider.class_index = hardened_class(request);
+    wider.class_index = hardened_class(request->size, request->align);
     wider.zero = true;
     if (wider.class_index != 0) {
         wider.size += HARDENED_MARK_BYTES;
@@ -217,20 +112,21 @@ struct alloc_request hardened_request(const struct alloc_request *request)
     return wider;
 }
 
-INLINE void set_small(char *block, size_t class_size, size_t size, enum hardened_door door)
+INLINE void set_small(uint64_t key, char *block, size_t class_size, size_t size,
+                      enum hardened_door door)
 {
     size_t slack = class_size - HARDENED_MARK_BYTES - size;
 
+    mark_write(block, class_size, held_mark(key, slack, door));
     write_canaries(block + size, slack);
-    mark_write(block, class_size, mark_of(block, slack, door));
 }
 
 /* H1 */
-INLINE void check_free(const void *block, size_t class_size)
+INLINE void check_free(uint64_t key, const void *block, size_t class_size)
 {
     uint64_t mark = mark_read(block, class_size);
 
-    if (unlikely((mark != 0 && mark != freed_mark(block))
+    if (unlikely((mark != 0 && mark != freed_mark(key))
                  || !is_zero(block, class_size - HARDENED_MARK_BYTES)))
         fatal_address("write after free", block);
 }
@@ -240,15 +136,34 @@ void hardened_look(struct cache *cache, unsigned class_index)
     for (unsigned looks = 0; looks < LOOKS_AT_ONCE; looks++) {
         const void *block = quarantine_look(cache, class_index);
 
-        if (block != NULL) check_free(block, class_bytes[class_index]);
+        if (block != NULL) check_free(mark_key(block), block, class_bytes[class_index]);
     }
 }
 
-void hardened_begin_small(void *block, unsigned class_index, size_t size)
+/* A block of a slab begins its life. Aborts if it was written to since it was freed. */
+INLINE void begin_small(char *block, size_t class_size, size_t size, enum hardened_door door)
 {
-    size_t class_size = class_bytes[class_index];
-    check_free(block, class_size);
-    set_small(block, class_size, size, DOOR_MALLOC);
+    uint64_t key = mark_key(block);
+
+    check_free(key, block, class_size);
+    set_small(key, block, class_size, size, door);
+}
+
+void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
+{
+    struct counting_front *counting = (struct counting_front *)front;
+    unsigned class_index = hardened_class(size, align);
+    size_t class_size;
+    void *block;
+
+    if (AUDITED) heap_audit();
+    if (counting->sampler != NULL || decay_should_look(0) || size == 0) return NULL;
+    block = quarantine_take_ready(front->cache, class_index);
+    if (unlikely(block == NULL)) return NULL;
+    class_size = class_bytes[class_index];
+    counting_add_taken(counting, class_size);
+    begin_small(block, class_size, size, door);
+    return block;
 }
 
 bool hardened_begin(void *block, const struct alloc_request *request)
@@ -257,7 +172,8 @@ bool hardened_begin(void *block, const struct alloc_request *request)
     const struct page *record = page_record(page);
 
     if (record->class_at != 0) {
-        hardened_begin_small(block, class_of_offset(record->class_at), request->size);
+        begin_small(block, class_bytes[class_of_offset(record->class_at)], request->size,
+                    DOOR_MALLOC);
         return true;
     }
     if (!page_is_held_large(record) || record->run_pages <= request_pages(request)) return false;
@@ -267,7 +183,7 @@ bool hardened_begin(void *block, const struct alloc_request *request)
 
 NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
 {
-    if (mark == freed_mark(block) || mark == 0) misuse_abort(verb, POINTER_FREED, block);
+    if (mark == freed_mark(mark_key(block)) || mark == 0) misuse_abort(verb, POINTER_FREED, block);
     fatal_address("write past the end of a block", block);
 }
 
@@ -280,26 +196,28 @@ INLINE void check_before(const struct slab *slab, const char *block, size_t clas
 
     if (block == slab->base) return;
     mark = mark_read(before, class_size);
-    if (unlikely(mark != 0 && !is_mark(before, mark)))
+    if (unlikely(mark != 0 && !is_mark(mark_key(before), mark)))
         fatal_address("write before the start of a block", block);
 }
 
-INLINE enum hardened_door check_small(const char *verb, const char *block, const struct slab *slab)
+/* Returns its mark. */
+INLINE uint64_t check_small(const char *verb, const char *block, const struct slab *slab)
 {
-    size_t class_size = class_bytes[slab->class_index], slack;
+    unsigned class_index = slab->class_index;
+    size_t room = (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES, slack;
     uint64_t mark;
 
-    if (!slab_offset_is_block(&slab_shape[slab->class_index],
-                              (uintptr_t)block - (uintptr_t)slab->base))
+    if (unlikely(!slab_offset_is_block(&slab_shape[class_index],
+                                       (uintptr_t)block - (uintptr_t)slab->base)))
         misuse_abort(verb, POINTER_INTERIOR, block);
-    mark = mark_read(block, class_size);
+    mark = mark_read(block, room + HARDENED_MARK_BYTES);
     slack = slack_of(mark);
-    if (unlikely(!is_held_mark(block, mark)) || unlikely(slack > class_size - HARDENED_MARK_BYTES))
+    if (unlikely(!is_held_mark(mark_key(block), mark)) || unlikely(slack > room))
         tell_mark(verb, block, mark);
-    if (unlikely(!canaries_are_whole(block + class_size - HARDENED_MARK_BYTES - slack, slack)))
+    if (unlikely(!canaries_are_whole(block + room - slack, slack)))
         fatal_address("write past the end of a block", block);
-    check_before(slab, block, class_size);
-    return door_of(mark);
+    check_before(slab, block, room + HARDENED_MARK_BYTES);
+    return mark;
 }
 
 enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
@@ -308,7 +226,7 @@ enum hardened_door hardened_check(const char *verb, const void *block, uint32_t 
     size_t slack;
 
     if (page_record(page)->class_at != 0)
-        return check_small(verb, block, slab_record(page_record(page)->slab));
+        return door_of(check_small(verb, block, slab_record(page_record(page)->slab)));
     last = last_record(page);
     slack = last->bin.next;
     if (!canaries_are_whole((const char *)block + data_bytes(page) - slack, slack))
@@ -337,21 +255,44 @@ static void expect_door(const void *block, enum hardened_door door, enum hardene
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
 
-void hardened_end_small(struct cache *cache, void *block, const struct page *record)
+/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
+ * or past it. NULL: there is no cache. */
+INLINE void end_small(struct cache *cache, void *block, const struct slab *slab)
 {
-    struct slab *slab = slab_record(record->slab);
     unsigned class_index = slab->class_index;
     size_t class_size = class_bytes[class_index];
 
-    expect_door(block, check_small("free", block, slab), DOOR_MALLOC);
     __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
-    mark_write(block, class_size, freed_mark(block));
+    mark_write(block, class_size, freed_mark(mark_key(block)));
     if (unlikely(!cache_may_hold(cache, class_index)) || unlikely(arenas[slab->arena]->is_manual)) {
         free_home(class_index, block);
         return;
     }
     block = quarantine_exchange(cache, class_index, block);
-    if (likely(block != NULL)) cache_put(cache, class_index, block);
+    if (unlikely(block == NULL)) return;
+    if (unlikely(!magazine_put(&cache->front.magazine[class_index], block)))
+        cache_put(cache, class_index, block);
+}
+
+bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
+{
+    const struct page *record = page_record(page_at(block));
+    struct counting_front *counting;
+    const struct slab *slab;
+    size_t class_size;
+    uint64_t mark;
+
+    if (unlikely(!is_hardened_slab(record))) return false;
+    slab = slab_record(record->slab);
+    class_size = class_bytes[slab->class_index];
+    mark = check_small("free", block, slab);
+    expect_door(block, door_of(mark), door);
+    if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
+        misuse_wrong_size(block);
+    counting = counting_of(front);
+    if (likely(counting != NULL)) counting_add_given(counting, class_size);
+    end_small(front->cache, block, slab);
+    return true;
 }
 
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
@@ -387,7 +328,8 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
     *old_bytes = size_of(block, page);
     if (size > room || marked_room_for(size) != marked_room(page)) return false;
     if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
-    if (class_index != 0) set_small(block, class_bytes[class_index], size, DOOR_MALLOC);
+    if (class_index != 0)
+        set_small(mark_key(block), block, class_bytes[class_index], size, DOOR_MALLOC);
     else set_large(block, page, size, last_record(page)->bin.previous);
     return true;
 }
@@ -429,7 +371,8 @@ static void write_door(void *block, uint32_t page, enum hardened_door door)
     if (class_index != 0) {
         uint64_t mark = mark_read(block, class_bytes[class_index]);
 
-        mark_write(block, class_bytes[class_index], mark_of(block, slack_of(mark), door));
+        mark_write(block, class_bytes[class_index],
+                   held_mark(mark_key(block), slack_of(mark), door));
         return;
     }
     last = last_record(page);

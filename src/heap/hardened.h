@@ -7,11 +7,7 @@
  *      small   | size bytes | 0 | canary ... | mark, 8 bytes |      to the end of the block
  *      large   | size bytes | 0 | canary ... | guarded page  |      the mark is in the page map
  *
- * The mark of a small block holds its slack (the bytes between) and which door gave it, mixed with
- * its address and a secret:
- *
- *      bit     63 ......................... 25 | 24 ... 11 | 10 ... 8 | 7 ... 0
- *              of address, secret and the rest | slack     | door     | 0
+ * What a mark says is in marks.h.
  *
  * H1  a small block of a hardened slab that the program does not hold reads as zero, but for its
  *     mark: that of a freed block, or 0 when it never was one
@@ -58,18 +54,24 @@ bool hardened_start(void);
 /* The request that has room for what lies behind. Its size may be too large for any. */
 struct alloc_request hardened_request(const struct alloc_request *request);
 /* The class of such a request; 0: whole pages. */
-INLINE unsigned hardened_class(const struct alloc_request *request)
+INLINE unsigned hardened_class(size_t size, size_t align)
 {
-    size_t size = request->size + HARDENED_MARK_BYTES;
+    size_t wider = size + HARDENED_MARK_BYTES;
 
-    return likely(size > request->size) ? class_of_request(size, request->align) : 0;
+    return likely(wider > size) ? class_of_request(wider, align) : 0;
 }
 /* A block that was taken for that request begins its life with what the program asked for. Aborts if
  * it was written to since it was freed. True: it reads as zero. False: it is one of those that have no
  * mark. */
 bool hardened_begin(void *block, const struct alloc_request *request);
-/* The same where it lies in a slab. */
-void hardened_begin_small(void *block, unsigned class_index, size_t size);
+
+/* The two usual ways, of a thread whose front is of kind FRONT_HARDENED.
+ *
+ * A block of the quarantine, which begins its life. NULL: another way must be taken. */
+void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door);
+/* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts as
+ * hardened_check does. False: it is none of a hardened slab, and nothing happened. Any front. */
+bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door);
 
 /* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */
 void hardened_look(struct cache *cache, unsigned class_index);
@@ -81,9 +83,8 @@ size_t hardened_bytes(const void *block, uint32_t page);
 /* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
  * whole. `verb` as in misuse_abort. Returns its door. */
 enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);
-/* The same, and of the door of malloc; then it is no longer the program's: it has no contents, and
- * goes to the quarantine of the cache, or past it. NULL: to none. `record`: of its page. */
-void hardened_end_small(struct cache *cache, void *block, const struct page *record);
+/* The same of a large one, and of the door of malloc; then it is no longer the program's: it has no
+ * contents, and goes to the quarantine of the cache, or past it. NULL: to none. */
 void hardened_end_large(struct cache *cache, void *block, uint32_t page);
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
  * hardened_check. *old_bytes: what it had. */

@@ -138,32 +138,11 @@ INLINE void *take(const struct front *front, const struct alloc_request *request
              : take_small_seen((struct counting_front *)front, request);
 }
 
-/* The usual way of a hardened thread. NULL: another way must be taken. */
-INLINE void *take_hardened_small(struct front *front, const struct alloc_request *request)
-{
-    struct counting_front *counting = (struct counting_front *)front;
-    unsigned class_index = hardened_class(request);
-    void *block;
-
-    if (front->kind != FRONT_HARDENED || class_index == 0 || counting->sampler != NULL) return NULL;
-    if (request_is_placed(request) || request->uncached || decay_should_look(0)) return NULL;
-    if (!cache_may_hold(front->cache, class_index)) return NULL;
-    block = quarantine_take_ready(front->cache, class_index);
-    if (unlikely(block == NULL)) return NULL;
-    counting_add_taken(counting, class_bytes[class_index]);
-    hardened_begin_small(block, class_index, request->size);
-    return block;
-}
-
 /* What was sampled, or has a mapping of its own, has no mark. */
 static NOINLINE void *take_hardened(struct front *front, const struct alloc_request *request)
 {
-    struct alloc_request wider;
-    void *block = take_hardened_small(front, request);
-
-    if (likely(block != NULL)) return block;
-    wider = hardened_request(request);
-    block = take(front, &wider);
+    struct alloc_request wider = hardened_request(request);
+    void *block = take(front, &wider);
 
     /* What waits counts as used. */
     if (unlikely(block == NULL) && front->cache != NULL && front->cache->front.quarantine != 0) {
@@ -211,22 +190,40 @@ void *alloc_missed(const struct alloc_request *request)
 }
 
 /* The usual end of a counted thread's calls, of class 0 never. */
-INLINE void *counted_hit(struct front *front, unsigned class_index)
+INLINE void *counted_hit(struct front *front, unsigned class_index, bool zero)
 {
     struct counting_front *counting = (struct counting_front *)front;
     void *block;
 
-    if (front->kind != FRONT_COUNTED || counting->sampler != NULL) return NULL;
+    if (counting->sampler != NULL) return NULL;
     block = magazine_take(&front->cache->front.magazine[class_index]);
-    if (likely(block != NULL)) counting_add_taken(counting, class_bytes[class_index]);
-    return CHECKED ? misuse_note_take(block) : block;
+    if (unlikely(block == NULL)) return NULL;
+    counting_add_taken(counting, class_bytes[class_index]);
+    if (CHECKED) (void)misuse_note_take(block);
+    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+}
+
+/* Jumped to, as alloc_here is. */
+static NOINLINE void *hardened_here(struct front *front, size_t size, size_t align, bool zero)
+{
+    void *block = hardened_take(front, size, align, DOOR_MALLOC);
+
+    if (likely(block != NULL)) return block;
+    block = alloc_from(FRAME_HERE(), size, align, zero);
+    FRAME_LASTS();
+    return block;
 }
 
 void *alloc_here(size_t size, size_t align, bool zero)
 {
     unsigned class_index = class_of_request(size, align);
-    void *block = counted_hit(thread_front(), class_index);
+    struct front *front = thread_front();
+    void *block = NULL;
 
+    if (front->kind <= FRONT_COUNTED) {
+        if (front->kind == FRONT_HARDENED) return hardened_here(front, size, align, zero);
+        if (front->kind == FRONT_COUNTED) block = counted_hit(front, class_index, zero);
+    }
     if (likely(block == NULL)) {
         struct alloc_request request = {
             .size = size, .align = align, .class_index = class_index, .zero = zero
@@ -234,9 +231,8 @@ void *alloc_here(size_t size, size_t align, bool zero)
         request.frame = FRAME_HERE();
         block = alloc_missed(&request);
         FRAME_LASTS();
-        return block;
     }
-    return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
+    return block;
 }
 
 void *alloc_from(const void *frame, size_t size, size_t align, bool zero)
@@ -353,14 +349,7 @@ static COLD void give_unmarked(struct front *front, void *block)
 
 static NOINLINE void give_hardened(struct front *front, void *block)
 {
-    const struct page *record = page_record(page_at(block));
-
-    if (unlikely(!is_hardened_slab(record))) {
-        give_unmarked(front, block);
-        return;
-    }
-    count_bytes_given(front, class_bytes[class_of_offset(record->class_at)]);
-    hardened_end_small(front->cache, block, record);
+    if (unlikely(!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC))) give_unmarked(front, block);
 }
 
 /* The thread's first call, or one after its end; or somebody counts. */
@@ -392,7 +381,8 @@ void free_missed(struct front *front, void *block)
         if (front->kind == FRONT_COUNTED && class_index != 0) {
             counting_add_given((struct counting_front *)front, class_bytes[class_index]);
         } else if (front->kind != FRONT_SAMPLED) {
-            give_seen(block);
+            if (front->kind == FRONT_HARDENED) give_hardened(front, block);
+            else give_seen(block);
             return;
         }
         cache = front->cache;

@@ -146,6 +146,12 @@ static void a_freed_large_block_is_closed_and_waits(void **state)
     prairie_check_all();
 }
 
+/* By then every block of the class has left the quarantine, and was taken again. */
+static void go_on_for_long(void)
+{
+    for (unsigned round = 0; round < 4; round++) go_on();
+}
+
 static void what_is_written_after_free_is_told_by_those_who_come_next(void **state)
 {
     (void)state;
@@ -155,7 +161,7 @@ static void what_is_written_after_free_is_told_by_those_who_come_next(void **sta
     block = taken(100);
     prairie_free(block);
     block[50] = 1;
-    expect_abort(go_on, "prairie: write after free: ");
+    expect_abort(go_on_for_long, "prairie: write after free: ");
 }
 
 static void free_it_sized(void) { prairie_free_sized(block, 101); }
