@@ -12,8 +12,8 @@
  * have what it holds.
  *
  * D1  the counts of `full` and `empty` are the lengths of the lists
- * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, or NULL
- *     (M3)
+ * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, NULL (M3),
+ *     or strays (slabs/stray.h)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block

@@ -3,6 +3,8 @@
  */
 #include "manual.h"
 
+#include "../slabs/stray.h"
+
 static void check_class_bin(const struct arena *arena, unsigned class_index)
 {
     const struct class_bin *bin = &arena->bin[class_index];
@@ -32,18 +34,23 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
     require(listed <= bin->slab_count);
 }
 
+/* NULL (M3) and strays may be among blocks. */
+static bool is_of_magazine(const void *block, unsigned class_index)
+{
+    return block == NULL || slab_of(block, class_index) != NULL || stray_is(block, class_index);
+}
+
 static void check_depot(const struct depot *depot, unsigned class_index)
 {
     uint32_t full = 0, empty = 0;
 
     for (void **magazine = depot->full.first; magazine != NULL; magazine = magazine[0], full++)
         for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
-            require(magazine[slot] == NULL
-                    || slab_of(magazine[slot], class_index) != NULL); /* D2 */
+            require(is_of_magazine(magazine[slot], class_index)); /* D2 */
     for (void **magazine = depot->empty.first; magazine != NULL; magazine = magazine[0]) empty++;
     require((depot->opened != NULL) == (depot->opened_count > 0)); /* D3 */
     for (unsigned slot = 1; slot <= depot->opened_count; slot++)
-        require(depot->opened[slot] == NULL || slab_of(depot->opened[slot], class_index) != NULL);
+        require(is_of_magazine(depot->opened[slot], class_index));
     require(full == depot->full.count && empty == depot->empty.count); /* D1 */
 }
 

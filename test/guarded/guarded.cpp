@@ -218,6 +218,27 @@ void unwatched_at_end()
     operator delete(hidden(block), (size_t)200);
 }
 
+// The walkers do not, where it lies in a depot.
+void unwatched_in_depot()
+{
+    static char *held[600]; // more than two magazines
+    char *block;
+
+    for (int round = 0; round < 10; round++) {
+        for (char *&one : held) one = (char *)operator new(200);
+        for (char *one : held) operator delete(hidden(one), (size_t)200);
+    }
+    for (char *&one : held) one = (char *)operator new(200);
+    block = guarded_block(200, ANY, take_new);
+    end_watch();
+    for (int i = 0; i < 10; i++) operator delete(hidden(held[i]), (size_t)200);
+    operator delete(hidden(block), (size_t)200);
+    for (int i = 10; i < 600; i++) {
+        operator delete(hidden(held[i]), (size_t)200);
+        if (i % 50 == 0) walk_heap();
+    }
+}
+
 void overflow_unwatched()
 {
     char *block = guarded_block(200, RIGHT, take_new);
@@ -482,7 +503,7 @@ struct {
     DEED(use_across_threads), DEED(copies_out_of_bounds), DEED(double_free), DEED(free_interior),
     DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
     DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
-    DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(sized_churn), DEED(chained), DEED(chained_jump),
+    DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(unwatched_in_depot), DEED(sized_churn), DEED(chained), DEED(chained_jump),
     DEED(chained_once), DEED(ignored), DEED(replaced), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
     DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),

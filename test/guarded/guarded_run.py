@@ -87,6 +87,7 @@ ROWS = [
      said("overflow of a block", rf"a write \d+ bytes beyond the end of {BLOCK}", unwatched=True), "", "plain"),
     ("sized_churn", EACH, 0, ""),
     ("unwatched_at_end", EACH, 0, ""),
+    ("unwatched_in_depot", EACH, 0, ""),
     ("chained", EACH, 5, USED, HANDLED),
     ("chained_jump", EACH, 0, USED_AT_START),
     ("chained_once", EACH, SEGV, USED_AT_START),
