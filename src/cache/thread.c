@@ -14,7 +14,7 @@ static struct cache *oldest; /* under threads_lock: the first one of all, while 
 static bool threads_are_sampled;  /* under threads_lock: every new thread has a sampled front */
 static bool threads_are_hardened; /* atomic: every new thread has a hardened front */
 static bool unsampled_at_birth;   /* atomic */
-static uintptr_t oldest_thread;   /* under threads_lock: the mark of that thread */
+static uintptr_t oldest_thread;   /* atomic, under threads_lock: the mark of that thread */
 static struct cache *waiting;     /* under threads_lock: drained ones, linked by next */
 
 const void *threads_list_address(void) { return &first_cache; }
@@ -185,7 +185,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
         list_add(cache);
         if (oldest_thread == 0) {
             oldest = cache;
-            oldest_thread = port_thread_mark();
+            RELAXED_STORE(oldest_thread, port_thread_mark());
         }
     }
     lock_give(&threads_lock);
@@ -212,6 +212,9 @@ static struct front *front_for(struct cache *cache)
 void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
 bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth); }
 
+/* The first thread of all keeps its cache as long as the process lives, if need be. */
+static bool is_first_thread(void) { return RELAXED_LOAD(oldest_thread) == port_thread_mark(); }
+
 struct front *thread_attach(bool off)
 {
     struct cache *cache = find_cache();
@@ -227,8 +230,9 @@ struct front *thread_attach(bool off)
         return NULL;
     }
     thread_front_set(front); /* before the hook, which may allocate */
-    (void)os_thread_end_hook(thread_end);
-    return front;
+    /* Of whose end nobody tells us, the cache would be lost with it: it lives as after its end. */
+    if (unlikely(!os_thread_end_hook(thread_end)) && !is_first_thread()) thread_end();
+    return thread_front();
 }
 
 void thread_flush(void)

@@ -14,7 +14,7 @@
 /* NOLINTBEGIN(bugprone-branch-clone): leaves may have the same answer. */
 
 LEAF("version", TEXT, READ, GIVE(text, JEMALLOC_RELEASE))
-LEAF("epoch", U64, BOTH, serve_epoch(call))
+LEAF("epoch", U64, HEAP_BOTH, serve_epoch(call))
 LEAF("background_thread", BOOL, BOTH, serve_option(call, OPTION_BACKGROUND_THREAD))
 LEAF("max_background_threads", SIZE, BOTH, serve_thread_limit(call))
 LEAF("approximate_stats.active", SIZE, READ, GIVE(size, heap_start() ? active_bytes() : 0))

@@ -38,6 +38,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+enum { INTERRUPTIONS_MAX = 100 };
+
 /* ---- memory ---- */
 
 size_t os_page_bytes(void)
@@ -72,9 +74,12 @@ static struct os_range map_pages(size_t bytes, int protection)
     return (struct os_range){ (char *)at, bytes };
 }
 
+/* A kernel that cannot, as one that has no memory for the rest of a mapping, loses us the address
+ * space, and not the pages. */
 static void unmap_pages(char *base, size_t bytes)
 {
-    if (bytes != 0) (void)kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0);
+    if (bytes != 0 && failed(kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0)))
+        (void)os_purge((struct os_range){ base, bytes });
 }
 
 /* A debugger that writes a core file takes every readable byte of a reservation, and all of a
@@ -236,7 +241,7 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     while (at < end) {
         uintptr_t next = round_down(at, os_page_bytes()) + os_page_bytes();
 
-        if (kernel(SYS_rt_sigprocmask, -1, (long)(next - 8), 0, 8, 0, 0) == -EFAULT) break;
+        if (kernel(SYS_rt_sigprocmask, -1, (long)(next - 8), 0, 8, 0, 0) != -EINVAL) break;
         at = next < end ? next : end;
     }
     __builtin_memcpy(to, from, at - (uintptr_t)from);
@@ -306,14 +311,21 @@ int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT
 int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
 void os_file_close(int file) { (void)kernel(SYS_close, file, 0, 0, 0, 0, 0); }
 
+/* Signals may come in between, but not for ever. */
+static bool is_interrupted(long result, unsigned *interruptions)
+{
+    return result == -EINTR && ++*interruptions < INTERRUPTIONS_MAX;
+}
+
 bool os_file_write(int file, const void *bytes, size_t count)
 {
     const char *at = bytes;
+    unsigned interruptions = 0;
 
     while (count > 0) {
         long written = kernel(SYS_write, file, (long)at, (long)count, 0, 0, 0);
 
-        if (written == -EINTR) continue;
+        if (is_interrupted(written, &interruptions)) continue;
         if (failed(written) || written == 0) return false;
         at += written;
         count -= (size_t)written;
@@ -324,12 +336,13 @@ bool os_file_write(int file, const void *bytes, size_t count)
 size_t os_file_read(int file, void *bytes, size_t wanted)
 {
     size_t count = 0;
+    unsigned interruptions = 0;
 
     while (count < wanted) {
         long got =
             kernel(SYS_read, file, (long)((char *)bytes + count), (long)(wanted - count), 0, 0, 0);
 
-        if (got == -EINTR) continue;
+        if (is_interrupted(got, &interruptions)) continue;
         if (failed(got) || got == 0) break;
         count += (size_t)got;
     }

@@ -21,7 +21,12 @@ bool os_guard(struct os_range range)
     return false;
 }
 
-bool os_unguard(struct os_range range) { return linux_advise(range, MADV_GUARD_REMOVE); }
+/* Fresh pages have no guards either. */
+bool os_unguard(struct os_range range)
+{
+    return linux_advise(range, MADV_GUARD_REMOVE)
+        || !failed(kernel_map(range.base, range.bytes, PROT_READ | PROT_WRITE, MAP_FIXED));
+}
 bool os_fence(struct os_range range) { return os_guard(range); }
 bool os_unfence(struct os_range range) { return os_unguard(range); }
 

@@ -21,6 +21,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Signals may come in between, but not for ever. */
+enum { INTERRUPTIONS_MAX = 100 };
+
 /* ---- memory ---- */
 
 static struct os_range map_pages(size_t bytes, int protection)
@@ -211,11 +214,12 @@ bool os_file_write(int file, const void *bytes, size_t count)
 {
     int saved_errno = errno;
     const char *at = bytes;
+    unsigned interruptions = 0;
 
     while (count > 0) {
         ssize_t written = write(file, at, count);
 
-        if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX) continue;
         if (written <= 0) break;
         at += written;
         count -= (size_t)written;
@@ -228,11 +232,12 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 {
     int saved_errno = errno;
     size_t count = 0;
+    unsigned interruptions = 0;
 
     while (count < wanted) {
         ssize_t got = read(file, (char *)bytes + count, wanted - count);
 
-        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX) continue;
         if (got <= 0) break;
         count += (size_t)got;
     }

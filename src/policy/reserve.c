@@ -156,12 +156,14 @@ static bool has_room_for(size_t pages)
     return limits_room_bytes() / 2 >= pages << space.page_shift;
 }
 
-/* One long run for several short ones, when so much is free: requests are served by one run. */
+/* One long run for several short ones, when so much is free: requests are served by one run. Not
+ * while there are runs that the kernel did not let go. */
 static void join_runs(void)
 {
     size_t wanted = reserve.wanted_pages;
 
-    if (reserve.run_count < 2 || reserve.run_count == RESERVE_RUNS_MAX) return;
+    if (reserve.run_count < 2 || reserve.run_count == RESERVE_RUNS_MAX || reserve.pages > wanted)
+        return;
     if (run_lease_would_grow(0, wanted) || !has_room_for(wanted) || !add_run(wanted, false)) return;
     for (uint32_t i = reserve.run_count - 1; i-- > 0;)
         (void)give_tail(i, page_record(reserve.run[i])->run_pages);

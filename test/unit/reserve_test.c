@@ -159,6 +159,26 @@ static void pages_that_stay_special_stay(void **state)
     check_reserve();
 }
 
+/* Several runs that the kernel does not let go, and nothing is wanted any more. */
+static void what_cannot_be_given_back_is_no_reason_for_more(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    assert_true(inside_add_run(2, false) && inside_add_run(2, false));
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, true);
+    for (size_t pages = 0; pages < 10; pages += 3) {
+        (void)reserve_resize(pages * page_bytes());
+        assert_int_equal(reserve.pages, 20);
+        assert_int_equal(reserve.run_count, 3);
+    }
+    check_reserve();
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, false);
+    assert_true(reserve_resize(0));
+    assert_int_equal(reserve.pages, 0);
+    check_reserve();
+}
+
 /* What it gave away, a child gets with its contents. */
 static void released_pages_are_ordinary(void **state)
 {
@@ -277,6 +297,7 @@ UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in
           UNIT_TEST(without_neighbours_it_takes_short_runs),
           UNIT_TEST(many_short_runs_become_fewer), UNIT_TEST(shrinking_gives_pages_back),
           UNIT_TEST(what_cannot_be_touched_is_not_counted), UNIT_TEST(pages_that_stay_special_stay),
+          UNIT_TEST(what_cannot_be_given_back_is_no_reason_for_more),
           UNIT_TEST(released_pages_are_ordinary), UNIT_TEST(a_child_touches_its_own),
           UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(a_crowded_group_is_not_filled_up),
           UNIT_TEST(the_walker_sees_damage), UNIT_TEST(every_refused_call_leaves_it_whole))

@@ -213,20 +213,39 @@ static void a_thread_past_its_end_can_allocate(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
-/* A thread that cannot arrange to hear of its end works; only its cache is lost. */
-static void a_refused_hook_costs_a_cache(void **state)
+static void *live_without_a_cache(void *unused)
 {
-    struct cache *cache = NULL;
+    use_every_class();
+    assert_true(thread_front()->kind == FRONT_GONE);
+    prairie_free(prairie_malloc(20));
+    return unused;
+}
+
+/* A thread that cannot hear of its end lives without a cache, which would be lost with it. */
+static void a_refused_hook_costs_no_cache(void **state)
+{
     unsigned before;
 
     (void)state;
-    (void)prairie_malloc(10);
+    prairie_free(prairie_malloc(10));
     before = caches_in_use();
     fake_fail_kind(FAKE_END_HOOK, true);
-    run_thread(allocate_and_end, &cache);
-    assert_non_null(cache);
+    for (unsigned i = 0; i < 10; i++) run_thread(live_without_a_cache, NULL);
     fake_fail_kind(FAKE_END_HOOK, false);
-    assert_int_equal(caches_in_use(), before + 1);
+    assert_int_equal(caches_in_use(), before);
+    use_every_class();
+    prairie_check_all();
+    (void)prairie_purge();
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+}
+
+/* The first thread lives as long as the process, mostly. */
+static void the_first_thread_keeps_its_cache(void **state)
+{
+    (void)state;
+    fake_fail_kind(FAKE_END_HOOK, true);
+    prairie_free(prairie_malloc(10));
+    assert_true(thread_front()->kind == FRONT_CACHE);
     use_every_class();
     prairie_check_all();
 }
@@ -320,6 +339,7 @@ UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the
           UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
           UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(a_cache_waits_for_the_next_thread),
           UNIT_TEST(many_threads_leave_nothing_behind), UNIT_TEST(blocks_outlive_their_thread),
-          UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_a_cache),
+          UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_no_cache),
+          UNIT_TEST(the_first_thread_keeps_its_cache),
           UNIT_TEST(flushing_empties_the_magazines), UNIT_TEST(a_thread_may_hold_less_than_others),
           UNIT_TEST(the_child_of_a_fork_forgets_the_others))

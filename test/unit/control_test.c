@@ -1,0 +1,73 @@
+/* control_test.c - the leaves of the control tree where there is no memory for a heap. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "control_tree.h"
+#include "unit.h"
+
+#include <errno.h>
+
+enum { LENGTH_MAX = 64, LEAVES_LEAST = 200 };
+
+/* The leaf's name with 0 for each number in it. */
+static void write_name(const struct control_row *row, char *name)
+{
+    for (const char *at = row->name; *at != '\0'; at++) *name++ = *at == '*' ? '0' : *at;
+    *name = '\0';
+}
+
+/* Reads it, and writes zeros; whatever comes of it. */
+static void try_leaf(const struct control_row *row)
+{
+    char name[CONTROL_NAME_BYTES + 1], old[LENGTH_MAX];
+    static const char nothing[LENGTH_MAX];
+
+    write_name(row, name);
+    for (size_t bytes = 0; bytes <= 8; bytes++) {
+        size_t length = bytes;
+        (void)control_by_name(name, old, &length, NULL, 0);
+        if (row->type != CONTROL_TEXT && row->type != CONTROL_POINTER)
+            (void)control_by_name(name, NULL, NULL, (void *)(uintptr_t)nothing, bytes);
+    }
+    (void)control_by_name(name, NULL, NULL, NULL, 0);
+}
+
+static unsigned try_all_leaves(void)
+{
+    unsigned leaves = 0;
+
+    for (unsigned table = 0; table < control_table_count; table++)
+        for (unsigned i = 0; i < control_tables[table]->count; i++, leaves++)
+            try_leaf(&control_tables[table]->rows[i]);
+    return leaves;
+}
+
+/* Before the first call, and the kernel gives no address space: nothing is there to be looked at. */
+static void without_a_heap_every_leaf_answers(void **state)
+{
+    void *block;
+
+    (void)state;
+    fake_fail_all(true);
+    assert_true(try_all_leaves() >= LEAVES_LEAST);
+    assert_null(prairie_malloc(1));
+    assert_int_equal(errno, ENOMEM);
+    fake_fail_all(false);
+    block = prairie_malloc(1);
+    assert_non_null(block);
+    prairie_free(block);
+    prairie_check_all();
+}
+
+static void with_a_heap_and_no_memory_every_leaf_answers(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    fake_fail_all(true);
+    assert_true(try_all_leaves() >= LEAVES_LEAST);
+    fake_fail_all(false);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
+          UNIT_TEST(with_a_heap_and_no_memory_every_leaf_answers))
