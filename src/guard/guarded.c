@@ -27,6 +27,7 @@ static struct {
     uint16_t queue[STRAYS_MAX];            /* under lock; U1 */
     struct guarded_cell *cell[STRAYS_MAX]; /* each constant once made */
     uint64_t taken[CLASS_COUNT];           /* under lock */
+    bool guard_is_open[STRAYS_MAX + 1];    /* atomic: a report opened the guard before that cell */
 } pool SPARSE;
 
 /* ---- cells ---- */
@@ -202,14 +203,20 @@ static unsigned choose_cell(void)
     return number;
 }
 
-/* Without the lock: guards that reports opened are closed again. False: no memory. */
-static bool open_cell(const struct guarded_cell *cell, unsigned number)
+/* Closes a page that a report opened. */
+static void close_again(bool *is_open, char *page)
+{
+    if (__atomic_exchange_n(is_open, false, __ATOMIC_RELAXED)) (void)os_close(one_page(page));
+}
+
+/* Without the lock. False: no memory. */
+static bool open_cell(struct guarded_cell *cell, unsigned number)
 {
     char *page = page_of_cell(number);
 
-    if (cell->guard_is_open[0]) (void)os_close(one_page(page - page_bytes()));
-    if (cell->guard_is_open[1]) (void)os_close(one_page(page + page_bytes()));
-    if (cell->page_is_open) (void)os_close(one_page(page));
+    close_again(&pool.guard_is_open[number], page - page_bytes());
+    close_again(&pool.guard_is_open[number + 1], page + page_bytes());
+    close_again(&cell->page_is_open, page);
     return os_commit(one_page(page));
 }
 
@@ -220,8 +227,8 @@ static void *hold_cell(unsigned number)
 
     cell->state = GUARDED_HELD;
     cell->watch = pool.watch;
-    cell->is_told = cell->page_is_open = false;
-    cell->guard_is_open[0] = cell->guard_is_open[1] = false;
+    cell->is_told = false;
+    RELAXED_STORE(cell->page_is_open, false);
     RELAXED_STORE(strays.class_index[number], cell->class_index);
     RELAXED_STORE(strays.block[number], cell->block);
     pool.taken[cell->class_index]++;
@@ -386,17 +393,13 @@ bool guarded_tell_once(const struct guarded_finding *finding)
         && !__atomic_exchange_n(&pool.cell[number]->is_told, true, __ATOMIC_RELAXED);
 }
 
-/* Each cell beside an open guard closes it when it is next taken. */
+/* The first cell beside an open guard that is taken closes it. */
 static void note_open(size_t page)
 {
-    unsigned right = (unsigned)(page / 2), left = right - 1;
+    unsigned number = (unsigned)(page / 2);
 
-    if (page % 2 != 0) {
-        if (right < pool.made) pool.cell[right]->page_is_open = true;
-        return;
-    }
-    if (left < pool.made) pool.cell[left]->guard_is_open[1] = true;
-    if (right < pool.made) pool.cell[right]->guard_is_open[0] = true;
+    if (page % 2 == 0) RELAXED_STORE(pool.guard_is_open[number], true);
+    else if (number < pool.made) RELAXED_STORE(pool.cell[number]->page_is_open, true);
 }
 
 bool guarded_let_pass(const void *address)

@@ -49,9 +49,8 @@ struct guarded_cell {
     uint32_t site; /* hash of the first callers */
     uint32_t watch;
     uint8_t class_index, state;
-    bool is_told;          /* a report was printed of this block */
-    bool page_is_open;     /* a report opened the page, after the block was given back */
-    bool guard_is_open[2]; /* a report opened the page before, or that after */
+    bool is_told;      /* a report was printed of this block */
+    bool page_is_open; /* atomic: a report opened the page, after the block was given back */
     struct guarded_trace taken, given;
 };
 

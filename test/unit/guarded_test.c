@@ -556,6 +556,44 @@ static void a_cell_is_closed_again_after_a_report(void **state)
     assert_true(all_bytes_are(page, 0, page_bytes()));
 }
 
+/* The page between two cells is both's: who is taken first closes it. */
+static void a_guard_between_two_is_closed_once(void **state)
+{
+    char *blocks[2];
+
+    (void)state;
+    start_pool(8);
+    for (unsigned i = 0; i < 2; i++) blocks[i] = take_of(i, 48, 16);
+    assert_true(
+        guarded_let_pass((char *)round_down((uintptr_t)blocks[0], page_bytes()) + page_bytes()));
+    for (unsigned i = 0; i < 2; i++) give(blocks[i]);
+    for (unsigned i = 2; i < 10; i++) {
+        blocks[0] = take_of(i, 48, 16);
+        assert_true(is_beside_guards(blocks[0]));
+        give(blocks[0]);
+    }
+    guarded_check();
+}
+
+/* A page that could not be opened is as it was: closed, whatever a report had opened. */
+static void a_refused_cell_is_closed_once(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool(1);
+    block = take_of(1, 48, 16);
+    give(block);
+    assert_true(guarded_let_pass(block));
+    fake_fail_kind(FAKE_COMMIT, true);
+    for (unsigned i = 0; i < 3; i++) assert_null(take_of(1, 48, 16));
+    fake_fail_kind(FAKE_COMMIT, false);
+    block = take_of(1, 48, 16);
+    assert_true(is_beside_guards(block));
+    give(block);
+    guarded_check();
+}
+
 static void bad_frees_are_reported(void **state)
 {
     char *block;
@@ -667,5 +705,6 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(an_underflow_is_named), UNIT_TEST(a_use_after_free_is_named),
           UNIT_TEST(a_new_size_is_reported), UNIT_TEST(other_faults_are_not_ours),
           UNIT_TEST(one_report_for_each_block), UNIT_TEST(a_cell_is_closed_again_after_a_report),
+          UNIT_TEST(a_guard_between_two_is_closed_once), UNIT_TEST(a_refused_cell_is_closed_once),
           UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
           UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool))
