@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCALE_MAX = 10000, THREADS_MAX = 256 };
+enum { SCALE_MAX = 10000, THREADS_MAX = 2048 };
 
 static const char *running = "workloads";
 

@@ -15,6 +15,10 @@
 
 enum { CHILD_BLOCKS = 40 };
 
+struct shape {
+    uint64_t children;
+};
+
 static int run_child(const char *workload, const char *number)
 {
     char *const words[] = { "workloads", (char *)workload, "--seed", (char *)number, NULL };
@@ -32,7 +36,9 @@ static int run_child(const char *workload, const char *number)
 
 static struct outcome run_startup(const struct job *job)
 {
-    uint64_t children = scaled(job, 1100), sum = 0;
+    const struct shape *shape = job->workload->shape;
+    uint64_t children = scaled(job, shape->children), sum = 0;
+    double start = wall_seconds();
     for (uint64_t i = 0; i < children; i++) {
         char number[8];
         snprintf(number, sizeof number, "%u", (unsigned)((i + job->seed) % 100));
@@ -40,6 +46,7 @@ static struct outcome run_startup(const struct job *job)
         if (code != (int)((i + job->seed) % 100)) stop("a child ended with %d", code);
         sum = sum * 3 + (uint64_t)code;
     }
+    report_figure("process_us", (wall_seconds() - start) / (double)children * 1e6, "us");
     return (struct outcome){ sum, children };
 }
 
@@ -69,10 +76,16 @@ static struct outcome run_line(const struct job *job)
     return (struct outcome){ job->seed, 1 };
 }
 
+static const struct shape many = { 1100 };
+static const struct shape ten_thousand = { 10000 };
+
 static const struct workload workloads[] = {
     { "startup", "start", "1,100 processes, one after the other, allocate 40 blocks each and end",
-      "shells and configure scripts; the C library's own start-up tests", 1, NULL, run_startup,
+      "shells and configure scripts; the C library's own start-up tests", 1, &many, run_startup,
       SUITE_TIMED, NULL, NULL },
+    { "startup-10k", "start", "10,000 such processes: microseconds for each",
+      "shells and configure scripts", 1, &ten_thousand, run_startup, SUITE_FIGURES,
+      "figure = \"process_us\"\nhigher_is_better = false\n", NULL },
     { "startup-child", "start", "one such process; its exit code is its seed",
       "shells and configure scripts", 1, NULL, run_startup_child, SUITE_NONE, NULL, NULL },
     { "line", "start", "a process that prints a line: its peak resident memory",
