@@ -88,6 +88,7 @@ lab-neighbours: ## CPython with and without its own pool; short-lived programs
 	@dev/lab neighbours $(ARGS)
 
 install: all ## install under PREFIX=/usr/local (DESTDIR is honoured)
+	@cmake --build $(BUILD) --target prairie_shared-hardened
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 clean: ## remove everything that was built

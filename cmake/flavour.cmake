@@ -131,8 +131,12 @@ function(prairie_library suffix folder)
     if(CMAKE_OBJCOPY AND arg_SANITIZE STREQUAL "none")
         add_custom_command(TARGET prairie_static${suffix} POST_BUILD VERBATIM
                            COMMAND ${CMAKE_OBJCOPY} --localize-hidden --remove-section .group
-                                   $<TARGET_FILE:prairie_static${suffix}>)
+                                   $<TARGET_FILE:prairie_static${suffix}>
+                           # What <prairie/inline.h> reads.
+                           COMMAND ${CMAKE_OBJCOPY} --globalize-symbol=prairie_front_v1
+                                   --globalize-symbol=prairie_frees_v1 $<TARGET_FILE:prairie_static${suffix}>)
     endif()
+    target_compile_definitions(prairie_static${suffix} INTERFACE PRAIRIE_INLINE=1)
     # A program that asks for the archive gets it, even if only the C library calls malloc in it.
     target_link_options(prairie_static${suffix} INTERFACE ${flags})
     if(arg_SANITIZE STREQUAL "none")

@@ -18,8 +18,11 @@ if(TARGET prairie_shared-hardened)
             DESTINATION ${CMAKE_INSTALL_LIBDIR} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
             GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h")
+# Where another jemalloc's header has its place, ours goes into a folder for those who ask (jemalloc.pc).
+set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR} CACHE STRING "folder of jemalloc/jemalloc.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jemalloc DESTINATION ${PRAIRIE_JEMALLOC_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prairie DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT prairie-targets NAMESPACE prairie:: DESTINATION ${package_folder})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/prairie-config.cmake.in
@@ -35,4 +38,5 @@ install(FILES ${PROJECT_BINARY_DIR}/prairie-config.cmake
 file(RELATIVE_PATH PRAIRIE_PC_ROOT
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie.pc.in ${PROJECT_BINARY_DIR}/prairie.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/prairie.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie-static.pc.in ${PROJECT_BINARY_DIR}/prairie-static.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/prairie.pc ${PROJECT_BINARY_DIR}/prairie-static.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -5,7 +5,8 @@
  *      cc -O2 -c src/prairie.c
  *
  * PRAIRIE_OS_ELSEWHERE  who links this file brings another kernel along (test/kernel/fake.c)
- * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own
+ * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own; 2: and the control tree behind them,
+ *                    options included (tool/prairie-sys)
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's
  *                    own and C++'s are left out
  * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may
@@ -100,9 +101,10 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/notify.c"
 #include "heap/shortage.c"
 #include "heap/reserve_doors.c"
+#include "heap/inline.c"
 #include "view/snapshot.c"
 #include "view/stats.c"
-#ifndef PRAIRIE_OWN_NAMES
+#if !defined(PRAIRIE_OWN_NAMES) || PRAIRIE_OWN_NAMES >= 2
 #include "control/conf.c"
 #include "control/control.c"
 #include "control/control_tree.c"
@@ -116,16 +118,18 @@ struct arena *rule_choose(struct arena *last);
 #include "control/stats_general.c"
 #include "control/stats_arena.c"
 #include "control/metrics.c"
-#if defined(__APPLE__)
+#if !defined(PRAIRIE_OWN_NAMES) && defined(__APPLE__)
 #include "darwin/zone.c"
 #include "darwin/zone_tasks.c"
 #include "darwin/names.c"
-#elif defined(_WIN32)
+#elif !defined(PRAIRIE_OWN_NAMES) && defined(_WIN32)
 #include "jemalloc/jemalloc.c"
 #include "windows/crt.c"
 #include "windows/imports.c"
 #include "windows/names.c"
 #else
+#include "libc/process.c"
+#ifndef PRAIRIE_OWN_NAMES
 #include "libc/libc.c"
 #include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
@@ -133,6 +137,7 @@ struct arena *rule_choose(struct arena *last);
 #include "libc/libc_info.c"
 #endif
 #include "cxx/cxx_new.c"
+#endif
 #endif
 #endif
 #endif

@@ -47,6 +47,15 @@
 #define ALIAS_OF(function) ALIAS_OF_NAME(function)
 #define ALIAS_OF_NAME(name) __attribute__((alias(#name), visibility("default"), used))
 
+/* A second name of a variable of this file, for what of us is compiled into programs
+ * (include/prairie/inline.h). Only ELF has such names. */
+#if defined(__ELF__)
+#define SEEN_INLINE(declaration, variable) extern declaration SEEN_INLINE_NAME(variable)
+#define SEEN_INLINE_NAME(name) __attribute__((alias(#name), visibility("hidden"), used))
+#else
+#define SEEN_INLINE(declaration, variable) _Static_assert(sizeof(variable) != 0, "")
+#endif
+
 /* Values that one thread writes and another reads for statistics only. */
 #define RELAXED_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
 #define RELAXED_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELAXED)

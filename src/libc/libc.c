@@ -5,12 +5,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
-#include "../heap/heap.h"
-#include "../heap/shortage.h"
-
-#include "../control/conf.h"
-
-#include <errno.h>
 
 void *malloc(size_t size) ALIAS_OF(prairie_malloc);
 void *calloc(size_t count, size_t size) ALIAS_OF(prairie_calloc);
@@ -38,15 +32,3 @@ void *__libc_memalign(size_t align, size_t size) ALIAS_OF(prairie_memalign);
 void *__libc_valloc(size_t size) ALIAS_OF(prairie_valloc);
 void *__libc_pvalloc(size_t size) ALIAS_OF(prairie_pvalloc);
 int __posix_memalign(void **block, size_t align, size_t size) ALIAS_OF(prairie_posix_memalign);
-
-/* Before main, when the environment is there: the options, what they ask for, and our place among
- * the program's fork handlers. */
-__attribute__((constructor)) static void prepare_process(void)
-{
-    conf_read();
-    (void)heap_attach(); /* registers for fork before main does */
-    shortage_apply_options();
-}
-
-/* After main, exit handlers and the destructors of whoever was loaded after us. */
-__attribute__((destructor)) static void end_process(void) { misuse_check_end(); }

@@ -8,6 +8,7 @@
 
 __thread struct front *thread_slot __attribute__((tls_model("initial-exec"))) =
     (struct front *)&front_empty;
+SLOT_SEEN_INLINE(prairie_front_v1);
 
 /* Atomic, and one more than the key; 0: not made yet. */
 static uint64_t end_key_next;

@@ -21,6 +21,20 @@
 #include "elf_slot.h"
 #endif
 
+/* The word that include/prairie/inline.h looks at. In a checking flavour, and where there are
+ * other size classes, it is one that stays as it is before a thread's first call, so that every
+ * call comes to the doors. */
+#if (defined(PRAIRIE_CHECK) && PRAIRIE_CHECK >= 1) \
+    || (defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM != 16)
+#define SLOT_SEEN_INLINE(name)                                                             \
+    extern PRIVATE __thread struct front *name __attribute__((tls_model("initial-exec"))); \
+    __thread struct front *name __attribute__((tls_model("initial-exec"), used)) =         \
+        (struct front *)&front_empty
+#else
+#define SLOT_SEEN_INLINE(name) \
+    SEEN_INLINE(__thread struct front *name __attribute__((tls_model("initial-exec"))), thread_slot)
+#endif
+
 /* Arranges that `hook` runs when this thread ends. May allocate: the thread's cache is already in
  * its slot. False: it could not be arranged. */
 bool os_thread_end_hook(void (*hook)(void));

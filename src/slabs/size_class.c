@@ -14,6 +14,7 @@ const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
 
 const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
 uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
+SEEN_INLINE(uint8_t prairie_frees_v1[TABLE_BYTES_MAX + 1], offset_of_sized_free);
 uint32_t sized_frees_left;
 
 /* Sizes of one class are neighbours. */

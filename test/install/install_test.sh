@@ -5,25 +5,9 @@
 #   install_test.sh BUILD_FOLDER VERSION COMPILER
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-build=$1 version=$2 compiler=$3
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-first=$scratch/first
-prefix=$scratch/moved
-
-quietly() {
-    if ! "$@" >"$scratch/log" 2>&1; then
-        echo "failed: $*"
-        cat "$scratch/log"
-        exit 1
-    fi
-}
-
-# A package that only works where it was installed first has absolute paths in it.
-quietly cmake --install "$build" --prefix "$first"
-mv "$first" "$prefix"
-library=$(dirname "$(find "$prefix" -name libprairie.so)")
+. "$here/place.sh"
+version=$2 compiler=$3
+install_from "$1"
 
 # consumer/main.c prints who answers malloc, and the version that it finds at run time.
 expect() {
@@ -53,6 +37,11 @@ found=$(pkg-config --modversion prairie)
 quietly "$compiler" "$here/consumer/main.c" -o "$scratch/with_pc" \
     $(pkg-config --cflags --libs prairie)
 expect "pkg-config" "$soname" env LD_LIBRARY_PATH="$library" "$scratch/with_pc"
+
+# shellcheck disable=SC2046
+quietly "$compiler" "$here/consumer/main.c" -o "$scratch/with_static_pc" \
+    $(pkg-config --cflags --libs prairie-static)
+expect "pkg-config, static" with_static_pc "$scratch/with_static_pc"
 
 quietly "$compiler" -I"$prefix/include" "$here/consumer/main.c" -o "$scratch/with_archive" \
     "$library/libprairie.a"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# cxx_test.sh - prairie.hpp from an installed prairie, with the C++ libraries that are here.
+# SPDX-License-Identifier: MIT
+#
+#   cxx_test.sh BUILD_FOLDER COMPILER      and PRAIRIE_LIBRARY in the environment: the flavour that answers
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/place.sh"
+compiler=$2
+install_from "$1"
+ln -s "$PRAIRIE_LIBRARY" "$scratch/libprairie.so.0"
+
+# try NAME COMPILER FLAG...: compiles and runs it, on the flavour and in a hardened process too
+try() {
+    local name=$1
+    shift
+    quietly "$@" -O1 -Wall -Wextra -Werror -pthread -I"$prefix/include" "$here/cxx/main.cpp" -o "$scratch/$name" \
+        -L"$library" -lprairie
+    LD_LIBRARY_PATH=$scratch "$scratch/$name"
+    LD_LIBRARY_PATH=$scratch MALLOC_CONF=hardened:true "$scratch/$name" >"$scratch/log" || { echo "$name, hardened:"; cat "$scratch/log"; exit 1; }
+}
+
+try gnu17 "$compiler" -std=c++17
+[ "$PRAIRIE_FLAVOUR" = plain ] || exit 0
+try gnu23 "$compiler" -std=c++23
+# Neither exceptions nor types at run time: it compiles.
+quietly "$compiler" -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" \
+    -x c++ "$prefix/include/prairie/prairie.hpp"
+
+# The other library, in the oldest release that has memory resources.
+if command -v clang++-16 >/dev/null && [ -e /usr/lib/llvm-16/include/c++/v1/memory_resource ]; then
+    try llvm17 clang++-16 -stdlib=libc++ -std=c++17
+    try llvm23 clang++-16 -stdlib=libc++ -std=c++2b
+else
+    echo "left out: libc++ (dev/setup test brings it)"
+fi
