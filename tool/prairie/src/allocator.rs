@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::owner;
+use crate::peers;
 use crate::places;
 use crate::suite::{NamedAllocator, Workload};
 use crate::trouble::{About, Result, Trouble};
@@ -17,15 +18,6 @@ use crate::trouble::{About, Result, Trouble};
 pub const C_LIBRARY: &str = "glibc";
 pub const PRAIRIE: &str = "prairie";
 const PEERS: &str = "build/peers/peers.json";
-
-/// Packages of distributions, for whoever has no peers built: name, label, file.
-const PACKAGED: &[(&str, &str, &str)] = &[
-    ("jemalloc", "jemalloc", "libjemalloc.so.2"),
-    ("mimalloc3", "mimalloc", "libmimalloc.so.3"),
-    ("mimalloc2", "mimalloc", "libmimalloc.so.2"),
-    ("mimalloc2", "mimalloc", "libmimalloc.so.2.0"),
-    ("gperftools", "gperftools", "libtcmalloc_minimal.so.4"),
-];
 
 /// An allocator that serves programs: this was seen.
 #[derive(Debug, Clone, Serialize)]
@@ -105,7 +97,7 @@ pub fn gather(
         match prove(candidate, root, folder) {
             Ok(allocator) => allocators.push(allocator),
             Err(error) if wish.extra.iter().any(|(extra, _)| *extra == name) => {
-                return Err(Trouble::new(format!("--extra {name}: {error}")));
+                return Err(Trouble::new(format!("--with {name}: {error}")));
             }
             Err(error) => absent.push(Absent { name, reason: error.to_string() }),
         }
@@ -130,12 +122,12 @@ fn candidates(
         Err(error) if wish.prairie.is_some() => return Err(error),
         Err(error) => absent.push(Absent { name: PRAIRIE.into(), reason: error.to_string() }),
     }
-    found.extend(peers(root)?);
+    found.extend(gathered(root)?);
     for entry in named {
         add_named(&mut found, entry);
     }
     for (name, path) in &wish.extra {
-        let missing = |_| Trouble::new(format!("--extra {name}={}: no such file", path.display()));
+        let missing = |_| Trouble::new(format!("--with {name}={}: no such file", path.display()));
         let path = path.canonicalize().map_err(missing)?;
         found.retain(|known| known.name != *name);
         found.push(Candidate::plain(name, Some(path)));
@@ -146,7 +138,7 @@ fn candidates(
         if !is_known {
             let names: Vec<&str> = found.iter().map(|known| known.name.as_str()).collect();
             return Err(Trouble::new(format!("no allocator is called '{name}'"))
-                .hint(format!("there are {}; --extra NAME=FILE adds one", names.join(", "))));
+                .hint(format!("there are {}; --with NAME=FILE adds one", names.join(", "))));
         }
     }
     if !wish.names.is_empty() {
@@ -194,8 +186,8 @@ fn add_named(found: &mut Vec<Candidate>, entry: &NamedAllocator) {
     });
 }
 
-/// Those that the project has built, or else those that the system's packages brought.
-fn peers(root: Option<&Path>) -> Result<Vec<Candidate>> {
+/// Those that the project has built, or else those that packages brought.
+fn gathered(root: Option<&Path>) -> Result<Vec<Candidate>> {
     if let Some(root) = root
         && let Ok(text) = fs::read_to_string(root.join(PEERS))
     {
@@ -209,20 +201,14 @@ fn peers(root: Option<&Path>) -> Result<Vec<Candidate>> {
             })
             .collect());
     }
-    let mut found: Vec<Candidate> = Vec::new();
-    for (name, label, file) in PACKAGED {
-        let places = places::system_folders();
-        let path = places.iter().find_map(|folder| folder.join(file).canonicalize().ok());
-        if let Some(path) = path
-            && !found.iter().any(|known| known.name == *name)
-        {
-            found.push(Candidate {
-                label: Some((*label).to_owned()),
-                ..Candidate::plain(name, Some(path))
-            });
-        }
-    }
-    Ok(found)
+    let candidate = |package: &peers::Package| {
+        let library = package.library()?;
+        Some(Candidate {
+            label: Some(package.label.to_owned()),
+            ..Candidate::plain(package.name, Some(library))
+        })
+    };
+    Ok(peers::known().iter().filter_map(candidate).collect())
 }
 
 /// Copies the library and lets the loader say that it answers malloc.
@@ -306,7 +292,7 @@ mod tests {
                  "sha256":"00","from":"crate"},
                 {"name":"two","path":"/usr/lib/two.so"}]"#,
         );
-        let found = peers(Some(folder.path())).unwrap();
+        let found = gathered(Some(folder.path())).unwrap();
         assert_eq!(names(&found), ["one", "two"]);
         assert_eq!(found[0].library, Some(folder.path().join("build/one.so")));
         assert_eq!(found[1].library, Some(PathBuf::from("/usr/lib/two.so")));
@@ -315,7 +301,7 @@ mod tests {
     #[test]
     fn broken_peers_are_told() {
         let folder = project_with_peers("[{}]");
-        let refused = peers(Some(folder.path())).err().unwrap();
+        let refused = gathered(Some(folder.path())).err().unwrap();
         assert!(refused.to_string().contains("missing field `name`"), "{refused}");
     }
 

@@ -8,64 +8,51 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::trouble::{Result, Trouble};
 
+mod doctor;
+mod everywhere;
+mod prof;
+mod run;
+mod small;
+
+pub use doctor::Doctor;
+pub use everywhere::{Colour, Common, Output};
+pub use prof::{By, Prof, Sort};
+pub use run::Run;
+pub use small::{Lab, Man, Options, Peers, PeersVerb};
+
 #[derive(Debug, Parser)]
 #[command(name = "prairie", version, about, arg_required_else_help = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub verb: Verb,
+
+    #[command(flatten)]
+    pub common: Common,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Run(Run),
     Compare(Box<Compare>),
+    Prof(Box<Prof>),
+    Doctor(Doctor),
+    Options(Options),
+    Peers(Peers),
+    Lab(Lab),
     /// Print the completions of a shell
     Completions {
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    #[command(hide = true)]
-    Man,
-}
-
-const RUN_EXAMPLES: &str = "\
-Examples:
-  prairie run -- sort -u big.txt
-  prairie run --stats -- python3 script.py
-
-Exit code: the program's own; 128 + n if signal n ended it; 125 when prairie itself fails, 126 when
-the program cannot be executed, 127 when it is not found.";
-
-/// Run a program on prairie
-///
-/// The library is preloaded into the program and all that it starts. Input, output and exit code
-/// pass through; at the end, a summary on standard error says what it used and who served it.
-#[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
-pub struct Run {
-    /// Let every process print prairie's statistics at its end
-    #[arg(long)]
-    pub stats: bool,
-
-    /// Print no summary
-    #[arg(short, long)]
-    pub quiet: bool,
-
-    /// Preload this library instead of the libprairie.so that is found
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub library: Option<PathBuf>,
-
-    /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
+    Man(Man),
 }
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   prairie compare -- sort -u big.txt
-  prairie compare --allocators glibc,prairie --rounds 20 -- ./server --self-test
+  prairie compare -o report.html -- python3 script.py
+  prairie compare --with mine=./libmine.so --rounds 20 -- ./server --self-test
   prairie compare --suite bench/suites/workloads.toml --quick --out results
-  prairie compare --suite mine.toml --workloads 'pair*,trees' --extra mine=./libmine.so
+  prairie compare --suite mine.toml --workloads 'pair*,trees' --with mine=./libmine.so
 
 Exit code: 0; 1 when a run was wrong, crashed or timed out; 125 when prairie itself fails.";
 
@@ -75,7 +62,7 @@ Exit code: 0; 1 when a run was wrong, crashed or timed out; 125 when prairie its
 /// of the whole tree of processes; results are checked, and a wrong one never counts as a fast one.
 #[derive(Debug, Args)]
 #[command(
-    after_help = COMPARE_EXAMPLES,
+    before_long_help = COMPARE_EXAMPLES,
     override_usage = "prairie compare [OPTIONS] -- <PROGRAM>...\n       \
                       prairie compare [OPTIONS] --suite <FILE>..."
 )]
@@ -89,7 +76,7 @@ pub struct Compare {
     pub allocators: Vec<String>,
 
     /// One more library to preload; may be repeated
-    #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
+    #[arg(long = "with", alias = "extra", value_name = "NAME=FILE", value_parser = named_file)]
     pub extra: Vec<(String, PathBuf)>,
 
     /// Only workloads that match, by name or group; * stands for anything
@@ -144,12 +131,23 @@ pub struct Compare {
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     pub timeout: Option<f64>,
 
-    /// Write tables, raw data and picture to this folder: compare.md, compare.json, compare.svg
+    /// Write a report, tables, raw data and a picture to this folder: compare.html, compare.md,
+    /// compare.json, compare.svg
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
 
-    /// Write the raw data of each run
+    /// Write a report: one file with pictures, tables and raw data, which needs no network
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub html: Option<PathBuf>,
+
+    /// Write the raw data of each run, to standard output without a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        default_missing_value = "-",
+        value_hint = ValueHint::FilePath
+    )]
     pub json: Option<PathBuf>,
 
     /// Write the tables as Markdown
@@ -160,13 +158,17 @@ pub struct Compare {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub svg: Option<PathBuf>,
 
+    /// Write what the ending says: .html, .json, .md or .svg
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the file of --output if it is there already
+    #[arg(long)]
+    pub force: bool,
+
     /// Print all tables of a suite, not only the summary
     #[arg(long)]
     pub full: bool,
-
-    /// Print no progress
-    #[arg(short, long)]
-    pub quiet: bool,
 
     /// Use this as prairie instead of the libprairie.so that is found
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -29,9 +29,10 @@ pub fn workload(name: &str) -> Workload {
     Workload { name: name.into(), ..Workload::of_command(vec!["program".into()]) }
 }
 
-pub fn run(workload: usize, allocator: usize, round: u32) -> Run {
-    let measured = Measured {
-        end: End::Itself(Ended::Exited(0)),
+pub fn measured(end: End) -> Measured {
+    Measured {
+        pid: 1,
+        end,
         wall_s: 1.0,
         usage: Usage { user_s: 1.0, ..Usage::default() },
         peak_bytes: 1 << 20,
@@ -41,6 +42,10 @@ pub fn run(workload: usize, allocator: usize, round: u32) -> Run {
         left_behind: 0,
         series: Vec::new(),
         seen: Seen::default(),
-    };
+    }
+}
+
+pub fn run(workload: usize, allocator: usize, round: u32) -> Run {
+    let measured = measured(End::Itself(Ended::Exited(0)));
     Run { exit_code: Some(0), ..Run::of(workload, allocator, round, &measured) }
 }

@@ -4,10 +4,11 @@
 //!
 //! - the system: `sys` and `launcher` (calls that the standard library lacks), `proc`, `elf`, `program`
 //! - one run: `tree` (its processes), `witness` (who serves them), `measure` (time and memory)
-//! - what to compare: `places`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
+//! - what to compare: `places`, `embedded`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
 //! - the rounds: `bench`, `record` (raw data), `judge` (right or wrong), `callgrind`, `progress`
-//! - what it says: `stats`, `analysis`, `units`, `report`
-//! - the verbs: `cli`, `run`, `compare`
+//! - what it says: `stats`, `analysis`, `units`, `report`, `output`, `terminal`
+//! - the verbs: `cli`, `run`, `compare`, `prof`, `doctor`, `options`,
+//!   `peers`, `lab`, `manual`
 // SPDX-License-Identifier: MIT
 
 mod allocator;
@@ -16,21 +17,29 @@ mod bench;
 mod callgrind;
 mod cli;
 mod compare;
+mod doctor;
 mod elf;
+mod embedded;
 mod environment;
 #[cfg(test)]
 mod fixture;
 mod interrupt;
 mod judge;
+mod lab;
 mod launcher;
 mod machine;
+mod manual;
 mod measure;
 mod opens;
+mod options;
 mod order;
+mod output;
 mod owner;
+mod peers;
 mod places;
 mod plan;
 mod proc;
+mod prof;
 mod program;
 mod progress;
 mod record;
@@ -40,6 +49,7 @@ mod stats;
 mod substitute;
 mod suite;
 mod sys;
+mod terminal;
 mod tree;
 mod trouble;
 mod units;
@@ -63,6 +73,7 @@ fn main() -> ExitCode {
     let launcher = Launcher::fork();
     let code = parse().and_then(|cli| {
         let mut launcher = launcher.about("the launcher")?;
+        terminal::set_up(&cli.common);
         dispatch(&cli.verb, &mut launcher)
     });
     match code {
@@ -90,13 +101,15 @@ fn dispatch(verb: &Verb, launcher: &mut Launcher) -> Result<i32> {
     match verb {
         Verb::Run(options) => run::run(options, launcher),
         Verb::Compare(options) => compare::run(options, launcher),
+        Verb::Prof(options) => prof::run(options),
+        Verb::Doctor(options) => doctor::run(options),
+        Verb::Options(options) => options::run(options),
+        Verb::Peers(options) => peers::run(options),
+        Verb::Lab(options) => lab::run(options),
         Verb::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "prairie", &mut io::stdout());
             Ok(0)
         }
-        Verb::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut io::stdout()).about("output")?;
-            Ok(0)
-        }
+        Verb::Man(options) => manual::run(options),
     }
 }

@@ -44,6 +44,7 @@ pub enum End {
 
 #[derive(Debug)]
 pub struct Measured {
+    pub pid: Pid,
     pub end: End,
     pub wall_s: f64,
     pub usage: Usage,
@@ -98,6 +99,7 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
     guard.armed = false;
     let by_itself = reaped.map_or(Ended::Exited(0), |reaped| reaped.ended);
     Ok(Measured {
+        pid: started.pid,
         end: ended.unwrap_or(End::Itself(by_itself)),
         wall_s: (end_ns - started.start_ns) as f64 / 1e9,
         usage: watching.usage,

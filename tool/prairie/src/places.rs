@@ -4,6 +4,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use crate::embedded;
 use crate::trouble::{Result, Trouble};
 
 pub const LIBRARY: &str = "libprairie.so";
@@ -24,21 +25,28 @@ pub fn project() -> Option<PathBuf> {
     starts.into_iter().flatten().find_map(|start| project_above(&start))
 }
 
-/// libprairie.so: as told, beside this executable, built here, or installed.
+/// libprairie.so: as told, beside this executable, built here, within this executable, or installed.
 pub fn library(told: Option<&Path>) -> Result<PathBuf> {
     let variable = env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
     if let Some(path) = told.map(Path::to_owned).or(variable) {
         let missing = |_| Trouble::new(format!("{}: no such library", path.display()));
         return path.canonicalize().map_err(missing);
     }
-    candidates().into_iter().find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
+    let first = |places: Vec<PathBuf>| places.into_iter().find_map(|path| path.canonicalize().ok());
+    if let Some(found) = first(near()) {
+        return Ok(found);
+    }
+    if let Some(found) = embedded::library()? {
+        return Ok(found);
+    }
+    first(system_folders().iter().map(|folder| folder.join(LIBRARY)).collect()).ok_or_else(|| {
         Trouble::new("no libprairie.so beside this program, in build/, or installed").hint(format!(
             "build it (make), or name it: --library FILE, or {LIBRARY_VARIABLE}=FILE"
         ))
     })
 }
 
-fn candidates() -> Vec<PathBuf> {
+fn near() -> Vec<PathBuf> {
     let mut places = Vec::new();
     let executable = env::current_exe().ok();
     if let Some(folder) = executable.as_deref().and_then(Path::parent) {
@@ -48,7 +56,6 @@ fn candidates() -> Vec<PathBuf> {
     for start in [executable, env::current_dir().ok()].into_iter().flatten() {
         places.extend(start.ancestors().map(|folder| folder.join("build").join(LIBRARY)));
     }
-    places.extend(system_folders().iter().map(|folder| folder.join(LIBRARY)));
     places
 }
 
@@ -60,6 +67,13 @@ pub fn system_folders() -> Vec<PathBuf> {
         .flat_map(|folder| [Path::new(folder).join(&triple), PathBuf::from(folder)])
         .chain([PathBuf::from("/usr/local/lib64"), PathBuf::from("/usr/lib64")])
         .collect()
+}
+
+/// Where `prairie peers fetch` puts allocators.
+pub fn fetched() -> Option<PathBuf> {
+    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let data = variable("XDG_DATA_HOME").or(variable("HOME").map(|home| home.join(".local/share")));
+    data.map(|folder| folder.join("prairie/peers"))
 }
 
 /// A path as briefly as it can be said: within the project, or else as it is.

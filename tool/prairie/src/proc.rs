@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use crate::sys::Pid;
@@ -101,6 +101,41 @@ fn files_in(maps: &str) -> Vec<String> {
     files
 }
 
+/// A part of an address space, as /proc/PID/maps tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    pub start: u64,
+    pub limit: u64,
+    pub is_code: bool,
+    pub offset: u64,
+    /// A file, a word in brackets, or nothing.
+    pub path: String,
+}
+
+impl Mapped {
+    pub fn length(&self) -> u64 {
+        self.limit - self.start
+    }
+
+    /// None: no such line.
+    pub fn of(line: &str) -> Option<Mapped> {
+        // The path comes last and may contain blanks.
+        let mut words = line.splitn(6, ' ');
+        let (start, limit) = words.next()?.split_once('-')?;
+        let is_code = words.next()?.contains('x');
+        let offset = words.next()?;
+        let path = words.nth(2).unwrap_or_default().trim().to_owned();
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (start, limit, offset) = (number(start)?, number(limit)?, number(offset)?);
+        (start < limit).then_some(Mapped { start, limit, is_code, offset, path })
+    }
+}
+
+pub fn mappings(pid: Pid) -> io::Result<Vec<Mapped>> {
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(Mapped::of).collect())
+}
+
 /// The name under which the kernel lists the process.
 pub fn name(pid: Pid) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -125,6 +160,18 @@ mod tests {
         assert_eq!(resident_pages(Pid::MAX), None);
         assert!(Maps::open(Pid::MAX).is_none());
         assert!(auxiliary(Pid::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_mapping_is_read_with_its_path() {
+        let line = "7f100000-7f101000 r-xp 00002000 08:01 2                  /lib/a b.so";
+        let mapped = Mapped::of(line).unwrap();
+        assert_eq!((mapped.start, mapped.offset, mapped.length()), (0x7f10_0000, 0x2000, 4096));
+        assert!(mapped.is_code);
+        assert_eq!(mapped.path, "/lib/a b.so");
+        assert_eq!(Mapped::of("7f100000-7f101000 rw-p 00000000 00:00 0 ").unwrap().path, "");
+        assert_eq!(Mapped::of("no line"), None);
+        assert!(mappings(std::process::id() as Pid).unwrap().len() > 5);
     }
 
     #[test]

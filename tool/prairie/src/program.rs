@@ -43,13 +43,19 @@ fn is_executable(about: &fs::Metadata) -> bool {
     about.is_file() && about.permissions().mode() & 0o111 != 0
 }
 
-/// Fails with the reason when the loader would not load `library` into the program `path`.
-pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
+/// The file whose code runs: of a script, its interpreter.
+pub fn image(path: &Path) -> Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..SCRIPT_DEPTH {
         let Some(interpreter) = interpreter(&path)? else { break };
         path = find(OsStr::new(&interpreter), Path::new("/"))?;
     }
+    Ok(path)
+}
+
+/// Fails with the reason when the loader would not load `library` into the program `path`.
+pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
+    let path = image(path)?;
     require_same_rights(&path)?;
     let shown = path.display();
     let Some(program) = elf::read(&path).about(path.display())? else { return Ok(()) };

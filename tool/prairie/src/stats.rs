@@ -42,6 +42,34 @@ fn quantile(sorted: &[f64], part: f64) -> Option<f64> {
     Some(sorted[below] + share * (sorted[above] - sorted[below]))
 }
 
+/// The mean of figures and where it lies with 95 % confidence, by a bootstrap.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mean {
+    pub mean: f64,
+    /// None: too few figures to say.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+impl Mean {
+    /// None without any figure.
+    pub fn of(values: &[f64], seed: u64) -> Option<Mean> {
+        let count = values.len();
+        let mean = |sum: f64| sum / count as f64;
+        let plain = mean(values.iter().sum());
+        if count < ROUNDS_FOR_A_CLAIM {
+            return (count > 0).then_some(Mean { mean: plain, low: None, high: None });
+        }
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut draw = || mean((0..count).map(|_| values[random.random_range(0..count)]).sum());
+        let mut means: Vec<f64> = (0..DRAWS).map(|_| draw()).collect();
+        means.sort_by(f64::total_cmp);
+        let tail = (1.0 - COVERAGE) / 2.0;
+        let (low, high) = (quantile(&means, tail), quantile(&means, 1.0 - tail));
+        Some(Mean { mean: plain, low, high })
+    }
+}
+
 /// How much of something, in comparison: below 1 is less.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
@@ -144,6 +172,17 @@ mod tests {
         assert_eq!(middle, Middle { median: 3.0, low: 2.0, high: 4.0 });
         assert_eq!(Middle::of(&[1.0, 2.0]).unwrap().median, 1.5);
         assert_eq!(Middle::of(&[]), None);
+    }
+
+    #[test]
+    fn a_mean_has_an_interval_around_it() {
+        let values: Vec<f64> = (0..20).map(|i| 10.0 + f64::from(i % 5)).collect();
+        let mean = Mean::of(&values, 3).unwrap();
+        assert_eq!(mean.mean, 12.0);
+        assert!((11.0..12.0).contains(&mean.low.unwrap()), "{mean:?}");
+        assert!((12.0..13.0).contains(&mean.high.unwrap()), "{mean:?}");
+        assert_eq!(Mean::of(&[3.0], 1).unwrap(), Mean { mean: 3.0, low: None, high: None });
+        assert_eq!(Mean::of(&[], 1), None);
     }
 
     #[test]

@@ -194,7 +194,7 @@ impl Workload {
             instructions_scale: None,
             calls_at_least: None,
             same_as: None,
-            series: false,
+            series: true,
         }
     }
 }

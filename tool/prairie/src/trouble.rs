@@ -34,6 +34,10 @@ impl Trouble {
         self
     }
 
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     pub fn exit_code(&self) -> u8 {
         self.code
     }

@@ -1,6 +1,8 @@
 //! Figures as people read them: three significant digits, with a unit.
 // SPDX-License-Identifier: MIT
 
+use crate::trouble::{Result, Trouble};
+
 /// Three significant digits, never in exponents.
 pub fn digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -28,7 +30,28 @@ pub fn seconds(value: f64) -> String {
 
 pub fn bytes(value: f64) -> String {
     const KIB: f64 = 1024.0;
-    scaled(value, &[(KIB * KIB * KIB, "GiB"), (KIB * KIB, "MiB"), (KIB, "KiB"), (1.0, "B")])
+    if value.abs() < KIB - 0.5 {
+        return format!("{value:.0} B");
+    }
+    scaled(value, &[(KIB * KIB * KIB, "GiB"), (KIB * KIB, "MiB"), (KIB, "KiB")])
+}
+
+/// A size as people write it: 200M, 1.5G, 64KiB, 4096. Units are binary, as everywhere here.
+pub fn parse_bytes(text: &str) -> Result<u64> {
+    let wrong = || Trouble::new("it must be a size, as 200M, 1.5G or 4096");
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit = unit.trim().to_ascii_lowercase();
+    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return Err(wrong()),
+    };
+    Ok((number * 1024f64.powi(power)).round() as u64)
 }
 
 /// Memory held over time.
@@ -63,11 +86,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("200M", 200 << 20),
+            ("1.5G", 3 << 29),
+            ("64KiB", 65536),
+            ("1 kB", 1024),
+        ] {
+            assert_eq!(parse_bytes(text).unwrap(), bytes, "{text}");
+        }
+        for wrong in ["", "M", "1X", "-1", "1.2.3"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn three_digits_and_a_unit() {
         assert_eq!(seconds(1.2345), "1.23 s");
         assert_eq!(seconds(0.99999), "1.00 s");
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(0.0), "0 ns");
+        assert_eq!(bytes(50.0), "50 B");
         assert_eq!(bytes(1536.0), "1.50 KiB");
         assert_eq!(bytes(123.0 * 1024.0 * 1024.0), "123 MiB");
         assert_eq!(byte_seconds(2.5e6), "2.50 MB·s");

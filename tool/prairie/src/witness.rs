@@ -160,8 +160,7 @@ impl Witness {
         }
         for file in files.iter().filter(|file| Some(Path::new(file)) != library) {
             let name = file_name(file);
-            let is_allocator = ALLOCATORS.iter().any(|start| name.starts_with(start));
-            if is_allocator && !self.seen.other_allocators.contains(&name) {
+            if is_allocator(&name) && !self.seen.other_allocators.contains(&name) {
                 self.seen.other_allocators.push(name);
             }
         }
@@ -238,6 +237,11 @@ fn judge(library: &Path, files: &[String], maps: &mut proc::Maps, pid: Pid) -> V
         return if maps.files().is_empty() { Verdict::NotSeen } else { Verdict::NotServed };
     }
     Verdict::NotSeen
+}
+
+/// Whether a library of this name answers malloc.
+pub fn is_allocator(name: &str) -> bool {
+    ALLOCATORS.iter().any(|start| name.starts_with(start))
 }
 
 fn file_name(file: &str) -> String {

@@ -105,7 +105,7 @@ fn a_single_program_gets_a_row_for_each_allocator() {
         .assert()
         .success()
         .stdout(contains("Allocators compared on: echo hello").and(contains(" glibc ")))
-        .stderr(contains("hello").not());
+        .stderr(contains("\nhello").not());
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn a_library_that_does_not_answer_malloc_is_refused() {
         .args(["compare", "--extra", &format!("mine={}", library.display()), "--", "true"])
         .assert()
         .code(125)
-        .stderr(contains("--extra mine: malloc is answered by"));
+        .stderr(contains("--with mine: malloc is answered by"));
     prairie()
         .args(["run", "--library", library.to_str().unwrap(), "--", "true"])
         .assert()

@@ -13,6 +13,21 @@ fn said(arguments: &[&str]) -> String {
     format!("{text}exit code {}", output.status.code().unwrap())
 }
 
+/// By a copy of the command that lies in no checkout.
+fn said_elsewhere(arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("prairie");
+    std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    let output = std::process::Command::new(&copy)
+        .args(arguments)
+        .current_dir("/")
+        .env("COLUMNS", "100")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    format!("{text}exit code {}", output.status.code().unwrap())
+}
+
 fn with_suite(name: &str, text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -26,6 +41,11 @@ fn help() {
     insta::assert_snapshot!("help", said(&["--help"]));
     insta::assert_snapshot!("help-run", said(&["run", "--help"]));
     insta::assert_snapshot!("help-compare", said(&["compare", "--help"]));
+    insta::assert_snapshot!("help-prof", said(&["prof", "--help"]));
+    insta::assert_snapshot!("help-doctor", said(&["doctor", "--help"]));
+    insta::assert_snapshot!("help-options", said(&["options", "--help"]));
+    insta::assert_snapshot!("help-peers", said(&["peers", "--help"]));
+    insta::assert_snapshot!("help-lab", said(&["lab", "--help"]));
 }
 
 #[test]
@@ -33,7 +53,26 @@ fn mistakes_on_the_command_line() {
     insta::assert_snapshot!("no-program", said(&["compare"]));
     insta::assert_snapshot!("unknown-option", said(&["run", "--fast", "--", "true"]));
     insta::assert_snapshot!("no-rounds", said(&["compare", "--rounds", "0", "--", "true"]));
-    insta::assert_snapshot!("extra", said(&["compare", "--extra", "nothing", "--", "true"]));
+    insta::assert_snapshot!("with", said(&["compare", "--with", "nothing", "--", "true"]));
+    assert_eq!(
+        said(&["compare", "--extra", "nothing", "--", "true"]),
+        said(&["compare", "--with", "nothing", "--", "true"])
+    );
+    insta::assert_snapshot!("kind-of-file", said(&["compare", "-o", "report.pdf", "--", "true"]));
+    insta::assert_snapshot!("size", said(&["run", "--max-rss", "much", "--", "true"]));
+    insta::assert_snapshot!("fail-alone", said(&["run", "--fail", "--", "true"]));
+    insta::assert_snapshot!("no-profile", said(&["prof"]));
+    insta::assert_snapshot!("two-views", said(&["prof", "--top", "--tree", "a.heap"]));
+    insta::assert_snapshot!("profile-missing", said(&["prof", "/no/such.heap"]));
+    insta::assert_snapshot!("no-profile-at-all", said(&["prof", "/etc/passwd"]));
+    insta::assert_snapshot!("pid-nobody", said(&["prof", "--pid", "2147483647"]));
+    insta::assert_snapshot!("serve-where", said(&["prof", "--serve", "here", "/dev/null"]));
+    insta::assert_snapshot!("doctor-two", said(&["doctor", "--pid", "1", "--", "true"]));
+    insta::assert_snapshot!("doctor-missing", said(&["doctor", "--", "no-such-program"]));
+    insta::assert_snapshot!("options-none", said(&["options", "colour"]));
+    insta::assert_snapshot!("lab-elsewhere", said_elsewhere(&["lab", "trees"]));
+    insta::assert_snapshot!("peers-none", said_elsewhere(&["peers", "fetch", "nomalloc"]));
+    insta::assert_snapshot!("man-none", said(&["man", "fly"]));
     insta::assert_snapshot!("library", said(&["run", "--library", "/no/lib.so", "--", "true"]));
     insta::assert_snapshot!("suite-missing", said(&["compare", "--suite", "/no/suite.toml"]));
 }
@@ -52,4 +91,10 @@ fn mistakes_in_a_suite() {
 fn completions_and_manual_are_made() {
     assert!(said(&["completions", "bash"]).contains("complete -F _prairie"));
     assert!(said(&["man"]).contains(".TH prairie 1"));
+    assert!(said(&["man", "prof"]).contains(".TH prairie-prof 1"));
+    let folder = tempfile::tempdir().unwrap();
+    said(&["man", "--out", folder.path().to_str().unwrap()]);
+    for verb in ["run", "compare", "prof", "doctor", "options", "peers", "lab"] {
+        assert!(folder.path().join(format!("prairie-{verb}.1")).is_file(), "{verb}");
+    }
 }

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 mod cells;
+pub mod chart;
 mod header;
+pub mod html;
 pub mod json;
 pub mod list;
+pub mod page;
 pub mod picture;
 pub mod render;
 pub mod single;

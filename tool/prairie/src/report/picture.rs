@@ -15,7 +15,7 @@ const SIZE: (u32, u32) = (960, 640);
 const FONT: &str = "sans-serif";
 
 /// Told apart also by people who do not see all colours; the subject's is the first.
-const COLOURS: [RGBColor; 10] = [
+pub const COLOURS: [RGBColor; 10] = [
     RGBColor(20, 20, 20),
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),

@@ -19,7 +19,7 @@ pub fn blocks(result: &Result) -> Vec<Block> {
         blocks.push(Block::Text(format!("×: the medians by those of {baseline}. {legend}")));
     }
     blocks.extend(header::missing(result));
-    blocks.extend(sentence(result).map(Block::Text));
+    blocks.extend(verdict(result).map(Block::Text));
     blocks
 }
 
@@ -91,8 +91,9 @@ fn by_time(result: &Result) -> Vec<usize> {
 }
 
 /// The lead in one sentence, for whoever reads no tables.
-fn sentence(result: &Result) -> Option<String> {
-    if result.instructions || result.subject == result.baseline {
+pub fn verdict(result: &Result) -> Option<String> {
+    let is_single = result.suites.is_empty();
+    if !is_single || result.instructions || result.subject == result.baseline {
         return None;
     }
     let ratio = |metric| result.analysis.ratio(0, result.subject, result.baseline, metric);
@@ -109,13 +110,13 @@ fn sentence(result: &Result) -> Option<String> {
             format!("{} times slower than {baseline}", cells::ratio_with_interval(Some(wall)))
         }
         Verdict::NoDifference => {
-            format!("no faster and no slower than {baseline}, as far as can be told")
+            format!("as fast as {baseline} (no significant difference)")
         }
         Verdict::Unknown => return None,
     };
     let peak = ratio(Metric::Peak)?;
     let memory = match peak.verdict() {
-        Verdict::NoDifference => "as much peak memory, as far as can be told".to_owned(),
+        Verdict::NoDifference => "as much peak memory (no significant difference)".to_owned(),
         _ => format!("{} of its peak memory", cells::ratio_with_interval(Some(peak))),
     };
     Some(format!("{subject} was {time}, with {memory}."))

@@ -1,8 +1,9 @@
 //! `prairie compare`: from the options to the reports.
 // SPDX-License-Identifier: MIT
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod documents;
+
+use std::path::Path;
 use std::time::SystemTime;
 
 use crate::allocator::{self, Allocator, Wish};
@@ -19,15 +20,19 @@ use crate::places;
 use crate::plan;
 use crate::progress::Progress;
 use crate::record::Run;
-use crate::report::{self, Block, json, picture, render};
+use crate::report::{self, Block, render};
 use crate::suite::Suite;
 use crate::sys;
+use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 use crate::witness::Verdict;
+
+use documents::Document;
 
 const WRONG_RESULTS: i32 = 1;
 
 pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
+    documents::require_writable(options)?;
     let suites = options.suite.iter().map(|path| Suite::read(path)).collect::<Result<Vec<_>>>()?;
     let of_suites = suites.iter().find_map(|suite| places::project_above(&suite.root));
     let root = of_suites.or_else(places::project);
@@ -46,7 +51,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     let (subject, baseline) = roles(options, &allocators)?;
     let plan = plan::make(options, &suites)?;
     if options.list {
-        print!("{}", render::terminal(&report::list::blocks(&plan, &allocators, &absent)));
+        terminal::show(&render::terminal(&report::list::blocks(&plan, &allocators, &absent)))?;
         return Ok(0);
     }
 
@@ -71,10 +76,10 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     let mut steps = order::counting(&counted, allocators.len());
     steps.extend(order::shuffled(&rounds, allocators.len(), warm_ups, seed));
     steps.retain(|step| allocators[step.allocator].takes_part_in(&items[step.workload].workload));
-    if !options.quiet {
+    if !terminal::is_quiet() {
         eprintln!("{} runs, seed {seed}", steps.len());
     }
-    let progress = Progress::new(&steps, items.len(), options.quiet);
+    let progress = Progress::new(&steps, items.len(), terminal::is_quiet());
     let (runs, mut notes) = bench.run(&steps, progress)?;
     notes.extend(notes_on(&left_out, &runs, &allocators));
     if !options.memory_peers.is_empty() {
@@ -99,9 +104,20 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         absent_workloads: &absent_workloads,
         notes,
     };
-    let written = write(options, &result, &runs)?;
-    print!("{}", render::terminal(&blocks(&result, options.full)));
-    written.iter().for_each(|path| eprintln!("wrote {}", path.display()));
+    // A suite says which curves it wants; of a single program one for each allocator is enough.
+    let kept = suites.is_empty().then(|| report::chart::with_one_curve(&runs));
+    let documents = documents::asked_for(options);
+    for document in &documents {
+        document.write(options, &result, kept.as_deref().unwrap_or(&runs))?;
+    }
+    if !documents.iter().any(Document::is_standard_output) {
+        terminal::show(&render::terminal(&blocks(&result, options.full)))?;
+    }
+    if documents.is_empty() {
+        let again = result.suites.is_empty().then(|| items[0].workload.command.join(" "));
+        let words = again.map_or("--suite FILE".to_owned(), |command| format!("-- {command}"));
+        terminal::next(&format!("prairie compare -o report.html {words}"));
+    }
     Ok(if analysis.has_failures() { WRONG_RESULTS } else { 0 })
 }
 
@@ -196,32 +212,6 @@ fn blocks(result: &report::Result, full: bool) -> Vec<Block> {
     } else {
         report::suite::blocks(result, full)
     }
-}
-
-/// The files that were asked for, as they were written.
-fn write(options: &Compare, result: &report::Result, runs: &[Run]) -> Result<Vec<PathBuf>> {
-    let place = |told: &Option<PathBuf>, name: &str| {
-        told.clone().or_else(|| options.out.as_ref().map(|folder| folder.join(name)))
-    };
-    let mut written = Vec::new();
-    let mut put = |path: Option<PathBuf>, text: &dyn Fn() -> Result<String>| {
-        let Some(path) = path else { return Ok(()) };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).about(folder.display())?;
-        }
-        fs::write(&path, text()?).about(path.display())?;
-        written.push(path);
-        Ok(())
-    };
-    put(place(&options.json, "compare.json"), &|| Ok(json::text(result, runs)))?;
-    put(place(&options.markdown, "compare.md"), &|| Ok(render::markdown(&blocks(result, true))))?;
-    if options.svg.is_some() {
-        put(options.svg.clone(), &|| picture::svg(result))?;
-    } else if let (Some(folder), Ok(text)) = (&options.out, picture::svg(result)) {
-        // A folder gets a picture when there is something to draw.
-        put(Some(folder.join("compare.svg")), &|| Ok(text.clone()))?;
-    }
-    Ok(written)
 }
 
 #[cfg(test)]

@@ -1,0 +1,23 @@
+//! Puts the built libprairie.so into the command, so that one file is all that users need.
+// SPDX-License-Identifier: MIT
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Which library; empty: none. Without it, the one that the project has built, if it has.
+const VARIABLE: &str = "PRAIRIE_EMBED";
+
+fn main() {
+    let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = folder.ancestors().nth(2).map(Path::to_owned).unwrap_or_default();
+    let built = root.join("build/libprairie.so");
+    let library = env::var_os(VARIABLE).map_or(built, PathBuf::from);
+    let target =
+        PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("libprairie.so");
+    println!("cargo::rerun-if-env-changed={VARIABLE}");
+    println!("cargo::rerun-if-changed={}", library.display());
+    let is_for_us = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
+    let bytes = fs::read(&library).ok().filter(|_| is_for_us).unwrap_or_default();
+    fs::write(target, bytes).expect("OUT_DIR is there to be written");
+}

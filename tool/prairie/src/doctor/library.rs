@@ -1,0 +1,93 @@
+//! The library itself: is it there, does the loader take it, and who comes before it?
+// SPDX-License-Identifier: MIT
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::check::Check;
+use crate::owner;
+use crate::places;
+use crate::witness;
+
+const ABOUT: &str = "library";
+const ENVIRONMENT: &str = "environment";
+const SYSTEM_WIDE: &str = "/etc/ld.so.preload";
+
+/// What was found, and the library's path if it serves.
+pub fn look(told: Option<&Path>) -> (Vec<Check>, Option<PathBuf>) {
+    let mut checks = Vec::new();
+    let library = match places::library(told) {
+        Ok(path) => path,
+        Err(trouble) => return (vec![Check::of_trouble(ABOUT, &trouble)], None),
+    };
+    let answered =
+        owner::ask(Some(&library), &[]).and_then(|all| all.require(&library).map(|()| all));
+    let serves = match answered {
+        Ok(owners) => {
+            let version = owners.version.as_deref().unwrap_or("of unknown version");
+            checks.push(Check::good(ABOUT, format!("prairie {version}, {}", library.display())));
+            checks
+                .push(Check::good(ABOUT, "preloaded, it answers malloc, calloc, realloc and free"));
+            true
+        }
+        Err(trouble) => {
+            let text = format!("{}: {trouble}", library.display());
+            checks.push(
+                Check::bad(ABOUT, text)
+                    .fix("build it again (make), or name another: --library FILE"),
+            );
+            false
+        }
+    };
+    checks.extend(preloads());
+    (checks, serves.then_some(library))
+}
+
+/// What else is preloaded into everything that is started here.
+fn preloads() -> Vec<Check> {
+    let mut checks = Vec::new();
+    let variable = std::env::var("LD_PRELOAD").unwrap_or_default();
+    let system = fs::read_to_string(SYSTEM_WIDE).unwrap_or_default();
+    for (place, text, fix) in [
+        ("LD_PRELOAD", variable, "put libprairie.so before it, or leave it out"),
+        (SYSTEM_WIDE, system, "take it out of that file, or put libprairie.so before it there"),
+    ] {
+        for name in others_before(&text) {
+            checks.push(
+                Check::note(ENVIRONMENT, format!("{place} names {name}, which answers malloc too"))
+                    .fix(fix),
+            );
+        }
+    }
+    checks
+}
+
+/// Allocators in a list of libraries that stand before prairie.
+pub fn others_before(list: &str) -> Vec<String> {
+    let names = list.split([':', ' ', '\n']).filter(|name| !name.is_empty());
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    names
+        .map(name)
+        .take_while(|name| !name.starts_with("libprairie"))
+        .filter(|name| witness::is_allocator(name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_allocators_before_prairie_are_in_the_way() {
+        assert_eq!(others_before("/a/libjemalloc.so.2:/b/libx.so"), ["libjemalloc.so.2"]);
+        assert!(others_before("/l/libprairie.so:/a/libjemalloc.so.2").is_empty());
+        assert!(others_before("").is_empty());
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_bad() {
+        let (checks, library) = look(Some(Path::new("/no/lib.so")));
+        assert_eq!(library, None);
+        assert_eq!(checks[0].says, "/no/lib.so: no such library");
+    }
+}

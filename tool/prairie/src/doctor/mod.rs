@@ -1,0 +1,74 @@
+//! `prairie doctor`: is prairie active, would it be, and what is in the way?
+// SPDX-License-Identifier: MIT
+
+mod check;
+mod group;
+mod kernel;
+mod library;
+mod process;
+mod program;
+
+use serde_json::json;
+
+use crate::cli::Doctor;
+use crate::output;
+use crate::terminal;
+use crate::trouble::Result;
+
+/// Grows when a field changes its meaning; fields that are only added leave it as it is.
+const SCHEMA: u32 = 1;
+const IN_THE_WAY: i32 = 1;
+
+pub fn run(options: &Doctor) -> Result<i32> {
+    let (mut checks, library) = library::look(options.library.as_deref());
+    match (options.pid, options.command.first()) {
+        (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())),
+        (None, Some(name)) => checks.extend(program::look(name, library.as_deref())?),
+        (None, None) => {}
+    }
+    checks.extend(kernel::look(options.pid));
+    let is_well = check::is_all_well(&checks);
+    let verdict = verdict(options, is_well);
+    let text = if options.output.json {
+        let value = json!({
+            "schema": SCHEMA,
+            "tool": concat!("prairie ", env!("CARGO_PKG_VERSION")),
+            "well": is_well,
+            "verdict": verdict,
+            "checks": checks,
+        });
+        format!("{value:#}\n")
+    } else {
+        format!("{}\n{}\n", check::text(&checks), terminal::bold(&verdict))
+    };
+    match &options.output.output {
+        Some(path) => output::write(Some(path), text.as_bytes(), options.output.force)?,
+        None => terminal::show(&text)?,
+    }
+    if is_well && !options.output.json {
+        say_next(options);
+    }
+    Ok(if is_well { 0 } else { IN_THE_WAY })
+}
+
+fn verdict(options: &Doctor, is_well: bool) -> String {
+    let name = options.command.first().map(|name| name.display().to_string());
+    match (options.pid, name, is_well) {
+        (Some(pid), _, true) => format!("prairie serves process {pid}."),
+        (Some(pid), _, false) => format!("prairie does NOT serve process {pid}."),
+        (None, Some(name), true) => format!("prairie would serve {name}."),
+        (None, Some(name), false) => format!("prairie would NOT serve {name}."),
+        (None, None, true) => "prairie can serve programs here.".to_owned(),
+        (None, None, false) => "prairie can NOT serve programs here.".to_owned(),
+    }
+}
+
+fn say_next(options: &Doctor) {
+    let words: Vec<String> =
+        options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    match (options.pid, words.is_empty()) {
+        (Some(pid), _) => terminal::next(&format!("prairie prof --pid {pid}")),
+        (None, false) => terminal::next(&format!("prairie run -- {}", words.join(" "))),
+        (None, true) => terminal::next("prairie doctor -- your-program"),
+    }
+}

@@ -1,0 +1,174 @@
+//! A process that runs: is prairie in it, and if not, why not?
+// SPDX-License-Identifier: MIT
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::check::Check;
+use super::library::others_before;
+use crate::elf;
+use crate::proc;
+use crate::sys::Pid;
+use crate::witness;
+
+const ABOUT: &str = "process";
+/// In the auxiliary vector: the program gained rights when it was started.
+const AT_SECURE: u64 = 23;
+
+pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
+    let name = proc::name(pid);
+    let mappings = match proc::mappings(pid) {
+        Ok(mappings) if !mappings.is_empty() => mappings,
+        Ok(_) => {
+            let text = format!(
+                "process {pid} ({name}) has no memory of its own: a thread of the kernel, or it has ended"
+            );
+            return vec![Check::bad(ABOUT, text)];
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return vec![
+                Check::bad(ABOUT, format!("process {pid} ({name}) belongs to somebody else"))
+                    .fix(format!("sudo prairie doctor --pid {pid}")),
+            ];
+        }
+        Err(_) => return vec![Check::bad(ABOUT, format!("there is no process {pid}"))],
+    };
+    let mut files: Vec<&str> = Vec::new();
+    for mapped in mappings.iter().filter(|mapped| mapped.path.starts_with('/')) {
+        if !files.contains(&mapped.path.as_str()) {
+            files.push(&mapped.path);
+        }
+    }
+    let is_ours = |path: &&&str| file_name(path).starts_with("libprairie");
+    let mut checks = Vec::new();
+    match files.iter().find(is_ours) {
+        Some(path) => {
+            checks.push(Check::good(ABOUT, format!("{name} has {path}")));
+            if path.ends_with(" (deleted)") {
+                let text = "that file has been replaced since; the process has the old one";
+                checks.push(Check::note(ABOUT, text).fix("restart it for the new one"));
+            }
+        }
+        None => checks.extend(why_not(pid, &name, &files, library)),
+    }
+    let others = files.iter().map(|path| file_name(path));
+    for other in others.filter(|other| witness::is_allocator(other) && !other.contains("prairie")) {
+        checks.push(Check::note(
+            ABOUT,
+            format!("it has {other} too; whoever was loaded first answers"),
+        ));
+    }
+    checks
+}
+
+/// The likeliest cause first.
+fn why_not(pid: Pid, name: &str, files: &[&str], library: Option<&Path>) -> Vec<Check> {
+    let missing = format!("{name} has no libprairie.so among its files");
+    let bad = |why: &str, fix: &str| vec![Check::bad(ABOUT, format!("{missing}: {why}")).fix(fix)];
+    let executable = elf::read(&proc::executable(pid)).ok().flatten();
+    if executable.is_some_and(|elf| elf.loader.is_none()) {
+        return bad("it is a static program", "link it with libprairie.a");
+    }
+    if files.iter().any(|path| file_name(path).starts_with("ld-musl")) {
+        return bad("it is made for musl", "use the program's glibc build");
+    }
+    if is_secure(&proc::auxiliary(pid)) {
+        return bad(
+            "it gained rights when it was started (set-uid, capabilities), so the loader ignored LD_PRELOAD",
+            "start it as the user that it becomes, or name the library in /etc/ld.so.preload",
+        );
+    }
+    let Some(preload) = preload_of(pid) else {
+        let path = library.unwrap_or(Path::new("/usr/local/lib/libprairie.so")).display();
+        return bad(
+            "LD_PRELOAD is not set in its environment (sudo, su and services begin with a clean one)",
+            &format!("prairie run -- program; for a service Environment=LD_PRELOAD={path}"),
+        );
+    };
+    let Some(told) = preload.split([':', ' ']).find(|path| path.contains("libprairie")) else {
+        return bad(&format!("LD_PRELOAD is {preload}"), "add libprairie.so to it, in front");
+    };
+    let inside = PathBuf::from(format!("/proc/{pid}/root")).join(told.trim_start_matches('/'));
+    if told.contains('/') && !inside.exists() {
+        return bad(
+            &format!("{told} is not there where it runs (a container, or a chroot)"),
+            &format!("mount it: docker run -v {told}:{told}:ro, or copy it into the image"),
+        );
+    }
+    if let Some(other) = others_before(&preload).first() {
+        return bad(&format!("{other} comes before it"), "put libprairie.so in front");
+    }
+    bad(
+        &format!("LD_PRELOAD names {told}, and the loader refused it or the program took it out"),
+        "look for lines of ld.so in its log; try LD_DEBUG=libs",
+    )
+}
+
+fn preload_of(pid: Pid) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value =
+        environment.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(b"LD_PRELOAD="));
+    value.filter(|value| !value.is_empty()).map(|v| OsStr::from_bytes(v).to_string_lossy().into())
+}
+
+/// Pairs of words: a kind and a value.
+fn is_secure(auxiliary: &[u8]) -> bool {
+    auxiliary.chunks_exact(16).any(|pair| {
+        let word = |at: usize| u64::from_ne_bytes(pair[at..at + 8].try_into().expect("8 bytes"));
+        word(0) == AT_SECURE && word(8) != 0
+    })
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn said_of(command: &mut Command) -> Check {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // It answers once the loader is done.
+        let mut byte = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
+        let checks = look(child.id() as Pid, None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        checks.into_iter().next().unwrap()
+    }
+
+    fn shell() -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo; read line"]).env_remove("LD_PRELOAD");
+        command
+    }
+
+    #[test]
+    fn a_process_without_the_variable_is_told_so() {
+        let check = said_of(&mut shell());
+        assert!(check.says.contains("LD_PRELOAD is not set"), "{check:?}");
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_told() {
+        let check = said_of(shell().env("LD_PRELOAD", "/no/libprairie.so").stderr(Stdio::null()));
+        assert!(check.says.contains("/no/libprairie.so is not there where it runs"), "{check:?}");
+        assert!(check.fix.unwrap().contains("docker run -v /no/libprairie.so"));
+    }
+
+    #[test]
+    fn rights_that_were_gained_are_seen() {
+        let pair = |kind: u64, value: u64| [kind.to_ne_bytes(), value.to_ne_bytes()].concat();
+        assert!(is_secure(&[pair(6, 4096), pair(23, 1)].concat()));
+        assert!(!is_secure(&[pair(23, 0), pair(0, 0)].concat()));
+    }
+
+    #[test]
+    fn who_is_not_there_is_told() {
+        assert_eq!(look(Pid::MAX, None)[0].says, "there is no process 2147483647");
+    }
+}

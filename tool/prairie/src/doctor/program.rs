@@ -1,0 +1,166 @@
+//! A program that is to run: what its file tells before it runs.
+// SPDX-License-Identifier: MIT
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use object::{Object, ObjectSymbol};
+
+use super::check::Check;
+use crate::program;
+use crate::trouble::{About, Result};
+use crate::witness;
+
+const ABOUT: &str = "program";
+
+/// Programs with heaps of their own: the beginning of a name, what is so, and what to do.
+const OWN_HEAPS: &[(&str, &str, &str)] = &[
+    (
+        "python",
+        "Python serves objects of up to 512 bytes from an allocator of its own",
+        "set PYTHONMALLOC=malloc to bring all of them to prairie",
+    ),
+    (
+        "node",
+        "JavaScript's objects lie in V8's own heap; buffers and native code come to malloc",
+        "nothing; what comes to malloc is served",
+    ),
+    (
+        "java",
+        "Java's objects lie in the JVM's own heap; the JVM itself and native code come to malloc",
+        "nothing; what comes to malloc is served",
+    ),
+];
+
+pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Vec<Check>> {
+    let folder = std::env::current_dir().about("the current folder")?;
+    let path = program::find(name, &folder)?;
+    let mut checks = Vec::new();
+    let image = program::image(&path)?;
+    if image != path {
+        let text = format!("{} is a script for {}", path.display(), image.display());
+        checks.push(Check::good(ABOUT, text));
+    }
+    let file = image.file_name().unwrap_or_default().to_string_lossy();
+    for (start, says, fix) in OWN_HEAPS.iter().filter(|(start, ..)| file.starts_with(start)) {
+        let is_set = *start == "python" && std::env::var_os("PYTHONMALLOC").is_some();
+        if !is_set {
+            checks.push(Check::note(ABOUT, *says).fix(*fix));
+        }
+    }
+    checks.extend(of_contents(&image));
+    let Some(library) = library else { return Ok(checks) };
+    if let Err(trouble) = program::require_preloadable(&path, library) {
+        checks.push(Check::of_trouble(ABOUT, &trouble));
+        return Ok(checks);
+    }
+    checks.extend(of_loader(&image, library));
+    Ok(checks)
+}
+
+/// What the names in the file tell.
+fn of_contents(path: &Path) -> Vec<Check> {
+    let Ok(bytes) = fs::read(path) else { return Vec::new() };
+    let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
+    let mut checks = Vec::new();
+    if file.section_by_name(".go.buildinfo").is_some() {
+        checks.push(
+            Check::note(
+                ABOUT,
+                "a Go program: Go's own heap does not come to malloc, C code in it does",
+            )
+            .fix("nothing to win for pure Go; with cgo the C side is served"),
+        );
+    }
+    let defines = |name: &str| {
+        let is_it = |symbol: &object::Symbol| symbol.is_definition() && symbol.name() == Ok(name);
+        (file.dynamic_symbols().any(|s| is_it(&s)), file.symbols().any(|s| is_it(&s)))
+    };
+    match (defines("malloc"), defines("prairie_version")) {
+        (_, (_, true) | (true, _)) => checks.push(Check::good(ABOUT, "prairie is linked into it")),
+        ((true, _), _) => checks.push(
+            Check::bad(
+                ABOUT,
+                "it exports a malloc of its own, which comes before what is preloaded",
+            )
+            .fix("build it without that allocator, or link it with libprairie.a"),
+        ),
+        ((false, true), _) => checks.push(
+            Check::bad(ABOUT, "it has a malloc of its own inside, which its own code calls")
+                .fix("build it without that allocator, or link it with libprairie.a"),
+        ),
+        _ => {}
+    }
+    if ["__asan_init", "__tsan_init", "__msan_init"].iter().any(|name| file_mentions(&file, name)) {
+        checks.push(
+            Check::bad(ABOUT, "built with a sanitizer, which needs to answer malloc itself")
+                .fix("use a build without -fsanitize"),
+        );
+    }
+    checks
+}
+
+fn file_mentions(file: &object::File, name: &str) -> bool {
+    file.dynamic_symbols().chain(file.symbols()).any(|symbol| symbol.name() == Ok(name))
+}
+
+/// What the loader says when it only lists what it would load; nothing of the program runs.
+fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
+    let mut command = Command::new(path);
+    command.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_PRELOAD", library).env_remove("LD_DEBUG");
+    let output = match command.stdin(Stdio::null()).output() {
+        Ok(output) => output,
+        Err(error) => return vec![Check::bad(ABOUT, format!("{}: {error}", path.display()))],
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let listed = String::from_utf8_lossy(&output.stdout);
+    if let Some(line) = said.lines().chain(listed.lines()).find(|line| is_refusal(line)) {
+        return vec![
+            Check::bad(ABOUT, format!("the loader says: {}", line.trim()))
+                .fix("build prairie on a system as old as the one that the program runs on"),
+        ];
+    }
+    let shown = library.display().to_string();
+    let first = listed.lines().position(|line| line.trim_start().starts_with(&shown));
+    let mut checks = match first {
+        Some(_) => vec![Check::good(ABOUT, "the loader takes the library into it")],
+        None => vec![
+            Check::bad(ABOUT, "the loader leaves the library out of it")
+                .fix("see `LD_DEBUG=libs` of the program"),
+        ],
+    };
+    let name = |line: &str| line.trim().rsplit('/').next()?.split(' ').next().map(str::to_owned);
+    for name in listed.lines().filter_map(name).filter(|name| witness::is_allocator(name)) {
+        if !name.starts_with("libprairie") {
+            let text = format!("it is linked with {name}; prairie comes first and answers");
+            checks.push(Check::note(ABOUT, text));
+        }
+    }
+    checks
+}
+
+/// glibc too old for the library, or the library for another machine.
+fn is_refusal(line: &str) -> bool {
+    line.contains("cannot be preloaded")
+        || (line.contains("version `") && line.contains("not found"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loaders_refusals_are_known() {
+        assert!(is_refusal("prog: /lib/libc.so.6: version `GLIBC_2.38' not found (required by x)"));
+        assert!(is_refusal("ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded (y)"));
+        assert!(!is_refusal("\tlibc.so.6 => /lib/libc.so.6 (0x00007f)"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_the_tools_failure() {
+        let refused = look(OsStr::new("no-such-program-anywhere"), None).unwrap_err();
+        assert_eq!(refused.exit_code(), crate::trouble::NOT_FOUND);
+    }
+}

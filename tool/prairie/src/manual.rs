@@ -1,0 +1,42 @@
+//! Manual pages, made from the same words as the help.
+// SPDX-License-Identifier: MIT
+
+use std::fs;
+
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::cli::{self, Cli};
+use crate::output;
+use crate::trouble::{About, Result, Trouble};
+
+pub fn run(options: &cli::Man) -> Result<i32> {
+    let mut command = Cli::command();
+    command.build();
+    if let Some(folder) = &options.out {
+        fs::create_dir_all(folder).about(folder.display())?;
+        clap_mangen::generate_to(command, folder).about(folder.display())?;
+        return Ok(0);
+    }
+    let page = match &options.verb {
+        None => page(command)?,
+        Some(verb) => page(of_verb(&command, verb)?)?,
+    };
+    output::write_out(&page)?;
+    Ok(0)
+}
+
+fn of_verb(command: &Command, verb: &str) -> Result<Command> {
+    let found = command.get_subcommands().find(|known| known.get_name() == verb);
+    found.cloned().ok_or_else(|| {
+        let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        Trouble::new(format!("no verb is called '{verb}'"))
+            .hint(format!("there are {}", names.join(", ")))
+    })
+}
+
+fn page(command: Command) -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page).about("the manual page")?;
+    Ok(page)
+}

@@ -1,0 +1,206 @@
+//! `prairie options`: the table of options, as the page has it that is made from the library's own.
+// SPDX-License-Identifier: MIT
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::Options;
+use crate::output;
+use crate::terminal;
+use crate::trouble::{Result, Trouble};
+
+const PAGE: &str = include_str!("../../../docs/options.md");
+const WITHOUT_EFFECT: &str = "Understood, and without effect";
+/// In the order in which the library reads them.
+const VARIABLES: &[&str] = &["MALLOC_CONF", "PRAIRIE_CONF"];
+/// Other names of keys, from the notes of the page.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("arenas", "narenas"),
+    ("helper_thread", "background_thread"),
+    ("lg_tcache_max", "tcache_max"),
+];
+
+/// Grows when a field changes its meaning; fields that are only added leave it as it is.
+const SCHEMA: u32 = 1;
+
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    section: String,
+    key: String,
+    value: String,
+    default: String,
+    what: String,
+    /// What a variable sets it to here, and which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set: Option<(String, &'static str)>,
+}
+
+pub fn run(options: &Options) -> Result<i32> {
+    let mut rows = rows(PAGE);
+    for trouble in set_here(&mut rows) {
+        terminal::say(&format!("{} {trouble}", terminal::doubtful("note:")));
+    }
+    let is_asked = |row: &Row| match &options.words[..] {
+        [] => options.all || row.section != WITHOUT_EFFECT,
+        words => words.iter().any(|word| row.key.contains(word.as_str())),
+    };
+    let wanted: Vec<&Row> = rows.iter().filter(|row| is_asked(row)).collect();
+    if wanted.is_empty() {
+        let text = format!("no option has '{}' in its name", options.words.join("' or '"));
+        return Err(Trouble::new(text).hint("`prairie options --all` lists all of them"));
+    }
+    let text = if options.output.json {
+        format!("{:#}\n", json!({ "schema": SCHEMA, "options": wanted }))
+    } else {
+        text(&wanted)
+    };
+    match &options.output.output {
+        Some(path) => output::write(Some(path), text.as_bytes(), options.output.force)?,
+        None => terminal::show(&text)?,
+    }
+    if !options.output.json {
+        let example = wanted[0];
+        terminal::next(&format!(
+            "PRAIRIE_CONF={}:{} prairie run -- program",
+            example.key, example.default
+        ));
+    }
+    Ok(0)
+}
+
+/// The tables of the page whose first column is the key.
+fn rows(page: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut section = String::new();
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            section = title.to_owned();
+        }
+        let cells: Vec<String> = match line.strip_prefix("| `") {
+            Some(_) => cells(line),
+            None => continue,
+        };
+        if let [key, value, default, what] = &cells[..] {
+            let [key, value, default, what] = [key, value, default, what].map(|cell| plain(cell));
+            rows.push(Row { section: section.clone(), key, value, default, what, set: None });
+        }
+    }
+    rows
+}
+
+fn cells(line: &str) -> Vec<String> {
+    line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// Without marks of code and with the words of links only.
+fn plain(cell: &str) -> String {
+    let mut text = String::new();
+    let mut rest = cell;
+    while let Some((before, link)) = rest.split_once('[') {
+        text += before;
+        match link.split_once("](").and_then(|(word, end)| Some((word, end.split_once(')')?.1))) {
+            Some((word, after)) => {
+                text += word;
+                rest = after;
+            }
+            None => {
+                text.push('[');
+                rest = link;
+            }
+        }
+    }
+    (text + rest).replace('`', "")
+}
+
+/// Notes what the environment sets, and returns what it sets in vain.
+fn set_here(rows: &mut [Row]) -> Vec<String> {
+    let mut troubles = Vec::new();
+    for variable in VARIABLES {
+        let Ok(text) = std::env::var(variable) else { continue };
+        troubles.extend(set_by(rows, variable, &text));
+    }
+    troubles
+}
+
+fn set_by(rows: &mut [Row], variable: &'static str, text: &str) -> Vec<String> {
+    let mut troubles = Vec::new();
+    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+        let Some((told, value)) = pair.split_once(':') else {
+            troubles.push(format!("{variable}: '{pair}' has no colon and is ignored"));
+            continue;
+        };
+        let other = OTHER_NAMES.iter().find(|(name, _)| *name == told);
+        let key = other.map_or(told, |(_, key)| key);
+        match rows.iter_mut().find(|row| row.key == key) {
+            Some(row) => row.set = Some((value.to_owned(), variable)),
+            None => troubles.push(format!("{variable}: no option is called '{told}'")),
+        }
+    }
+    troubles
+}
+
+fn text(rows: &[&Row]) -> String {
+    let mut text = String::new();
+    let mut section = "";
+    let columns = terminal::columns();
+    for row in rows {
+        if row.section != section {
+            section = &row.section;
+            text += &format!("{}\n\n", terminal::bold(section));
+        }
+        let default = if row.default.is_empty() { "nothing" } else { &row.default };
+        text += &format!("  {} = {default}    {}\n", terminal::bold(&row.key), row.value);
+        text += &format!("{}\n", indented(&row.what, columns));
+        if let Some((value, variable)) = &row.set {
+            text += &format!("      {}\n", terminal::good(&format!("{variable} sets {value}")));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn indented(paragraph: &str, columns: usize) -> String {
+    let mut lines = vec![String::from("     ")];
+    for word in paragraph.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if line.chars().count() + 1 + word.chars().count() > columns {
+            lines.push(format!("      {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_options() {
+        let rows = rows(PAGE);
+        let row = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
+        assert!(rows.len() > 60, "{}", rows.len());
+        assert_eq!((&*row("narenas").default, &*row("narenas").value), ("0", "0 and more"));
+        assert_eq!(row("prof").section, "Profiling");
+        assert_eq!(row("hpa").section, WITHOUT_EFFECT);
+        assert!(row("reserve_min").what.starts_with("Bytes of real memory to keep in reserve;"));
+        assert!(rows.iter().all(|row| !row.what.contains(['`', '['])));
+    }
+
+    #[test]
+    fn what_the_environment_sets_is_told() {
+        let mut rows = rows(PAGE);
+        let troubles = set_by(&mut rows, "MALLOC_CONF", "arenas:4,nothing,colour:red");
+        let narenas = rows.iter().find(|row| row.key == "narenas").unwrap();
+        assert_eq!(narenas.set, Some(("4".into(), "MALLOC_CONF")));
+        assert_eq!(
+            troubles,
+            [
+                "MALLOC_CONF: 'nothing' has no colon and is ignored",
+                "MALLOC_CONF: no option is called 'colour'"
+            ]
+        );
+    }
+}

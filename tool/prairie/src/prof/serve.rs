@@ -1,0 +1,106 @@
+//! Answers requests for profiles as Go programs do (/debug/pprof/heap), so that pprof, Pyroscope,
+//! Parca and browsers can fetch them.
+// SPDX-License-Identifier: MIT
+
+use tiny_http::{Header, Method, Request, Response, Server};
+
+use super::{about, flame, pprof, stacks, take, title, types};
+use crate::cli::Prof;
+use crate::terminal;
+use crate::trouble::{About, Result, Trouble};
+
+const HOST: &str = "127.0.0.1";
+
+/// Until somebody ends the tool.
+pub fn run(options: &Prof, told: &str) -> Result<()> {
+    let address = address(told)?;
+    // What cannot be taken at the start cannot be taken later.
+    take(options)?;
+    let server = Server::http(&address).about(format!("--serve {address}"))?;
+    let port = server.server_addr();
+    terminal::say(&format!("serving http://{port}/ and http://{port}/debug/pprof/heap"));
+    for request in server.incoming_requests() {
+        let answer = match request.method() {
+            Method::Get | Method::Head => answer(options, request.url()),
+            _ => Answer::text(405, "only GET"),
+        };
+        terminal::detail(&format!("{} {}: {}", request.method(), request.url(), answer.status));
+        answer.send(request);
+    }
+    Ok(())
+}
+
+/// `:6060` and `6060` are this machine only; others must be named.
+fn address(told: &str) -> Result<String> {
+    let (host, port) = told.rsplit_once(':').unwrap_or(("", told));
+    let host = if host.is_empty() { HOST } else { host };
+    match port.parse::<u16>() {
+        Ok(port) => Ok(format!("{host}:{port}")),
+        Err(_) => Err(Trouble::new(format!("--serve {told}: it must be [HOST]:PORT"))),
+    }
+}
+
+struct Answer {
+    status: u16,
+    content_type: &'static str,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn text(status: u16, text: &str) -> Answer {
+        let body = format!("{text}\n").into_bytes();
+        Answer { status, content_type: "text/plain; charset=utf-8", body }
+    }
+
+    fn send(self, request: Request) {
+        let header = |name: &str, value: &str| {
+            Header::from_bytes(name, value).expect("fixed headers are right")
+        };
+        let response = Response::from_data(self.body)
+            .with_status_code(self.status)
+            .with_header(header("Content-Type", self.content_type))
+            .with_header(header("X-Content-Type-Options", "nosniff"));
+        // Whoever asked may be gone.
+        let _ = request.respond(response);
+    }
+}
+
+fn answer(options: &Prof, url: &str) -> Answer {
+    let path = url.split('?').next().unwrap_or(url).trim_end_matches('/');
+    let made = match path {
+        "/debug/pprof/heap" | "/debug/pprof/allocs" => heap(options),
+        "" | "/debug/pprof" => page(options),
+        _ => return Answer::text(404, "there are / and /debug/pprof/heap"),
+    };
+    made.unwrap_or_else(|error| Answer::text(500, &error.to_string()))
+}
+
+fn heap(options: &Prof) -> Result<Answer> {
+    let profiles = take(options)?;
+    let signed: Vec<_> = profiles.last().map(|last| (last, 1.0)).into_iter().collect();
+    let body = pprof::write(&signed)?;
+    Ok(Answer { status: 200, content_type: "application/octet-stream", body })
+}
+
+fn page(options: &Prof) -> Result<Answer> {
+    let profiles = take(options)?;
+    let types = types(options, &profiles)?;
+    let stacks = stacks(options, &profiles, &types);
+    let about = about(&profiles, &types, &stacks);
+    let body = flame::html(&stacks, &title(options, &profiles), &about)?.into_bytes();
+    Ok(Answer { status: 200, content_type: "text/html; charset=utf-8", body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_host_is_this_machine() {
+        assert_eq!(address(":6060").unwrap(), "127.0.0.1:6060");
+        assert_eq!(address("6060").unwrap(), "127.0.0.1:6060");
+        assert_eq!(address("0.0.0.0:80").unwrap(), "0.0.0.0:80");
+        let refused = address("here").unwrap_err().to_string();
+        assert_eq!(refused, "--serve here: it must be [HOST]:PORT");
+    }
+}

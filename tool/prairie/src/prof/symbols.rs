@@ -1,0 +1,239 @@
+//! Addresses to names of functions, from debug information, or else from tables of symbols.
+// SPDX-License-Identifier: MIT
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use addr2line::{Loader, demangle_auto};
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use super::profile::{Frame, Mapping, Profile};
+
+/// Where distributions put debug information that is not in the file itself.
+const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
+
+pub struct Symbols {
+    /// Files are looked for below this folder first: those of another machine or container.
+    root: Option<PathBuf>,
+    /// By path and the build that the profile names; the error says why it tells nothing.
+    images: HashMap<(String, String), Result<Image, String>>,
+}
+
+impl Symbols {
+    pub fn new(root: Option<PathBuf>) -> Symbols {
+        Symbols { root, images: HashMap::new() }
+    }
+
+    /// Gives a name to each location that has none yet.
+    pub fn name(&mut self, profile: &mut Profile) {
+        for location in profile.locations.iter_mut().filter(|known| known.frames.is_empty()) {
+            let mapping = location.mapping.map(|index| &profile.mappings[index]);
+            location.frames = match mapping {
+                Some(mapping) => self.frames(mapping, location.address),
+                None => vec![unnamed(format!("{:#x}", location.address))],
+            };
+        }
+    }
+
+    /// The files that told nothing, each with the reason.
+    pub fn troubles(&self) -> BTreeMap<&str, &str> {
+        self.images
+            .iter()
+            .filter_map(|((path, _), image)| Some((path.as_str(), image.as_ref().err()?.as_str())))
+            .collect()
+    }
+
+    fn frames(&mut self, mapping: &Mapping, address: u64) -> Vec<Frame> {
+        let in_file = address - mapping.start + mapping.offset;
+        let unknown = || vec![unnamed(format!("{}+{in_file:#x}", mapping.file_name()))];
+        if !mapping.path.starts_with('/') {
+            return unknown();
+        }
+        let key = (mapping.path.clone(), mapping.build_id.clone());
+        let root = self.root.as_deref();
+        let image = self.images.entry(key).or_insert_with(|| Image::open(mapping, root));
+        let found = image.as_ref().ok().map(|image| image.frames(in_file)).unwrap_or_default();
+        if found.is_empty() { unknown() } else { found }
+    }
+}
+
+fn unnamed(function: String) -> Frame {
+    Frame { function, file: None, line: 0 }
+}
+
+/// One file of code.
+struct Image {
+    /// None: it has no debug information that can be read.
+    debug: Option<Loader>,
+    /// Start in the file, its length, and the address that it is linked at.
+    segments: Vec<(u64, u64, u64)>,
+    symbols: Vec<Symbol>,
+}
+
+struct Symbol {
+    address: u64,
+    limit: u64,
+    name: String,
+}
+
+impl Image {
+    fn open(mapping: &Mapping, root: Option<&Path>) -> Result<Image, String> {
+        let path = located(&mapping.path, root);
+        let bytes = fs::read(&path).map_err(|error| reason(&error))?;
+        let file = object::File::parse(&*bytes).map_err(|error| error.to_string())?;
+        let build_id = file.build_id().ok().flatten().map(hexadecimal).unwrap_or_default();
+        if !mapping.build_id.is_empty() && mapping.build_id != build_id {
+            return Err("another build than the one that was profiled".to_owned());
+        }
+        let segments = file.segments().map(|segment| {
+            let (start, length) = segment.file_range();
+            (start, length, segment.address())
+        });
+        let debug_file = debug_file(&build_id);
+        let mut symbols = symbols_of(&file);
+        if let Some(path) = &debug_file
+            && let Ok(bytes) = fs::read(path)
+            && let Ok(file) = object::File::parse(&*bytes)
+        {
+            symbols.extend(symbols_of(&file));
+        }
+        symbols.sort_by_key(|symbol| symbol.address);
+        Ok(Image {
+            debug: Loader::new(debug_file.as_deref().unwrap_or(&path)).ok(),
+            segments: segments.collect(),
+            symbols,
+        })
+    }
+
+    /// The innermost inlined function first; empty: nothing is known of this place.
+    fn frames(&self, in_file: u64) -> Vec<Frame> {
+        let holds = |(start, length, _): &&(u64, u64, u64)| in_file.wrapping_sub(*start) < *length;
+        let Some((start, _, linked)) = self.segments.iter().find(holds) else { return Vec::new() };
+        let address = in_file - start + linked;
+        let mut frames = self.debug.as_ref().map_or_else(Vec::new, |debug| told(debug, address));
+        let symbol = || self.symbol(address).unwrap_or_default();
+        for frame in frames.iter_mut().filter(|frame| frame.function.is_empty()) {
+            frame.function = symbol();
+        }
+        if frames.is_empty() {
+            frames.push(unnamed(symbol()));
+        }
+        frames.retain(|frame| !frame.function.is_empty());
+        frames
+    }
+
+    fn symbol(&self, address: u64) -> Option<String> {
+        let behind = self.symbols.partition_point(|symbol| symbol.address <= address);
+        // Several may begin at one place, some of them without a length.
+        let near = self.symbols[..behind].iter().rev().take(4);
+        let found = near.into_iter().find(|symbol| address < symbol.limit)?;
+        Some(demangle_auto((&*found.name).into(), None).into_owned())
+    }
+}
+
+fn told(debug: &Loader, address: u64) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let Ok(mut found) = debug.find_frames(address) else { return frames };
+    while let Ok(Some(frame)) = found.next() {
+        let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+        let place = frame.location.as_ref();
+        frames.push(Frame {
+            function: function.map(|name| name.into_owned()).unwrap_or_default(),
+            file: place.and_then(|place| place.file).map(str::to_owned),
+            line: place.and_then(|place| place.line).unwrap_or(0),
+        });
+    }
+    frames
+}
+
+fn symbols_of(file: &object::File) -> Vec<Symbol> {
+    let all = file.symbols().chain(file.dynamic_symbols());
+    let functions = all.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    functions
+        .filter_map(|symbol| {
+            let address = symbol.address();
+            let name = symbol.name().ok()?.to_owned();
+            Some(Symbol { address, limit: address + symbol.size(), name })
+        })
+        .collect()
+}
+
+fn located(path: &str, root: Option<&Path>) -> PathBuf {
+    let below = root.map(|root| root.join(path.trim_start_matches('/')));
+    below.filter(|path| path.is_file()).unwrap_or_else(|| path.into())
+}
+
+fn debug_file(build_id: &str) -> Option<PathBuf> {
+    let (folder, rest) = build_id.split_at_checked(2)?;
+    Some(Path::new(DEBUG_FILES).join(folder).join(format!("{rest}.debug"))).filter(|p| p.is_file())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "it is not there (any more)".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prof::profile::Location;
+
+    /// This test's own file, mapped at 1 MiB, and a place in this very function.
+    fn profile(build_id: &str) -> Profile {
+        let path = std::env::current_exe().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let name = "a_place_to_look_for";
+        let symbol = file.symbols().find(|s| s.name().is_ok_and(|n| n.contains(name))).unwrap();
+        let holds = |address: u64, size: u64| (address..address + size).contains(&symbol.address());
+        let segment = file.segments().find(|s| holds(s.address(), s.file_range().1)).unwrap();
+        let in_file = symbol.address() - segment.address() + segment.file_range().0;
+        let mapping = Mapping {
+            start: 1 << 20,
+            limit: 1 << 40,
+            path: path.display().to_string(),
+            build_id: build_id.into(),
+            ..Mapping::default()
+        };
+        let address = (1 << 20) + in_file + 1;
+        let location = Location { address, mapping: Some(0), frames: Vec::new() };
+        Profile { mappings: vec![mapping], locations: vec![location], ..Profile::default() }
+    }
+
+    #[inline(never)]
+    fn a_place_to_look_for(number: u64) -> u64 {
+        std::hint::black_box(number) * 3
+    }
+
+    #[test]
+    fn a_function_is_named_with_its_line() {
+        assert_eq!(a_place_to_look_for(2), 6);
+        let mut profile = profile("");
+        Symbols::new(None).name(&mut profile);
+        let frame = profile.locations[0].frames.last().unwrap();
+        assert!(frame.function.ends_with("a_place_to_look_for"), "{frame:?}");
+        assert!(
+            frame.file.as_ref().unwrap().ends_with("symbols.rs") && frame.line > 0,
+            "{frame:?}"
+        );
+    }
+
+    #[test]
+    fn another_build_names_nothing() {
+        let mut profile = profile("0123");
+        let mut symbols = Symbols::new(None);
+        symbols.name(&mut profile);
+        let frame = &profile.locations[0].frames[0];
+        assert!(frame.function.contains("+0x"), "{frame:?}");
+        let troubles = symbols.troubles();
+        assert!(troubles.values().all(|reason| reason.contains("another build")), "{troubles:?}");
+        assert_eq!(troubles.len(), 1);
+    }
+}

@@ -1,0 +1,161 @@
+//! `prairie run`: one program on prairie, and a summary of what it used.
+// SPDX-License-Identifier: MIT
+
+mod conf;
+mod summary;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::cli;
+use crate::environment;
+use crate::interrupt::PassOn;
+use crate::launcher::{Command, Launcher};
+use crate::measure::{self, End, Job};
+use crate::output;
+use crate::owner;
+use crate::places;
+use crate::prof;
+use crate::program;
+use crate::sys;
+use crate::terminal;
+use crate::trouble::{About, Result, TOOL_FAILED};
+
+use conf::Profiles;
+use summary::Summary;
+
+/// Returns the program's exit code.
+pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
+    let folder = std::env::current_dir().about("the current folder")?;
+    let library = places::library(options.library.as_deref())?;
+    let program = program::find(&options.command[0], &folder)?;
+    program::require_preloadable(&program, &library)?;
+    let loadable = Loadable::new(&library)?;
+    let owners = owner::ask(Some(&loadable.path), &[])
+        .and_then(|owners| owners.require(&library).map(|()| owners))
+        .about(library.display())?;
+    let is_profiled = options.profile || options.profile_every.is_some();
+    let profiles = is_profiled.then(|| Profiles::of(&program, &folder)).transpose()?;
+
+    let mut variables: environment::Variables = std::env::vars_os().collect();
+    environment::set(&mut variables, "LD_PRELOAD", preload_list(&loadable.path));
+    let pairs = conf::pairs(options, profiles.as_ref());
+    if !pairs.is_empty() {
+        let all = conf::with_pairs(std::env::var_os(conf::VARIABLE), &pairs);
+        environment::set(&mut variables, conf::VARIABLE, all);
+    }
+    let command = Command {
+        program: &program,
+        arguments: options.command.iter().map(OsString::as_os_str).collect(),
+        environment: variables.iter().map(|(n, v)| (n.as_os_str(), v.as_os_str())).collect(),
+        folder: &folder,
+        stdin: None,
+        stdout: None,
+        stderr: None,
+        own_session: false,
+    };
+    sys::outlive_terminal_signals();
+    let job = Job { command, library: Some(&library), timeout: None };
+    let measured = measure::run(launcher, &job, &mut PassOn::on_signals()?)?;
+
+    let profiles = profiles.map(|profiles| profiles.written(measured.pid));
+    let last = profiles.as_ref().and_then(|(own, _)| own.last());
+    let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
+    let summary = Summary {
+        name: &name,
+        version: owners.version.as_deref().unwrap_or("of unknown version"),
+        library: &library,
+        measured: &measured,
+        finding: last.and_then(|path| prof::finding(path).ok().flatten()),
+        profiles,
+        max_rss: options.max_rss,
+    };
+    tell(options, &summary)?;
+    let code = match measured.end {
+        End::Itself(ended) => ended.code(),
+        End::TimedOut | End::Interrupted => unreachable!("nothing ends the program but itself"),
+    };
+    let is_failed = options.fail && code == 0 && summary.is_over_limit();
+    Ok(if is_failed { i32::from(TOOL_FAILED) } else { code })
+}
+
+/// Standard output is the program's: what is said of it goes elsewhere.
+fn tell(options: &cli::Run, summary: &Summary) -> Result<()> {
+    let json = options.output.json.then(|| summary.json());
+    match (&options.output.output, &json) {
+        (Some(path), _) => {
+            let text = json.unwrap_or_else(|| summary.text() + "\n");
+            output::write_file(path, text.as_bytes(), options.output.force)?;
+        }
+        (None, Some(json)) => eprint!("{json}"),
+        (None, None) => {
+            terminal::say(&summary.text());
+            let words = options.command.iter().map(|word| shell_word(word));
+            terminal::next(&summary.next(&words.collect::<Vec<_>>().join(" ")));
+        }
+    }
+    Ok(())
+}
+
+/// As it can be pasted.
+fn shell_word(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=+,@%".contains(letter);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// Ours before what the user preloads already.
+fn preload_list(library: &Path) -> OsString {
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}
+
+/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
+/// replaces dollar signs, so that a path with any of them needs a link without.
+struct Loadable {
+    path: PathBuf,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Loadable {
+    fn new(library: &Path) -> Result<Loadable> {
+        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
+            return Ok(Loadable { path: library.to_owned(), _folder: None });
+        }
+        let folder = tempfile::tempdir().about("a temporary folder")?;
+        let path = folder.path().join(places::LIBRARY);
+        std::os::unix::fs::symlink(library, &path).about(path.display())?;
+        Ok(Loadable { path, _folder: Some(folder) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_pasted() {
+        assert_eq!(shell_word(OsStr::new("a-b_c/d.e")), "a-b_c/d.e");
+        assert_eq!(shell_word(OsStr::new("it's")), r"'it'\''s'");
+        assert_eq!(shell_word(OsStr::new("")), "''");
+    }
+
+    #[test]
+    fn a_path_that_the_loader_would_split_gets_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("a b:c.so");
+        std::fs::write(&odd, "x").unwrap();
+        let loadable = Loadable::new(&odd).unwrap();
+        assert!(!loadable.path.display().to_string().contains([' ', ':']));
+        assert_eq!(std::fs::read_to_string(&loadable.path).unwrap(), "x");
+        assert_eq!(Loadable::new(Path::new("/a/b.so")).unwrap().path, Path::new("/a/b.so"));
+    }
+}

@@ -1,0 +1,226 @@
+//! What a run used, who served it and what was found: for people, and as JSON.
+// SPDX-License-Identifier: MIT
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::measure::{End, Measured};
+use crate::units;
+
+/// Grows when a field changes its meaning; fields that are only added leave it as it is.
+const SCHEMA: u32 = 1;
+
+pub struct Summary<'a> {
+    pub name: &'a str,
+    pub version: &'a str,
+    pub library: &'a Path,
+    pub measured: &'a Measured,
+    /// The profiles of the program itself, and how many there are of all processes.
+    pub profiles: Option<(Vec<PathBuf>, usize)>,
+    /// The place that took most, in a sentence.
+    pub finding: Option<String>,
+    pub max_rss: Option<u64>,
+}
+
+impl Summary<'_> {
+    pub fn is_over_limit(&self) -> bool {
+        self.max_rss.is_some_and(|limit| self.measured.peak_bytes > limit)
+    }
+
+    pub fn text(&self) -> String {
+        let End::Itself(ended) = self.measured.end else { return String::new() };
+        let mut lines = vec![format!("prairie: {}: {}", self.name, ended.text())];
+        lines.extend(self.used());
+        lines.extend(self.served());
+        lines.extend(self.profiled());
+        lines.extend(self.limited());
+        lines.join("\n")
+    }
+
+    fn used(&self) -> Vec<String> {
+        let (measured, usage) = (self.measured, &self.measured.usage);
+        let several = match measured.process_count_max {
+            0 | 1 => String::new(),
+            count => format!("   {count} processes at once"),
+        };
+        vec![
+            format!(
+                "  time     {} wall, {} cpu ({} user, {} system)",
+                units::seconds(measured.wall_s),
+                units::seconds(usage.user_s + usage.system_s),
+                units::seconds(usage.user_s),
+                units::seconds(usage.system_s)
+            ),
+            format!(
+                "  memory   {} at its peak, {} over time{several}",
+                units::bytes(measured.peak_bytes as f64),
+                units::byte_seconds(measured.byte_seconds)
+            ),
+            format!(
+                "  kernel   {} page faults ({} major), {} context switches",
+                units::count((usage.minor_faults + usage.major_faults) as f64),
+                usage.major_faults,
+                units::count((usage.voluntary_switches + usage.forced_switches) as f64)
+            ),
+        ]
+    }
+
+    fn served(&self) -> Vec<String> {
+        let seen = &self.measured.seen;
+        let library = self.library.display();
+        let version = self.version;
+        let mut lines = Vec::new();
+        let count = |number: u32| match number {
+            1 => "1 process".to_owned(),
+            number => format!("{number} processes"),
+        };
+        if seen.served > 0 {
+            let text = format!("by prairie {version}, seen in {} ({library})", count(seen.served));
+            lines.push(format!("  served   {text}"));
+        } else if seen.not_served.is_empty() {
+            let text = format!("by prairie {version} ({library})");
+            lines.push(format!("  served   {text}; it ended too soon to be looked at"));
+        }
+        if !seen.not_served.is_empty() {
+            let names = seen.not_served.join(", ");
+            lines.push(format!(
+                "  NOT served by prairie: {names} (static, set-uid, or LD_PRELOAD unset)"
+            ));
+        }
+        if !seen.other_allocators.is_empty() {
+            let names = seen.other_allocators.join(", ");
+            lines.push(format!("  note     {names} is loaded too; prairie comes first"));
+        }
+        lines
+    }
+
+    fn profiled(&self) -> Vec<String> {
+        let Some((own, all)) = &self.profiles else { return Vec::new() };
+        let mut lines = Vec::new();
+        match (own.last(), all) {
+            (Some(last), 1) => lines.push(format!("  profile  {}", last.display())),
+            (Some(last), all) => {
+                lines.push(format!("  profile  {} (of {all} files)", last.display()));
+            }
+            (None, 0) => lines.push("  profile  none: no process ended by exit".to_owned()),
+            (None, all) => {
+                lines.push(format!("  profile  {all} files, none of the program itself"));
+            }
+        }
+        if let Some(finding) = &self.finding {
+            lines.push(format!("  most     {finding}"));
+        }
+        lines
+    }
+
+    fn limited(&self) -> Vec<String> {
+        let Some(limit) = self.max_rss else { return Vec::new() };
+        let (peak, limit) = (self.measured.peak_bytes as f64, limit as f64);
+        let how = if self.is_over_limit() { "ABOVE" } else { "within" };
+        vec![format!(
+            "  limit    peak memory {} is {how} --max-rss {}",
+            units::bytes(peak),
+            units::bytes(limit)
+        )]
+    }
+
+    /// The most useful command after this one.
+    pub fn next(&self, command: &str) -> String {
+        match &self.profiles {
+            Some((own, _)) if own.len() > 2 => {
+                let names: Vec<String> =
+                    own.iter().map(|path| path.display().to_string()).collect();
+                format!("prairie prof --growth {}", names.join(" "))
+            }
+            Some((own, _)) if !own.is_empty() => {
+                format!("prairie prof {}", own[own.len() - 1].display())
+            }
+            _ if !self.measured.seen.not_served.is_empty() => {
+                format!("prairie doctor -- {command}")
+            }
+            _ => format!("prairie compare -- {command}"),
+        }
+    }
+
+    pub fn json(&self) -> String {
+        let (measured, usage) = (self.measured, &self.measured.usage);
+        let code = match measured.end {
+            End::Itself(ended) => json!(ended.code()),
+            End::TimedOut | End::Interrupted => Value::Null,
+        };
+        let profiles = self.profiles.as_ref().map(|(own, _)| own);
+        let value = json!({
+            "schema": SCHEMA,
+            "tool": concat!("prairie ", env!("CARGO_PKG_VERSION")),
+            "program": self.name,
+            "exit_code": code,
+            "library": self.library.display().to_string(),
+            "version": self.version,
+            "wall_s": measured.wall_s,
+            "user_s": usage.user_s,
+            "system_s": usage.system_s,
+            "peak_bytes": measured.peak_bytes,
+            "byte_seconds": measured.byte_seconds,
+            "minor_faults": usage.minor_faults,
+            "major_faults": usage.major_faults,
+            "processes_at_once": measured.process_count_max,
+            "seen": measured.seen,
+            "profiles": profiles,
+            "most": self.finding,
+            "max_rss": self.max_rss,
+            "is_over_limit": self.is_over_limit(),
+        });
+        format!("{value:#}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::sys::Ended;
+
+    fn summary(measured: &Measured) -> Summary<'_> {
+        Summary {
+            name: "sort",
+            version: "0.1.0",
+            library: Path::new("/lib/libprairie.so"),
+            measured,
+            profiles: None,
+            finding: None,
+            max_rss: None,
+        }
+    }
+
+    #[test]
+    fn a_limit_is_told_and_kept() {
+        let mut measured = fixture::measured(End::Itself(Ended::Exited(0)));
+        measured.peak_bytes = 3 << 20;
+        let within = Summary { max_rss: Some(4 << 20), ..summary(&measured) };
+        assert!(!within.is_over_limit());
+        assert!(within.text().ends_with("peak memory 3.00 MiB is within --max-rss 4.00 MiB"));
+        let above = Summary { max_rss: Some(2 << 20), ..summary(&measured) };
+        assert!(above.is_over_limit() && above.text().contains("is ABOVE --max-rss 2.00 MiB"));
+    }
+
+    #[test]
+    fn the_next_command_follows_from_what_happened() {
+        let mut measured = fixture::measured(End::Itself(Ended::Exited(0)));
+        assert_eq!(summary(&measured).next("sort x"), "prairie compare -- sort x");
+        let profiles = Some((vec![PathBuf::from("a.pb.gz")], 1));
+        let profiled = Summary { profiles, finding: Some("it".into()), ..summary(&measured) };
+        assert_eq!(profiled.next("sort x"), "prairie prof a.pb.gz");
+        assert!(profiled.text().ends_with("  profile  a.pb.gz\n  most     it"));
+        measured.seen.not_served.push("sort".into());
+        assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
+    }
+
+    #[test]
+    fn json_has_a_schema() {
+        let measured = fixture::measured(End::Itself(Ended::Killed(9)));
+        let value: Value = serde_json::from_str(&summary(&measured).json()).unwrap();
+        assert_eq!((&value["schema"], &value["exit_code"]), (&json!(1), &json!(137)));
+        assert_eq!(value["profiles"], Value::Null);
+    }
+}

@@ -1,0 +1,136 @@
+//! What people see: data on standard output, words about it on standard error, with or without
+//! colours, in Unicode or ASCII.
+// SPDX-License-Identifier: MIT
+
+use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::ColorChoice;
+use anstyle::{AnsiColor, Style};
+
+use crate::cli::{Colour, Common};
+use crate::trouble::{About, Result};
+
+/// Without a terminal.
+const COLUMNS: usize = 100;
+
+// Set once, before anything is said.
+static QUIET: AtomicBool = AtomicBool::new(false);
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+static ASCII: AtomicBool = AtomicBool::new(false);
+
+pub fn set_up(common: &Common) {
+    QUIET.store(common.quiet, Ordering::Relaxed);
+    VERBOSE.store(common.verbose, Ordering::Relaxed);
+    ASCII.store(common.ascii, Ordering::Relaxed);
+    match common.color {
+        // NO_COLOR, CLICOLOR_FORCE and TERM=dumb are looked at there.
+        Colour::Auto => ColorChoice::Auto.write_global(),
+        Colour::Always => ColorChoice::AlwaysAnsi.write_global(),
+        Colour::Never => ColorChoice::Never.write_global(),
+    }
+}
+
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+pub fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
+}
+
+/// Data. Whoever reads it may have seen enough: a closed pipe is no failure.
+pub fn show(text: &str) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(in_letters(text).as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.about("standard output"),
+    }
+}
+
+/// Words about it, as a line, unless nobody wants any.
+pub fn say(text: &str) {
+    if !is_quiet() {
+        let _ = writeln!(anstream::stderr().lock(), "{}", in_letters(text));
+    }
+}
+
+/// More of them.
+pub fn detail(text: &str) {
+    if is_verbose() {
+        say(text);
+    }
+}
+
+/// The last line of a verb: what to type next.
+pub fn next(command: &str) {
+    say(&format!("{} {command}", styled(Style::new().dimmed(), "next:")));
+}
+
+pub fn columns() -> usize {
+    let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let found = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    told.or(found).unwrap_or(COLUMNS).max(60)
+}
+
+pub fn bold(text: &str) -> String {
+    styled(Style::new().bold(), text)
+}
+
+pub fn good(text: &str) -> String {
+    styled(AnsiColor::Green.on_default(), text)
+}
+
+pub fn doubtful(text: &str) -> String {
+    styled(AnsiColor::Yellow.on_default(), text)
+}
+
+pub fn bad(text: &str) -> String {
+    styled(AnsiColor::Red.on_default().bold(), text)
+}
+
+/// Always with codes: they are taken out on the way where nobody wants them.
+fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+fn in_letters(text: &str) -> String {
+    if ASCII.load(Ordering::Relaxed) { ascii(text) } else { text.to_owned() }
+}
+
+fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '─' | '–' | '·' | '▁' => plain.push('-'),
+            '│' => plain.push('|'),
+            '├' => plain.push('+'),
+            '└' => plain.push('`'),
+            '≈' => plain.push('~'),
+            '±' => plain += "+-",
+            '×' => plain.push('x'),
+            'µ' => plain.push('u'),
+            '…' => plain.push('~'),
+            '▂'..='▄' => plain.push('='),
+            '▅'..='█' => plain.push('#'),
+            letter => plain.push(letter),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawings_have_a_form_in_ascii() {
+        assert_eq!(ascii("├─ 3 µs ± 1 …"), "+- 3 us +- 1 ~");
+        assert!(ascii("─│└≈×·–▁▄█").is_ascii());
+    }
+
+    #[test]
+    fn colours_are_codes_around_the_text() {
+        assert_eq!(bold("x"), "\u{1b}[1mx\u{1b}[0m");
+    }
+}

@@ -1,0 +1,120 @@
+//! `prairie doctor` and `prairie options`: what is in the way, and what can be set.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+use support::{built_library, prairie};
+
+/// None where prairie has not been built.
+fn doctor() -> Option<assert_cmd::Command> {
+    let mut command = prairie();
+    command.args(["doctor", "--library"]).arg(built_library()?);
+    Some(command)
+}
+
+fn compiled(folder: &Path, source: &str, flags: &[&str]) -> Option<std::path::PathBuf> {
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    fs::write(&file, source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").args([&program, &file]).args(flags).stderr(std::process::Stdio::null());
+    if !compiler.status().is_ok_and(|ended| ended.success()) {
+        eprintln!("skipped: no C compiler that takes {flags:?}");
+        return None;
+    }
+    Some(program)
+}
+
+#[test]
+fn an_ordinary_program_would_be_served() {
+    let Some(mut command) = doctor() else { return };
+    command.args(["--", "/bin/ls"]).assert().success().stdout(
+        contains("ok    preloaded, it answers malloc")
+            .and(contains("ok    the loader takes the library into it"))
+            .and(contains("prairie would serve /bin/ls.")),
+    );
+}
+
+#[test]
+fn a_static_program_would_not_and_gets_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "int main(void) { return 0; }";
+    let Some(program) = compiled(folder.path(), source, &["-static"]) else { return };
+    let Some(mut command) = doctor() else { return };
+    command.arg("--").arg(&program).assert().code(1).stdout(
+        contains("is a static program")
+            .and(contains("fix: link it with libprairie.a instead"))
+            .and(contains("prairie would NOT serve")),
+    );
+}
+
+#[test]
+fn a_program_with_a_malloc_of_its_own_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include <stddef.h>\nvoid *malloc(size_t size) { (void)size; return 0; }\n\
+                  int main(void) { return malloc(1) != 0; }";
+    for (flags, said) in [
+        (vec!["-rdynamic", "-fno-builtin"], "it exports a malloc of its own"),
+        (vec!["-fvisibility=hidden", "-fno-builtin"], "it has a malloc of its own inside"),
+    ] {
+        let Some(program) = compiled(folder.path(), source, &flags) else { return };
+        let Some(mut command) = doctor() else { return };
+        command.arg("--").arg(&program).assert().code(1).stdout(contains(said));
+    }
+}
+
+#[test]
+fn a_script_is_looked_at_through_its_interpreter() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script");
+    fs::write(&script, "#!/bin/sh\n").unwrap();
+    let mut rights = fs::metadata(&script).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o755);
+    fs::set_permissions(&script, rights).unwrap();
+    let Some(mut command) = doctor() else { return };
+    command.arg("--").arg(&script).assert().success().stdout(contains("is a script for /bin/sh"));
+}
+
+#[test]
+fn another_preload_is_noted() {
+    let Some(mut command) = doctor() else { return };
+    command
+        .env("LD_PRELOAD", "/no/libjemalloc.so.2")
+        .assert()
+        .stdout(contains("note  LD_PRELOAD names libjemalloc.so.2, which answers malloc too"));
+}
+
+#[test]
+fn json_tells_the_same() {
+    let Some(mut command) = doctor() else { return };
+    let output = command.args(["--json", "--", "/bin/ls"]).output().unwrap();
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&value["schema"], &value["well"]), (&1.into(), &true.into()));
+    let checks = value["checks"].as_array().unwrap();
+    assert!(checks.iter().any(|check| check["about"] == "kernel"));
+    assert!(checks.iter().all(|check| check["state"] != "bad"));
+}
+
+#[test]
+fn options_are_listed_with_what_is_set_here() {
+    prairie()
+        .env("MALLOC_CONF", "narenas:3,colour:red")
+        .args(["options", "narenas"])
+        .assert()
+        .success()
+        .stdout(contains("narenas = 0").and(contains("MALLOC_CONF sets 3")))
+        .stderr(contains("MALLOC_CONF: no option is called 'colour'"));
+    let output = prairie().args(["options", "--json"]).output().unwrap();
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let options = value["options"].as_array().unwrap();
+    assert!(
+        options.len() > 30
+            && options.iter().all(|o| o["section"] != "Understood, and without effect")
+    );
+}

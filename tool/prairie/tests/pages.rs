@@ -1,0 +1,104 @@
+//! Pages: small, whole, without network, and alive in a browser.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use support::{Suite, prairie};
+
+const MAX_BYTES: u64 = 2_000_000;
+
+/// The page as a browser has it after its script has run; None where there is no browser.
+fn in_browser(page: &Path) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for browser in ["chromium", "chromium-browser", "google-chrome"] {
+        let output = Command::new(browser)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"])
+            .arg(format!("--user-data-dir={}", folder.path().display()))
+            .arg("--dump-dom")
+            .arg(format!("file://{}", page.display()))
+            .output();
+        if let Ok(output) = output
+            && output.status.success()
+        {
+            return Some(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+    }
+    eprintln!("skipped: no chromium");
+    None
+}
+
+fn require_whole(page: &Path) {
+    assert!(fs::metadata(page).unwrap().len() < MAX_BYTES);
+    let text = fs::read_to_string(page).unwrap();
+    assert!(text.starts_with("<!DOCTYPE html>") && text.trim_end().ends_with("</html>"));
+    for word in ["src=\"", "href=\"http", "@import", "url(http"] {
+        assert!(!text.contains(word), "{word} in {}", page.display());
+    }
+    // The script makes the heads of tables answer to keys.
+    let Some(alive) = in_browser(page) else { return };
+    assert!(alive.contains("tabindex=\"0\""), "{}", page.display());
+}
+
+#[test]
+fn the_report_on_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let compare = || {
+        let mut command = prairie();
+        command.args(["compare", "--allocators", "glibc", "--rounds", "5", "-o"]).arg(&page);
+        command
+    };
+    compare().args(["--", "sleep", "0.05"]).assert().success();
+    require_whole(&page);
+    let text = fs::read_to_string(&page).unwrap();
+    for word in [
+        "Allocators compared on: sleep 0.05",
+        "<svg",
+        "prefers-color-scheme: dark",
+        "\"schema\": 1",
+        "All figures",
+        "class=\"sortable\"",
+    ] {
+        assert!(text.contains(word), "{word}");
+    }
+    let there = predicates::str::contains("report.html: the file is there already");
+    compare().args(["--", "sleep", "0.05"]).assert().code(125).stderr(there);
+    compare().args(["--force", "--", "true"]).assert().success();
+}
+
+#[test]
+fn the_report_on_a_suite() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'first'\ncommand = ['true']\n\
+         [[workload]]\nname = 'second'\nseries = true\ncommand = ['sleep', '0.05']\n",
+    );
+    suite.compare().assert().success();
+    require_whole(&suite.path("compare.html"));
+    let text = fs::read_to_string(suite.path("compare.html")).unwrap();
+    assert!(text.contains("Time against memory, all workloads"));
+    assert!(text.contains("second: resident memory over time"));
+}
+
+#[test]
+fn the_flame_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let (heap, page) = (folder.path().join("a.heap"), folder.path().join("flame.html"));
+    let text = "heap_v2/1\n@ 0x1001 0x2001\n  t*: 1: 4096 [1: 4096]\n\nMAPPED_LIBRARIES:\n";
+    fs::write(&heap, text).unwrap();
+    prairie().args(["prof", "--flame", "-o"]).args([&page, &heap]).assert().success();
+    require_whole(&page);
+}
+
+#[test]
+fn raw_data_goes_to_standard_output_too() {
+    let output = prairie()
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--json", "--", "true"])
+        .output()
+        .unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["runs"].as_array().unwrap().len(), 2);
+}

@@ -1,0 +1,232 @@
+//! `prairie prof`: what is read, shown and written, and a program that runs.
+// SPDX-License-Identifier: MIT
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+use support::{built_library, prairie};
+use tempfile::TempDir;
+
+/// Blocks so large that each is a sample; of a program that is not there, so that nothing has a name.
+fn heap(blocks: &[(&str, u64)]) -> String {
+    let mut text = "heap_v2/1\n  t*: 0: 0 [0: 0]\n".to_owned();
+    for (stack, bytes) in blocks {
+        text += &format!("@ {stack}\n  t*: 1: {bytes} [1: {bytes}]\n");
+    }
+    text + "\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00000000 08:01 1  /no/such/program\n"
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Three profiles of one program, one after the other.
+fn three() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, leak) in [("1.heap", 1), ("2.heap", 4), ("3.heap", 8)] {
+        let blocks = [
+            ("0x401011 0x402001 0x403001", leak * MIB),
+            ("0x401021 0x402001 0x403001", 2 * MIB),
+            ("0x401031 0x403001", 3 * MIB),
+        ];
+        fs::write(folder.path().join(name), heap(&blocks)).unwrap();
+    }
+    folder
+}
+
+fn shown(folder: &TempDir, arguments: &[&str]) -> String {
+    let mut command = prairie();
+    command.env("COLUMNS", "80").current_dir(folder.path()).arg("prof").args(arguments);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn every_view_of_a_profile() {
+    let folder = three();
+    insta::assert_snapshot!("prof-top", shown(&folder, &["3.heap"]));
+    insta::assert_snapshot!("prof-cum", shown(&folder, &["--sort", "cum", "-n", "2", "3.heap"]));
+    insta::assert_snapshot!("prof-tree", shown(&folder, &["--tree", "3.heap"]));
+    insta::assert_snapshot!("prof-tree-ascii", shown(&folder, &["--tree", "--ascii", "3.heap"]));
+    insta::assert_snapshot!("prof-collapsed", shown(&folder, &["--collapsed", "3.heap"]));
+    insta::assert_snapshot!("prof-json", shown(&folder, &["--json", "3.heap"]));
+    insta::assert_snapshot!("prof-library", shown(&folder, &["--by", "library", "3.heap"]));
+    insta::assert_snapshot!("prof-focus", shown(&folder, &["--focus", "0x1010", "3.heap"]));
+}
+
+#[test]
+fn several_profiles_are_differences_growth_or_a_sum() {
+    let folder = three();
+    insta::assert_snapshot!("prof-difference", shown(&folder, &["1.heap", "3.heap"]));
+    insta::assert_snapshot!("prof-growth", shown(&folder, &["1.heap", "2.heap", "3.heap"]));
+    insta::assert_snapshot!("prof-sum", shown(&folder, &["--sum", "1.heap", "3.heap"]));
+    let lines = shown(&folder, &["--collapsed", "1.heap", "3.heap"]);
+    assert!(lines.contains("program+0x1010 1048576 8388608\n"), "{lines}");
+}
+
+#[test]
+fn what_is_written_is_read_again_and_not_lost() {
+    let folder = three();
+    shown(&folder, &["--pprof", "-o", "named.pb.gz", "1.heap", "3.heap"]);
+    let again = shown(&folder, &["named.pb.gz"]);
+    assert!(again.contains("7.00 MiB inuse_space"), "{again}");
+    let mut command = prairie();
+    command.current_dir(folder.path()).args(["prof", "--pprof", "-o", "named.pb.gz", "1.heap"]);
+    command.assert().code(125).stderr(contains("named.pb.gz: the file is there already"));
+    command.arg("--force").assert().success();
+    assert!(shown(&folder, &["named.pb.gz"]).contains("6.00 MiB inuse_space"));
+}
+
+#[test]
+fn a_value_must_be_one_of_the_profiles() {
+    let folder = three();
+    let mut command = prairie();
+    command.current_dir(folder.path()).args(["prof", "--value", "time", "1.heap"]);
+    command.assert().code(125).stderr(
+        contains("no value is called 'time'")
+            .and(contains("alloc_objects, alloc_space, inuse_objects, inuse_space")),
+    );
+    let objects = shown(&folder, &["--value", "inuse_objects", "1.heap"]);
+    assert!(objects.contains("3 inuse_objects in 3 stacks"), "{objects}");
+}
+
+/// Functions that hold memory; with an argument it says so and waits.
+const PROGRAM: &str = "
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile kept[64];
+__attribute__((noinline)) void keep_large(int i) { kept[i] = malloc(1 << 20); }
+__attribute__((noinline)) void fill_all(void) { for (int i = 0; i < 32; i++) keep_large(i); }
+int main(int count, char **words)
+{
+    fill_all();
+    if (count > 1) { puts(words[1]); fflush(stdout); while (read(0, words[0], 1) > 0); }
+    return 0;
+}
+";
+
+/// None, with the reason, where there is no compiler or no library.
+fn program(folder: &Path) -> Option<PathBuf> {
+    let (source, program) = (folder.join("program.c"), folder.join("program"));
+    fs::write(&source, PROGRAM).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "-O1", "-fno-omit-frame-pointer", "-o"]).args([&program, &source]);
+    match compiler.status() {
+        Ok(ended) if ended.success() => Some(program),
+        _ => {
+            eprintln!("skipped: no C compiler");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_run_is_profiled_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let mut command = prairie();
+    command.current_dir(folder.path()).args(["run", "--profile", "--library"]).arg(library);
+    let told = command.arg("--").arg(&program).assert().success();
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("by keep_large, called by fill_all"), "{told}");
+    let next = told.lines().find_map(|line| line.strip_prefix("next: prairie prof ")).unwrap();
+    let top = shown(&folder, &["--by", "line", next]);
+    assert!(top.contains("keep_large") && top.contains("program.c:6"), "{top}");
+    let json: Value = serde_json::from_str(&shown(&folder, &["--json", next])).unwrap();
+    assert_eq!(json["functions"][0]["function"], "keep_large");
+    let held = json["total"].as_f64().unwrap() / MIB as f64;
+    assert!((20.0..50.0).contains(&held), "{held} MiB of 32");
+}
+
+/// The program above, on prairie with samples, when it has filled its heap.
+fn running(library: &Path, program: &Path, conf: &str) -> Child {
+    let mut child = Command::new(program)
+        .arg("ready")
+        .env("LD_PRELOAD", library)
+        .env("PRAIRIE_CONF", conf)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+/// It goes on as if nothing had been.
+fn end(mut child: Child) {
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_process_is_attached_to_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let child = running(&library, &program, "prof:true");
+    let pid = child.id().to_string();
+    for _ in 0..3 {
+        let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("cannot be attached to") {
+            eprintln!("skipped: {said}");
+            break;
+        }
+        assert!(output.status.success(), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("keep_large"));
+    }
+    prairie().args(["doctor", "--pid", &pid]).assert().success().stdout(contains("serves process"));
+    end(child);
+}
+
+#[test]
+fn a_process_without_samples_is_told_how() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let child = running(&library, &program, "prof:false");
+    let pid = child.id().to_string();
+    let unprofiled = contains("runs on prairie, unprofiled").and(contains("prairie run --profile"));
+    let told = unprofiled.or(contains("cannot be attached to"));
+    prairie().args(["prof", "--pid", &pid]).assert().code(125).stderr(told);
+    end(child);
+}
+
+fn fetched(port: &str, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(port).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn profiles_are_served() {
+    let folder = three();
+    let mut server = Command::new(env!("CARGO_BIN_EXE_prairie"))
+        .args(["prof", "--serve", "127.0.0.1:0", "3.heap"])
+        .current_dir(folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    let answer = fetched(port, "/debug/pprof/heap");
+    let body = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    assert!(answer.starts_with(b"HTTP/1.1 200") || answer.starts_with(b"HTTP/1.0 200"));
+    fs::write(folder.path().join("fetched.pb.gz"), &answer[body..]).unwrap();
+    assert!(shown(&folder, &["fetched.pb.gz"]).contains("13.0 MiB inuse_space"));
+    assert!(String::from_utf8_lossy(&fetched(port, "/")).contains("<svg"));
+    assert!(String::from_utf8_lossy(&fetched(port, "/other")).contains(" 404 "));
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
