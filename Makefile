@@ -14,7 +14,7 @@ all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjema
 flavours: $(BUILD)/build.ninja ## build every flavour: plain, check, audit, check-tiny, audit-tiny
 	@cmake --build $(BUILD) --target flavours
 
-run: ## run a real program on prairie and on the C library, and compare; PROGRAM='...'
+run: ## run a real program on prairie, and compare with the C library; PROGRAM='...'
 	@dev/setup build run
 	@$(MAKE) --no-print-directory all
 	@dev/run
@@ -51,7 +51,7 @@ peers: ## build the allocators to compare with, once; ARGS='mimalloc3' picks som
 	@dev/setup build bench
 	@dev/peers $(ARGS)
 
-tool: ## build the prairie command in build/tool/release/
+tool: all ## build the prairie command in build/tool/release/, with the library in it
 	@dev/tool build
 
 bench: ## compare allocators on all workloads and programs; ARGS go to prairie compare
@@ -87,9 +87,10 @@ lab-arenas: ## rules by which threads choose arenas
 lab-neighbours: ## CPython with and without its own pool; short-lived programs
 	@dev/lab neighbours $(ARGS)
 
-install: all ## install under PREFIX=/usr/local (DESTDIR is honoured)
+install: all ## install under PREFIX=/usr/local (DESTDIR is honoured); the command too, after `make tool`
 	@cmake --build $(BUILD) --target prairie_shared-hardened
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' dev/tool install
 
 clean: ## remove everything that was built
 	@rm -rf $(BUILD)

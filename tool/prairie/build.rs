@@ -16,8 +16,13 @@ fn main() {
     let target =
         PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("libprairie.so");
     println!("cargo::rerun-if-env-changed={VARIABLE}");
-    println!("cargo::rerun-if-changed={}", library.display());
+    // A file that is not there would count as changed each time.
+    let watched = library.ancestors().find(|place| place.exists()).unwrap_or(&root);
+    println!("cargo::rerun-if-changed={}", watched.display());
     let is_for_us = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     let bytes = fs::read(&library).ok().filter(|_| is_for_us).unwrap_or_default();
-    fs::write(target, bytes).expect("OUT_DIR is there to be written");
+    // What has not changed need not be compiled again.
+    if fs::read(&target).ok().as_ref() != Some(&bytes) {
+        fs::write(&target, bytes).expect("OUT_DIR is there to be written");
+    }
 }

@@ -115,3 +115,80 @@ fn a_set_uid_program_is_refused() {
         .code(125)
         .stderr(contains("is set-uid: the loader ignores LD_PRELOAD in it"));
 }
+
+#[test]
+fn a_limit_of_memory_can_fail_a_run() {
+    for (limit, fail, code, told) in [
+        ("1G", true, 0, "is within --max-rss 1.00 GiB"),
+        ("64K", false, 0, "is ABOVE --max-rss 64.0 KiB"),
+        ("64K", true, 125, "is ABOVE --max-rss 64.0 KiB"),
+    ] {
+        let Some(mut command) = run() else { return };
+        command.args(["--max-rss", limit]);
+        if fail {
+            command.arg("--fail");
+        }
+        command.args(["--", "sleep", "0.1"]).assert().code(code).stderr(contains(told));
+    }
+    // The program's own failure is the news.
+    let Some(mut command) = run() else { return };
+    command.args(["--max-rss", "64K", "--fail", "--", "sh", "-c", "exit 3"]).assert().code(3);
+}
+
+#[test]
+fn the_summary_is_json_too() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    command.args(["--json", "-o"]).arg(&file).args(["--", "sh", "-c", "exit 4"]);
+    command.assert().code(4).stderr("");
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!((&value["schema"], &value["exit_code"]), (&1.into(), &4.into()));
+    assert!(value["peak_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn hardened_mode_is_passed_on() {
+    let Some(mut command) = run() else { return };
+    command
+        .args(["--hardened", "--", "printenv", "PRAIRIE_CONF"])
+        .assert()
+        .success()
+        .stdout("hardened:true\n");
+}
+
+/// A copy of the command, alone in a folder, with a home that is empty.
+#[test]
+fn the_command_brings_its_library_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("prairie");
+    std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    let started = || {
+        let mut command = Command::new(&copy);
+        command.current_dir("/").env_remove("PRAIRIE_LIBRARY").env_remove("LD_PRELOAD");
+        command.env("HOME", folder.path()).env_remove("XDG_CACHE_HOME");
+        command.args([
+            "run",
+            "--",
+            "grep",
+            "-o",
+            "-m1",
+            "libprairie-[0-9a-f]*.so",
+            "/proc/self/maps",
+        ]);
+        command
+    };
+    let output = started().output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("no libprairie.so beside") {
+        eprintln!("skipped: the command was built without a library");
+        return;
+    }
+    let made = String::from_utf8(output.stdout).unwrap();
+    let file = folder.path().join(".cache/prairie").join(made.trim());
+    let about = std::fs::metadata(&file).unwrap();
+    // It is there now; and what is damaged is mended before it gets into a program.
+    started().assert().success();
+    std::fs::write(&file, "damaged").unwrap();
+    started().assert().success().stdout(made);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), about.len());
+}
