@@ -103,6 +103,7 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/reserve_doors.c"
 #include "heap/inline.c"
 #include "view/snapshot.c"
+#include "view/outside.c"
 #include "view/stats.c"
 #if !defined(PRAIRIE_OWN_NAMES) || PRAIRIE_OWN_NAMES >= 2
 #include "control/conf.c"

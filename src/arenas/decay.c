@@ -24,11 +24,11 @@ static struct {
     uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
     bool kept;                /* atomic: somebody asked that it does not end */
     uint32_t threads;         /* atomic: threads with caches */
-    uint64_t looks;           /* atomic: statistics */
     size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
     size_t peak_pages; /* atomic: the most pages in use since the depots were emptied */
 } decay;
 
+uint64_t decay_looks;
 size_t decay_look_at_bytes;
 size_t decay_limits_at_bytes;
 
@@ -138,7 +138,7 @@ static bool look(void)
 {
     bool busy = false;
 
-    RELAXED_STORE(decay.looks, decay.looks + 1);
+    RELAXED_STORE(decay_looks, decay_looks + 1);
     if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded() > 0;
@@ -292,7 +292,7 @@ void decay_obey_options(void)
 
 struct decay_numbers decay_numbers(void)
 {
-    return (struct decay_numbers){ RELAXED_LOAD(decay.background_runs), RELAXED_LOAD(decay.looks),
+    return (struct decay_numbers){ RELAXED_LOAD(decay.background_runs), RELAXED_LOAD(decay_looks),
                                    look_ms() };
 }
 

@@ -29,6 +29,7 @@ struct decay_numbers {
     uint64_t look_ms;
 };
 struct decay_numbers decay_numbers(void);
+extern PRIVATE uint64_t decay_looks; /* atomic: statistics, of the background thread so far */
 /* How many threads have caches; that decides who gives memory back. */
 void decay_thread_count(unsigned count);
 /* The rest of the next one: more is dirty than may stay. */

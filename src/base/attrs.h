@@ -40,6 +40,15 @@
 #define SPARSE __attribute__((section(".bss.sparse")))
 #endif
 
+/* A note of type 1 in the ELF file, of lines for the assembler. Its name has 7 letters. */
+#if defined(__ELF__)
+#define ELF_NOTE(name, lines)                                         \
+    __asm__(".pushsection .note." name ", \"a\", %note\n .balign 4\n" \
+            " .long 8, 2f - 1f, 1\n .asciz \"" name "\"\n1:" lines "\n2: .popsection");
+#else
+#define ELF_NOTE(name, lines)
+#endif
+
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 

@@ -6,10 +6,8 @@
 #include "../arenas/manual.h"
 
 struct lock explicit_caches_lock = { .state = LOCK_FREE, .rank = LOCK_EXPLICIT_CACHES };
-/* Under explicit_caches_lock; read by those who have the number. */
-static struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
-static unsigned
-    explicit_cache_end; /* under explicit_caches_lock: no number at or above was given */
+struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX] SPARSE;
+unsigned explicit_cache_end;
 
 const void *explicit_cache_table_address(void) { return explicit_caches; }
 

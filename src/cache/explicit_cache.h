@@ -34,6 +34,10 @@ const void *explicit_cache_table_address(void);
 
 /* For fork and for walks. */
 extern PRIVATE struct lock explicit_caches_lock;
+extern PRIVATE struct cache
+    *explicit_caches[EXPLICIT_CACHE_COUNT_MAX]; /* under that lock; read by who
+                                                                          has the number */
+extern PRIVATE unsigned explicit_cache_end;     /* under it: no number at or above was given */
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 /* In the child of a fork: those that were being used by threads that are not there lose their
  * blocks. */

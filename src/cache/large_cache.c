@@ -3,9 +3,7 @@
  */
 #include "large_cache.h"
 
-static uint64_t takes_drained; /* atomic */
-
-uint64_t large_cache_takes_drained(void) { return RELAXED_LOAD(takes_drained); }
+uint64_t large_cache_takes_drained;
 
 static uint32_t room_pages_max(void)
 {
@@ -62,7 +60,7 @@ uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, cha
 void large_cache_drain(struct large_cache *large_cache)
 {
     give_all_back(large_cache);
-    (void)__atomic_fetch_add(&takes_drained, large_cache->takes, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&large_cache_takes_drained, large_cache->takes, __ATOMIC_RELAXED);
     RELAXED_STORE(large_cache->takes, 0);
 }
 

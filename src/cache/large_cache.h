@@ -85,7 +85,7 @@ INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
 /* Gives all back. */
 void large_cache_drain(struct large_cache *large_cache);
 /* Takes of threads that gave all back since. */
-uint64_t large_cache_takes_drained(void);
+extern PRIVATE uint64_t large_cache_takes_drained; /* atomic */
 
 /* Large blocks, and their pages, that are free but still counted. */
 struct large_cache_numbers {

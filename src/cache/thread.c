@@ -8,8 +8,8 @@
 #include "large_cache.h"
 
 struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
-static struct cache *first_cache; /* under threads_lock: caches in use */
-static unsigned in_use;           /* under threads_lock: how many */
+struct cache *first_cache;
+static unsigned in_use;      /* under threads_lock: how many */
 static struct cache *oldest; /* under threads_lock: the first one of all, while its thread lives */
 static bool threads_are_sampled;  /* under threads_lock: every new thread has a sampled front */
 static bool threads_are_hardened; /* atomic: every new thread has a hardened front */

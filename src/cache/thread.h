@@ -55,6 +55,7 @@ void thread_flush(void);
 const void *threads_list_address(void);
 
 extern PRIVATE struct lock threads_lock;
+extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use */
 /* In the child of a fork, where the other threads are not. */
 void threads_forget_others(void);
 

@@ -26,9 +26,9 @@ static struct {
     unsigned first_freed, freed;           /* under lock: of the queue; U1 */
     uint16_t queue[STRAYS_MAX];            /* under lock; U1 */
     struct guarded_cell *cell[STRAYS_MAX]; /* each constant once made */
-    uint64_t taken[CLASS_COUNT];           /* under lock */
     bool guard_is_open[STRAYS_MAX + 1];    /* atomic: a report opened the guard before that cell */
 } pool SPARSE;
+struct guarded_numbers guarded_numbers SPARSE;
 
 /* ---- cells ---- */
 
@@ -109,6 +109,7 @@ static void begin_going(unsigned number)
     struct guarded_cell *cell = pool.cell[number];
 
     cell->state = GUARDED_GOING;
+    guarded_numbers.held[cell->class_index]--;
     RELAXED_STORE(strays.block[number], NULL);
     (void)stray_fetch(number);
     stop_watching(cell);
@@ -231,7 +232,8 @@ static void *hold_cell(unsigned number)
     RELAXED_STORE(cell->page_is_open, false);
     RELAXED_STORE(strays.class_index[number], cell->class_index);
     RELAXED_STORE(strays.block[number], cell->block);
-    pool.taken[cell->class_index]++;
+    guarded_numbers.held[cell->class_index]++;
+    guarded_numbers.taken[cell->class_index]++;
     sized_free_watch(cell->class_index, 1);
     RELAXED_STORE(sized_frees_left, WATCHED_FREES);
     return cell->block;
@@ -458,9 +460,7 @@ void guarded_count(struct guarded_numbers *numbers)
     if (RELAXED_LOAD(strays.first) == NULL) return;
     fetch_strays();
     lock_take(&guarded_lock);
-    for (unsigned i = 0; i < pool.made; i++)
-        if (pool.cell[i]->state == GUARDED_HELD) numbers->held[pool.cell[i]->class_index]++;
-    __builtin_memcpy(numbers->taken, pool.taken, sizeof numbers->taken);
+    *numbers = guarded_numbers;
     lock_give(&guarded_lock);
 }
 
@@ -478,17 +478,21 @@ void guarded_forget_others(void)
 
 void guarded_check(void)
 {
+    struct guarded_numbers numbers = guarded_numbers;
     unsigned held = 0, freed = 0;
 
     for (unsigned i = 0; i < pool.made; i++) {
         const struct guarded_cell *cell = pool.cell[i];
 
         held += cell->state != GUARDED_FREED;
+        numbers.held[cell->class_index] -= cell->state == GUARDED_HELD; /* U5 */
         freed += cell->state == GUARDED_FREED;
         require((cell->state == GUARDED_HELD ? cell->block : NULL) == strays.block[i]); /* U3 */
         if (cell->state == GUARDED_HELD && cell->watch == pool.watch)
             require(sized_free_is_watched(cell->class_index)); /* U4 */
     }
+    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
+        require(numbers.held[class_index] == 0);          /* U5 */
     require(held == pool.held && held <= pool.held_most); /* U2 */
     require(commit.guarded_bytes == (size_t)held << space.page_shift);
     require(freed == pool.freed); /* U1 */

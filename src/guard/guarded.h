@@ -22,6 +22,7 @@
  * U3  strays.block[i] is the block of cell i while it is HELD, else NULL
  * U4  the sized frees of a class are watched at least while a cell of it is HELD whose watch is
  *     the current one
+ * U5  guarded_numbers.held[c] is the number of cells of class c that are HELD
  * All of it is under guarded_lock, but for the kernel's part of COMING and GOING.
  * SPDX-License-Identifier: MIT
  */
@@ -105,8 +106,10 @@ void guarded_trace_from(struct guarded_trace *trace, const void *frame);
 
 /* Blocks that are held, and taken so far, of each class. */
 struct guarded_numbers {
-    uint64_t held[CLASS_COUNT], taken[CLASS_COUNT];
+    uint64_t held[CLASS_COUNT], taken[CLASS_COUNT]; /* under guarded_lock; U5 */
 };
+extern PRIVATE struct guarded_numbers guarded_numbers;
+/* As of now, after what came back was fetched. */
 void guarded_count(struct guarded_numbers *numbers);
 
 /* In the child of a fork, under the lock. */

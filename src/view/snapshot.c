@@ -29,9 +29,9 @@ struct count {
     bool is_explicit;                        /* caches of no thread are being counted */
 };
 
-static uint64_t begin_ms; /* written before main */
+uint64_t snapshot_begin_ms;
 
-void snapshot_begin(void) { begin_ms = os_now_ms(); }
+void snapshot_begin(void) { snapshot_begin_ms = os_now_ms(); }
 
 /* Where the numbers of that arena go; NULL: it was made just now. */
 static struct snapshot_arena *place_of(const struct count *count, unsigned index)
@@ -285,7 +285,7 @@ static void count_all(struct count *count)
     struct decay_numbers decay_now = decay_numbers();
 
     count->other_leases = __atomic_load_n(&manual_leases, __ATOMIC_RELAXED);
-    count->cached_large.takes = large_cache_takes_drained();
+    count->cached_large.takes = RELAXED_LOAD(large_cache_takes_drained);
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
         if (place_of(count, arena->index) != NULL)
             count_arena(count, arena, place_of(count, arena->index));
@@ -302,7 +302,7 @@ static void count_all(struct count *count)
     numbers->background_looks = decay_now.looks;
     numbers->background_look_ns = decay_now.look_ms * 1000000;
     numbers->realloc_zero_calls = realloc_zero_calls();
-    numbers->uptime_ns = (os_now_ms() - begin_ms) * 1000000;
+    numbers->uptime_ns = (os_now_ms() - snapshot_begin_ms) * 1000000;
     numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
 }
 

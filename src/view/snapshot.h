@@ -71,6 +71,7 @@ struct snapshot {
 
 /* Notes when the program began; before main. */
 void snapshot_begin(void);
+extern PRIVATE uint64_t snapshot_begin_ms; /* constant after that */
 
 /* ---- a struct of one's own ---- */
 
