@@ -10,12 +10,14 @@ use crate::trouble::{Result, Trouble};
 
 mod doctor;
 mod everywhere;
+mod live;
 mod prof;
 mod run;
 mod small;
 
 pub use doctor::Doctor;
 pub use everywhere::{Colour, Common, Output};
+pub use live::{Exporter, Stats, Top};
 pub use prof::{By, Prof, Sort};
 pub use run::Run;
 pub use small::{Lab, Man, Options, Peers, PeersVerb};
@@ -34,6 +36,9 @@ pub struct Cli {
 pub enum Verb {
     Run(Run),
     Compare(Box<Compare>),
+    Top(Top),
+    Stats(Stats),
+    Exporter(Exporter),
     Prof(Box<Prof>),
     Doctor(Doctor),
     Options(Options),

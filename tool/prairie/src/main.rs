@@ -7,6 +7,7 @@
 //! - what to compare: `places`, `embedded`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
 //! - the rounds: `bench`, `record` (raw data), `judge` (right or wrong), `callgrind`, `progress`
 //! - what it says: `stats`, `analysis`, `units`, `report`, `output`, `terminal`
+//! - processes that run: `live` (their heaps, from outside), `top`
 //! - the verbs: `cli`, `run`, `compare`, `prof`, `doctor`, `options`,
 //!   `peers`, `lab`, `manual`
 // SPDX-License-Identifier: MIT
@@ -27,6 +28,7 @@ mod interrupt;
 mod judge;
 mod lab;
 mod launcher;
+mod live;
 mod machine;
 mod manual;
 mod measure;
@@ -50,6 +52,7 @@ mod substitute;
 mod suite;
 mod sys;
 mod terminal;
+mod top;
 mod tree;
 mod trouble;
 mod units;
@@ -101,6 +104,9 @@ fn dispatch(verb: &Verb, launcher: &mut Launcher) -> Result<i32> {
     match verb {
         Verb::Run(options) => run::run(options, launcher),
         Verb::Compare(options) => compare::run(options, launcher),
+        Verb::Top(options) => top::run(options),
+        Verb::Stats(options) => live::stats::run(options),
+        Verb::Exporter(options) => live::exporter::run(options),
         Verb::Prof(options) => prof::run(options),
         Verb::Doctor(options) => doctor::run(options),
         Verb::Options(options) => options::run(options),

@@ -1,7 +1,7 @@
 //! Where data goes: to standard output, or into a file that is not overwritten by mistake.
 // SPDX-License-Identifier: MIT
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,11 @@ use crate::trouble::{About, Result, Trouble};
 
 /// Writes a file. What is there already is replaced only if `force` says so.
 pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
+    create_file(path, force)?.write_all(bytes).about(path.display())
+}
+
+/// An empty file, to be written bit by bit.
+pub fn create_file(path: &Path, force: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     if force {
@@ -16,14 +21,13 @@ pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     } else {
         options.create_new(true)
     };
-    let mut file = match options.open(path) {
+    match options.open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let text = format!("{}: the file is there already", path.display());
-            return Err(Trouble::new(text).hint("--force replaces it, -o FILE names another"));
+            Err(Trouble::new(text).hint("--force replaces it, -o FILE names another"))
         }
-        opened => opened.about(path.display())?,
-    };
-    file.write_all(bytes).about(path.display())
+        opened => opened.about(path.display()),
+    }
 }
 
 /// Standard output. Whoever reads it may have seen enough: a closed pipe is no failure.

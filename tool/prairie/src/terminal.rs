@@ -39,6 +39,15 @@ pub fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
+pub fn is_ascii() -> bool {
+    ASCII.load(Ordering::Relaxed)
+}
+
+/// For what draws by itself on standard output.
+pub fn has_colours() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
+}
+
 /// Data. Whoever reads it may have seen enough: a closed pipe is no failure.
 pub fn show(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
@@ -95,7 +104,7 @@ fn styled(style: Style, text: &str) -> String {
 }
 
 fn in_letters(text: &str) -> String {
-    if ASCII.load(Ordering::Relaxed) { ascii(text) } else { text.to_owned() }
+    if is_ascii() { ascii(text) } else { text.to_owned() }
 }
 
 fn ascii(text: &str) -> String {

@@ -1,0 +1,147 @@
+//! `prairie exporter`: the figures of processes for Prometheus, over HTTP or in a file.
+// SPDX-License-Identifier: MIT
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+use super::metrics::{self, Form};
+use super::sample::{Host, Sample, Target};
+use super::stats;
+use crate::cli::Exporter;
+use crate::terminal;
+use crate::trouble::{About, Result, Trouble};
+
+/// Between two looks whether somebody wants us to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub fn run(options: &Exporter) -> Result<i32> {
+    let mut whom = Whom::new(options)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).about("signals")?;
+    }
+    match &options.textfile {
+        Some(path) => write_files(path, options, &mut whom, &stop)?,
+        None if options.once => {
+            terminal::show(&metrics::text(&whom.samples(), Form::OpenMetrics))?;
+        }
+        None => serve(options, &mut whom, &stop)?,
+    }
+    Ok(0)
+}
+
+enum Whom {
+    Some(Vec<Target>),
+    All(Host, Option<String>),
+}
+
+impl Whom {
+    /// Fails when one of the processes that are named is not there, or may not be read.
+    fn new(options: &Exporter) -> Result<Whom> {
+        if options.all {
+            return Ok(Whom::All(Host::default(), options.name.clone()));
+        }
+        let mut targets = Vec::new();
+        for pid in &options.pids {
+            let mut target = Target::new(*pid)?;
+            if let Some(Sample { figures: None, why: Some(why), .. }) = target.sample(0) {
+                return Err(stats::trouble(&why));
+            }
+            targets.push(target);
+        }
+        Ok(Whom::Some(targets))
+    }
+
+    fn samples(&mut self) -> Vec<Sample> {
+        match self {
+            Whom::Some(targets) => targets.iter_mut().filter_map(|t| t.sample(0)).collect(),
+            Whom::All(host, name) => host.samples(name.as_deref()),
+        }
+    }
+}
+
+// ---- a file ----
+
+fn write_files(path: &Path, options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
+    loop {
+        let begin = Instant::now();
+        replace(path, &metrics::text(&whom.samples(), Form::Prometheus))?;
+        if options.once {
+            return Ok(());
+        }
+        while begin.elapsed() < options.every {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_EVERY.min(options.every));
+        }
+    }
+}
+
+/// Readers see the old file or the new one, never a part.
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::Builder::new()
+        .prefix(".prairie")
+        .permissions(readable_by_all())
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .about(path.display())?;
+    file.write_all(text.as_bytes()).about(path.display())?;
+    file.persist(path).map(drop).map_err(|error| error.error).about(path.display())
+}
+
+fn readable_by_all() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o644)
+}
+
+// ---- HTTP ----
+
+fn serve(options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
+    let server = Server::http(&options.listen).map_err(|error| {
+        Trouble::new(format!("{}: {error}", options.listen))
+            .hint("--listen ADDRESS:PORT chooses another address; port 0 is any that is free")
+    })?;
+    terminal::say(&format!("prairie: serving http://{}/metrics", server.server_addr()));
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(request) = server.recv_timeout(LOOK_EVERY).about("network")? {
+            // Who asked and went away is no failure of ours.
+            let _ = answer(request, whom);
+        }
+    }
+    Ok(())
+}
+
+fn answer(request: Request, whom: &mut Whom) -> std::io::Result<()> {
+    let path = request.url().split('?').next().unwrap_or_default().to_owned();
+    let (status, kind, text) = match (request.method(), path.as_str()) {
+        (Method::Get | Method::Head, "/metrics") => {
+            let form = form_for(&request);
+            (200, form.content_type(), metrics::text(&whom.samples(), form))
+        }
+        (Method::Get | Method::Head, "/") => {
+            (200, "text/html; charset=utf-8", "<a href=\"/metrics\">metrics</a>\n".to_owned())
+        }
+        (Method::Get | Method::Head, _) => {
+            (404, "text/plain", "there is /metrics, and nothing else\n".to_owned())
+        }
+        _ => (405, "text/plain", "only GET\n".to_owned()),
+    };
+    let header = Header::from_bytes("Content-Type", kind).expect("a fixed text");
+    request.respond(Response::from_string(text).with_status_code(status).with_header(header))
+}
+
+/// The newer form for who says that it reads it.
+fn form_for(request: &Request) -> Form {
+    let reads_it = |header: &Header| {
+        header.field.equiv("Accept")
+            && header.value.as_str().contains("application/openmetrics-text")
+    };
+    if request.headers().iter().any(reads_it) { Form::OpenMetrics } else { Form::Prometheus }
+}

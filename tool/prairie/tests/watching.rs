@@ -1,0 +1,423 @@
+//! `prairie stats`, `exporter` and `top` on processes that run: what they say, and that it is what
+//! the library itself says.
+// SPDX-License-Identifier: MIT
+
+mod support;
+#[path = "support/watched.rs"]
+mod watched;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use support::prairie;
+use watched::Watched;
+
+/// Nothing goes back to the kernel between two looks, and no block is between guards.
+const AT_REST: &str = "background_thread:false,guard_sample:0";
+
+fn output(arguments: &[&str]) -> (i32, String, String) {
+    let output = prairie().env("COLUMNS", "100").args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Each sample by its name and labels, but for those of the process.
+fn samples<'a>(lines: impl Iterator<Item = &'a str>, pid: u32) -> BTreeMap<String, u64> {
+    let labels = format!("{{pid=\"{pid}\",name=\"watched\"");
+    let sample = |line: &str| {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let name = name.replace(&format!("{labels},"), "{").replace(&format!("{labels}}}"), "");
+        (name, value.parse().unwrap())
+    };
+    lines.filter(|line| !line.starts_with('#')).map(sample).collect()
+}
+
+fn agree(options: &str) {
+    let Some(mut watched) = Watched::start(options) else { return };
+    let pid = watched.pid();
+    let (code, text, _) = output(&["stats", &pid.to_string(), "--openmetrics"]);
+    assert_eq!(code, 0);
+    let outside = samples(text.lines(), pid);
+    let inside = watched.ask("metrics");
+    assert_eq!(inside.last().unwrap(), "# EOF");
+    let inside = samples(inside.iter().map(String::as_str), pid);
+    assert!(inside.len() > 100, "{inside:?}");
+    for (name, value) in &inside {
+        // The library takes locks to count.
+        let slack = match name.as_str() {
+            name if name.starts_with("prairie_lock_taken") => 200,
+            "prairie_uptime_seconds" => 2,
+            _ => 0,
+        };
+        let seen = outside.get(name).unwrap_or_else(|| panic!("{name} is missing"));
+        assert!(seen <= value && value - seen <= slack, "{name}: {seen} from outside, {value}");
+    }
+    let mut more: Vec<&String> =
+        outside.keys().filter(|name| !inside.contains_key(*name)).collect();
+    more.sort();
+    let of_process =
+        ["prairie_process_resident_bytes", "prairie_process_swapped_bytes", "prairie_up"];
+    assert_eq!(more, of_process);
+}
+
+#[test]
+fn every_metric_is_the_librarys_own() {
+    agree(AT_REST);
+}
+
+#[test]
+fn every_metric_of_a_hardened_process_is_the_librarys_own() {
+    agree(&format!("{AT_REST},hardened:true"));
+}
+
+#[test]
+fn the_heap_of_a_process_in_words_and_as_json() {
+    let Some(mut watched) = Watched::start(AT_REST) else { return };
+    let pid = watched.pid().to_string();
+    let (code, text, narration) = output(&["stats", &pid, "--classes", "3"]);
+    assert_eq!(code, 0);
+    assert!(text.starts_with(&format!("watched (process {pid}) on prairie ")), "{text}");
+    for word in ["4 threads", "allocated", "in slabs", "more classes", "in depots"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert_eq!(narration, format!("next: prairie top {pid}\n"));
+    assert_eq!(output(&["stats", &pid, "--quiet"]).2, "");
+
+    let json = || -> Value { serde_json::from_str(&output(&["stats", &pid, "--json"]).1).unwrap() };
+    let (before, after) = (json(), {
+        watched.ask("grow");
+        json()
+    });
+    assert_eq!((&before["schema"], &before["allocator"]), (&1.into(), &"prairie".into()));
+    let grown = |of: &str| {
+        let figure = |sample: &Value| sample["figures"][of].as_u64().unwrap();
+        figure(&after) - figure(&before)
+    };
+    assert_eq!((grown("allocated"), grown("large_blocks"), grown("threads")), (8 << 20, 1, 0));
+    assert_eq!(before["figures"]["moving"], 0);
+    assert!(after["strip"]["resident"].as_u64().unwrap() > 8 << 20);
+}
+
+#[test]
+fn a_process_that_is_not_on_prairie() {
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let pid = child.id().to_string();
+    let (code, text, narration) = output(&["stats", &pid]);
+    let json: Value = serde_json::from_str(&output(&["stats", &pid, "--json"]).1).unwrap();
+    let once = output(&["top", &pid, "--once"]);
+    let exporter = output(&["exporter", &pid, "--once"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(code, 1);
+    assert!(text.starts_with(&format!("sleep (process {pid}) on ")), "{text}");
+    assert!(text.contains("resident"), "{text}");
+    assert!(narration.contains("is not on prairie: its allocator is"), "{narration}");
+    assert!(narration.contains("prairie run -- PROGRAM"), "{narration}");
+    assert_eq!(json["figures"], Value::Null);
+    assert!(json["why"]["text"].as_str().unwrap().contains("is not on prairie"));
+    assert_eq!(once.0, 0);
+    assert!(once.1.contains("resident"), "{once:?}");
+    assert_eq!(exporter.0, 125);
+    assert!(exporter.2.contains("is not on prairie"), "{exporter:?}");
+}
+
+/// As who may not: somebody else's process.
+#[test]
+fn a_process_of_another_user_is_refused_with_the_remedy() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let tool = folder.path().join("prairie");
+    std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &tool).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let pid = watched.pid().to_string();
+    for arguments in [["stats", &pid], ["top", &pid], ["exporter", &pid]] {
+        let mut command = Command::new(&tool);
+        let Ok(output) = command.args(arguments).current_dir("/").uid(65534).gid(65534).output()
+        else {
+            eprintln!("skipped: not root");
+            return;
+        };
+        let narration = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(125), "{narration}");
+        let expected = format!(
+            "prairie: process {pid} (watched) belongs to user 0: you may not read it\n  \
+             sudo prairie stats {pid}\n"
+        );
+        assert_eq!(narration, expected);
+    }
+}
+
+#[test]
+fn a_file_is_overwritten_when_asked_only() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let path = path.to_str().unwrap();
+    let pid = watched.pid().to_string();
+    let arguments = ["stats", &pid, "--json", "-o", path];
+    assert_eq!(output(&arguments).0, 0);
+    let (code, _, narration) = output(&arguments);
+    assert_eq!(code, 125);
+    assert!(narration.contains("the file is there already\n  --force replaces it"), "{narration}");
+    let (code, text, _) = output(&[&arguments[..], &["--force"]].concat());
+    assert_eq!((code, text.as_str()), (0, ""));
+    assert!(std::fs::read_to_string(path).unwrap().contains("\"allocated\""));
+}
+
+// ---- exporter ----
+
+struct Exporter {
+    child: Child,
+    address: String,
+}
+
+impl Exporter {
+    fn start(arguments: &[&str]) -> Exporter {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+        command.arg("exporter").args(arguments).args(["--listen", "127.0.0.1:0"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("prairie: serving http://").unwrap();
+        let address = address.strip_suffix("/metrics").unwrap().to_owned();
+        Exporter { child, address }
+    }
+
+    fn ask(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        write!(stream, "{request}\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn end(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+#[test]
+fn prometheus_is_served() {
+    let Some(mut watched) = Watched::start(AT_REST) else { return };
+    let pid = watched.pid();
+    let exporter = Exporter::start(&[&pid.to_string()]);
+    let answer = exporter.ask("GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("application/openmetrics-text; version=1.0.0"), "{answer}");
+    assert!(answer.contains(&format!("prairie_up{{pid=\"{pid}\",name=\"watched\"}} 1\n")));
+    assert!(answer.ends_with("# EOF\n"), "{answer}");
+    let older = exporter.ask("GET /metrics HTTP/1.1");
+    assert!(older.contains("text/plain; version=0.0.4") && !older.contains("# EOF"), "{older}");
+    assert!(older.contains("# TYPE prairie_purges_total counter\n"), "{older}");
+    assert!(exporter.ask("GET / HTTP/1.1").contains("/metrics"));
+    assert!(exporter.ask("GET /other HTTP/1.1").starts_with("HTTP/1.1 404 "));
+    assert!(exporter.ask("DELETE /metrics HTTP/1.1").starts_with("HTTP/1.1 405 "));
+    assert_eq!(watched.ask("nothing").len(), 0);
+    drop(watched);
+    let gone = exporter.ask("GET /metrics HTTP/1.1");
+    assert!(gone.starts_with("HTTP/1.1 200 ") && !gone.contains("prairie_up{"), "{gone}");
+    assert_eq!(exporter.end(), Some(0));
+}
+
+#[test]
+fn all_processes_of_a_name_are_found() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let line = format!("prairie_up{{pid=\"{}\",name=\"watched\"}} 1\n", watched.pid());
+    let named = output(&["exporter", "--all", "--name", "watched", "--once"]);
+    assert_eq!(named.0, 0);
+    assert!(named.1.contains(&line), "{}", named.1);
+    assert!(!output(&["exporter", "--all", "--name", "nobody", "--once"]).1.contains("_up{"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("prairie.prom");
+    let file = output(&["exporter", "--all", "--once", "--textfile", path.to_str().unwrap()]);
+    assert_eq!((file.0, file.1.as_str()), (0, ""));
+    assert!(std::fs::read_to_string(&path).unwrap().contains(&line));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, _, narration) = output(&["exporter", "--all", "--listen", &address]);
+    assert_eq!(code, 125);
+    assert!(narration.contains(&format!("prairie: {address}: ")), "{narration}");
+    assert!(narration.contains("--listen ADDRESS:PORT"), "{narration}");
+}
+
+// ---- top ----
+
+#[test]
+fn a_table_without_a_terminal_and_a_record() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("web.rec");
+    let path = path.to_str().unwrap();
+    let pid = watched.pid().to_string();
+    let (code, seen, _) = output(&["top", &pid, "--record", path]);
+    assert_eq!(code, 0);
+    assert!(seen.contains("4 threads") && seen.contains("in stocks"), "{seen}");
+    let again = output(&["top", "--replay", path]);
+    assert_eq!((again.0, again.1), (0, seen));
+    let refused = output(&["top", &pid, "--record", path]);
+    assert_eq!(refused.0, 125);
+    assert!(refused.2.contains("is there already"), "{}", refused.2);
+    let json: Value = serde_json::from_str(&output(&["top", &pid, "--json"]).1).unwrap();
+    assert_eq!((&json["schema"], &json["samples"][0]["name"]), (&1.into(), &"watched".into()));
+    let all = output(&["top", "--once"]).1;
+    assert!(all.lines().any(|line| line.contains(&format!("{pid} watched"))), "{all}");
+}
+
+/// A terminal of its own, with the screen as text.
+struct Screen {
+    socket: String,
+}
+
+impl Screen {
+    /// None where there is no tmux.
+    fn start(command: &str) -> Option<Screen> {
+        let socket = format!("prairie-{}-{}", std::process::id(), command.len());
+        let screen = Screen { socket };
+        let size = ["-x", "100", "-y", "30"];
+        let begun = screen.tmux(&[&["new-session", "-d"][..], &size, &[command]].concat());
+        if begun.is_none() {
+            eprintln!("skipped: there is no tmux");
+        }
+        begun.map(|_| screen)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Option<String> {
+        let mut command = Command::new("tmux");
+        command.env_remove("TMUX").env("LC_ALL", "C.UTF-8");
+        command.args(["-f", "/dev/null", "-L", &self.socket, "-u"]).args(arguments);
+        let output = command.output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]).unwrap();
+    }
+
+    /// The screen, once it shows this.
+    fn shows(&self, word: &str) -> String {
+        let mut screen = String::new();
+        for _ in 0..300 {
+            screen = self.tmux(&["capture-pane", "-p"]).unwrap_or_default();
+            if screen.contains(word) {
+                return screen;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("{word} is not on the screen:\n{screen}");
+    }
+
+    fn has_ended(&self) -> bool {
+        (0..100).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            self.tmux(&["has-session"]).is_none()
+        })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_process_on_a_terminal() {
+    let Some(mut watched) = Watched::start(AT_REST) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("web.rec");
+    let tool = env!("CARGO_BIN_EXE_prairie");
+    let pid = watched.pid();
+    let command = format!("{tool} top {pid} --every 0.2 --record {}", record.display());
+    let Some(screen) = Screen::start(&command) else { return };
+    let first = screen.shows(", waits ");
+    for word in ["prairie top: watched", "4 threads", "allocated", "over time", "pages", "q quit"] {
+        assert!(first.contains(word), "{word}:\n{first}");
+    }
+    watched.ask("grow");
+    screen.shows("large 1");
+    screen.press("a");
+    screen.shows("out of slabs");
+    screen.press("s");
+    screen.shows("s sort: unused");
+    screen.press("p");
+    screen.shows("PAUSED");
+    screen.press("p");
+    drop(watched);
+    screen.shows("HAS ENDED");
+    screen.press("q");
+    assert!(screen.has_ended());
+
+    let Some(replay) = Screen::start(&format!("{tool} top --ascii --replay {}", record.display()))
+    else {
+        return;
+    };
+    replay.shows("look 1 of");
+    replay.press("Right");
+    replay.shows("look 2 of");
+    replay.press("Left");
+    let back = replay.shows("look 1 of");
+    assert!(back.is_ascii(), "{back}");
+    replay.press("q");
+    assert!(replay.has_ended());
+}
+
+#[test]
+fn all_processes_on_a_terminal() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let Some(screen) = Screen::start(&format!("{} top", env!("CARGO_BIN_EXE_prairie"))) else {
+        return;
+    };
+    let seen = screen.shows(&format!("{} watched", watched.pid()));
+    assert!(seen.contains("growth/s") && seen.contains("enter open"), "{seen}");
+    screen.press("Enter");
+    screen.shows("esc back");
+    screen.press("Escape");
+    screen.shows("enter open");
+    screen.press("C-c");
+    assert!(screen.has_ended());
+}
+
+// ---- words ----
+
+/// Standard output or, of a failure, standard error, with the code.
+fn said(arguments: &[&str]) -> String {
+    let (code, text, narration) = output(arguments);
+    format!("{}exit code {code}", if code == 0 { text } else { narration })
+}
+
+#[test]
+fn help() {
+    for verb in ["stats", "exporter", "top"] {
+        insta::assert_snapshot!(format!("help-{verb}"), said(&[verb, "--help"]));
+    }
+}
+
+#[test]
+fn mistakes() {
+    for (name, arguments) in [
+        ("stats-no-process", &["stats", "4194304"][..]),
+        ("stats-no-number", &["stats", "web"]),
+        ("stats-two-forms", &["stats", "1", "--json", "--openmetrics"]),
+        ("exporter-nobody", &["exporter"]),
+        ("exporter-name", &["exporter", "1", "--name", "web"]),
+        ("top-every", &["top", "--every", "0"]),
+        ("top-no-record", &["top", "--replay", "/etc/hostname"]),
+        ("top-record-missing", &["top", "--replay", "/no/such/file"]),
+        ("top-no-process", &["top", "4194304", "--once"]),
+    ] {
+        insta::assert_snapshot!(name, said(arguments));
+    }
+}
