@@ -1,14 +1,13 @@
 //! Runs every step of the rounds, and keeps what each run used and whether its result was right.
 // SPDX-License-Identifier: MIT
 
+mod files;
+
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-use sha2::{Digest, Sha256};
 
 use crate::allocator::Allocator;
 use crate::callgrind;
@@ -26,6 +25,8 @@ use crate::suite::{Check, Workload};
 use crate::sys::Ended;
 use crate::trouble::{About, Result, Trouble};
 use crate::witness::Verdict;
+
+use files::{Files, checksum};
 
 const FIGURES: &str = "PRAIRIE_FIGURES";
 /// The figure of the library that counts calls.
@@ -376,79 +377,6 @@ fn end_text(end: End, item: &Item) -> String {
         End::TimedOut => format!("no end after {} s", item.workload.timeout_s),
         End::Interrupted => "interrupted".to_owned(),
     }
-}
-
-/// The files of one run.
-struct Files {
-    dir: PathBuf,
-    shared: PathBuf,
-    stdout: PathBuf,
-    stderr: PathBuf,
-    figures: PathBuf,
-}
-
-impl Files {
-    fn new(scratch: &Path, item: &Item) -> Result<Files> {
-        let name: String = format!("shared-{}-{}", item.suite, item.workload.name)
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
-            .collect();
-        let files = Files {
-            dir: scratch.join("run"),
-            shared: scratch.join(name),
-            stdout: scratch.join("stdout"),
-            stderr: scratch.join("stderr"),
-            figures: scratch.join("figures"),
-        };
-        files.remove();
-        for folder in [&files.dir, &files.shared] {
-            fs::create_dir_all(folder).about(folder.display())?;
-        }
-        Ok(files)
-    }
-
-    fn values<'a>(&'a self, item: &'a Item) -> Values<'a> {
-        Values {
-            root: &item.root,
-            scale: item.scale,
-            dir: &self.dir,
-            shared: &self.shared,
-            stdout: &self.stdout,
-        }
-    }
-
-    /// What is gone already needs no removing.
-    fn remove(&self) {
-        let _ = fs::remove_dir_all(&self.dir);
-        for file in [&self.stdout, &self.stderr, &self.figures] {
-            let _ = fs::remove_file(file);
-        }
-    }
-
-    /// The last line that the program wrote to standard error, to be put behind a reason.
-    fn last_words(&self) -> String {
-        const LONG: usize = 200;
-        let text = fs::read(&self.stderr).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        match text.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!(": {}", line.chars().take(LONG).collect::<String>()),
-            None => String::new(),
-        }
-    }
-}
-
-fn checksum(path: &Path) -> Result<String> {
-    const PIECE: usize = 1 << 16;
-    let mut file = fs::File::open(path).about(path.display())?;
-    let mut sum = Sha256::new();
-    let mut piece = vec![0; PIECE];
-    loop {
-        match file.read(&mut piece).about(path.display())? {
-            0 => break,
-            count => sum.update(&piece[..count]),
-        }
-    }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// For items that come from the command line.

@@ -1,6 +1,8 @@
 //! The file that describes a suite of workloads: its keys, their defaults, what is wrong with it.
 // SPDX-License-Identifier: MIT
 
+mod table;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::places;
 use crate::trouble::{About, Result, Trouble};
+
+use table::{File, positive};
 
 const ROUNDS: u32 = 10;
 const QUICK_ROUNDS: u32 = 3;
@@ -212,180 +216,9 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The file as it is written; what is wrong beyond types is found when it is checked.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    suite: SuiteTable,
-    #[serde(default)]
-    workload: Vec<WorkloadTable>,
-    #[serde(default)]
-    allocator: Vec<AllocatorTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SuiteTable {
-    name: String,
-    #[serde(default)]
-    what: String,
-    rounds: Option<u32>,
-    quick_rounds: Option<u32>,
-    quick_scale: Option<u32>,
-    instructions_scale: Option<u32>,
-    timeout_s: Option<f64>,
-    counter: Option<String>,
-    calls_at_least: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WorkloadTable {
-    name: String,
-    #[serde(default)]
-    group: String,
-    #[serde(default)]
-    what: String,
-    #[serde(default)]
-    idea: String,
-    command: Vec<String>,
-    check: Option<toml::Value>,
-    setup: Option<Vec<String>>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    stdin: Option<String>,
-    timeout_s: Option<f64>,
-    threads: Option<u32>,
-    figure: Option<String>,
-    higher_is_better: Option<bool>,
-    time: Option<Clock>,
-    #[serde(default)]
-    needs: Vec<String>,
-    quick_scale: Option<u32>,
-    instructions_scale: Option<u32>,
-    calls_at_least: Option<u64>,
-    same_as: Option<String>,
-    #[serde(default)]
-    series: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AllocatorTable {
-    name: String,
-    label: Option<String>,
-    path: Option<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    workloads: Vec<String>,
-    #[serde(default)]
-    own_heap: bool,
-    calls_at_most: Option<u64>,
-}
-
-impl WorkloadTable {
-    fn checked(self, suite: &SuiteTable) -> Result<Workload> {
-        let quick_scale = self.quick_scale.or(suite.quick_scale);
-        positive("quick_scale", quick_scale)?;
-        let instructions_scale = self.instructions_scale.or(suite.instructions_scale);
-        positive("instructions_scale", instructions_scale)?;
-        positive("threads", self.threads)?;
-        let timeout_s = self.timeout_s.or(suite.timeout_s).unwrap_or(TIMEOUT_S);
-        if !timeout_s.is_finite() || timeout_s <= 0.0 {
-            return Err(Trouble::new(format!("timeout_s is {timeout_s}; it must be above 0")));
-        }
-        let check = check_of(self.check)?;
-        let none = Vec::new();
-        let setup = self.setup.as_ref();
-        for (key, words) in [
-            ("command", &self.command),
-            ("setup", setup.unwrap_or(&none)),
-            ("check", if let Check::Command(words) = &check { words } else { &none }),
-        ] {
-            words.iter().try_for_each(|word| known_substitutions(key, word))?;
-        }
-        self.env.values().try_for_each(|value| known_substitutions("env", value))?;
-        self.stdin.iter().try_for_each(|path| known_substitutions("stdin", path))?;
-        if self.command.is_empty() {
-            return Err(Trouble::new("command is empty"));
-        }
-        if setup.is_some_and(Vec::is_empty) {
-            return Err(Trouble::new("setup is empty"));
-        }
-        let figure = match (self.figure, self.higher_is_better) {
-            (None, Some(_)) => {
-                return Err(Trouble::new("higher_is_better is given without a figure"));
-            }
-            (None, None) => None,
-            (Some(name), higher) => {
-                Some(Figure { name, higher_is_better: higher.unwrap_or(false) })
-            }
-        };
-        let threads = self.threads.unwrap_or(1);
-        let clock = if threads == 1 { Clock::Cpu } else { Clock::Wall };
-        Ok(Workload {
-            name: self.name,
-            group: self.group,
-            what: self.what,
-            idea: self.idea,
-            command: self.command,
-            check,
-            setup: self.setup,
-            env: self.env,
-            stdin: self.stdin,
-            timeout_s,
-            threads,
-            figure,
-            clock: self.time.unwrap_or(clock),
-            needs: self.needs,
-            quick_scale: quick_scale.unwrap_or(QUICK_SCALE),
-            instructions_scale,
-            calls_at_least: self.calls_at_least.or(suite.calls_at_least),
-            same_as: self.same_as,
-            series: self.series,
-        })
-    }
-}
-
-fn check_of(value: Option<toml::Value>) -> Result<Check> {
-    let wrong =
-        || Trouble::new("check must be \"stdout\", \"exit\" or a command as a list of words");
-    match value {
-        None => Ok(Check::Stdout),
-        Some(toml::Value::String(word)) if word == "stdout" => Ok(Check::Stdout),
-        Some(toml::Value::String(word)) if word == "exit" => Ok(Check::Exit),
-        Some(toml::Value::Array(words)) if !words.is_empty() => {
-            let words = words.iter().map(|word| word.as_str().map(str::to_owned));
-            Ok(Check::Command(words.collect::<Option<_>>().ok_or_else(wrong)?))
-        }
-        Some(_) => Err(wrong()),
-    }
-}
-
-fn positive(key: &str, value: Option<u32>) -> Result<()> {
-    match value {
-        Some(0) => Err(Trouble::new(format!("{key} is 0; it must be 1 or more"))),
-        _ => Ok(()),
-    }
-}
-
-/// Braces around a lower-case word must name a substitution; other braces are the program's own.
-fn known_substitutions(key: &str, text: &str) -> Result<()> {
-    for part in text.split('{').skip(1) {
-        let Some((name, _)) = part.split_once('}') else { continue };
-        let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase());
-        if is_word && !SUBSTITUTIONS.contains(&name) {
-            let known = SUBSTITUTIONS.join("}, {");
-            let text = format!("{key}: '{{{name}}}' is no substitution; there are {{{known}}}");
-            return Err(Trouble::new(text));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::table::known_substitutions;
     use super::*;
 
     fn parse(text: &str) -> Result<Suite> {

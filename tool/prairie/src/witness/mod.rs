@@ -9,27 +9,25 @@
 //! it since, if nobody has opened it.
 // SPDX-License-Identifier: MIT
 
+mod maps;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::elf;
 use crate::opens::Opens;
 use crate::proc;
 use crate::sys::Pid;
+
+pub use maps::is_allocator;
+use maps::{file_name, judge};
 
 /// Ages of a program at which its maps are read. The loader is done within the first millisecond or
 /// two, where the machine has time for it; the later looks find libraries that are loaded late.
 const LOOK_AGES_NS: [u64; 5] = [1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000];
 /// Between the looks at a program of which nothing is known yet at that age.
 const LOOK_EVERY_NS: u64 = 100_000_000;
-
-/// Beginnings of the names of libraries that answer malloc.
-const ALLOCATORS: &[&str] =
-    &["libjemalloc", "libmimalloc", "libtcmalloc", "libsnmalloc", "librpmalloc", "libprairie"];
-/// The C library itself, under its names of now and before.
-const C_LIBRARIES: &[&str] = &["libc.so", "libc-"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -203,49 +201,6 @@ impl Witness {
         self.seen.not_served.dedup();
         self.seen
     }
-}
-
-fn judge(library: &Path, files: &[String], maps: &mut proc::Maps, pid: Pid) -> Verdict {
-    let has_library = |files: &[String]| files.iter().any(|file| Path::new(file) == library);
-    let has_c_library = |files: &[String]| {
-        let is_one = |file: &String| {
-            let name = file_name(file);
-            C_LIBRARIES.iter().any(|start| name.starts_with(start))
-        };
-        files.iter().any(is_one)
-    };
-    if has_library(files) {
-        return Verdict::Served;
-    }
-    if has_c_library(files) {
-        // The maps are read piece by piece, while the loader goes on: who has the C library at the
-        // first reading has the other at the second, if ever.
-        let again = maps.files();
-        return match () {
-            () if has_library(&again) => Verdict::Served,
-            () if has_c_library(&again) => Verdict::NotServed,
-            () => Verdict::NotSeen,
-        };
-    }
-    // Nobody preloads into a program that asks for no loader. The loader itself may be about to
-    // load another.
-    let is_loader = |file: &String| file_name(file).starts_with("ld-");
-    let is_static =
-        || matches!(elf::read(&proc::executable(pid)), Ok(Some(elf)) if elf.loader.is_none());
-    if !files.is_empty() && !files.iter().any(is_loader) && is_static() {
-        // Of this very program, and not of one that took its place meanwhile.
-        return if maps.files().is_empty() { Verdict::NotSeen } else { Verdict::NotServed };
-    }
-    Verdict::NotSeen
-}
-
-/// Whether a library of this name answers malloc.
-pub fn is_allocator(name: &str) -> bool {
-    ALLOCATORS.iter().any(|start| name.starts_with(start))
-}
-
-fn file_name(file: &str) -> String {
-    Path::new(file).file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
