@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check platforms lint format count micro peers tool bench bench-quick war \
+.PHONY: all flavours run run-reserve test check fault platforms lint format count micro peers tool bench bench-quick war \
         stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
@@ -26,6 +26,9 @@ run-reserve: ## run a cache inside a limit with the memory reserve, without, and
 
 test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some, '-L long' the lab's
 	@dev/test $(ARGS)
+
+fault: ## refuse every kernel call with every error, 250,000 of them and more; ARGS go to ctest
+	@PRAIRIE_TEST_MINUTES=0 dev/test -L kind:fault $(ARGS)
 
 platforms: ## build and test on every platform that can be had here; ARGS='i386 musl' picks some rows
 	@dev/platforms $(ARGS)
