@@ -4,7 +4,8 @@
 /* usage: late_limit as|data MIB */
 #include "limits.h"
 
-enum { MIB = 1 << 20 };
+/* So much may be open, and so much be taken up by other things, before the limit is set. */
+enum { MIB = 1 << 20, OPEN_BYTES = 32 * MIB, SMALL_LIMIT = 128 * MIB };
 
 int main(int argc, char **argv)
 {
@@ -15,7 +16,8 @@ int main(int argc, char **argv)
     use_heap_in_threads(2, 2);
     printf("mapped before the limit: %ld MiB\n", statm_kb(0) / 1024);
     limit(strcmp(argv[1], "as") == 0 ? RLIMIT_AS : RLIMIT_DATA, limit_bytes);
-    fill_and_refill(limit_bytes / 2, limit_bytes + limit_bytes / 8);
+    fill_and_refill(limit_bytes / (limit_bytes < SMALL_LIMIT ? 4 : 2),
+                    limit_bytes + limit_bytes / 8 + OPEN_BYTES);
     use_heap_once(2);
 
     /* Without the limit the heap grows again. */
