@@ -4,8 +4,8 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check fault platforms lint format count micro peers tool bench bench-quick war \
-        stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
+.PHONY: all flavours run run-reserve test check fault fuzz platforms lint format count micro peers tool bench \\
+        bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
@@ -65,6 +65,9 @@ bench-quick: ## the same in less than five minutes, with smaller workloads and f
 
 war: ## allocators in JavaScript engines: build/war/results/war.html; ARGS=--quick, or ARGS go to prairie compare
 	@dev/war $(ARGS)
+
+fuzz: ## look for inputs that break something, SECONDS=300 for each target; ARGS='runs slab' picks some
+	@PRAIRIE_FUZZ_SECONDS=$(SECONDS) dev/fuzz $(ARGS)
 
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)

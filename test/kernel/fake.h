@@ -142,6 +142,11 @@ void fake_exit_handlers_run(void);
 /* Runs the thread-end hook of this thread now, as the end of the thread would. */
 void fake_thread_end(void);
 
+/* There are no files, unless there is room for one: what is written to any goes there, until it is
+ * full. */
+void fake_file(void *room, size_t bytes);
+size_t fake_file_bytes(void); /* written so far */
+
 /* ---- messages ---- */
 
 /* What went to the standard error so far; it goes there too. */

@@ -16,16 +16,42 @@ enum { TEST_SECONDS_MAX = 100, FAKE_PAGE_BYTES = 4096, OUTPUT_BYTES_MAX = 1 << 2
 
 static uint64_t random_state = 1;
 
+static struct {
+    const unsigned char *at, *end; /* at NULL: no bytes were given */
+} given;
+
+void random_from(const void *bytes, size_t count)
+{
+    given.at = bytes;
+    given.end = given.at + count;
+}
+
+bool random_is_over(void) { return given.at != NULL && given.at == given.end; }
+
+static uint64_t given_number(uint64_t last)
+{
+    uint64_t number = 0;
+
+    for (; last != 0; last >>= 8) number = number << 8 | (given.at < given.end ? *given.at++ : 0);
+    return number;
+}
+
 uint64_t random_word(void)
 {
-    uint64_t word = random_state += 0x9e3779b97f4a7c15;
+    uint64_t word;
+
+    if (given.at != NULL) return given_number(UINT64_MAX);
+    word = random_state += 0x9e3779b97f4a7c15;
 
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
     word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
     return word ^ (word >> 31);
 }
 
-uint64_t random_below(uint64_t end) { return random_word() % end; }
+uint64_t random_below(uint64_t end)
+{
+    return (given.at != NULL ? given_number(end - 1) : random_word()) % end;
+}
 
 bool all_bytes_are(const void *base, unsigned char value, size_t bytes)
 {

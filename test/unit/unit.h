@@ -52,9 +52,12 @@ bool faults_can_be_expected(void);
 /* Runs `body` in a child, which must come to its end without a word. */
 void expect_survival(void (*body)(void));
 
-/* Random numbers that repeat from the seed. */
+/* Random numbers that repeat from the seed; or, after random_from, made of these bytes, as many for
+ * each as its end needs, and 0 when they are over. */
 uint64_t random_word(void);
 uint64_t random_below(uint64_t end);
+void random_from(const void *bytes, size_t count);
+bool random_is_over(void);
 
 /* Are all bytes of it this value? Comparing beyond what is mapped is a fault, as it should be. */
 bool all_bytes_are(const void *base, unsigned char value, size_t bytes);
