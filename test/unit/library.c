@@ -81,6 +81,8 @@ bool inside_holds_no_lock(void)
     return true;
 }
 
+const void *inside_forking_thread(void) { return &forking_thread; }
+
 size_t inside_least_reservation(void)
 {
     struct layout least = layout_for(numbered_bytes(REGION_BYTES_LAST), REGION_BYTES_LAST);
@@ -109,6 +111,8 @@ void inside_forget_unused_places(size_t pages)
 bool inside_background_runs(void) { return RELAXED_LOAD(decay.background_runs); }
 void inside_set_background_runs(bool runs) { decay.background_runs = runs; }
 void inside_set_background_asked(bool asked) { decay.asked = asked; }
+bool inside_background_asked(void) { return RELAXED_LOAD(decay.asked); }
+const void *inside_background_wish(void) { return &decay.asked; }
 void inside_let_background_end(void) { RELAXED_STORE(decay.kept, false); }
 uint32_t inside_threads_with_caches(void) { return RELAXED_LOAD(decay.threads); }
 

@@ -105,6 +105,7 @@ void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 
 /* This thread, of any rank. */
 bool inside_holds_no_lock(void);
+const void *inside_forking_thread(void);
 
 /* Address space that the smallest layout takes which is tried. */
 size_t inside_least_reservation(void);
@@ -120,6 +121,8 @@ void inside_forget_unused_places(size_t pages);
 bool inside_background_runs(void);
 void inside_set_background_runs(bool runs);
 void inside_set_background_asked(bool asked);
+bool inside_background_asked(void);
+const void *inside_background_wish(void); /* the word that says so */
 void inside_let_background_end(void);
 uint32_t inside_threads_with_caches(void);
 
