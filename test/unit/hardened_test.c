@@ -400,6 +400,68 @@ static void what_waits_is_not_allocated(void **state)
     assert_int_equal(stats.allocated, 0);
 }
 
+/* Where the kernel closes nothing, what was freed is wiped: by a purge, or by hand. */
+static void what_cannot_be_guarded_is_wiped(void **state)
+{
+    (void)state;
+    harden();
+    for (unsigned refused = 0; refused < 4; refused++) {
+        char *again;
+
+        fake_fail_kind(FAKE_CLOSE, refused % 2 == 0);
+        block = taken(LARGE);
+        memset(block, 0xee, LARGE);
+        fake_fail_kind(FAKE_CLOSE, true);
+        fake_fail_kind(FAKE_PURGE, refused >= 2);
+        prairie_free(block);
+        expect_abort(free_it, "prairie: double free");
+        fake_fail_kind(FAKE_CLOSE, false);
+        fake_fail_kind(FAKE_PURGE, false);
+        again = taken(LARGE);
+        assert_true(all_bytes_are(again, 0, LARGE));
+        prairie_free(again);
+        prairie_check_all();
+    }
+}
+
+/* Its guard cannot be opened again: the run is lost, and nothing else. */
+static void a_run_that_stays_closed_is_lost(void **state)
+{
+    char *others[4];
+
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    memset(block, 0xee, LARGE);
+    fake_fail_kind(FAKE_CLOSE, true);
+    fake_fail_kind(FAKE_COMMIT, true);
+    prairie_free(block);
+    fake_fail_kind(FAKE_CLOSE, false);
+    fake_fail_kind(FAKE_COMMIT, false);
+    for (unsigned i = 0; i < 4; i++) {
+        others[i] = taken(LARGE);
+        assert_true(others[i] + LARGE <= block || others[i] >= block + LARGE);
+        memset(others[i], 0xdd, LARGE);
+    }
+    for (unsigned i = 0; i < 4; i++) prairie_free(others[i]);
+    prairie_check_all();
+}
+
+/* A thread without a cache has no quarantine either. */
+static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
+{
+    (void)state;
+    harden();
+    assert_true(thread_cache_off());
+    for (unsigned i = 0; i < 8; i++) {
+        block = taken(LARGE);
+        assert_true(all_bytes_are(block, 0, LARGE));
+        memset(block, 0xee, LARGE);
+        prairie_free(block);
+        prairie_check_all();
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_byte_behind_a_block_is_watched),
           UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
@@ -414,4 +476,6 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
-          UNIT_TEST(what_waits_is_not_allocated))
+          UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
+          UNIT_TEST(a_run_that_stays_closed_is_lost),
+          UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once))

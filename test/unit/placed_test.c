@@ -5,6 +5,8 @@
 
 #include "unit.h"
 
+#include <sys/wait.h>
+
 #include <jemalloc/jemalloc.h>
 
 static size_t allocated_bytes(void)
@@ -522,6 +524,45 @@ static void misuse_is_found(void **state)
     expect_abort(freed_inside, "prairie: free of an interior pointer");
 }
 
+static unsigned busy_number;
+
+/* In the child: whoever was in the middle of a call is not there. */
+static void fork_beside_a_busy_cache(void)
+{
+    struct cache *cache = explicit_cache_at(busy_number);
+    int child;
+
+    cache->is_busy = true;
+    child = fake_fork();
+    if (child != 0) {
+        int status = 1;
+        (void)waitpid(child, &status, 0);
+        _exit(WEXITSTATUS(status));
+    }
+    assert_false(cache->is_busy);
+    for (unsigned i = 0; i < 100; i++) {
+        void *block = prairie_mallocx(64, MALLOCX_TCACHE(busy_number));
+        assert_non_null(block);
+        prairie_dallocx(block, MALLOCX_TCACHE(busy_number));
+    }
+    explicit_cache_destroy(busy_number);
+    prairie_check_all();
+}
+
+static void a_cache_that_was_busy_is_empty_in_the_child(void **state)
+{
+    void *blocks[50];
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    busy_number = explicit_cache_create();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+        blocks[i] = prairie_mallocx(64, MALLOCX_TCACHE(busy_number));
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
+        prairie_dallocx(blocks[i], MALLOCX_TCACHE(busy_number));
+    expect_survival(fork_beside_a_busy_cache);
+}
+
 UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
@@ -536,4 +577,4 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
-          UNIT_TEST(misuse_is_found))
+          UNIT_TEST(misuse_is_found), UNIT_TEST(a_cache_that_was_busy_is_empty_in_the_child))

@@ -397,6 +397,60 @@ static void without_memory_blocks_go_unsampled(void **state)
     prairie_check_all();
 }
 
+/* A sample that has no memory for its record, or its site, is not taken, and others go on. */
+static void a_refused_sample_leaves_nothing(void **state)
+{
+    static uint32_t records[40000];
+    unsigned taken = 0, refused = 0;
+
+    (void)state;
+    assert_true(heap_start());
+    for (uintptr_t i = 0; i < ARRAY_COUNT(records); i++) {
+        uintptr_t stack[40];
+        struct origin origin = { .return_address = stack, .depth = ARRAY_COUNT(stack) };
+
+        if (i == 10) fake_fail_all(true);
+        for (unsigned at = 0; at < ARRAY_COUNT(stack); at++) stack[at] = 4096 + i;
+        records[i] = sample_note(&origin, 100);
+        taken += records[i] != 0;
+        refused += records[i] == 0;
+    }
+    assert_true(taken > 0 && refused > 0);
+    assert_int_equal(samples_totals().sites, taken);
+    assert_int_equal(estimate_now().live, taken);
+    fake_fail_all(false);
+    for (unsigned i = 0; i < ARRAY_COUNT(records); i++)
+        if (records[i] != 0) sample_forget(records[i]);
+    assert_int_equal(estimate_now().live, 0);
+}
+
+/* Names are numbered once, until there are too many. */
+static void names_are_numbered(void **state)
+{
+    unsigned number = 0, last = 0;
+    char name[32];
+
+    (void)state;
+    assert_true(heap_start());
+    assert_int_equal(sample_name(""), 0);
+    assert_int_equal(sample_name("one"), 1);
+    assert_int_equal(sample_name("two"), 2);
+    assert_int_equal(sample_name("one"), 1);
+    assert_int_equal(sample_name("on"), 3);
+    assert_string_equal(sample_name_text(2), "two");
+    assert_string_equal(sample_name_text(0), "");
+    for (unsigned i = 0; i < 100000; i++) {
+        snprintf(name, sizeof name, "thread %u", i);
+        number = sample_name(name);
+        if (number == 0) break;
+        assert_int_equal(number, i + 4);
+        last = number;
+    }
+    assert_int_equal(number, 0);
+    assert_true(last > 10);
+    assert_int_equal(sample_name("one"), 1);
+}
+
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
@@ -405,4 +459,5 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
           UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(totals_are_exact_meanwhile),
-          UNIT_TEST(without_memory_blocks_go_unsampled))
+          UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(a_refused_sample_leaves_nothing),
+          UNIT_TEST(names_are_numbered))
