@@ -48,6 +48,13 @@
 #else
 #define ELF_NOTE(name, lines)
 #endif
+/* Of what such lines name: gcc's link-time optimisation does not read them, and would make it
+ * local. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NAMED_IN_LINES __attribute__((externally_visible))
+#else
+#define NAMED_IN_LINES
+#endif
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)

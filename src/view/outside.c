@@ -115,7 +115,7 @@ enum {
         CONSTANT_ROW(MAGAZINE_BYTES_MAX), CONSTANT_ROW(LARGE_CACHE_BYTES_MAX),                     \
         CONSTANT_ROW(META_UNIT_BYTES), CONSTANT_ROW(CLASS_MAP_SHIFT)
 
-const struct outside_layout outside_layout = {
+const struct outside_layout outside_layout NAMED_IN_LINES = {
     .version = OUTSIDE_VERSION,
     .row_bytes = sizeof(struct outside_row),
     .row_count = ARRAY_COUNT(((struct outside_row[]){ OUTSIDE_ROWS })),
@@ -127,5 +127,7 @@ const struct outside_layout outside_layout = {
 /* ---- the note ---- */
 
 /* C has no word for the distance between two objects, which only the linker knows. */
+#define NAMED(name) extern __typeof__(name) name NAMED_IN_LINES;
+OUTSIDE_ROOTS(NAMED, NAMED)
 #define DISTANCE(name) "\n .long " #name " - ."
 ELF_NOTE("prairie", DISTANCE(outside_layout) OUTSIDE_ROOTS(DISTANCE, DISTANCE))

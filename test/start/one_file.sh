@@ -21,3 +21,8 @@ link "$scratch/prairie.o" -static -o "$scratch/static"
 # Sources handed over at once and without optimising, as in a small project's own Makefile.
 link -O0 "$root/src/prairie.c" -o "$scratch/at_once"
 "$scratch/at_once"
+# Optimised while it is linked, where this compiler can: names that only the assembler's lines have must stay.
+if echo 'int main(void) { return 0; }' | "$cc" -flto -x c - -o "$scratch/empty" 2>/dev/null; then
+    link -flto "$root/src/prairie.c" -o "$scratch/linking"
+    "$scratch/linking"
+fi
