@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::count::{Class, Figures, Lock};
+use super::figures::{Class, Figures, Lock};
 use super::sample::Sample;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

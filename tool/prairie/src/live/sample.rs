@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::count::{self, Figures, Regions};
+use super::count::{self, Regions};
+use super::figures::Figures;
 use super::map::{self, Fault, Map};
 use super::memory::OfProcess;
 use super::process;
@@ -230,7 +231,7 @@ impl Host {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::live::count::{Arena, Class, Lock};
+    use crate::live::figures::{Arena, Class, Lock};
     use crate::sys;
 
     const MIB: u64 = 1 << 20;

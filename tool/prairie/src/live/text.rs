@@ -3,7 +3,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use super::count::{Arena, Class, Figures};
+use super::figures::{Arena, Class, Figures};
 use super::sample::Sample;
 use crate::units;
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::record::Look;
-use crate::live::count::Figures;
+use crate::live::figures::Figures;
 use crate::live::sample::Sample;
 use crate::sys::Pid;
 

@@ -66,6 +66,9 @@ int main(void)
 }
 "#;
 
+/// Nothing goes back to the kernel between two looks, and no block is between guards.
+pub const AT_REST: &str = "background_thread:false,guard_sample:0";
+
 pub struct Watched {
     child: Child,
     input: ChildStdin,
