@@ -11,7 +11,7 @@ use crate::output;
 use crate::trouble::{About, Result, Trouble};
 
 pub fn run(options: &cli::Man) -> Result<i32> {
-    let mut command = Cli::command();
+    let mut command = as_pages(Cli::command()).mut_subcommands(as_pages);
     command.build();
     if let Some(folder) = &options.out {
         fs::create_dir_all(folder).about(folder.display())?;
@@ -24,6 +24,15 @@ pub fn run(options: &cli::Man) -> Result<i32> {
     };
     output::write_out(&page)?;
     Ok(0)
+}
+
+/// Examples stand first in the help and last in a page; and pages about `help` say nothing.
+fn as_pages(command: Command) -> Command {
+    let command = command.disable_help_subcommand(true);
+    match command.get_before_long_help().or(command.get_before_help()).cloned() {
+        Some(examples) => command.after_long_help(examples),
+        None => command,
+    }
 }
 
 fn of_verb(command: &Command, verb: &str) -> Result<Command> {

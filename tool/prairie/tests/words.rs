@@ -91,10 +91,15 @@ fn mistakes_in_a_suite() {
 fn completions_and_manual_are_made() {
     assert!(said(&["completions", "bash"]).contains("complete -F _prairie"));
     assert!(said(&["man"]).contains(".TH prairie 1"));
-    assert!(said(&["man", "prof"]).contains(".TH prairie-prof 1"));
+    let page = said(&["man", "prof"]);
+    assert!(
+        page.contains(".TH prairie-prof 1") && page.contains("prairie prof before.pb.gz"),
+        "{page}"
+    );
     let folder = tempfile::tempdir().unwrap();
     said(&["man", "--out", folder.path().to_str().unwrap()]);
     for verb in ["run", "compare", "prof", "doctor", "options", "peers", "lab"] {
         assert!(folder.path().join(format!("prairie-{verb}.1")).is_file(), "{verb}");
     }
+    assert!(!folder.path().join("prairie-help.1").exists());
 }
