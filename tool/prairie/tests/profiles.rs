@@ -183,6 +183,8 @@ fn a_process_is_attached_to_and_goes_on() {
         }
         assert!(output.status.success(), "{said}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("keep_large"));
+        let sparse = ["prof", "--pid", &pid, "--value", "sparse_space"];
+        prairie().args(sparse).assert().success().stdout(contains("sparse_space"));
     }
     prairie().args(["doctor", "--pid", &pid]).assert().success().stdout(contains("serves process"));
     end(child);

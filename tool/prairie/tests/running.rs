@@ -136,6 +136,16 @@ fn a_limit_of_memory_can_fail_a_run() {
 }
 
 #[test]
+fn the_heap_of_a_running_program_is_told() {
+    let Some(mut command) = run() else { return };
+    command
+        .args(["--", "python3", "-c", "import time; x = bytearray(64 << 20); time.sleep(0.5)"])
+        .assert()
+        .success()
+        .stderr(predicates::str::is_match("heap     6[0-9][.0-9]* MiB in use at the").unwrap());
+}
+
+#[test]
 fn the_summary_is_json_too() {
     let Some(mut command) = run() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -14,6 +14,7 @@ Examples:
   prairie prof --flame -o heap.html FILE         a flame graph in a page of its own
   prairie prof before.pb.gz after.pb.gz          what has grown, and what has shrunk
   prairie prof --pid 4711 --tree                 of a program that runs, now
+  prairie prof --pid 4711 --value sparse_space   who keeps sparse slabs
   prairie prof --pid 4711 --serve :6060          for pprof, Pyroscope, Parca and a browser
   prairie prof --pprof -o named.pb.gz FILE       with names in it, for go tool pprof
 
@@ -72,7 +73,8 @@ pub struct Prof {
     #[arg(long, value_name = "ADDRESS", help_heading = "What to show", conflicts_with = "view")]
     pub serve: Option<String>,
 
-    /// inuse_space, inuse_objects, alloc_space or alloc_objects [default: the profile's]
+    /// inuse_space, inuse_objects, alloc_space or alloc_objects; with --pid also sparse_space: room
+    /// in slabs that nobody uses, by who holds the slabs [default: the profile's]
     #[arg(long, value_name = "NAME")]
     pub value: Option<String>,
 

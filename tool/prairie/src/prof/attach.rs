@@ -11,6 +11,8 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::inject::{self, Argument};
 use super::profile::Profile;
+use super::sparse;
+use crate::live::sample::Target;
 use crate::proc::{self, Mapped};
 use crate::sys::Pid;
 use crate::trouble::{About, Result, Trouble};
@@ -41,7 +43,15 @@ pub fn take(pid: Pid) -> Result<Profile> {
     ];
     let answer = inject::call(pid, function, &arguments).map_err(|error| refusal(pid, &error))?;
     match answer as i32 {
-        0 => super::read(&folder.path().join(FILE)),
+        0 => {
+            let mut profile = super::read(&folder.path().join(FILE))?;
+            // An older prairie, or one that may not be read, tells nothing of its slabs.
+            let sample = Target::new(pid).ok().and_then(|mut target| target.sample(0));
+            if let Some(figures) = sample.and_then(|sample| sample.figures) {
+                sparse::add(&mut profile, &figures.classes);
+            }
+            Ok(profile)
+        }
         libc::ENOENT => Err(Trouble::new(format!("process {pid} runs on prairie, unprofiled"))
             .hint("start it with `prairie run --profile --`, or PRAIRIE_CONF=prof:true")),
         libc::EFAULT => {

@@ -13,6 +13,7 @@ mod pprof;
 mod profile;
 mod proto;
 mod serve;
+mod sparse;
 mod stacks;
 mod symbols;
 mod top;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 mod conf;
+mod heap;
 mod summary;
 
 use std::ffi::{OsStr, OsString};
@@ -23,6 +24,7 @@ use crate::terminal;
 use crate::trouble::{About, Result, TOOL_FAILED};
 
 use conf::Profiles;
+use heap::Looking;
 use summary::Summary;
 
 /// Returns the program's exit code.
@@ -57,7 +59,9 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     };
     sys::outlive_terminal_signals();
     let job = Job { command, library: Some(&library), timeout: None };
-    let measured = measure::run(launcher, &job, &mut PassOn::on_signals()?)?;
+    let mut looking = Looking::new(PassOn::on_signals()?);
+    let measured = measure::run(launcher, &job, &mut looking)?;
+    let heap = looking.peak();
 
     let profiles = profiles.map(|profiles| profiles.written(measured.pid));
     let last = profiles.as_ref().and_then(|(own, _)| own.last());
@@ -68,6 +72,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         library: &library,
         measured: &measured,
         finding: last.and_then(|path| prof::finding(path).ok().flatten()),
+        heap,
         profiles,
         max_rss: options.max_rss,
     };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::heap::Peak;
 use crate::measure::{End, Measured};
 use crate::units;
 
@@ -20,6 +21,8 @@ pub struct Summary<'a> {
     pub profiles: Option<(Vec<PathBuf>, usize)>,
     /// The place that took most, in a sentence.
     pub finding: Option<String>,
+    /// None: it ended before it could be looked at, or may not be looked at.
+    pub heap: Option<Peak>,
     pub max_rss: Option<u64>,
 }
 
@@ -34,6 +37,7 @@ impl Summary<'_> {
         lines.extend(self.used());
         lines.extend(self.served());
         lines.extend(self.profiled());
+        lines.extend(self.sparse());
         lines.extend(self.limited());
         lines.join("\n")
     }
@@ -44,7 +48,7 @@ impl Summary<'_> {
             0 | 1 => String::new(),
             count => format!("   {count} processes at once"),
         };
-        vec![
+        let mut lines = vec![
             format!(
                 "  time     {} wall, {} cpu ({} user, {} system)",
                 units::seconds(measured.wall_s),
@@ -63,7 +67,9 @@ impl Summary<'_> {
                 usage.major_faults,
                 units::count((usage.voluntary_switches + usage.forced_switches) as f64)
             ),
-        ]
+        ];
+        lines.extend(self.heap.as_ref().map(|heap| format!("  heap     {}", heap.text())));
+        lines
     }
 
     fn served(&self) -> Vec<String> {
@@ -112,6 +118,10 @@ impl Summary<'_> {
             lines.push(format!("  most     {finding}"));
         }
         lines
+    }
+
+    fn sparse(&self) -> Option<String> {
+        Some(format!("  note     {}", self.heap.as_ref()?.finding()?))
     }
 
     fn limited(&self) -> Vec<String> {
@@ -168,6 +178,7 @@ impl Summary<'_> {
             "seen": measured.seen,
             "profiles": profiles,
             "most": self.finding,
+            "heap": self.heap,
             "max_rss": self.max_rss,
             "is_over_limit": self.is_over_limit(),
         });
@@ -189,6 +200,7 @@ mod tests {
             measured,
             profiles: None,
             finding: None,
+            heap: None,
             max_rss: None,
         }
     }
@@ -214,6 +226,28 @@ mod tests {
         assert!(profiled.text().ends_with("  profile  a.pb.gz\n  most     it"));
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
+    }
+
+    #[test]
+    fn the_heap_is_told_where_it_was_seen() {
+        let measured = fixture::measured(End::Itself(Ended::Exited(0)));
+        let heap = Some(Peak {
+            looks: 9,
+            allocated: 1 << 20,
+            active: 8 << 20,
+            sparsest: Some((48, 1 << 20, 8 << 20)),
+            ..Peak::default()
+        });
+        let text = Summary { heap, ..summary(&measured) }.text();
+        assert!(
+            text.contains(
+                "  heap     1.00 MiB in use at the highest of 9 looks, 12 % of its pages"
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with(
+            "  note     slabs for blocks of 48 bytes are sparse: 1.00 MiB in use of 8.00 MiB"
+        ));
     }
 
     #[test]
