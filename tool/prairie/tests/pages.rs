@@ -94,6 +94,25 @@ fn the_flame_graph() {
 }
 
 #[test]
+fn a_click_sorts_a_table_by_what_figures_are_worth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (heap, page) = (folder.path().join("a.heap"), folder.path().join("flame.html"));
+    let mut text = "heap_v2/1\n".to_owned();
+    for (address, bytes) in [("0x1001", 900), ("0x2001", 3 << 20), ("0x3001", 20 << 10)] {
+        text += &format!("@ {address}\n  t*: 1: {bytes} [1: {bytes}]\n");
+    }
+    fs::write(&heap, text + "\nMAPPED_LIBRARIES:\n").unwrap();
+    prairie().args(["prof", "--flame", "-o"]).args([&page, &heap]).assert().success();
+    let click = "<script>document.querySelectorAll('th')[2].click()</script></body>";
+    let text = fs::read_to_string(&page).unwrap().replace("</body>", click);
+    fs::write(&page, text).unwrap();
+    let Some(alive) = in_browser(&page) else { return };
+    let places = ["<td>900 B</td>", "<td>20.0 KiB</td>", "<td>3.00 MiB</td>"];
+    let places = places.map(|cell| alive.find(cell).unwrap_or_else(|| panic!("{cell}")));
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
 fn raw_data_goes_to_standard_output_too() {
     let output = prairie()
         .args(["compare", "--allocators", "glibc", "--rounds", "1", "--json", "--", "true"])

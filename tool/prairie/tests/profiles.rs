@@ -146,6 +146,21 @@ fn a_run_is_profiled_and_told() {
     assert!((20.0..50.0).contains(&held), "{held} MiB of 32");
 }
 
+#[test]
+fn profiles_of_a_run_show_its_growth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let mut command = prairie();
+    command.current_dir(folder.path()).args(["run", "--profile-every", "4M", "--library"]);
+    let told = command.arg(library).arg("--").arg(&program).assert().success();
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    let next = told.lines().find_map(|line| line.strip_prefix("next: prairie prof ")).unwrap();
+    let words: Vec<&str> = next.split(' ').collect();
+    assert!(words[0] == "--growth" && words.len() > 3, "{told}");
+    let growth = shown(&folder, &words);
+    assert!(growth.contains("keep_large") && growth.contains('█'), "{growth}");
+}
+
 /// The program above, on prairie with samples, when it has filled its heap.
 fn running(library: &Path, program: &Path, conf: &str) -> Child {
     let mut child = Command::new(program)

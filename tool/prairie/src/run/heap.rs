@@ -14,7 +14,7 @@ use crate::units;
 
 /// Between two looks, and at least so many times what a look costs.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-const LOOK_COST_FACTOR: u64 = 10;
+const LOOK_COST_FACTOR: u64 = 20;
 /// Slabs that are emptier than this, and are so much memory, are worth a word.
 const SPARSE: f64 = 0.7;
 const SPARSE_BYTES: u64 = 1 << 20;
@@ -37,6 +37,7 @@ pub struct Peak {
 
 pub struct Looking {
     passing: PassOn,
+    is_wanted: bool,
     target: Option<Target>,
     next_ns: u64,
     looks: u32,
@@ -44,8 +45,8 @@ pub struct Looking {
 }
 
 impl Looking {
-    pub fn new(passing: PassOn) -> Looking {
-        Looking { passing, target: None, next_ns: 0, looks: 0, peak: None }
+    pub fn new(passing: PassOn, is_wanted: bool) -> Looking {
+        Looking { passing, is_wanted, target: None, next_ns: 0, looks: 0, peak: None }
     }
 
     /// None: it was never seen; it ended too soon, or may not be read.
@@ -73,7 +74,7 @@ impl Looking {
 impl Watch for Looking {
     fn interrupted(&mut self, pid: Pid) -> bool {
         let now_ns = sys::monotonic_ns();
-        if now_ns >= self.next_ns {
+        if self.is_wanted && now_ns >= self.next_ns {
             self.look(pid, now_ns);
         }
         self.passing.interrupted(pid)

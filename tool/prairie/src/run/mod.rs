@@ -59,7 +59,9 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     };
     sys::outlive_terminal_signals();
     let job = Job { command, library: Some(&library), timeout: None };
-    let mut looking = Looking::new(PassOn::on_signals()?);
+    // Who wants no summary pays for no looks.
+    let is_told = !terminal::is_quiet() || options.output.json || options.output.output.is_some();
+    let mut looking = Looking::new(PassOn::on_signals()?, is_told);
     let measured = measure::run(launcher, &job, &mut looking)?;
     let heap = looking.peak();
 
