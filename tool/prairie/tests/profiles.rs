@@ -85,6 +85,16 @@ fn what_is_written_is_read_again_and_not_lost() {
 }
 
 #[test]
+fn nothing_to_show_is_told() {
+    let folder = three();
+    let mut command = prairie();
+    command.current_dir(folder.path()).args(["prof", "--focus", "nowhere", "1.heap"]);
+    command.assert().code(125).stderr(
+        contains("no stack has any inuse_space").and(contains("--value alloc_space shows")),
+    );
+}
+
+#[test]
 fn a_value_must_be_one_of_the_profiles() {
     let folder = three();
     let mut command = prairie();
@@ -138,6 +148,7 @@ fn a_run_is_profiled_and_told() {
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(told.contains("by keep_large, called by fill_all"), "{told}");
     let next = told.lines().find_map(|line| line.strip_prefix("next: prairie prof ")).unwrap();
+    let next = next.strip_prefix("--value alloc_space ").unwrap();
     let top = shown(&folder, &["--by", "line", next]);
     assert!(top.contains("keep_large") && top.contains("program.c:6"), "{top}");
     let json: Value = serde_json::from_str(&shown(&folder, &["--json", next])).unwrap();

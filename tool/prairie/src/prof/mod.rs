@@ -44,6 +44,9 @@ pub fn run(options: &Prof) -> Result<i32> {
         return write_pprof(options, &profiles);
     }
     let stacks = stacks(options, &profiles, &types);
+    if stacks.rows.is_empty() {
+        return Err(nothing(&profiles[0], types[0]));
+    }
     let title = title(options, &profiles);
     let about = about(&profiles, &types, &stacks);
     let path = options.output.output.as_deref();
@@ -137,6 +140,16 @@ fn stacks(options: &Prof, profiles: &[Profile], types: &[usize]) -> Stacks {
         stacks.focus(text);
     }
     stacks
+}
+
+/// Usual at the end of a program that gives all back; or no stack passes through the focus.
+fn nothing(profile: &Profile, of_type: usize) -> Trouble {
+    let name = &profile.types[of_type].name;
+    let trouble = Trouble::new(format!("no stack has any {name}"));
+    match profile.type_called("alloc_space").filter(|known| *known != of_type) {
+        Some(_) => trouble.hint("--value alloc_space shows what was ever taken"),
+        None => trouble,
+    }
 }
 
 fn view(options: &Prof, stacks: &Stacks) -> String {

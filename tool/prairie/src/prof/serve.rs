@@ -4,7 +4,7 @@
 
 use tiny_http::{Header, Method, Request, Response, Server};
 
-use super::{about, flame, pprof, stacks, take, title, types};
+use super::{about, flame, nothing, pprof, stacks, take, title, types};
 use crate::cli::Prof;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
@@ -86,6 +86,9 @@ fn page(options: &Prof) -> Result<Answer> {
     let profiles = take(options)?;
     let types = types(options, &profiles)?;
     let stacks = stacks(options, &profiles, &types);
+    if stacks.rows.is_empty() {
+        return Err(nothing(&profiles[0], types[0]));
+    }
     let about = about(&profiles, &types, &stacks);
     let body = flame::html(&stacks, &title(options, &profiles), &about)?.into_bytes();
     Ok(Answer { status: 200, content_type: "text/html; charset=utf-8", body })

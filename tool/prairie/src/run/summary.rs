@@ -19,7 +19,7 @@ pub struct Summary<'a> {
     pub measured: &'a Measured,
     /// The profiles of the program itself, and how many there are of all processes.
     pub profiles: Option<(Vec<PathBuf>, usize)>,
-    /// The place that took most, in a sentence.
+    /// The place that took most from start to end, in a sentence.
     pub finding: Option<String>,
     /// None: it ended before it could be looked at, or may not be looked at.
     pub heap: Option<Peak>,
@@ -115,7 +115,7 @@ impl Summary<'_> {
             }
         }
         if let Some(finding) = &self.finding {
-            lines.push(format!("  most     {finding}"));
+            lines.push(format!("  taken    {finding}"));
         }
         lines
     }
@@ -144,7 +144,7 @@ impl Summary<'_> {
                 format!("prairie prof --growth {}", names.join(" "))
             }
             Some((own, _)) if !own.is_empty() => {
-                format!("prairie prof {}", own[own.len() - 1].display())
+                format!("prairie prof --value alloc_space {}", own[own.len() - 1].display())
             }
             _ if !self.measured.seen.not_served.is_empty() => {
                 format!("prairie doctor -- {command}")
@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(summary(&measured).next("sort x"), "prairie compare -- sort x");
         let profiles = Some((vec![PathBuf::from("a.pb.gz")], 1));
         let profiled = Summary { profiles, finding: Some("it".into()), ..summary(&measured) };
-        assert_eq!(profiled.next("sort x"), "prairie prof a.pb.gz");
-        assert!(profiled.text().ends_with("  profile  a.pb.gz\n  most     it"));
+        assert_eq!(profiled.next("sort x"), "prairie prof --value alloc_space a.pb.gz");
+        assert!(profiled.text().ends_with("  profile  a.pb.gz\n  taken    it"));
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
     }
