@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check fault fuzz platforms lint format count micro peers tool bench \\
+.PHONY: all flavours run run-reserve test check fault fuzz platforms lint format count micro peers tool bench \
         bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
 .DEFAULT_GOAL := all
 

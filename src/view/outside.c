@@ -129,5 +129,6 @@ const struct outside_layout outside_layout NAMED_IN_LINES = {
 /* C has no word for the distance between two objects, which only the linker knows. */
 #define NAMED(name) extern __typeof__(name) name NAMED_IN_LINES;
 OUTSIDE_ROOTS(NAMED, NAMED)
-#define DISTANCE(name) "\n .long " #name " - ."
+#define DISTANCE(name) DISTANCE_TO(name)
+#define DISTANCE_TO(symbol) "\n .long " #symbol " - ."
 ELF_NOTE("prairie", DISTANCE(outside_layout) OUTSIDE_ROOTS(DISTANCE, DISTANCE))

@@ -1,0 +1,65 @@
+//! Names of the control tree with the types that they have.
+// SPDX-License-Identifier: MIT
+
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::mem::{size_of, MaybeUninit};
+
+/// What the control tree answers when it refuses: an error number of the C library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(pub i32);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::io::Error::from_raw_os_error(self.0).fmt(to)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+pub(crate) struct Leaf<T> {
+    name: &'static CStr,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T: Copy> Leaf<T> {
+    /// `name` is that of a leaf whose type is `T`: nobody looks.
+    pub(crate) const fn new(name: &'static CStr) -> Leaf<T> {
+        Leaf { name, of: PhantomData }
+    }
+
+    pub(crate) fn get(&self) -> Result<T, Refused> {
+        let mut value = MaybeUninit::<T>::uninit();
+        let mut bytes = size_of::<T>();
+        let error = unsafe {
+            prairie_sys::prairie_mallctl(
+                self.name.as_ptr(),
+                value.as_mut_ptr().cast(),
+                &mut bytes,
+                core::ptr::null_mut(),
+                0,
+            )
+        };
+        if error != 0 || bytes != size_of::<T>() {
+            return Err(Refused(error));
+        }
+        Ok(unsafe { value.assume_init() })
+    }
+
+    pub(crate) fn set(&self, value: T) -> Result<(), Refused> {
+        let mut value = value;
+        let error = unsafe {
+            prairie_sys::prairie_mallctl(
+                self.name.as_ptr(),
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+                core::ptr::addr_of_mut!(value).cast(),
+                size_of::<T>(),
+            )
+        };
+        if error != 0 {
+            return Err(Refused(error));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Memory that is kept for when there is no other, and who is told of it.
+// SPDX-License-Identifier: MIT
+
+use core::ffi::{c_int, c_void};
+
+/// What is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The reserve is below its minimum, or a limit is near.
+    Low,
+    /// A request could not be served, and is tried again after this.
+    Critical,
+    /// Nobody could help, and the program ends.
+    Failed,
+}
+
+type Listener = Box<dyn Fn(Condition, usize) + Send + Sync>;
+
+/// Who listens; until it is dropped.
+pub struct Registration {
+    listener: *mut Listener,
+}
+
+unsafe impl Send for Registration {}
+unsafe impl Sync for Registration {}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        unsafe {
+            prairie_sys::prairie_reserve_cb_unregister(tell, self.listener.cast());
+            drop(Box::from_raw(self.listener));
+        }
+    }
+}
+
+unsafe extern "C" fn tell(context: *mut c_void, condition: c_int, size: usize) {
+    let listener = &*context.cast::<Listener>();
+    let condition = match condition {
+        0 => Condition::Low,
+        1 => Condition::Critical,
+        _ => Condition::Failed,
+    };
+    // It must return.
+    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(condition, size)));
+    if told.is_err() {
+        std::process::abort();
+    }
+}
+
+/// Calls `listener` when memory runs short, with the size of the request that met it, in the thread of that request, so
+/// that the program can let go of what it can spare. It may allocate and free; a panic in it ends the program. Drop
+/// what this returns outside of listeners, and not while you hold a lock that the listener takes.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// static SHORT: AtomicBool = AtomicBool::new(false);
+///
+/// let listening = prairie_alloc::reserve::on_shortage(|_, _| SHORT.store(true, Ordering::Relaxed));
+/// # drop(listening);
+/// ```
+pub fn on_shortage(listener: impl Fn(Condition, usize) + Send + Sync + 'static) -> Registration {
+    let listener: *mut Listener = Box::into_raw(Box::new(Box::new(listener)));
+    let refused = unsafe { prairie_sys::prairie_reserve_cb_register(tell, listener.cast()) };
+    if refused {
+        std::alloc::handle_alloc_error(std::alloc::Layout::new::<Listener>());
+    }
+    Registration { listener }
+}
+
+/// Bytes that the reserve holds now.
+pub fn held() -> usize {
+    unsafe { prairie_sys::prairie_reserve_cur_get() }
+}
+
+/// Bytes that it is to hold.
+pub fn size() -> usize {
+    unsafe { prairie_sys::prairie_reserve_min_get() }
+}
+
+/// The reserve could not be filled yet; it is when there is memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotFilled;
+
+/// Sets what the reserve is to hold, and fills it.
+pub fn set_size(bytes: usize) -> Result<(), NotFilled> {
+    if unsafe { prairie_sys::prairie_reserve_min_set(bytes) } {
+        Err(NotFilled)
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! What a program asks and sets.
+// SPDX-License-Identifier: MIT
+#![cfg(feature = "control")]
+
+use prairie_alloc::reserve::{self, Condition};
+use prairie_alloc::{limits, options, profile, stats, Prairie};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+#[global_allocator]
+static ALLOCATOR: Prairie = Prairie;
+
+prairie_alloc::options! { prof: true, lg_prof_sample: 12, dirty_decay_ms: 4321 }
+
+/// Limits and the reserve are the whole process's.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn options_are_the_programs() {
+    assert_eq!(options::dirty_decay_ms(), 4321);
+    options::set_dirty_decay_ms(4321).unwrap();
+    assert!(options::set_dirty_decay_ms(-2).is_err());
+    assert!(options::arenas() >= 1);
+    assert_eq!(options::is_hardened(), cfg!(feature = "hardened"));
+}
+
+#[test]
+fn statistics_agree() {
+    let read = stats::read();
+    assert!(read.allocated <= read.active && read.active <= stats::resident() + (1 << 20));
+    assert!(stats::metrics().unwrap().contains("# EOF"));
+    let (taken, _) = stats::of_this_thread().unwrap();
+    let held = vec![0u8; 100_000];
+    let (taken_after, given_after) = stats::of_this_thread().unwrap();
+    assert!(taken_after >= taken + 100_000);
+    drop(held);
+    assert!(stats::of_this_thread().unwrap().1 >= given_after + 100_000);
+    assert_eq!(prairie_alloc::version().split('.').count(), 3);
+    let _ = prairie_alloc::purge();
+}
+
+#[test]
+fn profiles_are_written() {
+    assert!(profile::is_there() && profile::is_active());
+    let held: Vec<_> = (0..1000).map(|size| vec![1u8; size * 10]).collect();
+    let file = std::env::temp_dir().join(format!("prairie-alloc-{}.heap", std::process::id()));
+    profile::dump(&file).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(text.starts_with("heap_v2/4096"), "{}", &text[..40]);
+    drop(held);
+    assert!(profile::dump("/nowhere/at/all").is_err());
+}
+
+fn grow_until_refused() {
+    let mut held = Vec::with_capacity(100);
+    limits::set_hard(Some(stats::resident() + (16 << 20)));
+    let refused = (0..100).any(|_| {
+        let mut one = Vec::<u8>::new();
+        let refused = one.try_reserve_exact(1 << 20).is_err();
+        held.push(one);
+        refused
+    });
+    drop(held);
+    limits::set_hard(None);
+    assert_eq!(limits::hard(), None);
+    assert!(refused);
+}
+
+#[test]
+fn limits_refuse_and_the_reserve_tells() {
+    let _alone = ALONE.lock().unwrap();
+    let told = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+    let here = told.clone();
+    let listening = reserve::on_shortage(move |condition, size| {
+        assert_ne!(condition, Condition::Failed);
+        here.0.fetch_add(1, SeqCst);
+        here.1.fetch_max(size, SeqCst);
+    });
+    reserve::set_size(4 << 20).unwrap();
+    assert!(reserve::held() >= 4 << 20 && reserve::size() == 4 << 20);
+    grow_until_refused();
+    assert!(told.0.load(SeqCst) >= 1 && told.1.load(SeqCst) >= 1 << 20);
+    drop(listening);
+    let calls = told.0.load(SeqCst);
+    grow_until_refused();
+    assert_eq!(told.0.load(SeqCst), calls);
+    limits::set_soft(Some(1 << 40));
+    assert_eq!(limits::soft(), Some(1 << 40));
+    limits::set_soft(None);
+}
