@@ -1,0 +1,109 @@
+"""python -m prairie run [OPTION ...] SCRIPT [ARGUMENT ...]    runs a script on prairie; `-m MODULE` and `-c CODE` too
+python -m prairie path                                       the library, for LD_PRELOAD
+
+Options of run:
+    --profile PREFIX     take samples; SIGUSR2 writes PREFIX.PID.N.heap, and so does the end
+    --stats              print statistics at the end
+    --hardened           hardened mode
+    --option KEY:VALUE   any option of prairie (MALLOC_CONF)
+    --keep-pools         leave objects of up to 512 bytes to Python's own pools
+
+SPDX-License-Identifier: MIT
+"""
+import os
+import runpy
+import sys
+
+from . import _heap, _library
+
+STAGE = "PRAIRIE_PYTHON_STAGE"
+
+
+def usage():
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+def read_options(arguments):
+    """Returns what MALLOC_CONF gets, the profile's prefix, whether pools stay, and the rest."""
+    conf, prefix, pools = [], None, False
+    while arguments and arguments[0].startswith("--"):
+        word = arguments.pop(0)
+        if word == "--stats":
+            conf.append("stats_print:true")
+        elif word == "--hardened":
+            conf.append("hardened:true")
+        elif word == "--keep-pools":
+            pools = True
+        elif word in ("--profile", "--option") and arguments:
+            value = arguments.pop(0)
+            if word == "--option":
+                conf.append(value)
+            else:
+                prefix = value
+                conf.append("prof:true")
+        else:
+            return None
+    return conf, prefix, pools, arguments
+
+
+def start(arguments):
+    """Begins again as a Python that allocates from prairie."""
+    options = read_options(arguments)
+    if options is None or not options[3]:
+        return usage()
+    conf, prefix, pools, rest = options
+    environment = dict(os.environ)
+    preload = [_library.library_path()] + environment.get("LD_PRELOAD", "").split()
+    environment["LD_PRELOAD"] = ":".join(preload)
+    if not pools:
+        environment["PYTHONMALLOC"] = "malloc"
+    if conf:
+        environment["MALLOC_CONF"] = ",".join(filter(None, [environment.get("MALLOC_CONF"), *conf]))
+    environment[STAGE] = prefix or ""
+    os.execve(sys.executable, [sys.executable, *interpreter_flags(), "-m", "prairie", "run", *rest], environment)
+    return 1
+
+
+def interpreter_flags():
+    """The flags that this interpreter was given, such as -O or -X dev."""
+    import subprocess  # the only place that knows how to write them
+    return subprocess._args_from_interpreter_flags()  # pylint: disable=protected-access
+
+
+def go_on(prefix, arguments):
+    """Is the script, its module or its code."""
+    if not _library.is_serving():
+        print("python -m prairie: the loader did not preload the library", file=sys.stderr)
+        return 1
+    if prefix:
+        import atexit
+        _heap.profile_on(prefix=prefix)
+        atexit.register(_heap.profile, f"{prefix}.{os.getpid()}.end.heap")
+    if arguments[0] in ("-m", "-c") and len(arguments) > 1:
+        kind, what, sys.argv = arguments[0], arguments[1], [arguments[0], *arguments[2:]]
+        sys.path[0] = ""
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})  # pylint: disable=exec-used
+        return 0
+    sys.argv = arguments
+    sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+    runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["path"]:
+        print(_library.library_path())
+        return 0
+    if len(arguments) < 2 or arguments.pop(0) != "run":
+        return usage()
+    prefix = os.environ.pop(STAGE, None)
+    return start(arguments) if prefix is None else go_on(prefix, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

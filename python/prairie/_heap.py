@@ -1,0 +1,161 @@
+"""What the heap of this process says, and what it can be told.
+
+Names and types are those of the control tree, which are jemalloc's: exporters that know them need nothing else.
+SPDX-License-Identifier: MIT
+"""
+import ctypes
+import errno
+import os
+import signal
+
+from ._library import library
+
+# Kinds of values by how many bytes they have are not enough: who asks says what it is.
+KINDS = {bool: ctypes.c_bool, int: ctypes.c_size_t, str: ctypes.c_char_p}
+# Those of other widths than size_t, by the ends of their names.
+UINT64 = ("epoch", "thread.allocated", "thread.deallocated", "thread.peak.read", "uptime", "nmalloc", "ndalloc",
+          "nfills", "nflushes", "nslabs", "npurge", "nmadvise", "purged", "num_ops", "num_wait", "num_spin_acq",
+          "total_wait_time", "max_wait_time", "num_runs", "run_interval", "nrequests")
+TEXTS = ("version", "malloc_conf", ".dss", ".thp", "prof_prefix", "prof.prefix", "thread.prof.name", "stats_print_opts")
+UINT32 = ("narenas", "nbins", "nhbins", "nlextents", "nregs", "nshards", "nthreads", "thread.arena", "max_num_thds")
+
+
+class Stats(ctypes.Structure):
+    """struct prairie_stats of prairie.h."""
+    _fields_ = ([(name, ctypes.c_size_t) for name in (
+        "struct_bytes", "allocated", "active", "cached", "dirty", "clean", "metadata", "mapped", "large_allocated")]
+        + [(name, ctypes.c_uint64) for name in (
+            "large_count", "purged", "purges", "refills", "overflows", "slab_fills", "slab_drains", "depot_trades",
+            "run_leases", "run_returns", "arena_hops", "lock_acquired", "lock_contended", "lock_waits")]
+        + [("arenas", ctypes.c_uint), ("threads", ctypes.c_uint)]
+        + [(name, ctypes.c_size_t) for name in ("reserve_cur", "reserve_min")]
+        + [(name, ctypes.c_uint64) for name in (
+            "reserve_uses", "reserve_refills", "events_low", "events_crit", "event_calls")])
+
+
+def stats():
+    """The numbers of now, as a dictionary; sizes in bytes."""
+    read = Stats(struct_bytes=ctypes.sizeof(Stats))
+    function = library().prairie_stats_read
+    function.restype = ctypes.c_bool
+    if not function(ctypes.byref(read)):
+        raise RuntimeError("the package and the library that serves this process are of different releases")
+    return {name: getattr(read, name) for name, _ in Stats._fields_ if name != "struct_bytes"}
+
+
+def _kind_of(name, value):
+    if value is not None and not isinstance(value, int):
+        return KINDS[type(value)]
+    if isinstance(value, bool):
+        return ctypes.c_bool
+    if name.endswith(TEXTS):
+        return ctypes.c_char_p
+    if name.endswith(UINT64):
+        return ctypes.c_uint64
+    if name.endswith(UINT32):
+        return ctypes.c_uint
+    return ctypes.c_size_t
+
+
+def _call(name, old, new):
+    function = library().mallctl
+    function.restype = ctypes.c_int
+    length = ctypes.c_size_t(ctypes.sizeof(old) if old is not None else 0)
+    error = function(name.encode(), None if old is None else ctypes.byref(old),
+                     None if old is None else ctypes.byref(length), None if new is None else ctypes.byref(new),
+                     ctypes.c_size_t(0 if new is None else ctypes.sizeof(new)))
+    if error != 0:
+        raise OSError(error, os.strerror(error), name)
+    return length.value
+
+
+_ABSENT = object()
+
+
+def mallctl(name, value=_ABSENT, kind=None):
+    """Reads a name of the control tree, or writes `value`, None being nothing at all, as for `arena.0.purge`.
+
+    `kind` is a type of ctypes, where the name does not tell.
+    """
+    if value is None:
+        return _call(name, None, None)
+    if value is not _ABSENT:
+        if isinstance(value, str):
+            value = value.encode()
+        if isinstance(value, bytes):
+            return _call(name, None, ctypes.c_char_p(value))
+        return _call(name, None, (kind or _kind_of(name, value))(value))
+    for each in (kind,) if kind else (_kind_of(name, None), ctypes.c_bool, ctypes.c_uint, ctypes.c_uint64):
+        old = each()
+        try:
+            _call(name, old, None)
+            return old.value.decode() if isinstance(old.value, bytes) else old.value
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # it has another length
+                raise
+    raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
+
+
+def jemalloc_stats():
+    """The six sums that jemalloc's exporters show, under jemalloc's names, from one moment."""
+    _call("epoch", None, ctypes.c_uint64(1))
+    return {name: mallctl(name) for name in ("stats.allocated", "stats.active", "stats.metadata", "stats.resident",
+                                             "stats.mapped", "stats.retained")}
+
+
+def metrics():
+    """The numbers of now as OpenMetrics text, which Prometheus reads."""
+    pieces = []
+    write = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)(lambda _, text: pieces.append(text))
+    function = library().prairie_stats_metrics
+    function.restype = ctypes.c_bool
+    if not function(write, None):
+        raise MemoryError
+    return b"".join(pieces).decode()
+
+
+def purge():
+    """Gives free memory back to the kernel now. Returns bytes given back."""
+    function = library().prairie_purge
+    function.restype = ctypes.c_size_t
+    return function()
+
+
+class memory:  # pylint: disable=invalid-name
+    """What this thread takes and gives back in a block of code.
+
+    `allocated` and `deallocated` are sums of bytes, `kept` their difference, `peak` the most that it held at once beyond
+    what it held at the beginning; `grown` is what all of the process holds more than before.
+    """
+
+    def __enter__(self):
+        self._held = stats()["allocated"]
+        mallctl("thread.peak.reset", None)
+        self._taken, self._given = mallctl("thread.allocated"), mallctl("thread.deallocated")
+        return self
+
+    def __exit__(self, *failure):
+        taken, given = mallctl("thread.allocated"), mallctl("thread.deallocated")
+        self.peak = mallctl("thread.peak.read")
+        self.allocated, self.deallocated = taken - self._taken, given - self._given
+        self.kept = self.allocated - self.deallocated
+        self.grown = stats()["allocated"] - self._held
+        return False
+
+
+def profile(file):
+    """Writes who holds memory now, as far as it was sampled: the process must have begun with `prof:true`, as with
+    `python -m prairie run --profile`."""
+    mallctl("prof.dump", os.fspath(file))
+
+
+def profile_on(number=signal.SIGUSR2, prefix="prairie"):
+    """From now on the signal writes PREFIX.PID.N.heap: a profile of the running interpreter, as often as one likes."""
+    count = 0
+
+    def write(_number, _frame):
+        nonlocal count
+        profile(f"{prefix}.{os.getpid()}.{count}.heap")
+        count += 1
+
+    signal.signal(number, write)

@@ -1,0 +1,16 @@
+"""A signal writes a profile of the running interpreter. SPDX-License-Identifier: MIT"""
+import glob
+import os
+import signal
+
+import prairie
+
+held = [bytes(100_000) for _ in range(200)]
+os.kill(os.getpid(), signal.SIGUSR2)
+os.kill(os.getpid(), signal.SIGUSR2)
+files = glob.glob(f"heap.{os.getpid()}.*.heap")
+assert len(files) == 2, files
+first = open(files[0], encoding="ascii").readline()
+assert first.startswith("heap_v2/"), first
+prairie.profile("by_hand.heap")
+assert os.path.getsize("by_hand.heap") > 100

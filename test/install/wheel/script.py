@@ -1,0 +1,37 @@
+"""A Python on prairie: numbers that agree with what it does. SPDX-License-Identifier: MIT"""
+import sys
+
+import prairie
+
+assert __name__ == "__main__" and sys.argv == ["script.py", "one", "two"], sys.argv
+assert prairie.is_serving()
+before = prairie.stats()
+held = [bytes(1000 + number) for number in range(10000)]
+after = prairie.stats()
+assert after["allocated"] - before["allocated"] > 10_000_000, (before, after)
+assert after["threads"] >= 1 and after["mapped"] >= after["active"]
+
+sums = prairie.jemalloc_stats()
+assert sums["stats.allocated"] <= sums["stats.active"] <= sums["stats.resident"] <= sums["stats.mapped"], sums
+assert prairie.metrics().rstrip().endswith("# EOF")
+assert prairie.mallctl("opt.narenas") >= 1
+assert prairie.mallctl("config.prof") is True
+assert prairie.mallctl("arenas.bin.0.size") == 8
+assert prairie.mallctl("version").endswith(prairie.version())
+prairie.mallctl("arenas.dirty_decay_ms", 1234)
+assert prairie.mallctl("arenas.dirty_decay_ms") == 1234
+try:
+    prairie.mallctl("no.such.name")
+    raise AssertionError
+except OSError as error:
+    assert error.filename == "no.such.name"
+
+with prairie.memory() as used:
+    kept = bytearray(5_000_000)
+    for _ in range(10):
+        bytearray(2_000_000)
+assert used.allocated >= 25_000_000 and 5_000_000 <= used.kept < 6_000_000, vars(used)
+assert 7_000_000 <= used.peak < 10_000_000, vars(used)
+assert used.grown >= 5_000_000
+del held, kept
+assert prairie.purge() >= 0
