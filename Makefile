@@ -5,7 +5,8 @@ BUILD := build
 SECONDS ?= 300
 
 .PHONY: all flavours run run-reserve test check fault fuzz platforms lint format count micro peers tool bench \
-        bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install clean help
+        bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install packages \
+        clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
@@ -97,6 +98,9 @@ install: all ## install under PREFIX=/usr/local (DESTDIR is honoured); the comma
 	@cmake --build $(BUILD) --target prairie_shared-hardened
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' dev/tool install
+
+packages: ## make Debian packages, an .rpm and a tarball; install, use and remove each; ARGS='deb' is one part
+	@dev/packages $(ARGS)
 
 clean: ## remove everything that was built
 	@rm -rf $(BUILD)

@@ -1,0 +1,14 @@
+# packages.cmake - what cpack makes: a tarball that may lie anywhere, and an .rpm (dev/packages).
+# SPDX-License-Identifier: MIT
+set(CPACK_PACKAGE_NAME prairie)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_VENDOR "the prairie authors")
+set(CPACK_PACKAGE_CONTACT "the prairie authors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_PACKAGE_FILE_NAME prairie-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES OFF)
+set(CPACK_RPM_PACKAGE_LICENSE MIT)
+set(CPACK_RPM_PACKAGE_RELOCATABLE ON)
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib/cmake /usr/lib/pkgconfig)
+include(CPack)
