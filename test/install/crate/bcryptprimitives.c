@@ -6,7 +6,4 @@
 
 __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length);
 
-BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length)
-{
-    return RtlGenRandom(data, (ULONG)length);
-}
+BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) { return RtlGenRandom(data, (ULONG)length); }
