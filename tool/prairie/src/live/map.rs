@@ -5,7 +5,7 @@
 //! it is believed, and a count that is too large is an error rather than a wait.
 // SPDX-License-Identifier: MIT
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::memory::Memory;
@@ -141,13 +141,20 @@ pub fn find(memory: &dyn Memory, mappings: &[Mapping]) -> Result<Vec<Map>> {
     let mut maps = Vec::new();
     let mut refused = None;
     // A file's own name is a hint where to look first.
-    let heads = mappings.iter().filter(|mapping| mapping.begins_a_file());
+    // A process may map thousands of files of data, whose pages are not to be fetched.
+    let code: HashSet<&str> =
+        mappings.iter().filter(|mapping| mapping.executable).map(|m| m.file.as_str()).collect();
+    let heads = mappings
+        .iter()
+        .filter(|mapping| mapping.begins_a_file() && code.contains(mapping.file.as_str()));
     let (likely, others): (Vec<_>, Vec<_>) =
         heads.partition(|mapping| mapping.file.contains("prairie"));
     for mapping in likely.into_iter().chain(others) {
         match note_of(memory, mapping.start) {
             Ok(Some(note)) => maps.push(read(memory, note)?),
             Ok(None) => {}
+            // A file that was cut off, or memory of a device.
+            Err(Fault::Read(error)) if error.raw_os_error() == Some(libc::EFAULT) => {}
             Err(error) => refused = Some(error),
         }
     }
@@ -334,6 +341,43 @@ pub mod tests {
         let taken = map.member("lock.taken").unwrap();
         assert_eq!((taken.first(&of), taken.nth(&of, 1)), (0x0b0a_0908, 0x0f0e_0d0c));
         assert_eq!(map.member("lock.given").unwrap_err().to_string(), "its map has no lock.given");
+    }
+
+    /// An ELF file with one note, loaded at 0x1000: of 64 bits, as linkers lay it out.
+    fn loaded() -> Vec<u8> {
+        let mut file = b"\x7fELF\x02\x01".to_vec();
+        file.resize(0x1000, 0);
+        file[32] = 64; // the table of parts begins there
+        (file[54], file[56]) = (56, 2);
+        let mut part = |at: usize, kind: u8, offset: u64, address: u64, bytes: u64| {
+            file[at] = kind;
+            file[at + 8..at + 16].copy_from_slice(&offset.to_le_bytes());
+            file[at + 16..at + 24].copy_from_slice(&address.to_le_bytes());
+            file[at + 40..at + 48].copy_from_slice(&bytes.to_le_bytes());
+        };
+        part(64, 1, 0, 0x40_0000, 0x1000);
+        part(120, 4, 0x200, 0x40_0200, 28);
+        file[0x200..0x21c].copy_from_slice(&made(1, &[]).0[..28]);
+        file
+    }
+
+    #[test]
+    fn the_note_is_found_through_the_header_in_memory() {
+        let mapping = |start, executable, file: &str| Mapping {
+            start,
+            offset: if executable { 0x1000 } else { 0 },
+            readable: true,
+            executable,
+            file: file.to_owned(),
+        };
+        assert_eq!(note_of(&Made(loaded()), 0x1000).unwrap(), Some(0x1200));
+        // Its map is not there; what has no code, or cannot be read, is passed by.
+        let code = [mapping(0x1000, false, "/lib/a"), mapping(0x2000, true, "/lib/a")];
+        assert!(find(&Made(loaded()), &code).is_err());
+        assert!(find(&Made(loaded()), &code[..1]).unwrap().is_empty());
+        let gone = [mapping(0x9000, false, "/lib/a"), mapping(0x2000, true, "/lib/a")];
+        assert!(find(&Made(loaded()), &gone).unwrap().is_empty());
+        assert!(find(&Made(vec![0; 0x1000]), &code).unwrap().is_empty());
     }
 
     #[test]
