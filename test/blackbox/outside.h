@@ -55,10 +55,18 @@ SHARED const struct outside_name *outside_row(const struct outside *outside, con
 
 SHARED uint64_t outside_number(const void *at, size_t bytes)
 {
-    uint64_t number = 0;
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
 
-    memcpy(&number, at, bytes);
-    return number;
+    switch (bytes) {
+    case sizeof one: return memcpy(&one, at, bytes), one;
+    case sizeof two: return memcpy(&two, at, bytes), two;
+    case sizeof four: return memcpy(&four, at, bytes), four;
+    case sizeof eight: return memcpy(&eight, at, bytes), eight;
+    default: give_up("no number has %zu bytes", bytes);
+    }
 }
 
 /* Where the index-th element of a member is in a struct that begins at `at`. */
@@ -76,7 +84,6 @@ SHARED uint64_t outside_member(const struct outside *outside, const char *at, co
 {
     const struct outside_name *row = outside_row(outside, name);
 
-    must(row->bytes <= sizeof(uint64_t));
     return outside_number(outside_at(outside, at, name, index), row->bytes);
 }
 
@@ -94,10 +101,10 @@ SHARED uint64_t outside_root(const struct outside *outside, const char *name)
 
 SHARED uint64_t outside_value_at(const struct outside *outside, uint64_t address, size_t bytes)
 {
-    uint64_t number = 0;
+    char number[sizeof(uint64_t)];
 
-    must(bytes <= sizeof number && outside->read(outside, address, &number, bytes));
-    return number;
+    must(bytes <= sizeof number && outside->read(outside, address, number, bytes));
+    return outside_number(number, bytes);
 }
 
 SHARED uint64_t outside_root_value(const struct outside *outside, const char *name, unsigned index)
