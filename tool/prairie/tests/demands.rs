@@ -110,7 +110,7 @@ fn an_allocator_may_take_part_in_some_workloads_only() {
 #[test]
 fn resident_memory_over_time_is_kept_on_demand() {
     let suite = Suite::new(
-        "[[workload]]\nname = 'kept'\nseries = true\ncommand = ['sleep', '0.1']\n\
+        "[[workload]]\nname = 'kept'\nseries = true\ncommand = ['sleep', '0.5']\n\
          [[workload]]\nname = 'other'\ncommand = ['true']\n",
     );
     suite.compare().assert().success();
