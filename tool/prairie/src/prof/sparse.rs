@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use super::profile::{Frame, Location, Profile, Sample, ValueType};
-use crate::live::count::Class;
+use crate::live::figures::Class;
 
 pub const NAME: &str = "sparse_space";
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::interrupt::PassOn;
-use crate::live::count::{Class, Figures};
+use crate::live::figures::{Class, Figures};
 use crate::live::sample::Target;
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
