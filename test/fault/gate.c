@@ -46,6 +46,7 @@ void gate_refuse(const struct gate_rule *rule, uint64_t nth, bool and_all_after)
     atomic_store(&gate->refused, 0);
 }
 
+bool gate_refuses_for_good(void) { return gate->nth != 0 && gate->and_all_after; }
 uint64_t gate_seen(void) { return atomic_load(&gate->seen); }
 uint64_t gate_refused(void) { return atomic_load(&gate->refused); }
 void gate_clock_ms(uint64_t forward_ms) { atomic_fetch_add(&gate->added_ns, forward_ms * MS_NS); }

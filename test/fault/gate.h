@@ -36,8 +36,9 @@ void gate_make(void); /* once; processes that are forked off after it share it *
 /* From the n-th call of the rule on, from now on: that one, or all. 0: none, and they are counted
  * only. */
 void gate_refuse(const struct gate_rule *rule, uint64_t nth, bool and_all_after);
-uint64_t gate_seen(void);    /* calls of the rule since then */
-uint64_t gate_refused(void); /* of these */
+bool gate_refuses_for_good(void); /* all from the n-th on */
+uint64_t gate_seen(void);         /* calls of the rule since then */
+uint64_t gate_refused(void);      /* of these */
 void gate_clock_ms(uint64_t forward_ms);
 
 #endif

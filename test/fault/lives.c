@@ -141,7 +141,7 @@ static void live_with_vast(void)
     if (slots[VAST].base == NULL) return;
     memset(slots[VAST].base + OFF_PLACES, 1, SEEN_BYTES);
     /* What cannot be moved page by page is copied: more than machines have. */
-    if (calls_refused() == 0) {
+    if (calls_refused() == 0 && !gate_refuses_for_good()) {
         resize(VAST, vast + vast / 64);
         resize(VAST, vast * 3);
         resize(VAST, vast);
