@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: MIT
 """Usage: check_docs.py [ROOT]
 
-D1  docs/errors.md has a heading for each message in src/, and no heading for any other
+D1  docs/errors.md has a heading for each message in src/, and no heading for any other; each says what to
+    do, leads to one that does, or says that it is no error; the sentences of reports stand there, too
 D2  docs/options.md is what dev/make_options.py makes of the list in src/base/option_list.h
 D3  a link to a file of the project leads to one, and a link to a heading leads to one
 D4  the page of a floor names the numbered invariants of the floor's headers, and no others; a page is
@@ -30,6 +31,8 @@ SOURCE_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".py", ".sh", ".cmake", ""}
 TEXT = re.compile(r'"((?:\\.|[^"\\])*)"')
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 MESSAGE_CALL = re.compile(r"\b(fatal|fatal_address)\s*\(")
+REMEDY = re.compile(r"^What to do: |^As \[|^Not an error: ", re.M)
+SENTENCE_SPACES = 4
 INVARIANT = re.compile(r"^ \* ([A-Z]\d+)\s\s", re.M)
 NAMED_INVARIANT = re.compile(r"^\| ([A-Z]\d+) \|", re.M)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -119,6 +122,22 @@ def check_errors(root):
     for heading in headings:
         if heading not in used:
             yield ERRORS, f"D1: nothing in src/ says '{heading}'"
+
+
+def check_remedies(root):
+    """A message says what to do, or is none of an error; reports say nothing that is not explained."""
+    page = (root / ERRORS).read_text()
+    for section in re.split(r"^## ", page, flags=re.M)[1:]:
+        heading = section.splitlines()[0].strip("`")
+        if heading.startswith("prairie: ") and not REMEDY.search(section):
+            yield ERRORS, f"D1: '{heading}' does not say what to do"
+    for path, code in sources(root):
+        if path.parent.name != "guard":
+            continue
+        for said in re.findall(r'report_text\(\w+, "((?:\\.|[^"\\])*)"\)', code):
+            words = said.replace("\\n", "").strip()
+            if words.count(" ") >= SENTENCE_SPACES and words not in page:
+                yield path.relative_to(root), f"D1: {ERRORS} does not have the line '{words}'"
 
 
 def check_written(root, script):
@@ -272,7 +291,7 @@ def main():
         return 2
     root = Path(sys.argv[1] if len(sys.argv) == 2 else Path(__file__).parent.parent).resolve()
     problems = 0
-    for check in (check_errors, check_options, check_links, check_invariants, check_spans,
+    for check in (check_errors, check_remedies, check_options, check_links, check_invariants, check_spans,
                   check_constants, check_letters, check_names, check_owned_files, check_figures):
         for where, problem in check(root):
             print(f"{where}: {problem}")

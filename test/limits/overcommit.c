@@ -63,7 +63,7 @@ int main(void)
     use_heap_in_threads(2, 3);
     fork_and_use();
     printf("overcommit: %zu MiB were left, %zu are\n", left_at_start >> 20, left_bytes() >> 20);
-    fill_and_refill(left_at_start / 2, left_at_start + left_at_start / 8);
+    fill_and_refill(left_at_start / 3, left_at_start + left_at_start / 8);
     /* Full, and then empty: a child and threads can have what was freed. */
     struct fill fill = fill_heap(5000, left_at_start + left_at_start / 8);
     fork_and_use();
