@@ -125,11 +125,11 @@ static void read_corpus(const char *path)
 
 /* ---- replay ---- */
 
-static int replay(const char *path)
+static int replay(char *const *paths, int count)
 {
     unsigned failed = 0;
 
-    read_corpus(path);
+    for (int i = 0; i < count; i++) read_corpus(paths[i]);
     for (size_t i = 0; i < input_count; i++) {
         if (run_in_child(inputs[i].bytes, inputs[i].length, true) == 0) continue;
         failed++;
@@ -326,7 +326,7 @@ static int fuzz(const char *path, unsigned seconds, uint64_t seed)
 int main(int argc, char **argv)
 {
     setenv("CMOCKA_TEST_ABORT", "1", 1);
-    if (argc == 3 && strcmp(argv[1], "replay") == 0) return replay(argv[2]);
+    if (argc >= 3 && strcmp(argv[1], "replay") == 0) return replay(argv + 2, argc - 2);
     if (argc >= 4 && strcmp(argv[1], "fuzz") == 0)
         return fuzz(argv[2], (unsigned)atoi(argv[3]),
                     argc > 4 ? strtoull(argv[4], NULL, 0) : (uint64_t)time(NULL));
@@ -335,6 +335,6 @@ int main(int argc, char **argv)
         run_here(bytes, bytes_of_digits(argv[2], bytes));
         return 0;
     }
-    fprintf(stderr, "%s: replay FILE | fuzz FILE SECONDS [SEED] | one HEX\n", argv[0]);
+    fprintf(stderr, "%s: replay FILE... | fuzz FILE SECONDS [SEED] | one HEX\n", argv[0]);
     return 2;
 }

@@ -5,7 +5,7 @@
  * wrong: by cmocka's assertions, by a checker of the library, by a sanitizer. Each input runs in a
  * process of its own, in which nothing was called before. The program takes
  *
- *      replay FILE                   every input of the corpus
+ *      replay FILE...                every input of these corpora
  *      fuzz FILE SECONDS [SEED]      mutates them, keeps those that reach what none has reached;
  *                                    ends at the first that fails, made as short as can be
  *      one HEX                       one input in this very process, for a debugger
