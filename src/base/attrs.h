@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where branches are counted (dev/coverage), a function has one copy of each. */
+#if defined(PRAIRIE_COVERAGE)
+#define INLINE static inline
+#else
 #define INLINE static inline __attribute__((always_inline))
+#endif
 #define COLD __attribute__((cold, noinline))
 #define NOINLINE __attribute__((noinline))
 #define NORETURN __attribute__((noreturn))
