@@ -4,7 +4,7 @@
 BUILD := build
 SECONDS ?= 300
 
-.PHONY: all flavours run run-reserve test check fault fuzz coverage platforms lint format count micro peers tool bench \
+.PHONY: all flavours run run-reserve test check fault fuzz coverage mutants platforms lint format count micro peers tool bench \
         bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install packages \
         clean help
 .DEFAULT_GOAL := all
@@ -72,6 +72,9 @@ fuzz: ## look for inputs that break something, SECONDS=300 for each target; ARGS
 
 coverage: ## which lines and branches of src the tests execute; ARGS='--missing heap/vast.c' shows what they do not
 	@dev/coverage $(ARGS)
+
+mutants: ## break the library in 330 small ways, one at a time: which of them does no test see? After make coverage
+	@dev/mutants $(ARGS)
 
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
