@@ -43,6 +43,14 @@ INLINE bool magazine_put(struct magazine *magazine, void *block)
 
 enum { MAGAZINE_LOOKS = 15 };
 
+/* Is the block one of so many below and at `top`? */
+INLINE bool slots_have(void *const *top, unsigned count, const void *block)
+{
+    for (void *const *end = top - count; top != end; top--)
+        if (unlikely(*top == block)) return true;
+    return false;
+}
+
 /* Is the block among the last so many that came back? */
 INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block, unsigned looks)
 {

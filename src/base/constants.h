@@ -37,6 +37,10 @@
 #if defined(PRAIRIE_TINY)
 #define MAGAZINE_BLOCKS_MAX 3u
 #define MAGAZINE_BYTES_MAX (1 * KiB)
+#define WIDE_BLOCKS_MAX 16u
+#define CACHE_WIDE_BYTES_MAX (64 * KiB)
+#define CACHES_WIDE_BYTES_MAX (128 * KiB)
+#define CACHES_WIDE_SHARE 64u
 #define DEPOT_BYTES_TINY (4 * KiB)
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define SWING_BYTES_MAX (4 * KiB)
@@ -69,8 +73,12 @@
 #define LARGE_CACHE_BYTES_MAX (64 * KiB)
 #define AUDIT_PERIOD 64u
 #else
-#define MAGAZINE_BLOCKS_MAX 127u      /* with its empty bottom slot exactly 1 KiB of pointers */
-#define MAGAZINE_BYTES_MAX (32 * KiB) /* of blocks in one magazine */
+#define MAGAZINE_BLOCKS_MAX 127u        /* with its empty bottom slot exactly 1 KiB of pointers */
+#define MAGAZINE_BYTES_MAX (32 * KiB)   /* of blocks in one magazine */
+#define WIDE_BLOCKS_MAX 127u            /* in a wide magazine */
+#define CACHE_WIDE_BYTES_MAX (1 * MiB)  /* of blocks beyond full-size magazines, of one thread, */
+#define CACHES_WIDE_BYTES_MAX (4 * MiB) /* and of all together, */
+#define CACHES_WIDE_SHARE 16u           /* and a 16th of what is open */
 #define DEPOT_BYTES_TINY \
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */

@@ -25,11 +25,15 @@ enum { STRANGERS_BEFORE_FIRST = 2 };
  * overflows after which it gives two. */
 enum { RUNNING_BEFORE_TWO = 4 };
 
+/* Refused wishes for a wide magazine, after which those that stand idle are taken from. */
+enum { WISHES_BEFORE_NARROWER = 8 };
+
 /* Times that hooks are asked for a request: another thread may take what they gave. */
 enum { GROWTHS_MAX = 4 };
 
 unsigned cached_class_max = CLASS_COUNT - 1;
 uint16_t cached_guarded_from = 1024; /* guard_sample, unless somebody sets it */
+ptrdiff_t cached_wide_bytes;
 
 /* An empty bottom slot; and of no class any block is left. */
 static const union {
@@ -148,6 +152,12 @@ INLINE bool is_full_size(struct cache *cache, unsigned class_index)
         && !is_in_place(cache, cache_loaded(cache, class_index));
 }
 
+/* One that is larger than what is traded. */
+INLINE bool is_wide(const struct cache *cache, unsigned class_index)
+{
+    return cache->spare[class_index].capacity > magazine_capacity(class_index);
+}
+
 /* ---- room ---- */
 
 /* After a block was taken that was not ready. Not after one was given back: who only frees what
@@ -168,6 +178,14 @@ INLINE void close_room(struct cache *cache, unsigned class_index)
  * ones, 130 so). */
 enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
 
+/* What goes into a wide one or out of it at a time. */
+static unsigned some_of_wide(const struct cache *cache, unsigned class_index)
+{
+    unsigned quarter = cache->spare[class_index].capacity / 4u;
+
+    return (unsigned)max_size(quarter, magazine_capacity(class_index));
+}
+
 /* As many as end where a cache line ends, so that two threads that fill one after the other do not
  * write to one line. */
 static unsigned fill_count(struct cache *cache, unsigned class_index)
@@ -177,12 +195,28 @@ static unsigned fill_count(struct cache *cache, unsigned class_index)
     size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
     unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
 
+    if (unlikely(is_wide(cache, class_index))) return some_of_wide(cache, class_index);
     if (!is_full_size(cache, class_index) && bytes / size < capacity)
         count = (unsigned)max_size(bytes / size, 1);
     return count >= group ? count & ~(group - 1) : count;
 }
 
 /* ---- larger ones ---- */
+
+/* A magazine of another capacity, with the same blocks in it. False: no memory; it is as it was. */
+static bool change_loaded(struct cache *cache, unsigned class_index, unsigned capacity)
+{
+    struct spare *spare = &cache->spare[class_index];
+    unsigned count = count_of(cache, class_index), old_capacity = spare->capacity;
+    void **old = cache_loaded(cache, class_index), **slots = meta_take(magazine_bytes(capacity));
+
+    if (slots == NULL) return false;
+    __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
+    spare->capacity = (uint16_t)capacity;
+    load_magazine(cache, class_index, slots, count);
+    if (!is_in_place(cache, old)) meta_give(old, magazine_bytes(old_capacity));
+    return true;
+}
 
 /* After enough refills and overflows the class gets a larger loaded magazine with the same blocks
  * in it. Without memory it stays as it is. */
@@ -191,24 +225,128 @@ static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
     struct spare *spare = &cache->spare[class_index];
     bool is_first = spare->capacity < MIDDLE_CAPACITY;
     unsigned capacity = magazine_capacity(class_index), old_capacity = spare->capacity;
-    unsigned count, filled;
-    void **old = cache_loaded(cache, class_index), **slots;
+    unsigned filled;
 
-    spare->pressure++;
-    if (is_full_size(cache, class_index)) return;
+    if (spare->slots != NULL || is_wide(cache, class_index)) return;
+    if (++spare->pressure < FIRST_PRESSURE || is_full_size(cache, class_index)) return;
     filled = fill_count(cache, class_index); /* never 0 */
     if (filled != 0
         && spare->pressure < (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity / filled)
         return;
     if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
-    slots = meta_take(magazine_bytes(capacity));
-    if (slots == NULL) return;
+    if (change_loaded(cache, class_index, capacity)) spare->pressure = 0;
+}
+
+/* ---- wide ones ---- */
+
+/* A thread that works in bursts gives away what its two magazines of a class do not hold, and wants
+ * it back in the next one: a lock for every few blocks of several KiB. Such a class gets one
+ * magazine with room for that, as long as the sum of those of a thread, and of all threads, stays
+ * within its bounds. Who only takes, or only gives, or gives more than could be held, gets none.
+ * (docs/decisions/0036). */
+
+static size_t bytes_beyond(unsigned class_index, unsigned capacity)
+{
+    size_t bytes = capacity * (size_t)class_bytes[class_index];
+    size_t two = max_size(2 * MAGAZINE_BYTES_MAX, 4 * (size_t)class_bytes[class_index]);
+
+    return bytes > two ? bytes - two : 0;
+}
+
+size_t cache_wide_bytes(const struct cache *cache)
+{
+    size_t sum = 0;
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        sum += bytes_beyond(class_index, cache->spare[class_index].capacity);
+    return sum;
+}
+
+static void give_wide_bytes(size_t bytes)
+{
+    if (bytes == 0) return;
+    (void)__atomic_fetch_sub(&cached_wide_bytes, (ptrdiff_t)bytes, __ATOMIC_RELAXED);
+}
+
+/* Counts so many more for all threads. False: that would be too many. */
+static READS_UNLOCKED bool claim_wide_bytes(size_t bytes)
+{
+    size_t most = CACHES_WIDE_BYTES_MAX + space.open_bytes / CACHES_WIDE_SHARE;
+    ptrdiff_t claimed = __atomic_add_fetch(&cached_wide_bytes, (ptrdiff_t)bytes, __ATOMIC_RELAXED);
+
+    if (claimed <= (ptrdiff_t)most) return true;
+    give_wide_bytes(bytes);
+    return false;
+}
+
+/* So many of the oldest blocks leave. */
+static void drain_first(struct cache *cache, unsigned class_index, unsigned count)
+{
+    void **slots = cache_loaded(cache, class_index);
+    unsigned left = count_of(cache, class_index) - count;
+
+    arenas_drain(class_index, slots + 1, count);
+    __builtin_memmove(slots + 1, slots + 1 + count, left * sizeof(void *));
+    load_magazine(cache, class_index, slots, left);
+}
+
+/* By what was not used of it. */
+static void narrow(struct cache *cache, unsigned class_index, unsigned unused)
+{
+    struct spare *spare = &cache->spare[class_index];
+    unsigned full = magazine_capacity(class_index), capacity = spare->capacity - unused, count;
+    size_t bytes = bytes_beyond(class_index, spare->capacity);
+
+    if (capacity <= 2 * full) capacity = full;
     count = count_of(cache, class_index);
-    __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
-    spare->capacity = (uint16_t)capacity;
-    spare->pressure = 0;
-    load_magazine(cache, class_index, slots, count);
-    if (!is_in_place(cache, old)) meta_give(old, magazine_bytes(old_capacity));
+    if (count > unused + capacity) unused = count - capacity;
+    drain_first(cache, class_index, unused);
+    if (!change_loaded(cache, class_index, capacity)) return;
+    give_wide_bytes(bytes - bytes_beyond(class_index, capacity));
+    if (capacity == full) spare->pressure = 0;
+    spare->low = 0;
+}
+
+/* A class wants more than there is: the others are looked at, and lose what they did not use. */
+static void narrow_idle(struct cache *cache)
+{
+    bool harvest = ++cache->spare[0].refused % WISHES_BEFORE_NARROWER == 0;
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct spare *spare = &cache->spare[class_index];
+        unsigned count;
+
+        if (bytes_beyond(class_index, spare->capacity) == 0) continue;
+        count = count_of(cache, class_index);
+        if ((unsigned)spare->low > count) spare->low = (int8_t)count;
+        if (!harvest) continue;
+        if (spare->low > 0) narrow(cache, class_index, (unsigned)spare->low);
+        if (is_wide(cache, class_index)) spare->low = INT8_MAX;
+    }
+}
+
+/* Both magazines of the class are empty, or its wide one is. */
+static void widen(struct cache *cache, unsigned class_index)
+{
+    struct spare *spare = &cache->spare[class_index];
+    unsigned capacity = spare->slots != NULL ? 2u * spare->capacity : spare->capacity;
+    unsigned given = spare->given, wanted = (unsigned)min_size(capacity + given, WIDE_BLOCKS_MAX);
+    size_t bytes = bytes_beyond(class_index, wanted) - bytes_beyond(class_index, capacity);
+    void **slots = spare->slots;
+
+    spare->given = 0;
+    if (given > WIDE_BLOCKS_MAX || wanted <= capacity) return;
+    if (cache_wide_bytes(cache) + bytes > CACHE_WIDE_BYTES_MAX || !claim_wide_bytes(bytes)) {
+        narrow_idle(cache);
+        return;
+    }
+    if (!change_loaded(cache, class_index, wanted)) {
+        give_wide_bytes(bytes);
+        return;
+    }
+    if (slots != NULL) meta_give(slots, magazine_bytes(magazine_capacity(class_index)));
+    spare->slots = NULL;
+    spare->low = 0;
 }
 
 /* The spare magazine becomes the loaded one. */
@@ -266,7 +404,9 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     if (spare->capacity == 0) use_first(cache, class_index);
     slots = cache_loaded(cache, class_index);
     if (!is_full_size(cache, class_index)) {
-        count = depot_take_some(arena, class_index, slots, spare->capacity);
+        count = depot_take_some(arena, class_index, slots,
+                                is_wide(cache, class_index) ? some_of_wide(cache, class_index)
+                                                            : spare->capacity);
     } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
         slots = full;
         traded = count = spare->capacity;
@@ -356,6 +496,9 @@ static void *take_anew(struct cache *cache, unsigned class_index)
          * two, and would hold another 32 KiB of every class for nobody. */
         spare->slots = meta_take(magazine_bytes(spare->capacity));
         spare->count = 0;
+        spare->given = 0;
+    } else if (spare->given != 0 && (spare->slots != NULL || is_wide(cache, class_index))) {
+        widen(cache, class_index);
     }
     block = refill(cache, class_index, !decay_could_reclaim());
     if (block != NULL) return block;
@@ -402,16 +545,22 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 
 /* ---- full ---- */
 
-/* The older half goes; what was freed last is likely to be warm and is wanted first. */
-static void drain_half(struct cache *cache, unsigned class_index)
+static void note_given(struct spare *spare, unsigned count)
 {
-    void **slots = cache_loaded(cache, class_index);
-    unsigned count = count_of(cache, class_index);
-    unsigned half = (count + 1) / 2;
+    if (spare->given <= WIDE_BLOCKS_MAX) spare->given += (uint16_t)count;
+}
 
-    arenas_drain(class_index, slots + 1, half);
-    __builtin_memmove(slots + 1, slots + 1 + half, (count - half) * sizeof(void *));
-    load_magazine(cache, class_index, slots, count - half);
+/* The older half goes, or of a wide one some; what was freed last is likely to be warm and is wanted
+ * first. */
+static void drain_some(struct cache *cache, unsigned class_index)
+{
+    unsigned count = (count_of(cache, class_index) + 1) / 2;
+
+    if (is_wide(cache, class_index)) {
+        count = some_of_wide(cache, class_index);
+        note_given(&cache->spare[class_index], count);
+    }
+    drain_first(cache, class_index, count);
 }
 
 /* The loaded magazine, which is full, goes home to the arena of its blocks: into the depot, which
@@ -432,10 +581,13 @@ static void give_full(struct cache *cache, unsigned class_index)
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
         if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;
-        else if (spare->slots != NULL && drain)
+        else if (spare->slots != NULL && drain) {
             spare->count = (uint16_t)depot_pass_full(home, class_index, spare->slots);
+            note_given(spare, spare->capacity);
+        }
         lock_give(&home->lock);
     }
+    if (spare->slots != NULL) note_given(spare, spare->capacity);
     arenas_drain(class_index, full + 1, left);
     load_magazine(cache, class_index, full, 0);
 }
@@ -461,7 +613,7 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
 
     if (count_of(cache, class_index) == spare->capacity) {
         if (!is_full_size(cache, class_index)) {
-            drain_half(cache, class_index);
+            drain_some(cache, class_index);
         } else {
             if (spare->slots != NULL) swap_magazines(cache, class_index);
             if (count_of(cache, class_index) == spare->capacity) give_full(cache, class_index);
@@ -482,11 +634,14 @@ static NOINLINE void put_when_full(struct cache *cache, unsigned class_index, vo
 void cache_put(struct cache *cache, unsigned class_index, void *block)
 {
     struct magazine *magazine = &cache->front.magazine[class_index];
+    unsigned looks;
     bool closed;
 
     if (magazine_put(magazine, block)) return;
     closed = cache->spare[class_index].closed != 0;
-    if (unlikely(magazine_has_lately(magazine, block, closed ? FIRST_CAPACITY : MAGAZINE_LOOKS)))
+    looks =
+        (unsigned)min_size(count_of(cache, class_index), closed ? FIRST_CAPACITY : MAGAZINE_LOOKS);
+    if (unlikely(slots_have(magazine->top, looks, block)) && block != NULL)
         fatal_address("double free", block);
     /* Without a magazine its slab looks at it. */
     if (likely(cache->spare[class_index].capacity != 0)) arena_expect_block(class_index, block);
@@ -508,6 +663,7 @@ void cache_drain_all(struct cache *cache)
     bool was_busy = begin_call(cache);
 
     if (unlikely(cache->front.quarantine != 0)) quarantine_drain(cache);
+    if (RELAXED_LOAD(cached_wide_bytes) != 0) give_wide_bytes(cache_wide_bytes(cache));
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];
         void **loaded = cache_loaded(cache, class_index);
@@ -594,5 +750,7 @@ void cache_check(struct cache *cache)
         require(magazine->top >= loaded && magazine->top <= magazine->limit); /* C1, M2 */
         require(spare->slots == NULL || is_full_size(cache, class_index));    /* C2 */
         require(spare->slots != NULL || spare->count == 0);
+        require(spare->capacity <= max_size(magazine_capacity(class_index), WIDE_BLOCKS_MAX));
     }
+    require(cache_wide_bytes(cache) <= CACHE_WIDE_BYTES_MAX); /* C7 */
 }

@@ -8,7 +8,9 @@
  *                     15 of 8 bytes, where class 0 has none
  *
  * A class grows from its first magazine to a middle one and then to a pair of full-size ones, as
- * its traffic asks; only full-size ones are traded at depots. The first one keeps its room closed:
+ * its traffic asks; only full-size ones are traded at depots. A class that wants back what it gave
+ * away gets one wide magazine instead of its two, as long as the thread's wide ones stay within a
+ * budget (docs/decisions/0036). The first one keeps its room closed:
  * `limit` stands where `top` was when a block was taken that was not ready, and each slot beyond it
  * is opened by a block that was looked at. So who takes one block and gives two back, in a thread
  * that does little with the class, is told at the second.
@@ -19,13 +21,15 @@
  *
  * C1  the loaded magazine's slot 0 is front.magazine[c].limit + spare[c].closed -
  *     spare[c].capacity; a class that is unused has capacity 0 and the slot `front.nothing`
- * C2  spare[c].slots is NULL unless capacity is magazine_capacity(c)
+ * C2  spare[c].slots is NULL unless capacity is magazine_capacity(c); a capacity beyond that is a
+ *     wide magazine's
  * C3  front.cache is the cache itself, front.kind FRONT_CACHE
  * C4  front.keeps_runs is true unless the thread's large blocks come from an arena that owns them
  *     (cache_large_arena), or it shall hold no blocks, and then there are none. Hooks that another
  *     thread gave its arena count from when it is bound again
  * C5  one that is off has no magazines
  * C6  spare[c].closed is 0 unless the loaded magazine is the first one
+ * C7  what wide magazines can hold beyond two of full size is at most CACHE_WIDE_BYTES_MAX
  * All of it is written by the owner thread only, except the links, which the thread list's lock
  * guards.
  * SPDX-License-Identifier: MIT
@@ -46,10 +50,18 @@ struct spare {
     void **slots; /* C2 */
     uint16_t count;
     uint16_t capacity; /* of the loaded one, and of spare; C1 */
-    uint16_t pressure; /* refills and overflows at this capacity */
-    int8_t running;    /* refills since the last overflow, or less than 0: overflows since the last
-                                 refill; stops counting at a few */
-    uint8_t closed;    /* slots of the loaded one that nothing can be put into yet; C6 */
+    union {
+        uint16_t pressure; /* refills and overflows at this capacity */
+        uint16_t given;   /* with a spare or a wide one: blocks given away since the last refill, as
+                           far as they are counted */
+        uint16_t refused; /* of class 0: wishes for wide magazines of all classes */
+    };
+    union {
+        int8_t running; /* with a spare: refills since the last overflow, or less than 0: overflows
+                           since the last refill; stops counting at a few */
+        int8_t low;     /* of a wide one: the fewest blocks that were seen in it of late */
+    };
+    uint8_t closed; /* slots of the loaded one that nothing can be put into yet; C6 */
 };
 
 struct cache {
@@ -87,6 +99,11 @@ INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
 /* Of caches that are made: their first guarded block. Atomic. */
 enum { GUARDED_NEVER = INT16_MAX }; /* refills later, when it is put off again */
 extern PRIVATE uint16_t cached_guarded_from;
+
+/* What wide magazines of all caches can hold beyond two of full size each; C7. Atomic. In the child
+ * of a fork in the middle of a call it may miss some. */
+extern PRIVATE ptrdiff_t cached_wide_bytes;
+size_t cache_wide_bytes(const struct cache *cache);
 
 void cache_init(struct cache *cache);
 /* Slot 0 of the loaded magazine. C1 */

@@ -122,9 +122,14 @@ void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context
 void explicit_cache_forget_busy(void)
 {
     for (unsigned number = 0; number < explicit_cache_end; number++) {
-        if (explicit_caches[number] == NULL || !explicit_caches[number]->is_busy) continue;
-        cache_init(explicit_caches[number]);
-        cache_aim(explicit_caches[number]);
-        explicit_caches[number]->is_busy = false;
+        struct cache *cache = explicit_caches[number];
+
+        if (cache == NULL) continue;
+        if (cache->is_busy) {
+            cache_init(cache);
+            cache_aim(cache);
+            cache->is_busy = false;
+        }
+        cached_wide_bytes += (ptrdiff_t)cache_wide_bytes(cache);
     }
 }

@@ -5,9 +5,20 @@
 
 uint64_t large_cache_takes_drained;
 
+/* More are not kept below the last one of a length. */
+enum { RUNS_BELOW_MAX = 31 };
+
 static uint32_t room_pages_max(void)
 {
     return (uint32_t)(LARGE_CACHE_BYTES_MAX >> space.page_shift);
+}
+
+size_t large_cache_runs_max(size_t bytes)
+{
+    size_t pages = round_up(bytes, page_bytes()) >> space.page_shift;
+
+    if (pages > LARGE_CACHE_PAGES_MAX) return 0;
+    return min_size(room_pages_max() / pages, 1 + RUNS_BELOW_MAX);
 }
 
 void large_cache_begin_soon(struct cache *cache)
@@ -25,30 +36,71 @@ void large_cache_begin_soon(struct cache *cache)
 /* All lengths: what is full of one phase's lengths makes room for the next one's. */
 static void give_all_back(struct large_cache *large_cache)
 {
-    uint32_t runs[LARGE_CACHE_PAGES_MAX];
+    uint32_t runs[LARGE_CACHE_BYTES_MAX / (4 * KiB)]; /* L2 */
     unsigned count = 0;
 
     for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++) {
-        if (large_cache->run[pages].block == NULL) continue;
-        page_unmark_cached(page_record(large_cache->run[pages].page));
-        runs[count++] = large_cache->run[pages].page;
-        RELAXED_STORE(large_cache->run[pages].block, NULL);
+        struct cached_run *run = &large_cache->run[pages];
+
+        if (run->block != NULL) runs[count++] = run->page;
+        RELAXED_STORE(run->block, NULL);
+        for (uint32_t page = run->below; page != 0; page = page_record(page)->cached.below)
+            runs[count++] = page;
+        run->below = 0;
+        RELAXED_STORE(large_cache->below[pages].count, 0);
     }
+    for (unsigned i = 0; i < count; i++) page_unmark_cached(page_record(runs[i]));
     RELAXED_STORE(large_cache->room_pages, room_pages_max());
     if (count != 0) run_return_batch(runs, count);
 }
 
-/* Of two runs of one length the one that was freed last stays: it is warm. When there is none of
- * its length, all others go. */
+void *large_cache_take_below(struct large_cache *large_cache, size_t pages)
+{
+    struct runs_below *below;
+    uint32_t page;
+
+    if (pages > LARGE_CACHE_PAGES_MAX) return NULL;
+    below = &large_cache->below[pages];
+    page = large_cache->run[pages].below;
+    if (page == 0) {
+        below->max = (uint8_t)min_size((size_t)below->max + below->given, RUNS_BELOW_MAX);
+        below->given = 0;
+        return NULL;
+    }
+    large_cache->run[pages].below = page_record(page)->cached.below;
+    RELAXED_STORE(below->count, (uint8_t)(below->count - 1));
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
+    RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
+    page_unmark_cached(page_record(page));
+    return page_address(page);
+}
+
+/* The one that was freed last goes below. */
+static void push_below(struct large_cache *large_cache, uint32_t pages)
+{
+    struct cached_run *run = &large_cache->run[pages];
+
+    page_record(run->page)->cached.below = run->below;
+    run->below = run->page;
+    RELAXED_STORE(large_cache->below[pages].count, (uint8_t)(large_cache->below[pages].count + 1));
+}
+
+/* Of two runs of one length the one that was freed last stays: it is warm. The other one stays below
+ * it when as many were given back before and wanted again. When there is none of its length, all
+ * others go. */
 uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
                              uint32_t pages)
 {
+    struct runs_below *below = &large_cache->below[pages];
     uint32_t older = 0;
 
     if (pages > room_pages_max()) return page;
     if (large_cache->run[pages].block == NULL) {
         give_all_back(large_cache);
+    } else if (below->count < below->max && pages <= large_cache->room_pages) {
+        push_below(large_cache, pages);
     } else {
+        if (below->given < RUNS_BELOW_MAX) below->given++;
         older = large_cache->run[pages].page;
         page_unmark_cached(page_record(older));
         RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + pages);
@@ -73,7 +125,17 @@ READS_UNLOCKED void large_cache_add_numbers(const struct cache *cache,
     sum->pages += room_pages_max() - RELAXED_LOAD(large_cache->room_pages);
     sum->takes += RELAXED_LOAD(large_cache->takes);
     for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++)
-        sum->count += RELAXED_LOAD(large_cache->run[pages].block) != NULL;
+        sum->count += (RELAXED_LOAD(large_cache->run[pages].block) != NULL)
+                    + RELAXED_LOAD(large_cache->below[pages].count);
+}
+
+/* L1. Returns its pages. */
+static size_t check_cached_run(uint32_t page, size_t pages)
+{
+    const struct page *record = page_record(page);
+
+    require(page_is_cached(record) && record->run_pages == pages && record->slab == 0);
+    return pages;
 }
 
 void large_cache_check(const struct cache *cache)
@@ -83,13 +145,17 @@ void large_cache_check(const struct cache *cache)
 
     if (large_cache == NULL) return;
     for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++) {
-        const struct page *record = page_record(large_cache->run[pages].page);
+        const struct cached_run *run = &large_cache->run[pages];
+        unsigned count = 0;
 
-        if (large_cache->run[pages].block == NULL) continue;
-        require(page_is_cached(record) && record->run_pages == pages); /* L1 */
-        require(page_address(large_cache->run[pages].page)
-                == large_cache->run[pages].block); /* L1 */
-        sum += pages;
+        for (uint32_t page = run->below; page != 0; page = page_record(page)->cached.below) {
+            sum += check_cached_run(page, pages);
+            count++;
+        }
+        require(count == large_cache->below[pages].count); /* L1 */
+        if (run->block == NULL) continue;
+        sum += check_cached_run(run->page, pages);
+        require(page_address(run->page) == run->block); /* L1 */
     }
     require(large_cache->room_pages + sum == room_pages_max()); /* L2 */
 }

@@ -1,10 +1,12 @@
 /* large_cache.h - the runs of pages that a thread keeps for its next large blocks.
  *
  * A thread keeps the last run that it freed of each length, so that its next block of just that
- * many pages takes no lock and changes no map. For the page heap a cached run is a large block; a
- * mark in its record tells the doors that the program does not hold it.
+ * many pages takes no lock and changes no map. Of a length whose runs it gave back and wanted again
+ * it keeps more, below the last one, linked through their records. For the page heap a cached run is
+ * a large block; a mark in its record tells the doors that the program does not hold it.
  *
- * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked
+ * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked; the same
+ *     holds for the below_count runs below it
  * L2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a
  * moment late.
@@ -21,13 +23,24 @@ enum { LARGE_CACHE_AFTER = 8 };
 struct cached_run {
     char *block; /* NULL: there is none */
     uint32_t page;
+    uint32_t below; /* the first page of the next one below; 0: there is none */
+};
+
+/* How many runs of a length are kept below the last one. */
+struct runs_below {
+    uint8_t count, max;
+    uint8_t given; /* of this length, back to the page heap since one was wanted last */
 };
 
 struct large_cache {
     struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* L1: by length */
-    uint32_t room_pages;                              /* L2 */
-    uint64_t takes; /* statistics: large blocks that came from here */
+    struct runs_below below[LARGE_CACHE_PAGES_MAX + 1];
+    uint32_t room_pages; /* L2 */
+    uint64_t takes;      /* statistics: large blocks that came from here */
 };
+
+/* How many runs for blocks of that size may be kept at once. */
+size_t large_cache_runs_max(size_t bytes);
 
 /* Counts a block that was asked for, and begins to keep runs after enough of them. */
 void large_cache_begin_soon(struct cache *cache);
@@ -52,6 +65,9 @@ INLINE void *large_cache_take(struct cache *cache, size_t pages)
     return block;
 }
 
+/* The same when the last one freed of that length is taken; NULL: there is none below it either. */
+void *large_cache_take_below(struct large_cache *large_cache, size_t pages);
+
 /* There is none of its length, and room. */
 INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, char *block,
                               uint32_t pages)
@@ -63,7 +79,7 @@ INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, ch
 }
 
 /* When one of its length is there already, or that would be too much; the rest of
- * large_cache_put. */
+ * large_cache_put. The older one goes below, where there is room for it. */
 uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
                              uint32_t pages);
 

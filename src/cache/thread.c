@@ -414,6 +414,7 @@ void threads_forget_others(void)
     oldest = NULL;
     in_use = 0;
     if (mine != NULL) list_add(mine);
+    RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
 }
 
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)

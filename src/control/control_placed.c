@@ -168,16 +168,16 @@ int serve_cache_max(struct control_call *call)
 /* jemalloc knows no larger bins. */
 enum { CACHED_BYTES_LIMIT = 8 * MiB };
 
-/* Two magazines of a class; of large blocks one of each length, as long as the thread holds all
- * classes. */
+/* Two magazines of a class, or a wide one; of large blocks as many of a length as fit, as long as
+ * the thread holds all classes. */
 static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 {
     unsigned class_index =
         bytes > SMALL_BYTES_MAX ? CLASS_COUNT - 1 : class_of_size(max_size(bytes, 1));
 
     if (!cache_may_hold(cache, class_index)) return 0;
-    if (bytes > SMALL_BYTES_MAX) return bytes <= LARGE_CACHE_BYTES_MAX;
-    return (size_t)2 * magazine_capacity(class_index);
+    if (bytes > SMALL_BYTES_MAX) return large_cache_runs_max(bytes);
+    return max_size((size_t)2 * magazine_capacity(class_index), WIDE_BLOCKS_MAX);
 }
 
 int serve_cache_blocks(struct control_call *call)

@@ -117,7 +117,7 @@ static void collect(struct walk *walk, vm_address_t slots, size_t count)
     const uintptr_t *slot;
 
     if (count == 0) return;
-    if (count > MAGAZINE_BLOCKS_MAX || !cached_room(walk, count)) {
+    if (count > max_size(MAGAZINE_BLOCKS_MAX, WIDE_BLOCKS_MAX) || !cached_room(walk, count)) {
         walk->failed = true;
         return;
     }

@@ -143,6 +143,17 @@ static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pag
     return likely(block != NULL) ? block : shortage_serve(request);
 }
 
+/* The last one of its length is not there. */
+static NOINLINE void *lease_below(const struct alloc_request *request, size_t pages)
+{
+    struct large_cache *large_cache = thread_front()->cache->large_cache;
+    void *block = large_cache != NULL ? large_cache_take_below(large_cache, pages) : NULL;
+
+    if (block == NULL) return lease_anew(request, pages);
+    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
+    return block;
+}
+
 /* What is filled is not kept. */
 static NOINLINE void *lease_filled(struct alloc_request request)
 {
@@ -167,8 +178,10 @@ void *large_lease(const struct alloc_request *request)
     if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
         return lease_filled(*request);
-    if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0))
+    if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0)) {
         block = large_cache_take(cache, pages);
+        if (block == NULL && pages <= LARGE_CACHE_PAGES_MAX) return lease_below(request, pages);
+    }
     if (block == NULL) return lease_anew(request, pages);
     if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
     return block;
@@ -187,6 +200,14 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
     return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
 }
 
+/* The last one of its length is not there. */
+static NOINLINE void *malloc_below(struct cache *cache, size_t size, size_t pages)
+{
+    void *block = large_cache_take_below(cache->large_cache, pages);
+
+    return block != NULL ? block : malloc_run(cache, size, pages);
+}
+
 /* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near
  * a limit each request is to come by where that is looked at. A size that is too large has no pages
  * here when their number overflows, and so none that are kept. */
@@ -201,7 +222,9 @@ void *malloc_large(size_t size)
     pages = pages_for(size);
     if (unlikely(cache->large_cache == NULL)) return malloc_run(cache, size, pages);
     block = large_cache_take(cache, pages);
-    return likely(block != NULL) ? block : malloc_run(cache, size, pages);
+    if (likely(block != NULL)) return block;
+    return pages <= LARGE_CACHE_PAGES_MAX ? malloc_below(cache, size, pages)
+                                          : malloc_run(cache, size, pages);
 }
 
 void large_put(uint32_t page)

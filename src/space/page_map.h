@@ -65,7 +65,11 @@ struct page {
     union {
         struct {
             uint32_t next, previous;
-        } bin;         /* in the first page of a free run */
+        } bin; /* in the first page of a free run */
+        struct {
+            uint32_t zero;  /* `slab` */
+            uint32_t below; /* the next one; 0: there is none */
+        } cached;      /* in the first page of a run that lies below another in a large cache */
         uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of a manual_large */
     };
 };

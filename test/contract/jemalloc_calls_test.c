@@ -181,7 +181,8 @@ static void the_number_of_held_blocks_is_told(const struct check *check)
     assert_true(blocks_held_at_most(8) >= blocks_held_at_most(1024));
     assert_true(blocks_held_at_most(1024) >= blocks_held_at_most(14336));
     assert_true(blocks_held_at_most(14336) >= 2);
-    assert_int_equal(blocks_held_at_most(50000), 1);
+    assert_in_range(blocks_held_at_most(20000), 1, 100);
+    assert_in_range(blocks_held_at_most(50000), 0, blocks_held_at_most(20000));
     assert_int_equal(blocks_held_at_most(1 << 20), 0);
     assert_int_equal(mallctl(name, &blocks, &length, &bytes, sizeof bytes), EINVAL);
     assert_int_equal(mallctl(name, &blocks, &length, NULL, 0), EINVAL);

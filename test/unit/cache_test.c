@@ -19,10 +19,11 @@ static void check_all(struct cache *cache)
     check_arenas();
 }
 
-/* Bursts of takes and puts, until the class has both its full-size magazines. */
+/* Bursts of takes and puts, until the class has both its full-size magazines. They are too large for
+ * a wide one. */
 static void press(struct cache *cache, unsigned class_index)
 {
-    unsigned burst = 5 * magazine_capacity(class_index);
+    unsigned burst = 5 * magazine_capacity(class_index) + WIDE_BLOCKS_MAX;
     void **blocks = calloc(burst, sizeof *blocks);
 
     for (unsigned round = 0; round < 60; round++) {
@@ -35,6 +36,9 @@ static void press(struct cache *cache, unsigned class_index)
     assert_true(inside_is_full_size(cache, class_index));
     assert_non_null(cache->spare[class_index].slots);
     free(blocks);
+    /* What is left of that would decide about depots. */
+    (void)arenas_clear(CLEAR_ALL);
+    arenas[0]->swing = (struct swing){ .bytes = 0 };
 }
 
 /* ---- empty ones ---- */
@@ -97,7 +101,7 @@ static void a_class_starts_small_and_grows_with_its_traffic(void **state)
         void *blocks[600];
 
         for (unsigned round = 0; round < 80; round++) {
-            unsigned burst = 2 * full + 2;
+            unsigned burst = 2 * full + 2 + WIDE_BLOCKS_MAX;
             blocks[0] = cache_take(cache, class_index);
             if (round == 0) assert_in_range(spare->capacity, 1, inside_first_capacity(class_index));
             for (unsigned i = 1; i < burst; i++) blocks[i] = cache_take(cache, class_index);
@@ -305,6 +309,47 @@ static void a_traded_magazine_is_looked_through(void **state)
     }
 }
 
+static void **looked_at;
+
+static void look_through_magazine(void)
+{
+    magazine_expect_blocks(wronged_class, looked_at, magazine_capacity(wronged_class));
+}
+
+/* Rising, falling or anyhow: the second one is found wherever the two are. */
+static void magazines_of_any_order_are_looked_through(void **state)
+{
+    unsigned capacity;
+    void *kept[SLOTS_MAX] = { NULL };
+
+    (void)state;
+    start_arenas(1);
+    wronged_class = class_of_size(48);
+    capacity = magazine_capacity(wronged_class);
+    looked_at = kept;
+    wronged = make_test_cache();
+    for (unsigned order = 0; order < 3; order++) {
+        for (unsigned round = 0; round < 40; round++) {
+            unsigned one = 1 + (unsigned)random_below(capacity);
+            unsigned other = round < 20 ? one % capacity + 1 : 1 + (unsigned)random_below(capacity);
+            void *was;
+
+            for (unsigned i = 1; i <= capacity; i++) {
+                unsigned at = order == 0 ? i : order == 1 ? capacity - i : i * 5 % (capacity + 1);
+                kept[i] = (char *)wronged + (size_t)at * 48;
+            }
+            expect_survival(look_through_magazine);
+            if (one == other) continue;
+            was = kept[other];
+            wrong = kept[other] = kept[one];
+            expect_told(look_through_magazine, "double free");
+            kept[other] = NULL; /* M3 */
+            expect_survival(look_through_magazine);
+            kept[other] = was;
+        }
+    }
+}
+
 /* As a program does that ends. Nothing is changed by it. */
 static void what_a_cache_holds_is_looked_through(void **state)
 {
@@ -364,6 +409,177 @@ static void a_burst_that_fits_two_magazines_needs_no_lock(void **state)
     }
     assert_int_equal(arenas[0]->lock.taken, taken);
     check_all(cache);
+}
+
+/* ---- wide ones ---- */
+
+static void burst(struct cache *cache, unsigned class_index, unsigned count)
+{
+    void *blocks[2 * WIDE_BLOCKS_MAX];
+
+    for (unsigned i = 0; i < count; i++) {
+        blocks[i] = cache_take(cache, class_index);
+        assert_non_null(blocks[i]);
+    }
+    for (unsigned i = 0; i < count; i++) cache_put(cache, class_index, blocks[i]);
+    cache_check(cache);
+}
+
+static bool has_wide(const struct cache *cache, unsigned class_index)
+{
+    return cache->spare[class_index].capacity > magazine_capacity(class_index);
+}
+
+/* The blocks of a burst that go beyond two magazines are given away once, and stay from then on. */
+static void a_class_that_wants_its_blocks_back_holds_them(void **state)
+{
+    unsigned tried = 0;
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct cache *cache = make_test_cache();
+        unsigned full = magazine_capacity(class_index), count = 2 * full + 3;
+        uint64_t taken;
+
+        if (count + full > WIDE_BLOCKS_MAX) continue; /* it is refilled by as many */
+        press(cache, class_index);
+        for (unsigned round = 0; round < 6; round++) burst(cache, class_index, count);
+        assert_true(has_wide(cache, class_index));
+        assert_in_range(cache->spare[class_index].capacity, count, WIDE_BLOCKS_MAX);
+        taken = arenas[0]->lock.taken;
+        for (unsigned round = 0; round < 50; round++) burst(cache, class_index, count);
+        assert_int_equal(arenas[0]->lock.taken, taken);
+        check_all(cache);
+        cache_drain_all(cache);
+        assert_int_equal(cached_wide_bytes, 0);
+        tried++;
+    }
+    assert_true(tried > 10);
+}
+
+/* A thread that only takes, or only frees, or whose bursts are too large, gains nothing by one. */
+static void others_get_none(void **state)
+{
+    unsigned class_index = CLASS_COUNT - 1;
+    struct cache *maker, *eater;
+
+    (void)state;
+    start_arenas(1);
+    maker = make_test_cache();
+    eater = make_test_cache();
+    press(maker, class_index);
+    press(eater, class_index);
+    for (unsigned i = 0; i < 1000; i++)
+        cache_put(eater, class_index, cache_take(maker, class_index));
+    for (unsigned round = 0; round < 20; round++)
+        burst(maker, class_index, WIDE_BLOCKS_MAX + 3 * magazine_capacity(class_index));
+    assert_false(has_wide(maker, class_index));
+    assert_false(has_wide(eater, class_index));
+    assert_int_equal(cached_wide_bytes, 0);
+}
+
+static unsigned burst_of_wide(unsigned class_index)
+{
+    return (unsigned)min_size(WIDE_BLOCKS_MAX,
+                              2u * magazine_capacity(class_index)
+                                  + CACHE_WIDE_BYTES_MAX / 2 / class_bytes[class_index]);
+}
+
+/* Whatever a thread does with all its classes, what it holds beyond full-size magazines is bounded;
+ * and what one class no longer uses another one gets. */
+static void wide_magazines_share_a_budget(void **state)
+{
+    unsigned first = CLASS_COUNT - 4, last = CLASS_COUNT - 1;
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    for (unsigned class_index = first; class_index <= last; class_index++) {
+        press(cache, class_index);
+        for (unsigned round = 0; round < 100; round++)
+            burst(cache, class_index, burst_of_wide(class_index));
+        assert_in_range(cache_wide_bytes(cache), 1, CACHE_WIDE_BYTES_MAX);
+        assert_int_equal(cached_wide_bytes, cache_wide_bytes(cache));
+        assert_true(has_wide(cache, class_index));
+    }
+    assert_true(cache->spare[last].capacity > cache->spare[first].capacity);
+    check_all(cache);
+    cache_drain_all(cache);
+    assert_int_equal(cached_wide_bytes, 0);
+}
+
+/* Many threads hold together no more than is allowed to all. */
+static void all_threads_share_another_budget(void **state)
+{
+    enum { CACHES = 24 };
+    unsigned class_index = CLASS_COUNT - 1;
+    struct cache *caches[CACHES];
+    size_t most, sum = 0;
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned i = 0; i < CACHES; i++) {
+        caches[i] = make_test_cache();
+        press(caches[i], class_index);
+        for (unsigned round = 0; round < 20; round++)
+            burst(caches[i], class_index, burst_of_wide(class_index));
+        sum += cache_wide_bytes(caches[i]);
+    }
+    most = CACHES_WIDE_BYTES_MAX + space.open_bytes / CACHES_WIDE_SHARE;
+    assert_int_equal(cached_wide_bytes, sum);
+    assert_in_range(sum, most / 2, most);
+    assert_false(has_wide(caches[CACHES - 1], class_index));
+    for (unsigned i = 0; i < CACHES; i++) cache_drain_all(caches[i]);
+    assert_int_equal(cached_wide_bytes, 0);
+}
+
+/* In the child of a fork the caches of other threads are gone, and what they may hold. */
+static void a_child_counts_its_own_alone(void **state)
+{
+    unsigned class_index = CLASS_COUNT - 1;
+    struct cache *cache;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    press(cache, class_index);
+    for (unsigned round = 0; round < 20; round++)
+        burst(cache, class_index, burst_of_wide(class_index));
+    assert_int_not_equal(cached_wide_bytes, 0);
+    threads_forget_others();
+    assert_int_equal(cached_wide_bytes, 0);
+    cache_drain_all(cache);
+    burst(cache, class_index, 1); /* whatever it counts now, others are not refused */
+    cache = make_test_cache();
+    press(cache, class_index);
+    for (unsigned round = 0; round < 20; round++)
+        burst(cache, class_index, burst_of_wide(class_index));
+    assert_true(has_wide(cache, class_index));
+}
+
+/* A thread hands every second batch to another one, and gets as many. */
+static void handed_over_blocks_stay_too(void **state)
+{
+    unsigned class_index = class_of_size(3000), count = 2 * magazine_capacity(class_index) + 4;
+    void *blocks[2][WIDE_BLOCKS_MAX];
+    struct cache *caches[2];
+    uint64_t taken;
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned i = 0; i < 2; i++) press(caches[i] = make_test_cache(), class_index);
+    for (unsigned round = 0; round < 60; round++) {
+        if (round == 10) taken = arenas[0]->lock.taken;
+        for (unsigned i = 0; i < 2; i++)
+            for (unsigned j = 0; j < count; j++) blocks[i][j] = cache_take(caches[i], class_index);
+        for (unsigned i = 0; i < 2; i++)
+            for (unsigned j = 0; j < count; j++)
+                cache_put(caches[(i + round) % 2], class_index, blocks[i][j]);
+    }
+    assert_int_equal(arenas[0]->lock.taken, taken);
+    for (unsigned i = 0; i < 2; i++) check_all(caches[i]);
 }
 
 /* What goes past the depot goes two magazines at a time, and counts as what came back. */
@@ -650,6 +866,10 @@ UNIT_MAIN(
     UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_of_little_traffic_tells_at_once),
     UNIT_TEST(a_block_that_is_free_in_its_slab_is_told),
     UNIT_TEST(closed_room_takes_all_that_is_right), UNIT_TEST(a_traded_magazine_is_looked_through),
+    UNIT_TEST(a_class_that_wants_its_blocks_back_holds_them), UNIT_TEST(others_get_none),
+    UNIT_TEST(wide_magazines_share_a_budget), UNIT_TEST(all_threads_share_another_budget),
+    UNIT_TEST(a_child_counts_its_own_alone), UNIT_TEST(handed_over_blocks_stay_too),
+    UNIT_TEST(magazines_of_any_order_are_looked_through),
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
     UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(who_only_frees_has_one_magazine),

@@ -4,7 +4,7 @@
 
 #include "unit.h"
 
-enum { LENGTH = 8 };
+enum { LENGTH = 8, RUNS = 4 };
 
 static size_t bytes_of(size_t pages) { return pages << space.page_shift; }
 
@@ -107,13 +107,57 @@ static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
 
     (void)state;
     begin_to_keep();
-    first = take_pages(LENGTH);
-    second = take_pages(LENGTH);
+    first = take_pages(LENGTH - 1);
+    second = take_pages(LENGTH - 1);
     prairie_free(first);
     prairie_free(second);
-    assert_int_equal(pages_kept(), LENGTH);
-    assert_ptr_equal(take_pages(LENGTH), second);
+    assert_int_equal(pages_kept(), LENGTH - 1);
+    assert_ptr_equal(take_pages(LENGTH - 1), second);
     prairie_check_all();
+}
+
+static void burst_of_runs(unsigned count, size_t pages)
+{
+    char *blocks[RUNS];
+
+    for (unsigned i = 0; i < count; i++) blocks[i] = take_pages(pages);
+    for (unsigned i = 0; i < count; i++) prairie_free(blocks[i]);
+    prairie_check_all();
+}
+
+/* Runs of one length that come and go together are given back once, and kept from then on. */
+static void what_was_wanted_again_is_kept(void **state)
+{
+    size_t pages = LENGTH / 2;
+    uint64_t taken;
+
+    (void)state;
+    begin_to_keep();
+    burst_of_runs(RUNS, pages);
+    assert_int_equal(pages_kept(), pages);
+    burst_of_runs(RUNS, pages);
+    assert_int_equal(pages_kept(), RUNS * pages);
+    taken = page_heap->leases;
+    for (unsigned i = 0; i < 50; i++) burst_of_runs(RUNS, pages);
+    assert_int_equal(page_heap->leases, taken);
+    thread_flush();
+    assert_int_equal(pages_kept(), 0);
+    prairie_check_all();
+}
+
+/* No more than may be kept of all lengths together. */
+static void what_is_kept_of_one_length_is_bounded(void **state)
+{
+    size_t most = LARGE_CACHE_BYTES_MAX >> 12, pages = LARGE_CACHE_PAGES_MAX - 1;
+
+    (void)state;
+    begin_to_keep();
+    for (unsigned i = 0; i < 20; i++) burst_of_runs(RUNS, pages);
+    assert_in_range(pages_kept(), pages, most);
+    burst_of_runs(1, pages - 1);
+    assert_in_range(pages_kept(), pages - 1, most);
+    thread_flush();
+    assert_int_equal(pages_kept(), 0);
 }
 
 static void what_is_kept_is_bounded(void **state)
@@ -277,6 +321,8 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
           UNIT_TEST(nor_who_stops_holding_all_classes),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
+          UNIT_TEST(what_was_wanted_again_is_kept),
+          UNIT_TEST(what_is_kept_of_one_length_is_bounded),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
           UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),
           UNIT_TEST(flush_and_purge_give_all_back),
