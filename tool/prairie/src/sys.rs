@@ -153,6 +153,19 @@ pub fn readable_within(fd: &OwnedFd, timeout: Duration) -> bool {
     unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) > 0 }
 }
 
+/// Waits for keys on the terminal of standard output, or a signal, as long as this; false when there
+/// is no terminal any more. What looks for keys there afterwards may then never return.
+pub fn terminal_lasts_for(timeout: Duration) -> bool {
+    let mut poll = libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLIN, revents: 0 };
+    let time = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: timeout.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: one valid entry, a valid time, no signal mask.
+    unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) };
+    poll.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) == 0
+}
+
 /// Sends a signal; a process that has ended meanwhile is no failure.
 pub fn send_signal(pid: Pid, signal: i32) {
     // SAFETY: two numbers.

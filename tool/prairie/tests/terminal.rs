@@ -124,3 +124,19 @@ fn all_processes_on_a_terminal() {
     screen.press("C-c");
     assert!(screen.has_ended());
 }
+
+#[test]
+fn it_ends_with_its_terminal() {
+    // SIGHUP does not end it: what the terminal says must.
+    let command = format!("trap '' HUP; exec {} top --every 0.2", env!("CARGO_BIN_EXE_prairie"));
+    let Some(screen) = Screen::start(&command) else { return };
+    screen.shows("q quit");
+    let pid = screen.tmux(&["list-panes", "-F", "#{pane_pid}"]).unwrap();
+    drop(screen);
+    let folder = std::path::Path::new("/proc").join(pid.trim());
+    let lasts = (0..100).all(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        folder.exists()
+    });
+    assert!(!lasts, "{pid} goes on without a terminal");
+}

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::SIGTERM;
 
 use self::record::{Look, Recorder};
 use self::scene::Scene;
@@ -20,7 +20,7 @@ use crate::cli::Top;
 use crate::live::sample::{Host, Target, now_ms};
 use crate::live::{stats, text};
 use crate::output;
-use crate::sys::Pid;
+use crate::sys::{self, Pid};
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
@@ -171,9 +171,7 @@ impl App {
         mut recorder: Option<&mut Recorder>,
     ) -> Result<()> {
         let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&stop)).about("signals")?;
-        }
+        signal_hook::flag::register(SIGTERM, Arc::clone(&stop)).about("signals")?;
         while !self.wants_end && !stop.load(Ordering::Relaxed) {
             if !self.view.paused && Instant::now() >= self.next_at {
                 self.look(&mut recorder)?;
@@ -183,7 +181,10 @@ impl App {
                 .draw(|frame| screen::draw(frame, &self.scene, &self.view))
                 .about("terminal")?;
             let wait = self.next_at.saturating_duration_since(Instant::now()).min(WAIT_MAX);
-            if event::poll(wait).about("terminal")?
+            if !sys::terminal_lasts_for(wait) {
+                break;
+            }
+            if event::poll(Duration::ZERO).about("terminal")?
                 && let Event::Key(key) = event::read().about("terminal")?
                 && key.kind != KeyEventKind::Release
             {
