@@ -44,8 +44,8 @@ mod way {
         2 * class as u8
     }
 
-    /// A constant size is a constant word; any other is looked up here.
-    static WORDS: [u8; BYTES_MAX + 1] = {
+    /// A constant size is a constant word, in whichever crate asks; any other is looked up here.
+    const WORDS: [u8; BYTES_MAX + 1] = {
         let mut words = [0; BYTES_MAX + 1];
         let mut size = 0;
         while size <= BYTES_MAX {
