@@ -94,7 +94,8 @@ enum {
         FIELD(front, quarantine), STRUCT_ROW(magazine), FIELD(magazine, top),                      \
         FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count), FIELD(spare, capacity),    \
         FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, run),                   \
-        FIELD(large_cache, room_pages), FIELD(large_cache, takes), STRUCT_ROW(cached_run),         \
+        FIELD(large_cache, room_pages), FIELD(large_cache, takes), FIELDS(large_cache, below),     \
+        STRUCT_ROW(runs_below), FIELD(runs_below, count), STRUCT_ROW(cached_run),                  \
         FIELD(cached_run, block), STRUCT_ROW(quarantine), FIELDS(quarantine, held),                \
         FIELD(quarantine, run_pages), FIELD(quarantine, run_count), STRUCT_ROW(held_class),        \
         FIELD(held_class, ready_count), FIELD(held_class, waiting_count),                          \

@@ -126,6 +126,10 @@ impl Count<'_> {
         let block = self.map.member("cached_run.block")?;
         let is_kept = |index: &usize| block.first(run.part(&copy, *index)) != 0;
         self.cached_runs += (1..run.count).filter(is_kept).count() as u64;
+        let below = self.map.member("large_cache.below")?;
+        let count = self.map.member("runs_below.count")?;
+        self.cached_runs +=
+            (1..below.count).map(|index| count.first(below.part(&copy, index))).sum::<u64>();
         Ok(())
     }
 
