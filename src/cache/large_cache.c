@@ -125,7 +125,7 @@ READS_UNLOCKED void large_cache_add_numbers(const struct cache *cache,
     sum->pages += room_pages_max() - RELAXED_LOAD(large_cache->room_pages);
     sum->takes += RELAXED_LOAD(large_cache->takes);
     for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++)
-        sum->count += (RELAXED_LOAD(large_cache->run[pages].block) != NULL)
+        sum->count += (size_t)(RELAXED_LOAD(large_cache->run[pages].block) != NULL)
                     + RELAXED_LOAD(large_cache->below[pages].count);
 }
 

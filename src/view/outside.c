@@ -116,6 +116,7 @@ enum {
         CONSTANT_ROW(MAGAZINE_BYTES_MAX), CONSTANT_ROW(LARGE_CACHE_BYTES_MAX),                     \
         CONSTANT_ROW(META_UNIT_BYTES), CONSTANT_ROW(CLASS_MAP_SHIFT)
 
+/* NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers. */
 const struct outside_layout outside_layout NAMED_IN_LINES = {
     .version = OUTSIDE_VERSION,
     .row_bytes = sizeof(struct outside_row),
@@ -124,6 +125,7 @@ const struct outside_layout outside_layout NAMED_IN_LINES = {
     .release = PRAIRIE_VERSION,
     .rows = { OUTSIDE_ROWS },
 };
+/* NOLINTEND(bugprone-sizeof-expression) */
 
 /* ---- the note ---- */
 
