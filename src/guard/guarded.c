@@ -352,7 +352,7 @@ static unsigned cell_for(const void *address)
 }
 
 /* Of an address in the pool. */
-static struct guarded_finding find(const void *address)
+static struct guarded_finding finding_of(const void *address)
 {
     struct guarded_finding finding = { .kind = GUARDED_NONE };
     unsigned number = cell_for(address);
@@ -370,7 +370,7 @@ struct guarded_finding guarded_find(const void *address)
 
     if (!stray_pool_has(address)) return finding;
     lock_take(&guarded_lock);
-    finding = find(address);
+    finding = finding_of(address);
     lock_give(&guarded_lock);
     return finding;
 }
@@ -382,7 +382,7 @@ struct guarded_finding guarded_find_anywhere(const void *address)
 
     if (!stray_pool_has(address)) return finding;
     taken = pool_take_anywhere();
-    finding = find(address);
+    finding = finding_of(address);
     pool_give_anywhere(taken);
     return finding;
 }
