@@ -66,8 +66,10 @@
 #define cache_put prairie_own_cache_put
 #define cache_take prairie_own_cache_take
 #define cache_take_one prairie_own_cache_take_one
+#define cache_wide_bytes prairie_own_cache_wide_bytes
 #define cached_class_max prairie_own_cached_class_max
 #define cached_guarded_from prairie_own_cached_guarded_from
+#define cached_wide_bytes prairie_own_cached_wide_bytes
 #define class_bytes prairie_own_class_bytes
 #define class_map prairie_own_class_map
 #define class_map_offset prairie_own_class_map_offset
@@ -254,6 +256,8 @@
 #define large_cache_check prairie_own_large_cache_check
 #define large_cache_drain prairie_own_large_cache_drain
 #define large_cache_replace prairie_own_large_cache_replace
+#define large_cache_runs_max prairie_own_large_cache_runs_max
+#define large_cache_take_below prairie_own_large_cache_take_below
 #define large_cache_takes_drained prairie_own_large_cache_takes_drained
 #define large_clear prairie_own_large_clear
 #define large_lease prairie_own_large_lease
