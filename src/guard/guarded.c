@@ -18,7 +18,7 @@ enum { LOCK_WAITS_MAX = 100, LOCK_WAIT_MS = 1 };
 struct lock guarded_lock = { .state = LOCK_FREE, .rank = LOCK_GUARDED };
 
 static struct {
-    unsigned count;                        /* constant: cells; 0: there is no pool */
+    unsigned count;                        /* constant once strays.first is published */
     unsigned held, held_most;              /* under lock; U2 */
     unsigned made;                         /* under lock: cells below it have a record */
     uint32_t watch;                        /* under lock: counts the ends of watches */
@@ -118,6 +118,7 @@ static void begin_going(unsigned number)
 /* The cells whose blocks were drained out of magazines. */
 static void fetch_strays(void)
 {
+    if (__atomic_load_n(&strays.first, __ATOMIC_ACQUIRE) == NULL) return;
     for (unsigned word = 0; word * 64 < pool.count; word++) {
         while (RELAXED_LOAD(strays.came[word]) != 0) {
             unsigned number = word * 64 + lowest_bit(RELAXED_LOAD(strays.came[word]));
