@@ -291,7 +291,7 @@ static void drain_first(struct cache *cache, unsigned class_index, unsigned coun
 }
 
 /* By what was not used of it. */
-static void narrow(struct cache *cache, unsigned class_index, unsigned unused)
+static void narrow_wide(struct cache *cache, unsigned class_index, unsigned unused)
 {
     struct spare *spare = &cache->spare[class_index];
     unsigned full = magazine_capacity(class_index), capacity = spare->capacity - unused, count;
@@ -320,7 +320,7 @@ static void narrow_idle(struct cache *cache)
         count = count_of(cache, class_index);
         if ((unsigned)spare->low > count) spare->low = (int8_t)count;
         if (!harvest) continue;
-        if (spare->low > 0) narrow(cache, class_index, (unsigned)spare->low);
+        if (spare->low > 0) narrow_wide(cache, class_index, (unsigned)spare->low);
         if (is_wide(cache, class_index)) spare->low = INT8_MAX;
     }
 }
