@@ -56,12 +56,19 @@ static void set_look_at(size_t *bound, size_t bytes)
 
 void decay_look_from(size_t open_bytes) { set_look_at(&decay_limits_at_bytes, open_bytes); }
 
-void decay_thread_count(unsigned count) { RELAXED_STORE(decay.threads, count); }
-
 /* ---- later, by a background thread ---- */
 
 /* Whether the program has threads, or had more than one when we looked. */
 INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
+
+/* In a program with threads it comes when it is asked. */
+static void set_on_call(void) { purge_set_on_call(!is_alone() && option_helper_thread()); }
+
+void decay_thread_count(unsigned count)
+{
+    RELAXED_STORE(decay.threads, count);
+    set_on_call();
+}
 
 /* What may stay while it runs, and what needs it, changes with it. */
 static void set_background(bool runs)
@@ -167,6 +174,7 @@ static bool sleep_until_look(void)
 static void background_gives_way(void)
 {
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
+    purge_set_on_call(false);
     set_background(false);
     purge_beyond_budget();
     (void)change_background_runs(false);
@@ -206,6 +214,7 @@ static bool want_background(void)
     purge_begin_unneeded();
     if (os_thread_start(background_body)) {
         set_background(true);
+        set_on_call();
         return true;
     }
     (void)change_background_runs(false);
@@ -271,6 +280,7 @@ bool decay_excess(void)
 
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || may_leave_to_background()) return false;
+        purge_set_on_call(false);
         used = page_heaps_count_now().used;
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
@@ -286,6 +296,7 @@ bool decay_excess(void)
 
 void decay_obey_options(void)
 {
+    set_on_call();
     purge_obey_options();
     if (option_decay_ms() == 0) purge_beyond_budget();
 }
@@ -313,5 +324,6 @@ void decay_forget_thread(void)
     decay.asked = false;
     decay.ending = 0;
     background_is_gone();
+    purge_set_on_call(false);
     os_threads_forget();
 }

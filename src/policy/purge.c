@@ -28,25 +28,29 @@ static bool nothing_may_stay(void)
 /* How many dirty pages may stay, as of one moment. */
 struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
-    size_t total; /* with what regrets added */
-    size_t most;  /* beyond this somebody purges */
-    size_t dirty; /* how many there are */
-    size_t used;  /* pages that somebody holds */
+    size_t of_used; /* the latter part of it */
+    size_t total;   /* with what regrets added */
+    size_t most;    /* beyond this somebody purges */
+    size_t dirty;   /* how many there are */
+    size_t used;    /* pages that somebody holds */
 };
 
 /* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
- * while somebody looks in the background. Under the page heap's lock. */
+ * while somebody looks in the background; before he comes who would, neither they nor what is in
+ * use count. Under the page heap's lock. */
 static struct budget budget_now(bool background)
 {
-    size_t bonus = purge.bonus_pages;
+    bool is_coming = !background && RELAXED_LOAD(purge.on_call);
+    size_t bonus = is_coming ? 0 : purge.bonus_pages;
     struct page_counts counts = page_heaps_count();
     struct budget budget = { .dirty = counts.dirty, .used = counts.used };
 
     purge.peak_pages = max_size(purge.peak_pages, budget.used + budget.dirty);
     if (nothing_may_stay()) return budget;
     if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
-    budget.share = max_size(pages_for(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE)
-                 + budget.used / PURGE_USED_SHARE;
+    if (!is_coming) budget.of_used = budget.used / PURGE_USED_SHARE;
+    budget.share =
+        max_size(pages_for(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
     budget.total = budget.share + bonus;
     budget.most = budget.total + budget.share / 2;
     return budget;
@@ -181,6 +185,13 @@ void purge_set_background(bool runs)
     RELAXED_STORE(purge.trigger_pages, (size_t)0); /* the budget is another one */
 }
 
+void purge_set_on_call(bool comes)
+{
+    if (comes == RELAXED_LOAD(purge.on_call)) return;
+    RELAXED_STORE(purge.on_call, comes);
+    RELAXED_STORE(purge.trigger_pages, (size_t)0);
+}
+
 bool purge_wants_background(void)
 {
     uint64_t now = os_now_ms();
@@ -248,7 +259,7 @@ bool purge_is_within_live_budget(void)
     lock_take(&page_heap->lock);
     budget = budget_now(RELAXED_LOAD(purge.background));
     /* The least that it will be: memory in use only adds to it. */
-    trigger = budget.most - min_size(budget.most, budget.used / PURGE_USED_SHARE * 3 / 2);
+    trigger = budget.most - min_size(budget.most, budget.of_used * 3 / 2);
     if (purge_is_urgent()) {
         budget.most = pages_for(LONG_RUN_BYTES) - 1;
         trigger = purge.trigger_pages;

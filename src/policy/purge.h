@@ -4,8 +4,8 @@
  * was given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small
  * fixed share, and what experience added. When most of what was given back at once is wanted again
  * within two seconds, that amount is added: a program that breathes pays for its first breath only.
- * More than a little of that stays only while somebody looks in the background, for the program may
- * never call again.
+ * More than a little stays only while somebody looks in the background, for the program may never
+ * call again: where somebody would come to look, he is asked early.
  *
  * The budget is the process's. Who purges, and when, is decided in arenas/decay. System calls are
  * made without any lock; pages on their way are nobody's.
@@ -21,6 +21,7 @@
 struct purge {
     size_t trigger_pages;       /* atomic: dirty pages up to which nobody need think of purging */
     bool background;            /* atomic: somebody gives back later what is not needed */
+    bool on_call;               /* atomic: he would, if he was asked */
     bool is_hard;               /* atomic: near a limit no dirty pages may stay */
     bool refused;               /* the kernel took nothing at the last try */
     size_t peak_pages;          /* the most pages in use, of late */
@@ -48,6 +49,9 @@ void purge_beyond_budget(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. Under the
  * page heap's lock, or while no other thread is at work. */
 void purge_set_background(bool runs);
+/* Whether somebody would come to look if he was asked. May be called with any lock held: a thread
+ * that looks at the budget at that moment may go by what was before. */
+void purge_set_on_call(bool comes);
 /* Do regrets ask for a budget that needs such a look? Learns from the last time. */
 bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */

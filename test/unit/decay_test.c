@@ -258,6 +258,59 @@ static void need_everything(void)
     if (looks < 30) run_return(page);
 }
 
+/* What a program of much memory may keep while nobody looks: an eighth of it. */
+static size_t eighth_pages(void) { return burst_pages() / PURGE_USED_SHARE; }
+
+static void hold_much_and_free_some(void)
+{
+    (void)lease(burst_pages());
+    breathe(eighth_pages());
+}
+
+/* Within the budget, but it would stay for ever if nobody came to look. */
+static void the_helper_is_asked_early(void **state)
+{
+    (void)state;
+    start_threads(2);
+    (void)lease(burst_pages());
+    breathe(pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);                  /* not for a little */
+    assert_true(page_heaps_free_now(FREE_DIRTY) <= purge.trigger_pages); /* and no lock either */
+    breathe(eighth_pages());
+    assert_true(fake_thread_waits());
+    assert_int_equal(dirty_pages(), eighth_pages()); /* it is there for the next breath */
+    assert_true(fake_thread_run());
+    assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
+}
+
+static void who_has_no_helper_keeps_the_budget(void **state)
+{
+    (void)state;
+    start_threads(1);
+    hold_much_and_free_some();
+    decay_thread_count(2);
+    fake_thread_allow(false);
+    for (unsigned i = 0; i < 20; i++) breathe(eighth_pages());
+    decay_thread_count(3); /* it is asked again in a second, and until then nothing changes */
+    for (unsigned i = 0; i < 20; i++) breathe(eighth_pages());
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
+    options_parse("helper_thread:false", "PRAIRIE_CONF");
+    decay_thread_count(4);
+    breathe(eighth_pages());
+    assert_int_equal(dirty_pages(), eighth_pages());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+}
+
+/* The only thread gives back itself what is beyond the budget. */
+static void one_thread_asks_nobody_early(void **state)
+{
+    (void)state;
+    start_threads(2);
+    decay_thread_count(1);
+    hold_much_and_free_some();
+    assert_int_equal(fake_calls(FAKE_THREAD_START) + fake_calls(FAKE_PURGE), 0);
+}
+
 static void the_helper_leaves_what_is_needed(void **state)
 {
     (void)state;
@@ -673,7 +726,8 @@ UNIT_MAIN(
     UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
     UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
     UNIT_TEST(a_fork_of_one_thread_meets_no_other),
-    UNIT_TEST(a_fork_of_several_threads_changes_nothing),
+    UNIT_TEST(a_fork_of_several_threads_changes_nothing), UNIT_TEST(the_helper_is_asked_early),
+    UNIT_TEST(who_has_no_helper_keeps_the_budget), UNIT_TEST(one_thread_asks_nobody_early),
     UNIT_TEST(the_helper_gives_back_what_nobody_needs), UNIT_TEST(the_helper_leaves_what_is_needed),
     UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
     UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),

@@ -459,6 +459,7 @@
 #define purge_rests_on_background prairie_own_purge_rests_on_background
 #define purge_set_background prairie_own_purge_set_background
 #define purge_set_hard prairie_own_purge_set_hard
+#define purge_set_on_call prairie_own_purge_set_on_call
 #define purge_unneeded prairie_own_purge_unneeded
 #define purge_wants_background prairie_own_purge_wants_background
 #define quarantine_drain prairie_own_quarantine_drain
