@@ -252,7 +252,9 @@ static int call_row(const struct control_table *table, struct control_call *call
         return serve_call(table, call);
     if (call->new_buffer != NULL && (call->row->rights & CONTROL_ARGUMENT) == 0) {
         if (call->new_length != bytes) return EINVAL;
-        __builtin_memcpy(&call->new_value, call->new_buffer, bytes);
+        if (call->row->type == CONTROL_BOOL)
+            call->new_value.flag = *(const unsigned char *)call->new_buffer != 0;
+        else __builtin_memcpy(&call->new_value, call->new_buffer, bytes);
         call->writes = true;
     }
     if ((call->row->rights & CONTROL_EXACT) != 0 && !is_read_exactly(call, bytes)) return EINVAL;

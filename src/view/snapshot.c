@@ -163,7 +163,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
-    size_t open_bytes, large_pages = 0, large_count = 0, gone_pages, gone_count;
+    size_t open_bytes, open_pages = 0, large_pages = 0, large_count = 0, gone_pages, gone_count;
     unsigned shift = space.page_shift;
 
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
@@ -172,6 +172,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         lock_take(&heap->lock);
         into->dirty += heap->free_pages[FREE_DIRTY] << shift;
         into->clean += heap->free_pages[FREE_CLEAN] << shift;
+        open_pages += heap->open_pages; /* without the seams, which nobody can have */
         large_pages += heap->large_pages;
         large_count += heap->large_count;
         count->numbers->leases += heap->leases;
@@ -194,7 +195,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     into->large.allocated += (large_pages - gone_pages) << shift;
     into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
     into->large_count += large_count - gone_count;
-    count->numbers->opened = open_bytes + RELAXED_LOAD(commit.vast_bytes);
+    count->numbers->opened = (open_pages << shift) + RELAXED_LOAD(commit.vast_bytes);
 
     into->metadata_map = maps_bytes_for(open_bytes);
     lock_take(&meta.lock);

@@ -1,4 +1,4 @@
-/* control_test.c - the leaves of the control tree where there is no memory for a heap. */
+/* control_test.c - the leaves of the control tree where there is no memory for a heap, and bools. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -69,5 +69,22 @@ static void with_a_heap_and_no_memory_every_leaf_answers(void **state)
     prairie_check_all();
 }
 
+/* Of a byte that no bool of C has, nothing undefined is made (UBSan looks); it is true. */
+static void every_byte_but_0_is_true(void **state)
+{
+    unsigned char odd = 2, after = odd;
+    size_t length = sizeof after;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_int_equal(control_by_name("thread.tcache.enabled", NULL, NULL, &odd, sizeof odd), 0);
+    assert_int_equal(control_by_name("thread.tcache.enabled", &after, &length, NULL, 0), 0);
+    assert_int_equal(after, 1);
+    assert_int_equal(control_by_name("background_thread", NULL, NULL, &odd, sizeof odd), 0);
+    assert_int_equal(control_by_name("background_thread", &after, &length, NULL, 0), 0);
+    assert_int_equal(after, 1);
+}
+
 UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
-          UNIT_TEST(with_a_heap_and_no_memory_every_leaf_answers))
+          UNIT_TEST(with_a_heap_and_no_memory_every_leaf_answers),
+          UNIT_TEST(every_byte_but_0_is_true))

@@ -51,6 +51,11 @@ static void every_row_is_whole(void **state)
         assert_int_equal(sentences[i][strlen(sentences[i]) - 1], '.');
         assert_int_equal(row->words[sizeof row->words - 1], '\0');
         if (is_number(row)) assert_true(row->least < 0 || (uint64_t)row->least <= row->most);
+        if (is_number(row) && row->least >= 0)
+            assert_in_range(standards[i], (uint64_t)row->least, row->most);
+        if (row->kind == OPTION_KIND_BOOL)
+            assert_true(standards[i] <= 1 || standards[i] == OPTION_UNASKED);
+        if (row->kind == OPTION_KIND_CHOICE) assert_in_range(standards[i], 0, row->most);
         if (row->kind == OPTION_KIND_CHOICE)
             assert_true(strlen(option_word((enum option)i, row->most)) > 0);
         for (unsigned j = 0; j < i; j++) assert_string_not_equal(row->name, option_rows[j].name);

@@ -28,7 +28,7 @@ static void check_sums(const struct prairie_stats *stats)
     assert_true(stats->allocated <= stats->active);
     assert_true(stats->large_allocated <= stats->allocated);
     assert_int_equal(stats->active + stats->dirty + stats->clean, open_bytes_of_page_heaps());
-    assert_int_equal(stats->mapped, space.open_bytes + stats->metadata);
+    assert_int_equal(stats->mapped, open_bytes_of_page_heaps() + stats->metadata);
     assert_true(stats->allocated + stats->cached <= stats->active);
     assert_true(stats->lock_waits <= stats->lock_contended);
     assert_true(stats->lock_contended <= stats->lock_acquired);
