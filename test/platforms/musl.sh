@@ -34,7 +34,7 @@ try() {
     echo "musl.sh: $*"
     timeout 120 "$@" | tail -n 1
 }
-stress=(stress/stress.c stress/lane.c stress/sizes.c stress/ways.c stress/oracle.c)
+stress=(stress/stress.c stress/drift.c stress/lane.c stress/sizes.c stress/ways.c stress/oracle.c)
 
 program first_call dynamic start/first_call.c
 program linked static start/linked.c

@@ -11,7 +11,7 @@ tls_bytes_max=64
 names=$(sed -n 's/^ *\([A-Za-z_0-9]*\);$/\1/p' "$1" | LC_ALL=C sort)
 shift
 # size_t is unsigned int with 32 bits, and the mangled names say so.
-if readelf -h "$1" | grep -q ELF32; then
+if readelf -h "$1" | grep ELF32 >/dev/null; then
     names=$(sed -E 's/^(_Zn[wa]|_Zd[la]Pv)m/\1j/' <<<"$names" | LC_ALL=C sort)
 fi
 bad=0

@@ -46,7 +46,7 @@ SHARED void empty_heap(struct fill fill)
 
 /* Fills with several sizes in turn. Each time at least `least_bytes` are had, also the second
  * time round, when everything comes from what was freed. Blocks of a MiB and more need
- * neighbouring pages: a quarter of that is enough for them. */
+ * neighbouring pages: the whole blocks in a quarter of that are enough for them. */
 SHARED void fill_and_refill(size_t least_bytes, size_t most_bytes)
 {
     static const size_t sizes[] = { 1 << 20, 64, 1000, 14336, 100000, 4096, 24, 3 << 20, 64 };
@@ -60,7 +60,7 @@ SHARED void fill_and_refill(size_t least_bytes, size_t most_bytes)
         printf("blocks of %8zu: %5.1f MiB in %zu\n", sizes[i], (double)fill.bytes / (1 << 20),
                fill.blocks);
         fflush(stdout);
-        size_t least = sizes[i] >= 1 << 20 ? least_bytes / 4 : least_bytes;
+        size_t least = sizes[i] >= 1 << 20 ? least_bytes / 4 / sizes[i] * sizes[i] : least_bytes;
         if (fill.bytes < least)
             give_up("only %zu KiB in blocks of %zu, not %zu", fill.bytes >> 10, sizes[i],
                     least >> 10);

@@ -5,9 +5,9 @@ set -u
 stress=${1:-$PRAIRIE_TEST_BIN/stress}
 failed=0
 
-# kind of sabotage, words of the message that must name it
+# kind of sabotage, words of the message that must name it, more options
 expect_alarm() {
-    said=$(LD_PRELOAD=${PRAIRIE_LIBRARY:-} "$stress" --seconds 20 --seed 3 --sabotage "$1" \
+    said=$(LD_PRELOAD=${PRAIRIE_LIBRARY:-} "$stress" --seconds 20 --seed 3 --sabotage "$1" ${3:-} \
            2>&1 >/dev/null)
     status=$?
     if [ $status -eq 1 ] && printf '%s' "$said" | grep -q "VIOLATION: .*$2"; then
@@ -25,4 +25,5 @@ expect_alarm misalign 'is not aligned to'
 expect_alarm forget 'after realloc: .*lost its contents'
 expect_alarm errno 'changed errno'
 expect_alarm refuse 'was refused'
+expect_alarm leak 'what is held grew by' '--seconds 8 --drift'
 exit $failed

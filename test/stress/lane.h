@@ -23,6 +23,7 @@ enum sabotage {
     SABOTAGE_FORGET,   /* realloc loses a byte */
     SABOTAGE_ERRNO,    /* free changes errno */
     SABOTAGE_REFUSE,   /* an allocation that fits is refused */
+    SABOTAGE_LEAK,     /* blocks are lost all the time (drift.c) */
 };
 
 /* What all lanes share; constant while they work, except for the counter. */

@@ -10,6 +10,7 @@
  * Exit status: 0 passed, 1 a violation (one line on stderr says which), 2 wrong usage. */
 #define _GNU_SOURCE
 #include "allocator.h"
+#include "drift.h"
 #include "lane.h"
 #include "sizes.h"
 #include "ways.h"
@@ -31,6 +32,7 @@ struct options {
     double seconds;
     uint64_t steps; /* 0: by the clock */
     unsigned forks_per_second;
+    bool drift; /* whether resident memory grows is looked at */
 };
 
 /* One lane's thread, as the supervisor sees it. */
@@ -49,18 +51,20 @@ static _Atomic bool stop;
 static pthread_key_t last_steps_key;
 static uint64_t threads_born, forks_made;
 
-static const char *const sabotage_names[] = { "none",     "overlap", "scribble", "dirty",
-                                              "misalign", "forget",  "errno",    "refuse" };
+static const char *const sabotage_names[] = { "none",   "overlap", "scribble", "dirty", "misalign",
+                                              "forget", "errno",   "refuse",   "leak" };
 
 static void usage(void)
 {
     fprintf(stderr,
             "usage: stress [--seconds S] [--percent P] [--threads N] [--max-bytes N] [--seed N]\n"
-            "              [--steps N (only with --threads 1)] [--forks PER_SECOND] [--refusals]\n"
-            "              [--sabotage overlap|scribble|dirty|misalign|forget|errno|refuse]\n"
+            "              [--steps N (only with --threads 1)] [--forks PER_SECOND] [--refusals] "
+            "[--drift]\n"
+            "              [--sabotage overlap|scribble|dirty|misalign|forget|errno|refuse|leak]\n"
             "S without the option: PRAIRIE_STRESS_SECONDS, else 30; P shortens it. --refusals: "
             "NULL is\n"
-            "an answer, because something makes the kernel refuse.\n");
+            "an answer, because something makes the kernel refuse. --drift, with threads and for "
+            "minutes:\nresident memory must not grow.\n");
     exit(EXIT_USAGE);
 }
 
@@ -146,7 +150,6 @@ static _Noreturn void live_as_child(void)
 {
     static struct lane lane;
     pthread_t thread;
-    alarm(CHILD_SECONDS * slower());
     world.lane_count = 1;
     world.live_bytes_max = atomic_load(&world.live_bytes) + ((size_t)64 << 20);
     lane_open(&lane, LANES_MAX + (unsigned)forks_made);
@@ -159,17 +162,45 @@ static _Noreturn void live_as_child(void)
     _exit(0);
 }
 
+static double processor_seconds(clockid_t clock)
+{
+    struct timespec now;
+    return clock_gettime(clock, &now) == 0 ? (double)now.tv_sec + (double)now.tv_nsec * 1e-9 : 0;
+}
+
+/* The child's status. It hangs when it works for too long, or for as long does not: on a busy
+ * machine it may wait for a processor. */
+static int wait_for(pid_t child)
+{
+    const double patience = CHILD_SECONDS * slower();
+    clockid_t clock;
+    bool has_clock = clock_getcpuclockid(child, &clock) == 0;
+    double worked = 0, since = now_seconds();
+
+    for (;;) {
+        int status = 0;
+        double seconds = has_clock ? processor_seconds(clock) : 0;
+        pid_t ended = waitpid(child, &status, WNOHANG);
+
+        if (ended == child) return status;
+        if (ended != 0) violation("the child is lost");
+        if (seconds > worked) worked = seconds, since = now_seconds();
+        if (worked > patience || now_seconds() - since > patience)
+            violation("the child of fork %llu hung", (unsigned long long)forks_made);
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    }
+}
+
 static void fork_once(void)
 {
-    int status = 0;
     forks_made++;
     pid_t child = fork();
     if (child < 0) violation("fork failed");
     if (child == 0) live_as_child();
-    if (waitpid(child, &status, 0) != child) violation("the child is lost");
+    int status = wait_for(child);
     if (WIFSIGNALED(status))
-        violation("the child of fork %llu died of signal %d%s", (unsigned long long)forks_made,
-                  WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+        violation("the child of fork %llu died of signal %d", (unsigned long long)forks_made,
+                  WTERMSIG(status));
     if (WEXITSTATUS(status) != 0) violation("the child found a violation");
 }
 
@@ -194,9 +225,11 @@ static void run_threads(const struct options *options)
         workers[i].random = world.seed + i;
         give_birth(&workers[i]);
     }
+    if (options->drift) drift_start(now_seconds(), options->seconds);
     while (now_seconds() < end) {
         nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
         replace_the_dead();
+        if (options->drift) drift_note(now_seconds());
         if (options->forks_per_second > 0 && now_seconds() >= next_fork) {
             fork_once();
             next_fork = now_seconds() + 1.0 / options->forks_per_second;
@@ -267,6 +300,7 @@ static void run(const struct options *options)
         operations += world.lanes[i].operations;
         refusals += world.lanes[i].refusals;
     }
+    if (options->drift) drift_report();
     check_end(allocated_before);
     printf("stress: passed: %llu operations, %llu threads, %llu forks, %llu refusals, seed %llu\n",
            (unsigned long long)operations, (unsigned long long)threads_born,
@@ -317,10 +351,12 @@ int main(int argc, char **argv)
     world.sabotage_step = 5000;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--refusals") == 0) world.refusals_allowed = true;
+        else if (strcmp(argv[i], "--drift") == 0) options.drift = true;
         else take_option(&options, argv[i], argv[i + 1]), i++;
     }
     bool alone = world.lane_count == 1;
-    if (world.lane_count < 1 || world.lane_count > LANES_MAX || (options.steps != 0 && !alone))
+    if (world.lane_count < 1 || world.lane_count > LANES_MAX || (options.steps != 0 && !alone)
+        || (options.drift && alone))
         usage();
 
     setvbuf(stdout, NULL, _IOLBF, 0);
