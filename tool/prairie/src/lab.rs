@@ -6,17 +6,23 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::cli::Lab;
+use crate::output;
 use crate::places;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
+
+/// Grows when a field changes its meaning; fields that are only added leave it as it is.
+const SCHEMA: u32 = 1;
 
 pub fn run(options: &Lab) -> Result<i32> {
     let root = places::project().ok_or_else(|| {
         Trouble::new("prairie lab works inside a checkout of prairie")
             .hint("its sources have the experiments, in lab/")
     })?;
-    let Some(first) = options.arguments.first() else { return list(&root) };
+    let Some(first) = options.arguments.first() else { return list(options, &root) };
     let parts = parts(&root);
     let is_part = parts.iter().any(|part| Some(part.as_str()) == first.to_str());
     if !is_part && !first.to_string_lossy().starts_with('-') {
@@ -28,7 +34,14 @@ pub fn run(options: &Lab) -> Result<i32> {
     Ok(ended.code().unwrap_or(128 + ended.signal().unwrap_or(0)))
 }
 
-fn list(root: &Path) -> Result<i32> {
+fn list(options: &Lab, root: &Path) -> Result<i32> {
+    if options.output.json || options.output.output.is_some() {
+        let of = |part: String| json!({ "about": about(root, &part), "name": part });
+        let parts: Vec<Value> = parts(root).into_iter().map(of).collect();
+        let text = format!("{:#}\n", json!({ "schema": SCHEMA, "parts": parts }));
+        output::write(options.output.output.as_deref(), text.as_bytes(), options.output.force)?;
+        return Ok(0);
+    }
     let mut text = String::new();
     for part in parts(root) {
         text += &format!("{part:12} {}\n", about(root, &part));

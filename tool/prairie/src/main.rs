@@ -7,7 +7,7 @@
 //! - what to compare: `places`, `embedded`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
 //! - the rounds: `bench`, `record` (raw data), `judge` (right or wrong), `callgrind`, `progress`
 //! - what it says: `stats`, `analysis`, `units`, `report`, `output`, `terminal`
-//! - processes that run: `live` (their heaps, from outside), `top`
+//! - processes that run: `live` (their heaps, from outside), `refusal` (why not), `top`
 //! - the verbs: `cli`, `run`, `compare`, `prof`, `doctor`, `options`,
 //!   `peers`, `lab`, `manual`
 // SPDX-License-Identifier: MIT
@@ -45,6 +45,7 @@ mod prof;
 mod program;
 mod progress;
 mod record;
+mod refusal;
 mod report;
 mod run;
 mod stats;

@@ -12,7 +12,8 @@ use crate::trouble::{About, Result};
 use crate::witness::{Seen, Witness};
 
 /// Between two looks at the tree: a sixteenth of the program's age, within these limits, and at
-/// least so many times what a look costs, so that looking takes at most some per cent of one core.
+/// least so many times what a look takes of a processor's time, so that looking takes at most some
+/// per cent of one core. A look that had to wait for a processor is not a dear one.
 const LOOK_EVERY_MIN: Duration = Duration::from_micros(200);
 const LOOK_EVERY_MAX: Duration = Duration::from_millis(5);
 const LOOK_COST_FACTOR: u32 = 20;
@@ -29,8 +30,11 @@ pub struct Job<'a> {
     pub timeout: Option<Duration>,
 }
 
-/// What stops a run from outside; asked at every look.
+/// What else happens at every look: others look too, and somebody may stop the run.
 pub trait Watch {
+    /// The processes that run now, more often than whoever looks at them may want.
+    fn look(&mut self, _pids: &[Pid]) {}
+
     /// True: end the program now.
     fn interrupted(&mut self, pid: Pid) -> bool;
 }
@@ -132,6 +136,11 @@ impl Drop for Guard {
     }
 }
 
+/// After a look that cost so much time of a processor, at a program of this age.
+fn pause(age: Duration, cost: Duration) -> Duration {
+    (age / 16).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX).max(cost * LOOK_COST_FACTOR)
+}
+
 struct Watching {
     tree: Tree,
     witness: Witness,
@@ -151,16 +160,17 @@ impl Watching {
     ) -> Option<End> {
         loop {
             let look_ns = sys::monotonic_ns();
+            let before_ns = sys::thread_cpu_ns();
             self.look(look_ns);
             let age = Duration::from_nanos(look_ns - started.start_ns);
-            let cost = Duration::from_nanos(sys::monotonic_ns() - look_ns);
-            let pause = (age / 16).clamp(LOOK_EVERY_MIN, LOOK_EVERY_MAX);
-            if sys::readable_within(end_fd, pause.max(cost * LOOK_COST_FACTOR)) {
+            let cost = Duration::from_nanos(sys::thread_cpu_ns() - before_ns);
+            if sys::readable_within(end_fd, pause(age, cost)) {
                 return None;
             }
             if job.timeout.is_some_and(|limit| age > limit) {
                 return Some(End::TimedOut);
             }
+            watch.look(self.tree.pids());
             if watch.interrupted(started.pid) {
                 return Some(End::Interrupted);
             }
@@ -300,6 +310,15 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pause_grows_with_the_age_and_with_what_a_look_costs() {
+        let micros = Duration::from_micros;
+        assert_eq!(pause(micros(0), micros(1)), LOOK_EVERY_MIN);
+        assert_eq!(pause(micros(32_000), micros(1)), micros(2000));
+        assert_eq!(pause(Duration::from_secs(9), micros(1)), LOOK_EVERY_MAX);
+        assert_eq!(pause(micros(0), micros(700)), micros(14_000));
+    }
 
     #[test]
     fn a_series_stays_short_and_keeps_its_peaks() {

@@ -65,47 +65,12 @@ pub fn executable(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/exe"))
 }
 
-/// The maps of one program. They read as nothing once the process has ended or has become another
-/// program.
-pub struct Maps {
-    file: fs::File,
-}
-
-impl Maps {
-    pub fn open(pid: Pid) -> Option<Maps> {
-        Some(Maps { file: fs::File::open(format!("/proc/{pid}/maps")).ok()? })
-    }
-
-    /// The files that are mapped now, each once.
-    pub fn files(&mut self) -> Vec<String> {
-        let mut text = Vec::new();
-        let read =
-            self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut text));
-        if read.is_err() {
-            return Vec::new();
-        }
-        files_in(&String::from_utf8_lossy(&text))
-    }
-}
-
-fn files_in(maps: &str) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    for line in maps.lines() {
-        if let Some(start) = line.find('/') {
-            let file = &line[start..];
-            if !files.iter().any(|known| known == file) {
-                files.push(file.to_owned());
-            }
-        }
-    }
-    files
-}
-
 /// A part of an address space, as /proc/PID/maps tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
     pub start: u64,
     pub limit: u64,
+    pub is_readable: bool,
     pub is_code: bool,
     pub offset: u64,
     /// A file, a word in brackets, or nothing.
@@ -117,23 +82,68 @@ impl Mapped {
         self.limit - self.start
     }
 
+    pub fn is_file(&self) -> bool {
+        self.path.starts_with('/')
+    }
+
+    pub fn begins_a_file(&self) -> bool {
+        self.offset == 0 && self.is_readable && self.is_file()
+    }
+
     /// None: no such line.
     pub fn of(line: &str) -> Option<Mapped> {
         // The path comes last and may contain blanks.
         let mut words = line.splitn(6, ' ');
         let (start, limit) = words.next()?.split_once('-')?;
-        let is_code = words.next()?.contains('x');
+        let rights = words.next()?;
+        let (is_readable, is_code) = (rights.starts_with('r'), rights.contains('x'));
         let offset = words.next()?;
         let path = words.nth(2).unwrap_or_default().trim().to_owned();
         let number = |text: &str| u64::from_str_radix(text, 16).ok();
         let (start, limit, offset) = (number(start)?, number(limit)?, number(offset)?);
-        (start < limit).then_some(Mapped { start, limit, is_code, offset, path })
+        let mapped = Mapped { start, limit, is_readable, is_code, offset, path };
+        (start < limit).then_some(mapped)
     }
 }
 
+/// The maps of one program. They read as nothing once the process has ended or has become another
+/// program.
+pub struct Maps {
+    file: fs::File,
+}
+
+impl Maps {
+    pub fn open(pid: Pid) -> io::Result<Maps> {
+        Ok(Maps { file: fs::File::open(format!("/proc/{pid}/maps"))? })
+    }
+
+    pub fn read(&mut self) -> io::Result<Vec<Mapped>> {
+        let mut text = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).lines().filter_map(Mapped::of).collect())
+    }
+
+    /// The files that are mapped now, each once.
+    pub fn files(&mut self) -> Vec<String> {
+        files_of(&self.read().unwrap_or_default())
+    }
+}
+
+/// Fails only where the kernel says no.
 pub fn mappings(pid: Pid) -> io::Result<Vec<Mapped>> {
-    let text = fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(String::from_utf8_lossy(&text).lines().filter_map(Mapped::of).collect())
+    Maps::open(pid)?.read()
+}
+
+/// The files among these mappings, each once.
+pub fn files_of(mappings: &[Mapped]) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for mapped in mappings.iter().filter(|mapped| mapped.is_file()) {
+        if !files.contains(&mapped.path) {
+            files.push(mapped.path.clone());
+        }
+    }
+    files
 }
 
 /// The name under which the kernel lists the process.
@@ -158,7 +168,7 @@ mod tests {
     #[test]
     fn an_ended_process_reads_as_nothing() {
         assert_eq!(resident_pages(Pid::MAX), None);
-        assert!(Maps::open(Pid::MAX).is_none());
+        assert!(Maps::open(Pid::MAX).is_err());
         assert!(auxiliary(Pid::MAX).is_empty());
     }
 
@@ -176,10 +186,15 @@ mod tests {
 
     #[test]
     fn files_are_listed_once_and_may_contain_blanks() {
-        let maps = "00400000-00401000 r-xp 00000000 08:01 1    /usr/bin/some program\n\
-                    00500000-00501000 rw-p 00000000 08:01 1    /usr/bin/some program\n\
+        let maps = "00400000-00401000 r--p 00000000 08:01 1    /usr/bin/some program\n\
+                    00500000-00501000 r-xp 00001000 08:01 1    /usr/bin/some program\n\
                     7f000000-7f001000 rw-p 00000000 00:00 0    [heap]\n\
-                    7f100000-7f101000 r--p 00000000 08:01 2    /lib/libc.so.6\n";
-        assert_eq!(files_in(maps), ["/usr/bin/some program", "/lib/libc.so.6"]);
+                    7f080000-7f081000 rw-p 00000000 00:00 0    [anon:of /a/library]\n\
+                    7f100000-7f101000 r--p 00000000 08:01 2    /lib/libc.so.6 (deleted)\n";
+        let mappings: Vec<Mapped> = maps.lines().filter_map(Mapped::of).collect();
+        assert_eq!(mappings.len(), 5);
+        assert_eq!(files_of(&mappings), ["/usr/bin/some program", "/lib/libc.so.6 (deleted)"]);
+        let heads = mappings.iter().filter(|mapped| mapped.begins_a_file());
+        assert_eq!(heads.map(|head| head.start).collect::<Vec<_>>(), [0x40_0000, 0x7f10_0000]);
     }
 }

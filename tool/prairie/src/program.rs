@@ -3,10 +3,11 @@
 
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use crate::elf;
 use crate::trouble::{About, NOT_EXECUTABLE, NOT_FOUND, Result, Trouble};
@@ -18,7 +19,8 @@ const SCRIPT_DEPTH: usize = 4;
 pub fn find(name: &OsStr, folder: &Path) -> Result<PathBuf> {
     let shown = Path::new(name).display();
     if name.as_bytes().contains(&b'/') {
-        let path = folder.join(name);
+        // Without dots that say nothing.
+        let path: PathBuf = folder.join(name).components().collect();
         return match fs::metadata(&path) {
             Err(error) => Err(Trouble::new(format!("{shown}: {error}")).code(NOT_FOUND)),
             Ok(about) if is_executable(&about) => Ok(path),
@@ -70,12 +72,31 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
             "{shown} is a static program: it contains its own malloc, so nothing can be preloaded"
         ))
         .hint("link it with libprairie.a instead")),
+        // Only musl's loader says nothing of versions, and ends the program where a name is missing.
         Some(loader) if loader.contains("ld-musl") => {
-            let text = format!("{shown} is made for musl ({loader}), the library for glibc");
-            Err(Trouble::new(text).hint("use the program's glibc build"))
+            let said = list(&loader, &path, library).about(&loader)?;
+            let said = String::from_utf8_lossy(&said.stderr).into_owned();
+            match said.lines().next() {
+                Some(refusal) if is_refusal_of_musl(refusal) => {
+                    let text = format!("{shown} is made for musl, whose loader says: {refusal}");
+                    Err(Trouble::new(text).hint("use a library that needs nothing but a C library"))
+                }
+                _ => Ok(()),
+            }
         }
         Some(_) => Ok(()),
     }
+}
+
+/// What a loader says it would load; nothing of the program runs.
+pub fn list(loader: &str, path: &Path, library: &Path) -> io::Result<Output> {
+    let mut command = Command::new(loader);
+    command.arg("--list").arg(path).env("LD_PRELOAD", library).env_remove("LD_DEBUG");
+    command.stdin(Stdio::null()).output()
+}
+
+pub fn is_refusal_of_musl(line: &str) -> bool {
+    line.starts_with("Error loading") || line.starts_with("Error relocating")
 }
 
 /// The interpreter that a script's first line names; with `env`, the one that env would find.
@@ -164,6 +185,44 @@ mod tests {
         let library = std::env::current_exe().unwrap();
         let refused = require_preloadable(&path, &library).unwrap_err();
         assert!(refused.to_string().contains("static program"), "{refused}");
+    }
+
+    #[test]
+    fn dots_that_say_nothing_are_left_out() {
+        let found = find(OsStr::new("./usr/../bin/./sh"), Path::new("/")).unwrap();
+        assert_eq!(found, Path::new("/usr/../bin/sh"));
+    }
+
+    #[test]
+    fn what_musl_cannot_load_is_refused_before_anything_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("lib.c"), "void missing(void); void have(void) { missing(); }").unwrap();
+        fs::write(path("main.c"), "int main(void) { return 0; }").unwrap();
+        let made = |compiler: &str, from: &str, to: &str, flags: &[&str]| {
+            let mut compiler = Command::new(compiler);
+            compiler.args(flags).arg("-o").arg(path(to)).arg(path(from)).stderr(Stdio::null());
+            compiler.status().is_ok_and(|ended| ended.success())
+        };
+        if !made("musl-gcc", "main.c", "main", &[])
+            || !made("cc", "lib.c", "lib.so", &["-shared", "-fPIC"])
+        {
+            eprintln!("skipped: no musl-gcc");
+            return;
+        }
+        let refused = require_preloadable(&path("main"), &path("lib.so")).unwrap_err().to_string();
+        assert!(refused.contains("is made for musl, whose loader says: Error reloc"), "{refused}");
+        fs::write(path("lib.c"), "void have(void) { }").unwrap();
+        assert!(made("cc", "lib.c", "lib.so", &["-shared", "-fPIC"]));
+        assert!(require_preloadable(&path("main"), &path("lib.so")).is_ok());
+    }
+
+    #[test]
+    fn the_refusals_of_musl_are_known() {
+        let missing = "Error relocating /lib/libx.so: __cxa_throw: symbol not found";
+        assert!(is_refusal_of_musl(missing));
+        assert!(is_refusal_of_musl("Error loading shared library libstdc++.so.6: No such file"));
+        assert!(!is_refusal_of_musl("\tlibc.so => /lib/ld-musl-x86_64.so.1 (0x7f)"));
     }
 
     #[test]

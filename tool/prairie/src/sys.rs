@@ -16,6 +16,15 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// Nanoseconds for which this thread has had a processor: what its work costs, however long the
+/// machine let it wait.
+pub fn thread_cpu_ns() -> u64 {
+    let mut used = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `used` is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut used) };
+    used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+}
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -178,6 +187,13 @@ pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
+/// Whether two processes run in the same memory, as after vfork. False where the kernel does not say.
+pub fn share_memory(one: Pid, other: Pid) -> bool {
+    const KCMP_VM: libc::c_int = 1;
+    // SAFETY: five numbers.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0 }
+}
+
 pub fn page_bytes() -> u64 {
     // SAFETY: a number in, a number out.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
@@ -224,4 +240,19 @@ pub fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
     // SAFETY: the loader's table is only read.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_uses_no_processor() {
+        let (begin, begin_cpu) = (monotonic_ns(), thread_cpu_ns());
+        std::thread::sleep(Duration::from_millis(100));
+        let (time, cpu) = (monotonic_ns() - begin, thread_cpu_ns() - begin_cpu);
+        assert!(time >= 100_000_000 && cpu < time / 10, "{time} {cpu}");
+        let begin_cpu = thread_cpu_ns();
+        while thread_cpu_ns() - begin_cpu < 1_000_000 {}
+    }
 }

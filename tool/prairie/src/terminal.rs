@@ -2,6 +2,7 @@
 //! colours, in Unicode or ASCII.
 // SPDX-License-Identifier: MIT
 
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -76,6 +77,20 @@ pub fn next(command: &str) {
     say(&format!("{} {command}", styled(Style::new().dimmed(), "next:")));
 }
 
+/// As they can be pasted.
+pub fn shell_words<T: AsRef<OsStr>>(words: &[T]) -> String {
+    words.iter().map(|word| shell_word(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+fn shell_word(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=+,@%".contains(letter);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 pub fn columns() -> usize {
     let told = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let found = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
@@ -136,6 +151,11 @@ mod tests {
     fn drawings_have_a_form_in_ascii() {
         assert_eq!(ascii("├─ 3 µs ± 1 …"), "+- 3 us +- 1 ~");
         assert!(ascii("─│└≈×·–▁▄█").is_ascii());
+    }
+
+    #[test]
+    fn words_can_be_pasted() {
+        assert_eq!(shell_words(&["a-b_c/d.e", "it's", ""]), r"a-b_c/d.e 'it'\''s' ''");
     }
 
     #[test]

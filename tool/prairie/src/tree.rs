@@ -18,6 +18,10 @@ pub enum Root {
 /// Children of other threads than the leading one are looked for at every so many samples.
 const THOROUGH_EVERY: u64 = 10;
 
+/// Two processes have nearly as many pages if they differ by no more than this, or this part.
+const NEARLY_PAGES: u64 = 64;
+const NEARLY_PART: u64 = 64;
+
 pub struct Tree {
     root: Root,
     page_bytes: u64,
@@ -58,9 +62,12 @@ impl Tree {
     }
 
     /// Resident memory of the processes of the last look, together. Pages that processes share
-    /// count once for each of them.
+    /// count once for each of them; but a process that has been made by vfork has none of its own
+    /// before it becomes another program.
     pub fn resident_bytes(&self) -> u64 {
-        self.pids.iter().filter_map(|pid| proc::resident_pages(*pid)).sum::<u64>() * self.page_bytes
+        let pages = |pid: &Pid| Some((proc::resident_pages(*pid)?, *pid));
+        let of = self.pids.iter().filter_map(pages).collect();
+        pages_together(of, sys::share_memory, proc::resident_pages) * self.page_bytes
     }
 
     fn follow(&mut self, thorough: bool) {
@@ -91,6 +98,34 @@ impl Tree {
         pids.dedup();
         self.pids = pids;
     }
+}
+
+/// Who runs in the memory of another has as many pages, or nearly so if the other goes on meanwhile:
+/// only such pairs are asked for. Of a pair that does not share now, one may have become another
+/// program since it was read, so that both are read again.
+fn pages_together(
+    mut of: Vec<(u64, Pid)>,
+    share: impl Fn(Pid, Pid) -> bool,
+    again: impl Fn(Pid) -> Option<u64>,
+) -> u64 {
+    of.sort_unstable();
+    let mut counted: Vec<u64> = of.iter().map(|(pages, _)| *pages).collect();
+    for index in 1..of.len() {
+        let ((fewer, one), (more, other)) = (of[index - 1], of[index]);
+        if more - fewer > NEARLY_PAGES.max(more / NEARLY_PART) {
+            continue;
+        }
+        if share(one, other) {
+            counted[index - 1] = 0;
+        } else {
+            for (place, pid) in [(index - 1, one), (index, other)] {
+                if counted[place] != 0 {
+                    counted[place] = again(pid).unwrap_or(0);
+                }
+            }
+        }
+    }
+    counted.iter().sum()
 }
 
 /// The tree as a whole table of processes tells it.
@@ -133,6 +168,23 @@ mod tests {
         let mut pids = from_table(Root::ChildrenExcept(501), &table);
         pids.sort_unstable();
         assert_eq!(pids, [502, 503]);
+    }
+
+    #[test]
+    fn who_runs_in_the_memory_of_another_counts_once() {
+        let nobody = |_, _| false;
+        let unchanged = |pages: u64| move |_| Some(pages);
+        let of = || vec![(50_000, 1), (7, 2), (50_010, 3)];
+        assert_eq!(pages_together(of(), |_, _| true, unchanged(0)), 50_010 + 7);
+        // Each has a memory of its own, of the same size.
+        assert_eq!(pages_together(of(), nobody, unchanged(50_000)), 100_000 + 7);
+        // One has become another program between the reading and the question.
+        let again = |pid| Some(if pid == 3 { 200 } else { 50_000 });
+        assert_eq!(pages_together(of(), nobody, again), 50_200 + 7);
+        // Two children at once, as threads may make them.
+        let of = vec![(50_000, 1), (50_000, 2), (50_001, 3)];
+        assert_eq!(pages_together(of, |_, _| true, unchanged(0)), 50_001);
+        assert_eq!(pages_together(vec![(900, 1), (50_000, 2)], nobody, unchanged(0)), 50_900);
     }
 
     #[test]

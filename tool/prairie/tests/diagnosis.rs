@@ -20,9 +20,18 @@ fn doctor() -> Option<assert_cmd::Command> {
 }
 
 fn compiled(folder: &Path, source: &str, flags: &[&str]) -> Option<std::path::PathBuf> {
+    compiled_by("cc", folder, source, flags)
+}
+
+fn compiled_by(
+    compiler: &str,
+    folder: &Path,
+    source: &str,
+    flags: &[&str],
+) -> Option<std::path::PathBuf> {
     let (file, program) = (folder.join("program.c"), folder.join("program"));
     fs::write(&file, source).unwrap();
-    let mut compiler = Command::new("cc");
+    let mut compiler = Command::new(compiler);
     compiler.arg("-o").args([&program, &file]).args(flags).stderr(std::process::Stdio::null());
     if !compiler.status().is_ok_and(|ended| ended.success()) {
         eprintln!("skipped: no C compiler that takes {flags:?}");
@@ -50,8 +59,31 @@ fn a_static_program_would_not_and_gets_a_remedy() {
     command.arg("--").arg(&program).assert().code(1).stdout(
         contains("is a static program")
             .and(contains("fix: link it with libprairie.a instead"))
-            .and(contains("prairie would NOT serve")),
+            .and(contains("prairie would NOT serve"))
+            .and(contains("a malloc of its own").not()),
     );
+}
+
+/// The same library serves both C libraries.
+#[test]
+fn a_program_for_musl_would_be_served_and_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include <stdlib.h>\n#include <unistd.h>\n\
+                  int main(void) { volatile char *all = malloc(100); all[0] = 1; return usleep(300000); }";
+    let Some(program) = compiled_by("musl-gcc", folder.path(), source, &[]) else { return };
+    let Some(mut command) = doctor() else { return };
+    command.arg("--").arg(&program).assert().success().stdout(
+        contains("ok    the loader takes the library into it").and(contains("prairie would serve")),
+    );
+    let run = |library: &Path| {
+        let mut command = prairie();
+        command.args(["run", "--library"]).arg(library).arg("--").arg(&program);
+        command
+    };
+    run(&built_library().unwrap())
+        .assert()
+        .success()
+        .stderr(contains("seen in 1 process").and(contains("  heap     ")));
 }
 
 #[test]

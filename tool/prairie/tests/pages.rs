@@ -4,7 +4,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{Suite, prairie};
@@ -13,11 +13,18 @@ const MAX_BYTES: u64 = 2_000_000;
 
 /// The page as a browser has it after its script has run; None where there is no browser.
 fn in_browser(page: &Path) -> Option<String> {
+    in_browser_with(page, &[])
+}
+
+fn in_browser_with(page: &Path, options: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     for browser in ["chromium", "chromium-browser", "google-chrome"] {
         let output = Command::new(browser)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"])
+            .args(["--disable-quic", "--no-first-run", "--disable-background-networking"])
+            .args(["--disable-component-update", "--disable-sync"])
             .arg(format!("--user-data-dir={}", folder.path().display()))
+            .args(options)
             .arg("--dump-dom")
             .arg(format!("file://{}", page.display()))
             .output();
@@ -27,6 +34,8 @@ fn in_browser(page: &Path) -> Option<String> {
             return Some(String::from_utf8_lossy(&output.stdout).into_owned());
         }
     }
+    // `make pictures` has one.
+    assert!(std::env::var_os("PRAIRIE_BROWSER").is_none(), "there is no browser");
     eprintln!("skipped: no chromium");
     None
 }
@@ -83,14 +92,58 @@ fn the_report_on_a_suite() {
     assert!(text.contains("second: resident memory over time"));
 }
 
-#[test]
-fn the_flame_graph() {
-    let folder = tempfile::tempdir().unwrap();
-    let (heap, page) = (folder.path().join("a.heap"), folder.path().join("flame.html"));
+fn flame_graph(folder: &Path) -> PathBuf {
+    let (heap, page) = (folder.join("a.heap"), folder.join("flame.html"));
     let text = "heap_v2/1\n@ 0x1001 0x2001\n  t*: 1: 4096 [1: 4096]\n\nMAPPED_LIBRARIES:\n";
     fs::write(&heap, text).unwrap();
     prairie().args(["prof", "--flame", "-o"]).args([&page, &heap]).assert().success();
+    page
+}
+
+#[test]
+fn the_flame_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = flame_graph(folder.path());
     require_whole(&page);
+}
+
+/// The graph's own script has run: it names the root, which the file leaves without a name.
+#[test]
+fn the_flame_graph_fits_its_names_into_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = flame_graph(folder.path());
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(text.contains("<title>all (") && !text.contains(">all </text>"));
+    let Some(alive) = in_browser(&page) else { return };
+    assert!(alive.contains(">all </text>"), "{alive}");
+}
+
+/// By what the system prefers, and in a narrow window as well: only tables may be moved sideways.
+#[test]
+fn a_page_is_light_or_dark_and_as_wide_as_its_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let compare = ["compare", "--allocators", "glibc", "--rounds", "5", "-o"];
+    prairie().args(compare).arg(&page).args(["--", "sleep", "0.05"]).assert().success();
+    let measure = "<script>document.body.dataset.seen = [getComputedStyle(document.body).backgroundColor, \
+                   document.documentElement.scrollWidth - innerWidth].join(' ')</script></body>";
+    let text = fs::read_to_string(&page).unwrap().replace("</body>", measure);
+    fs::write(&page, text).unwrap();
+    for (scheme, size, seen) in [
+        ("1", "1200,800", "rgb(255, 255, 255) 0"),
+        ("0", "1200,800", "rgb(20, 23, 26) 0"),
+        ("0", "600,800", "rgb(20, 23, 26) 0"),
+    ] {
+        let options = [
+            &format!("--blink-settings=preferredColorScheme={scheme}"),
+            &format!("--window-size={size}"),
+            "--hide-scrollbars",
+        ];
+        let Some(alive) = in_browser_with(&page, &options) else { return };
+        let expected = format!("data-seen=\"{seen}\"");
+        let found = alive.split("data-seen=").nth(1).map(|text| &text[..60.min(text.len())]);
+        assert!(alive.contains(&expected), "{expected}: {found:?}");
+    }
 }
 
 #[test]

@@ -141,6 +141,21 @@ fn a_limit_of_memory_can_fail_a_run() {
     command.args(["--max-rss", "64K", "--fail", "--", "sh", "-c", "exit 3"]).assert().code(3);
 }
 
+/// Python makes processes by vfork: until they are another program they are in its memory.
+#[test]
+fn memory_that_a_child_borrows_counts_once() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let python = "import subprocess; x = bytearray(200 << 20); \
+                  [subprocess.run(['/bin/true']) for _ in range(60)]";
+    command.args(["--json", "-o"]).arg(&file).args(["--", "/usr/bin/python3", "-c", python]);
+    command.assert().success();
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let peak = value["peak_bytes"].as_u64().unwrap() >> 20;
+    assert!((200..260).contains(&peak), "{peak} MiB");
+}
+
 #[test]
 fn the_heap_of_a_running_program_is_told() {
     let Some(mut command) = run() else { return };
@@ -151,16 +166,76 @@ fn the_heap_of_a_running_program_is_told() {
         .stderr(predicates::str::is_match("heap     6[0-9][.0-9]* MiB in use at the").unwrap());
 }
 
+/// All that a verdict has to say is in it, also of a program that has several processes.
+#[test]
+fn the_heaps_of_a_tree_add_up() {
+    let Some(mut command) = run() else { return };
+    let python = "import os, time; pid = os.fork(); x = bytearray((64 if pid else 32) << 20); \
+                  time.sleep(0.7); pid and os.wait()";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let script = format!("/usr/bin/python3 -c '{python}'");
+    command.args(["--", "sh", "-c", &format!("{script}; true")]).assert().success().stderr(
+        predicates::str::is_match("heap     9[6-9][.0-9]* MiB in use at the .* processes\n")
+            .unwrap()
+            .and(contains("; fragmentation "))
+            .and(contains("  of them  python3 up to 6"))
+            .and(contains(" blocks fetched, "))
+            .and(contains("  finding  most is in large blocks: 9"))
+            .and(contains("next: prairie compare -- sh -c ")),
+    );
+    let Some(mut command) = run() else { return };
+    command.args(["--only-exe", "sleep", "--json", "-o"]).arg(&file);
+    command.args(["--", "sh", "-c", &format!("{script}; sleep 0.3")]).assert().success();
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let heap = &value["heap"];
+    let processes = heap["of_process"].as_array().unwrap();
+    assert_eq!((processes.len(), &processes[0]["name"]), (1, &"sleep".into()), "{heap}");
+    assert!(heap["allocated"].as_u64().unwrap() < 1 << 20, "{heap}");
+    assert!(heap["fetched"]["small"].as_u64().unwrap() > 10, "{heap}");
+}
+
+/// What a fork has of its parent it has not fetched itself.
+#[test]
+fn a_forked_process_does_not_count_what_its_parent_did() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.json");
+    let python = "import os, time; x = [str(i) * 50 for i in range(100000)]; time.sleep(0.3); \
+                  pid = os.fork(); time.sleep(0.5); pid and os.wait()";
+    command.env("PYTHONMALLOC", "malloc").args(["--json", "-o"]).arg(&file);
+    command.args(["--", "/usr/bin/python3", "-c", python]).assert().success();
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let of = value["heap"]["of_process"].as_array().unwrap().iter();
+    let mut fetched: Vec<u64> =
+        of.map(|process| process["fetched"]["small"].as_u64().unwrap()).collect();
+    fetched.sort_unstable();
+    assert!(matches!(fetched[..], [0..10_000, 100_000..200_000]), "{fetched:?}");
+}
+
 #[test]
 fn the_summary_is_json_too() {
     let Some(mut command) = run() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("run.json");
-    command.args(["--json", "-o"]).arg(&file).args(["--", "sh", "-c", "exit 4"]);
+    command.args(["--json", "-o"]).arg(folder.path().join("%e.json"));
+    command.args(["--", "sh", "-c", "exit 4"]);
+    let file = folder.path().join("sh.json");
     command.assert().code(4).stderr("");
     let value: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     assert_eq!((&value["schema"], &value["exit_code"]), (&1.into(), &4.into()));
     assert!(value["peak_bytes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_file_that_is_there_is_told_before_anything_runs() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, made) = (folder.path().join("run.txt"), folder.path().join("made"));
+    std::fs::write(&file, "mine").unwrap();
+    command.arg("-o").arg(&file).args(["--", "touch"]).arg(&made);
+    command.assert().code(125).stderr(contains("run.txt: the file is there already"));
+    assert!(!made.exists());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
 }
 
 #[test]

@@ -133,20 +133,28 @@ fn a_process_of_another_user_is_refused_with_the_remedy() {
     std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &tool).unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let pid = watched.pid().to_string();
-    for arguments in [["stats", &pid], ["top", &pid], ["exporter", &pid]] {
+    let verbs: [&[&str]; 5] =
+        [&["stats"], &["top"], &["exporter"], &["prof", "--pid"], &["doctor", "--pid"]];
+    for verb in verbs {
+        let arguments = [verb, &[pid.as_str()]].concat();
         let mut command = Command::new(&tool);
-        let Ok(output) = command.args(arguments).current_dir("/").uid(65534).gid(65534).output()
+        let Ok(output) = command.args(&arguments).current_dir("/").uid(65534).gid(65534).output()
         else {
             eprintln!("skipped: not root");
             return;
         };
         let narration = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(125), "{narration}");
-        let expected = format!(
-            "prairie: process {pid} (watched) belongs to user 0: you may not read it\n  \
-             sudo prairie stats {pid}\n"
-        );
-        assert_eq!(narration, expected);
+        let refusal = format!("process {pid} (watched) belongs to user 0: you may not read it");
+        let remedy = format!("sudo prairie {}", arguments.join(" "));
+        if verb[0] == "doctor" {
+            let findings = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{findings}");
+            let expected = format!("  NO    {refusal}\n        fix: {remedy}\n");
+            assert!(findings.contains(&expected), "{findings}");
+        } else {
+            assert_eq!(output.status.code(), Some(125), "{narration}");
+            assert_eq!(narration, format!("prairie: {refusal}\n  {remedy}\n"));
+        }
     }
 }
 

@@ -69,9 +69,13 @@ fn mistakes_on_the_command_line() {
     insta::assert_snapshot!("serve-where", said(&["prof", "--serve", "here", "/dev/null"]));
     insta::assert_snapshot!("doctor-two", said(&["doctor", "--pid", "1", "--", "true"]));
     insta::assert_snapshot!("doctor-missing", said(&["doctor", "--", "no-such-program"]));
+    let nobody = said(&["prof", "--pid", "2147483647"]);
+    assert_eq!(said(&["doctor", "--pid", "2147483647"]), nobody);
     insta::assert_snapshot!("options-none", said(&["options", "colour"]));
     insta::assert_snapshot!("lab-elsewhere", said_elsewhere(&["lab", "trees"]));
     insta::assert_snapshot!("peers-none", said_elsewhere(&["peers", "fetch", "nomalloc"]));
+    insta::assert_snapshot!("shell-none", said(&["completions", "tcsh"]));
+    insta::assert_snapshot!("verb-none", said(&["fly"]));
     insta::assert_snapshot!("man-none", said(&["man", "fly"]));
     insta::assert_snapshot!("library", said(&["run", "--library", "/no/lib.so", "--", "true"]));
     insta::assert_snapshot!("suite-missing", said(&["compare", "--suite", "/no/suite.toml"]));
@@ -85,6 +89,17 @@ fn mistakes_in_a_suite() {
     insta::assert_snapshot!("suite-wrong-value", with_suite("wrong.toml", wrong));
     let broken = "[suite\nname = 's'\n";
     insta::assert_snapshot!("suite-broken", with_suite("broken.toml", broken));
+}
+
+#[test]
+fn lists_are_json_too() {
+    for (verb, member) in [("lab", "parts"), ("peers", "allocators"), ("options", "options")] {
+        let text = said(&[verb, "--json"]);
+        let value: serde_json::Value =
+            serde_json::from_str(text.trim_end_matches("exit code 0")).unwrap();
+        assert_eq!(value["schema"], 1, "{verb}");
+        assert!(!value[member].as_array().unwrap().is_empty(), "{verb}");
+    }
 }
 
 #[test]

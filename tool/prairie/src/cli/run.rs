@@ -13,8 +13,10 @@ const EXAMPLES: &str = "\
 Examples:
   prairie run -- sort -u big.txt
   prairie run --profile -- ./server --self-test
+  prairie run --only-exe cc1 -- make -j8
   prairie run --max-rss 200M --fail -- python3 script.py
   prairie run --hardened --stats -- ./program
+  prairie run --json -o %e.%p.json -- ./program    # program, process; %h: machine, %t: time
 
 Exit code: the program's own; 128 + n if signal n ended it; 125 when prairie itself fails, or with
 --fail a limit was passed; 126 when the program cannot be executed, 127 when it is not found.";
@@ -29,6 +31,10 @@ pub struct Run {
     /// Let every process print prairie's statistics at its end
     #[arg(long)]
     pub stats: bool,
+
+    /// Tell the heap of processes of this name only, as of a program that a script starts
+    #[arg(long, value_name = "NAME")]
+    pub only_exe: Option<String>,
 
     /// Write a profile for `prairie prof` when a process ends, into the current folder
     #[arg(long)]

@@ -36,7 +36,8 @@ pub struct Options {
 const LAB_EXAMPLES: &str = "\
 Examples:
   prairie lab                     which experiments there are
-  prairie lab trees --quick       one of them, in its quick form";
+  prairie lab trees --quick       one of them, in its quick form
+  prairie lab --json              the list, for programs";
 
 /// Repeat the experiments that prairie's design rests on
 ///
@@ -47,6 +48,9 @@ pub struct Lab {
     /// An experiment, and arguments for it
     #[arg(value_name = "PART", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
+
+    #[command(flatten)]
+    pub output: Output,
 }
 
 const PEERS_EXAMPLES: &str = "\

@@ -45,11 +45,7 @@ pub fn require_writable(options: &Compare) -> Result<()> {
         let text = format!("{}: what kind of file is it to be?", path.display());
         return Err(Trouble::new(text).hint("its name ends in .html, .json, .md or .svg"));
     }
-    if path.exists() && !options.force {
-        let text = format!("{}: the file is there already", path.display());
-        return Err(Trouble::new(text).hint("--force replaces it, -o FILE names another"));
-    }
-    Ok(())
+    output::require_writable(path, options.force)
 }
 
 pub fn asked_for(options: &Compare) -> Vec<Document> {

@@ -19,7 +19,7 @@ use crate::order;
 use crate::places;
 use crate::plan;
 use crate::progress::Progress;
-use crate::record::Run;
+use crate::record::{Outcome, Run};
 use crate::report::{self, Block, render};
 use crate::suite::Suite;
 use crate::sys;
@@ -199,11 +199,24 @@ fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<
             ));
         }
     }
+    notes.extend(note_on_failure(runs));
     let left_behind: usize = runs.iter().map(|run| run.left_behind).sum();
     if left_behind > 0 {
         notes.push(format!("{left_behind} processes ran on after their program, and were ended"));
     }
     notes
+}
+
+/// A program that fails everywhere is the same everywhere; but perhaps nobody wanted to measure that.
+fn note_on_failure(runs: &[Run]) -> Option<String> {
+    let right = || runs.iter().filter(|run| run.outcome == Outcome::Right);
+    let failed = right().filter(|run| run.exit_code.is_some_and(|code| code != 0));
+    let count = failed.clone().count();
+    let code = failed.clone().find_map(|run| run.exit_code)?;
+    Some(format!(
+        "{count} of {} runs ended with a code that is not 0, as {code}, the same under all allocators",
+        right().count()
+    ))
 }
 
 fn blocks(result: &report::Result, full: bool) -> Vec<Block> {
@@ -217,6 +230,18 @@ fn blocks(result: &report::Result, full: bool) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_program_that_fails_everywhere_is_told() {
+        let mut runs = [fixture::run(0, 0, 1), fixture::run(0, 1, 1)];
+        assert_eq!(note_on_failure(&runs), None);
+        runs[1].exit_code = Some(3);
+        let text = note_on_failure(&runs).unwrap();
+        assert!(text.starts_with("1 of 2 runs ended with a code that is not 0, as 3"), "{text}");
+        runs[1].outcome = Outcome::Crashed;
+        assert_eq!(note_on_failure(&runs), None);
+    }
 
     #[test]
     fn rounds_are_told() {

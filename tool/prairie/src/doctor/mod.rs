@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::cli::Doctor;
 use crate::output;
+use crate::refusal;
 use crate::terminal;
 use crate::trouble::Result;
 
@@ -20,6 +21,7 @@ const SCHEMA: u32 = 1;
 const IN_THE_WAY: i32 = 1;
 
 pub fn run(options: &Doctor) -> Result<i32> {
+    options.pid.map(refusal::require).transpose()?;
     let (mut checks, library) = library::look(options.library.as_deref());
     match (options.pid, options.command.first()) {
         (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())),
@@ -64,11 +66,11 @@ fn verdict(options: &Doctor, is_well: bool) -> String {
 }
 
 fn say_next(options: &Doctor) {
-    let words: Vec<String> =
-        options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    match (options.pid, words.is_empty()) {
-        (Some(pid), _) => terminal::next(&format!("prairie prof --pid {pid}")),
-        (None, false) => terminal::next(&format!("prairie run -- {}", words.join(" "))),
+    match (options.pid, options.command.is_empty()) {
+        (Some(pid), _) => terminal::next(&format!("prairie top {pid}")),
+        (None, false) => {
+            terminal::next(&format!("prairie run -- {}", terminal::shell_words(&options.command)));
+        }
         (None, true) => terminal::next("prairie doctor -- your-program"),
     }
 }

@@ -10,6 +10,7 @@ use super::check::Check;
 use super::library::others_before;
 use crate::elf;
 use crate::proc;
+use crate::refusal;
 use crate::sys::Pid;
 use crate::witness;
 
@@ -27,21 +28,10 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
             );
             return vec![Check::bad(ABOUT, text)];
         }
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return vec![
-                Check::bad(ABOUT, format!("process {pid} ({name}) belongs to somebody else"))
-                    .fix(format!("sudo prairie doctor --pid {pid}")),
-            ];
-        }
-        Err(_) => return vec![Check::bad(ABOUT, format!("there is no process {pid}"))],
+        Err(error) => return vec![Check::of_trouble(ABOUT, &refusal::of_reading(pid, &error))],
     };
-    let mut files: Vec<&str> = Vec::new();
-    for mapped in mappings.iter().filter(|mapped| mapped.path.starts_with('/')) {
-        if !files.contains(&mapped.path.as_str()) {
-            files.push(&mapped.path);
-        }
-    }
-    let is_ours = |path: &&&str| file_name(path).starts_with("libprairie");
+    let files = proc::files_of(&mappings);
+    let is_ours = |path: &&String| file_name(path).starts_with("libprairie");
     let mut checks = Vec::new();
     match files.iter().find(is_ours) {
         Some(path) => {
@@ -51,7 +41,7 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
                 checks.push(Check::note(ABOUT, text).fix("restart it for the new one"));
             }
         }
-        None => checks.extend(why_not(pid, &name, &files, library)),
+        None => checks.extend(why_not(pid, &name, library)),
     }
     let others = files.iter().map(|path| file_name(path));
     for other in others.filter(|other| witness::is_allocator(other) && !other.contains("prairie")) {
@@ -64,15 +54,12 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
 }
 
 /// The likeliest cause first.
-fn why_not(pid: Pid, name: &str, files: &[&str], library: Option<&Path>) -> Vec<Check> {
+fn why_not(pid: Pid, name: &str, library: Option<&Path>) -> Vec<Check> {
     let missing = format!("{name} has no libprairie.so among its files");
     let bad = |why: &str, fix: &str| vec![Check::bad(ABOUT, format!("{missing}: {why}")).fix(fix)];
     let executable = elf::read(&proc::executable(pid)).ok().flatten();
     if executable.is_some_and(|elf| elf.loader.is_none()) {
         return bad("it is a static program", "link it with libprairie.a");
-    }
-    if files.iter().any(|path| file_name(path).starts_with("ld-musl")) {
-        return bad("it is made for musl", "use the program's glibc build");
     }
     if is_secure(&proc::auxiliary(pid)) {
         return bad(

@@ -4,11 +4,11 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use object::{Object, ObjectSymbol};
 
 use super::check::Check;
+use crate::elf;
 use crate::program;
 use crate::trouble::{About, Result};
 use crate::witness;
@@ -78,6 +78,8 @@ fn of_contents(path: &Path) -> Vec<Check> {
         let is_it = |symbol: &object::Symbol| symbol.is_definition() && symbol.name() == Ok(name);
         (file.dynamic_symbols().any(|s| is_it(&s)), file.symbols().any(|s| is_it(&s)))
     };
+    // Of a static program more is said below.
+    let is_static = file.section_by_name(".interp").is_none();
     match (defines("malloc"), defines("prairie_version")) {
         (_, (_, true) | (true, _)) => checks.push(Check::good(ABOUT, "prairie is linked into it")),
         ((true, _), _) => checks.push(
@@ -87,7 +89,7 @@ fn of_contents(path: &Path) -> Vec<Check> {
             )
             .fix("build it without that allocator, or link it with libprairie.a"),
         ),
-        ((false, true), _) => checks.push(
+        ((false, true), _) if !is_static => checks.push(
             Check::bad(ABOUT, "it has a malloc of its own inside, which its own code calls")
                 .fix("build it without that allocator, or link it with libprairie.a"),
         ),
@@ -108,9 +110,10 @@ fn file_mentions(file: &object::File, name: &str) -> bool {
 
 /// What the loader says when it only lists what it would load; nothing of the program runs.
 fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
-    let mut command = Command::new(path);
-    command.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_PRELOAD", library).env_remove("LD_DEBUG");
-    let output = match command.stdin(Stdio::null()).output() {
+    let Some(loader) = elf::read(path).ok().flatten().and_then(|elf| elf.loader) else {
+        return Vec::new();
+    };
+    let output = match program::list(&loader, path, library) {
         Ok(output) => output,
         Err(error) => return vec![Check::bad(ABOUT, format!("{}: {error}", path.display()))],
     };
@@ -143,7 +146,8 @@ fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
 
 /// glibc too old for the library, or the library for another machine.
 fn is_refusal(line: &str) -> bool {
-    line.contains("cannot be preloaded")
+    program::is_refusal_of_musl(line)
+        || line.contains("cannot be preloaded")
         || (line.contains("version `") && line.contains("not found"))
 }
 

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::memory::Memory;
-use super::process::Mapping;
+use crate::proc::Mapped;
 
 /// What rows mean together; another version needs another reader.
 const VERSION: u64 = 1;
@@ -137,18 +137,18 @@ impl Map {
 }
 
 /// The maps of all libraries of this kind in a process, the first one first; usually one or none.
-pub fn find(memory: &dyn Memory, mappings: &[Mapping]) -> Result<Vec<Map>> {
+pub fn find(memory: &dyn Memory, mappings: &[Mapped]) -> Result<Vec<Map>> {
     let mut maps = Vec::new();
     let mut refused = None;
     // A file's own name is a hint where to look first.
     // A process may map thousands of files of data, whose pages are not to be fetched.
     let code: HashSet<&str> =
-        mappings.iter().filter(|mapping| mapping.executable).map(|m| m.file.as_str()).collect();
+        mappings.iter().filter(|mapping| mapping.is_code).map(|m| m.path.as_str()).collect();
     let heads = mappings
         .iter()
-        .filter(|mapping| mapping.begins_a_file() && code.contains(mapping.file.as_str()));
+        .filter(|mapping| mapping.begins_a_file() && code.contains(mapping.path.as_str()));
     let (likely, others): (Vec<_>, Vec<_>) =
-        heads.partition(|mapping| mapping.file.contains("prairie"));
+        heads.partition(|mapping| mapping.path.contains("prairie"));
     for mapping in likely.into_iter().chain(others) {
         match note_of(memory, mapping.start) {
             Ok(Some(note)) => maps.push(read(memory, note)?),
@@ -363,12 +363,13 @@ pub mod tests {
 
     #[test]
     fn the_note_is_found_through_the_header_in_memory() {
-        let mapping = |start, executable, file: &str| Mapping {
+        let mapping = |start, is_code, file: &str| Mapped {
             start,
-            offset: if executable { 0x1000 } else { 0 },
-            readable: true,
-            executable,
-            file: file.to_owned(),
+            limit: start + 0x1000,
+            offset: if is_code { 0x1000 } else { 0 },
+            is_readable: true,
+            is_code,
+            path: file.to_owned(),
         };
         assert_eq!(note_of(&Made(loaded()), 0x1000).unwrap(), Some(0x1200));
         // Its map is not there; what has no code, or cannot be read, is passed by.

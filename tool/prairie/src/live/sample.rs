@@ -12,6 +12,7 @@ use super::memory::OfProcess;
 use super::process;
 use super::strip::{self, Strip};
 use crate::proc;
+use crate::refusal;
 use crate::sys::Pid;
 use crate::trouble::{Result, Trouble};
 
@@ -70,7 +71,7 @@ pub struct Target {
 impl Target {
     /// Fails when there is no such process.
     pub fn new(pid: Pid) -> Result<Target> {
-        let name = process::require(pid)?;
+        let name = refusal::require(pid)?;
         let mut target = Target {
             pid,
             name,
@@ -82,6 +83,11 @@ impl Target {
         };
         target.find_map();
         Ok(target)
+    }
+
+    /// What tells the program that it ran at the last look from others.
+    pub fn program(&self) -> &[u8] {
+        &self.program
     }
 
     pub fn is_on_prairie(&self) -> bool {
@@ -97,11 +103,11 @@ impl Target {
         self.program = proc::auxiliary(self.pid);
         self.name = proc::name(self.pid);
         (self.map, self.why, self.is_refused) = (None, None, false);
-        let mappings = match process::mappings(self.pid) {
+        let mappings = match proc::mappings(self.pid) {
             Ok(mappings) => mappings,
             Err(error) => {
                 self.allocator = "unknown";
-                self.why = Some(process::refusal(self.pid, &error).into());
+                self.why = Some(refusal::of_reading(self.pid, &error).into());
                 self.is_refused = true;
                 return;
             }
@@ -141,7 +147,7 @@ impl Target {
 
     fn faulty(&self, fault: &Fault) -> Why {
         match fault {
-            Fault::Read(error) => process::refusal(self.pid, error).into(),
+            Fault::Read(error) => refusal::of_reading(self.pid, error).into(),
             Fault::Wrong(text) => {
                 let text = format!("process {} ({}): {text}", self.pid, self.name);
                 Why { text, hint: Some("use the prairie command of the same release".to_owned()) }

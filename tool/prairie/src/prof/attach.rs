@@ -14,6 +14,7 @@ use super::profile::Profile;
 use super::sparse;
 use crate::live::sample::Target;
 use crate::proc::{self, Mapped};
+use crate::refusal;
 use crate::sys::Pid;
 use crate::trouble::{About, Result, Trouble};
 
@@ -24,6 +25,7 @@ const FUNCTION: &str = "mallctl";
 const FILE: &str = "heap.pb.gz";
 
 pub fn take(pid: Pid) -> Result<Profile> {
+    refusal::require(pid)?;
     let function = function(pid)?;
     let about = fs::metadata(format!("/proc/{pid}")).about(format!("process {pid}"))?;
     let temporary = root(pid).join("tmp");
@@ -41,7 +43,8 @@ pub fn take(pid: Pid) -> Result<Profile> {
         Argument::PointerTo(path.as_bytes()),
         Argument::Number(size_of::<usize>() as u64),
     ];
-    let answer = inject::call(pid, function, &arguments).map_err(|error| refusal(pid, &error))?;
+    let answer = inject::call(pid, function, &arguments)
+        .map_err(|error| refusal::of_attaching(pid, &error))?;
     match answer as i32 {
         0 => {
             let mut profile = super::read(&folder.path().join(FILE))?;
@@ -70,12 +73,7 @@ pub fn root(pid: Pid) -> PathBuf {
 
 /// Where prairie's mallctl lies in the process.
 fn function(pid: Pid) -> Result<u64> {
-    let mappings = match proc::mappings(pid) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(refusal(pid, &io::Error::from_raw_os_error(libc::EPERM)));
-        }
-        read => read.about(format!("process {pid}"))?,
-    };
+    let mappings = proc::mappings(pid).map_err(|error| refusal::of_reading(pid, &error))?;
     let is_library = |path: &str| path.rsplit('/').next().unwrap_or("").contains("prairie");
     let program = mappings.iter().find(|mapped| mapped.path.starts_with('/'));
     let paths = mappings.iter().map(|mapped| mapped.path.as_str()).filter(|path| is_library(path));
@@ -110,49 +108,14 @@ fn in_file(bytes: &[u8], path: &str, mappings: &[Mapped]) -> Option<u64> {
     mappings.iter().find(holds).map(|mapped| mapped.start + in_file - mapped.offset)
 }
 
-/// Why a process may not be attached to, with the exact remedy.
-fn refusal(pid: Pid, error: &io::Error) -> Trouble {
-    let trouble = Trouble::new(format!("process {pid} cannot be attached to: {error}"));
-    if error.raw_os_error() != Some(libc::EPERM) {
-        return trouble;
-    }
-    let owner = fs::metadata(format!("/proc/{pid}")).map_or(0, |about| about.uid());
-    // SAFETY: a call without arguments that cannot fail.
-    let us = unsafe { libc::geteuid() };
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    trouble.hint(remedy(pid, owner, us, scope.trim()))
-}
-
-fn remedy(pid: Pid, owner: u32, us: u32, scope: &str) -> String {
-    match (us, scope) {
-        (0, _) => {
-            "a debugger holds it, or this container lacks a right: --cap-add SYS_PTRACE".into()
-        }
-        (us, _) if us != owner => format!("it is another user's: sudo prairie prof --pid {pid}"),
-        (_, "1") => format!(
-            "sudo prairie prof --pid {pid}, or once: sudo sysctl kernel.yama.ptrace_scope=0"
-        ),
-        (_, "2") => format!("sudo prairie prof --pid {pid}"),
-        (_, "3") => "kernel.yama.ptrace_scope=3 forbids it to everybody until the next boot".into(),
-        _ => "a debugger holds it, or it has changed its rights".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_remedy_fits_the_cause() {
-        assert!(remedy(7, 1000, 1000, "1").contains("kernel.yama.ptrace_scope=0"));
-        assert!(remedy(7, 1001, 1000, "0").contains("sudo prairie prof --pid 7"));
-        assert!(remedy(7, 1000, 0, "1").contains("--cap-add SYS_PTRACE"));
-    }
-
-    #[test]
     fn a_process_without_prairie_is_refused() {
         let refused = take(std::process::id() as Pid).unwrap_err().to_string();
         assert!(refused.contains("does not run on prairie"), "{refused}");
-        assert!(take(Pid::MAX).unwrap_err().to_string().starts_with("process 2147483647: No such"));
+        assert!(take(Pid::MAX).unwrap_err().to_string().starts_with("there is no process"));
     }
 }

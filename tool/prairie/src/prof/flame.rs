@@ -1,15 +1,12 @@
 //! Flame graphs: collapsed stacks, and a page that needs no network.
 // SPDX-License-Identifier: MIT
 
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
 use super::stacks::{Name, Row, Stacks};
 use super::words;
 use crate::report::page;
 use crate::trouble::{About, Result};
-
-/// Of the page's column.
-const WIDTH: usize = 1130;
 
 /// A line for each stack: `outer;inner FIGURE`; of a difference `outer;inner BEFORE AFTER`.
 pub fn collapsed(stacks: &Stacks) -> String {
@@ -57,8 +54,12 @@ pub fn html(stacks: &Stacks, title: &str, subtitle: &str) -> Result<String> {
         rows: rows.collect(),
         text_columns: 2,
     };
+    let colours = match stacks.is_difference() {
+        true => ". Red has grown, blue has shrunk.",
+        false => ". A click shows a part, Ctrl-F searches.",
+    };
     let mut body = format!(
-        "<h1>{}</h1>\n<p>{}</p>\n<div class=\"flame\">{svg}</div>\n",
+        "<h1>{}</h1>\n<p>{}{colours}</p>\n<div class=\"flame\">{svg}</div>\n",
         page::escaped(title),
         page::escaped(subtitle)
     );
@@ -75,7 +76,8 @@ fn svg(lines: &str, stacks: &Stacks) -> Result<String> {
     options.hash = true;
     options.deterministic = true;
     options.min_width = 0.05;
-    options.image_width = Some(WIDTH);
+    // The beginning of a function's name tells most.
+    options.text_truncate_direction = TextTruncateDirection::Right;
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, lines.lines(), &mut svg).about("the flame graph")?;
     let svg = String::from_utf8_lossy(&svg).into_owned();
@@ -111,6 +113,9 @@ mod tests {
         let page = html(&stacks, "A <title>", "3 bytes").unwrap();
         assert!(page.starts_with("<!DOCTYPE html>") && page.contains("A &lt;title&gt;"));
         assert!(page.contains("<svg") && page.contains("a&lt;b&gt;"));
+        // As wide as the window, with names in all frames that have room for one.
+        assert!(page.contains("var fluiddrawing = true"));
+        assert!(page.contains("var truncate_text_right = true"));
         for word in ["src=\"http", "href=\"http", "@import", "url(http"] {
             assert!(!page.contains(word), "{word}");
         }

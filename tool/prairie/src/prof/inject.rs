@@ -1,22 +1,25 @@
 //! Calls a function in another process, through ptrace, as a debugger does.
 //!
 //! The process's leading thread is stopped wherever it is, made to call the function on its own
-//! stack, below what it may use without asking (the red zone), and put back as it was. The function
-//! returns to address 0, where nothing is: the fault tells that it is done, and nobody but us sees
-//! it. Other threads run on meanwhile.
+//! stack, below what it may use without asking, and put back as it was. The function returns to
+//! address 0, where nothing is: the fault tells that it is done, and nobody but us sees it. Other
+//! threads run on meanwhile.
 // SPDX-License-Identifier: MIT
 
 use std::io;
 
 use crate::sys::Pid;
 
-#[cfg(target_arch = "x86_64")]
-pub use x86_64::call;
-
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn call(_pid: Pid, _function: u64, _arguments: &[Argument]) -> io::Result<u64> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "so far this is written for x86-64 only"))
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "attaching is written for x86-64 and aarch64; `prairie run --profile` writes the same profile",
+    ))
 }
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub use thread::call;
 
 #[derive(Debug, Clone, Copy)]
 pub enum Argument<'a> {
@@ -27,29 +30,116 @@ pub enum Argument<'a> {
     PointerTo(&'a [u8]),
 }
 
+/// What a call needs of a processor's registers, and what it may spoil.
 #[cfg(target_arch = "x86_64")]
-mod x86_64 {
+mod registers {
+    pub use libc::user_regs_struct as Registers;
+
+    /// Below the stack pointer, where a function may write without asking.
+    pub const RED_ZONE: u64 = 128;
+    const NT_X86_XSTATE: usize = 0x202;
+    /// Beside the general ones: vectors.
+    pub const SPOILT: &[usize] = &[NT_X86_XSTATE];
+
+    pub fn stack(registers: &Registers) -> u64 {
+        registers.rsp
+    }
+
+    pub fn place(registers: &Registers) -> u64 {
+        registers.rip
+    }
+
+    pub fn result(registers: &Registers) -> u64 {
+        registers.rax
+    }
+
+    /// The call as the first instruction of the function sees it, which returns to address 0.
+    /// `put` writes bytes below the stack pointer. What it returns is where they are.
+    pub fn enter<E>(
+        registers: &mut Registers,
+        function: u64,
+        values: [u64; 6],
+        mut put: impl FnMut(&[u8]) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        // The return address stands below a multiple of 16.
+        registers.rsp = put(&[0; 16])? + 8;
+        registers.rip = function;
+        registers.rax = 0;
+        // Else the kernel takes this for a system call that it has to begin again.
+        registers.orig_rax = u64::MAX;
+        [registers.rdi, registers.rsi, registers.rdx, registers.rcx, registers.r8, registers.r9] =
+            values;
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod registers {
+    pub use libc::user_regs_struct as Registers;
+
+    pub const RED_ZONE: u64 = 0;
+    const NT_PRFPREG: usize = 2;
+    const NT_ARM_SVE: usize = 0x405;
+    /// Of these the first is there on every processor. The second comes last: it has all of the
+    /// first, and setting the first would clear the rest of it.
+    pub const SPOILT: &[usize] = &[NT_PRFPREG, NT_ARM_SVE];
+    const LINK: usize = 30;
+    /// What kind of branch the last instruction was: a function is entered by none.
+    const BRANCH_TYPE: u64 = 3 << 10;
+
+    pub fn stack(registers: &Registers) -> u64 {
+        registers.sp
+    }
+
+    pub fn place(registers: &Registers) -> u64 {
+        registers.pc
+    }
+
+    pub fn result(registers: &Registers) -> u64 {
+        registers.regs[0]
+    }
+
+    /// A system call that was interrupted has been made ready to begin again by the kernel, before
+    /// it stopped: what was read then leads back into it.
+    pub fn enter<E>(
+        registers: &mut Registers,
+        function: u64,
+        values: [u64; 6],
+        mut put: impl FnMut(&[u8]) -> Result<u64, E>,
+    ) -> Result<(), E> {
+        registers.sp = put(&[])?;
+        registers.pc = function;
+        registers.pstate &= !BRANCH_TYPE;
+        registers.regs[LINK] = 0;
+        registers.regs[..6].copy_from_slice(&values);
+        Ok(())
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod thread {
     use std::ffi::c_void;
     use std::fs::OpenOptions;
     use std::os::unix::fs::FileExt;
     use std::ptr;
 
+    use super::registers::{RED_ZONE, Registers, SPOILT, enter, place, result, stack};
     use super::{Argument, Pid, io};
 
-    const RED_ZONE: u64 = 128;
     const NT_PRSTATUS: usize = 1;
-    const NT_X86_XSTATE: usize = 0x202;
     /// Room for the vector registers of any processor so far.
-    const XSTATE_BYTES: usize = 16 << 10;
+    const VECTOR_BYTES: usize = 32 << 10;
     const NOWHERE: u64 = 0;
 
     pub fn call(pid: Pid, function: u64, arguments: &[Argument]) -> io::Result<u64> {
         let stopped = Stopped::seize(pid)?;
-        let before: libc::user_regs_struct = stopped.registers()?;
-        let vectors = stopped.vectors()?;
+        let before = stopped.registers()?;
+        let spoilt = stopped.spoilt()?;
         let result = stopped.call(&before, function, arguments);
         // Whatever came of it, the thread goes on where it was.
-        stopped.set(NT_X86_XSTATE, vectors.as_ptr().cast(), vectors.len())?;
+        for (set, bytes) in spoilt {
+            stopped.set(set, bytes.as_ptr().cast(), bytes.len())?;
+        }
         stopped.set_registers(&before)?;
         result
     }
@@ -81,7 +171,7 @@ mod x86_64 {
 
         fn call(
             &self,
-            before: &libc::user_regs_struct,
+            before: &Registers,
             function: u64,
             arguments: &[Argument],
         ) -> io::Result<u64> {
@@ -89,7 +179,7 @@ mod x86_64 {
                 .read(true)
                 .write(true)
                 .open(format!("/proc/{}/mem", self.pid))?;
-            let mut top = before.rsp - RED_ZONE;
+            let mut top = stack(before) - RED_ZONE;
             let mut put = |bytes: &[u8]| {
                 top = (top - bytes.len() as u64) & !15;
                 memory.write_all_at(bytes, top).map(|()| top)
@@ -105,17 +195,8 @@ mod x86_64 {
                     }
                 };
             }
-            let return_address = (top & !15) - 8;
-            memory.write_all_at(&NOWHERE.to_ne_bytes(), return_address)?;
             let mut registers = *before;
-            registers.rip = function;
-            registers.rsp = return_address;
-            registers.rax = 0;
-            // Else the kernel takes this for a system call that it has to begin again.
-            registers.orig_rax = u64::MAX;
-            [registers.rdi, registers.rsi, registers.rdx, registers.rcx] =
-                [values[0], values[1], values[2], values[3]];
-            [registers.r8, registers.r9] = [values[4], values[5]];
+            enter(&mut registers, function, values, put)?;
             self.set_registers(&registers)?;
             self.run_to_nowhere()
         }
@@ -131,28 +212,41 @@ mod x86_64 {
                     signal = 0;
                 } else if signal == libc::SIGSEGV {
                     let registers = self.registers()?;
-                    if registers.rip == NOWHERE {
-                        return Ok(registers.rax);
+                    if place(&registers) == NOWHERE {
+                        return Ok(result(&registers));
                     }
                     return Err(io::Error::other("the function failed in there"));
                 }
             }
         }
 
-        fn registers(&self) -> io::Result<libc::user_regs_struct> {
+        fn registers(&self) -> io::Result<Registers> {
             // SAFETY: a struct of numbers may be all zero; the kernel fills no more than its size.
-            let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+            let mut registers: Registers = unsafe { std::mem::zeroed() };
             self.get(NT_PRSTATUS, (&raw mut registers).cast(), size_of_val(&registers))?;
             Ok(registers)
         }
 
-        fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
+        fn set_registers(&self, registers: &Registers) -> io::Result<()> {
             self.set(NT_PRSTATUS, (&raw const *registers).cast(), size_of_val(registers))
         }
 
-        fn vectors(&self) -> io::Result<Vec<u8>> {
-            let mut bytes = vec![0; XSTATE_BYTES];
-            let length = self.get(NT_X86_XSTATE, bytes.as_mut_ptr().cast(), bytes.len())?;
+        /// The first of them is there on every processor.
+        fn spoilt(&self) -> io::Result<Vec<(usize, Vec<u8>)>> {
+            let mut read = Vec::new();
+            for set in SPOILT {
+                match self.vectors(*set) {
+                    Ok(bytes) => read.push((*set, bytes)),
+                    Err(error) if read.is_empty() => return Err(error),
+                    Err(_) => {}
+                }
+            }
+            Ok(read)
+        }
+
+        fn vectors(&self, set: usize) -> io::Result<Vec<u8>> {
+            let mut bytes = vec![0; VECTOR_BYTES];
+            let length = self.get(set, bytes.as_mut_ptr().cast(), bytes.len())?;
             bytes.truncate(length);
             Ok(bytes)
         }

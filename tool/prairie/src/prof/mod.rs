@@ -75,14 +75,24 @@ pub fn run(options: &Prof) -> Result<i32> {
     Ok(0)
 }
 
-/// The finding of one profile in a sentence, and by which value; for `prairie run`.
-pub fn finding(path: &Path) -> Result<Option<String>> {
+/// What `prairie run` tells of a profile.
+pub struct Finding {
+    /// The place that took most from start to end, in a sentence.
+    pub most: Option<String>,
+    /// How many blocks were taken from start to end, as the samples tell.
+    pub allocations: Option<f64>,
+}
+
+pub fn finding(path: &Path) -> Result<Finding> {
     let mut profile = read(path)?;
     Symbols::new(None).name(&mut profile);
     // What is left at the end says little of a program that has freed everything.
     let of_type = profile.type_called("alloc_space").unwrap_or(profile.default_type);
-    let stacks = Stacks::of(&[profile], &[of_type], By::Function);
-    Ok(words::finding(&stacks))
+    let profile = [profile];
+    let total = |of_type| Stacks::of(&profile, &[of_type], By::Function).total();
+    let allocations = profile[0].type_called("alloc_objects").map(total);
+    let most = words::finding(&Stacks::of(&profile, &[of_type], By::Function));
+    Ok(Finding { most, allocations })
 }
 
 /// Reads a file of any of the formats.
@@ -225,9 +235,7 @@ fn about(profiles: &[Profile], types: &[usize], stacks: &Stacks) -> String {
 fn say_next(options: &Prof) {
     let from = match (options.pid, &options.files[..]) {
         (Some(pid), _) => format!("--pid {pid}"),
-        (None, files) => {
-            files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
-        }
+        (None, files) => terminal::shell_words(files),
     };
     terminal::next(&format!("prairie prof --flame -o heap.html {from}"));
 }

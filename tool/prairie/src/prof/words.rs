@@ -77,7 +77,11 @@ pub fn finding(stacks: &Stacks) -> Option<String> {
     let caller = path.find(telling).map(|caller| format!(", called by {}", function(caller)));
     let shown = row.shown();
     let (figure, share) = (figure(stacks, shown), share(stacks, shown));
-    Some(format!("{figure} ({share} of all) by {}{}", function(at), caller.unwrap_or_default()))
+    Some(format!(
+        "{figure} ({share} of all) taken by {}{}",
+        function(at),
+        caller.unwrap_or_default()
+    ))
 }
 
 #[cfg(test)]
@@ -107,7 +111,10 @@ mod tests {
             ("main", MIB),
         ]);
         let stacks = Stacks::of(&[profile], &[3], By::Function);
-        assert_eq!(finding(&stacks).unwrap(), "3.00 MiB (75.0 % of all) by parse, called by main");
+        assert_eq!(
+            finding(&stacks).unwrap(),
+            "3.00 MiB (75.0 % of all) taken by parse, called by main"
+        );
         assert_eq!(finding(&Stacks::of(&[], &[], By::Function)), None);
     }
 

@@ -5,7 +5,7 @@ mod conf;
 mod heap;
 mod summary;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,9 @@ use summary::Summary;
 /// Returns the program's exit code.
 pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let folder = std::env::current_dir().about("the current folder")?;
+    if let Some(path) = &options.output.output {
+        output::require_writable(path, options.output.force)?;
+    }
     let library = places::library(options.library.as_deref())?;
     let program = program::find(&options.command[0], &folder)?;
     program::require_preloadable(&program, &library)?;
@@ -61,7 +64,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let job = Job { command, library: Some(&library), timeout: None };
     // Who wants no summary pays for no looks.
     let is_told = !terminal::is_quiet() || options.output.json || options.output.output.is_some();
-    let mut looking = Looking::new(PassOn::on_signals()?, is_told);
+    let mut looking = Looking::new(PassOn::on_signals()?, is_told, options.only_exe.clone());
     let measured = measure::run(launcher, &job, &mut looking)?;
     let heap = looking.peak();
 
@@ -73,8 +76,9 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         version: owners.version.as_deref().unwrap_or("of unknown version"),
         library: &library,
         measured: &measured,
-        finding: last.and_then(|path| prof::finding(path).ok().flatten()),
+        finding: last.and_then(|path| prof::finding(path).ok()),
         heap,
+        only: options.only_exe.as_deref(),
         profiles,
         max_rss: options.max_rss,
     };
@@ -93,26 +97,16 @@ fn tell(options: &cli::Run, summary: &Summary) -> Result<()> {
     match (&options.output.output, &json) {
         (Some(path), _) => {
             let text = json.unwrap_or_else(|| summary.text() + "\n");
-            output::write_file(path, text.as_bytes(), options.output.force)?;
+            let path = output::name_of_run(path, summary.name, summary.measured.pid);
+            output::write_file(&path, text.as_bytes(), options.output.force)?;
         }
         (None, Some(json)) => eprint!("{json}"),
         (None, None) => {
             terminal::say(&summary.text());
-            let words = options.command.iter().map(|word| shell_word(word));
-            terminal::next(&summary.next(&words.collect::<Vec<_>>().join(" ")));
+            terminal::next(&summary.next(&terminal::shell_words(&options.command)));
         }
     }
     Ok(())
-}
-
-/// As it can be pasted.
-fn shell_word(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=+,@%".contains(letter);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
 
 /// Ours before what the user preloads already.
@@ -147,13 +141,6 @@ impl Loadable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_can_be_pasted() {
-        assert_eq!(shell_word(OsStr::new("a-b_c/d.e")), "a-b_c/d.e");
-        assert_eq!(shell_word(OsStr::new("it's")), r"'it'\''s'");
-        assert_eq!(shell_word(OsStr::new("")), "''");
-    }
 
     #[test]
     fn a_path_that_the_loader_would_split_gets_a_link() {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::heap::Peak;
 use crate::measure::{End, Measured};
+use crate::prof::Finding;
 use crate::units;
 
 /// Grows when a field changes its meaning; fields that are only added leave it as it is.
@@ -19,10 +20,12 @@ pub struct Summary<'a> {
     pub measured: &'a Measured,
     /// The profiles of the program itself, and how many there are of all processes.
     pub profiles: Option<(Vec<PathBuf>, usize)>,
-    /// The place that took most from start to end, in a sentence.
-    pub finding: Option<String>,
+    /// Of the last profile.
+    pub finding: Option<Finding>,
     /// None: it ended before it could be looked at, or may not be looked at.
     pub heap: Option<Peak>,
+    /// The name of the processes whose heap is told.
+    pub only: Option<&'a str>,
     pub max_rss: Option<u64>,
 }
 
@@ -35,9 +38,10 @@ impl Summary<'_> {
         let End::Itself(ended) = self.measured.end else { return String::new() };
         let mut lines = vec![format!("prairie: {}: {}", self.name, ended.text())];
         lines.extend(self.used());
+        lines.extend(self.heap());
         lines.extend(self.served());
         lines.extend(self.profiled());
-        lines.extend(self.sparse());
+        lines.extend(self.found());
         lines.extend(self.limited());
         lines.join("\n")
     }
@@ -48,7 +52,7 @@ impl Summary<'_> {
             0 | 1 => String::new(),
             count => format!("   {count} processes at once"),
         };
-        let mut lines = vec![
+        vec![
             format!(
                 "  time     {} wall, {} cpu ({} user, {} system)",
                 units::seconds(measured.wall_s),
@@ -67,8 +71,28 @@ impl Summary<'_> {
                 usage.major_faults,
                 units::count((usage.voluntary_switches + usage.forced_switches) as f64)
             ),
-        ];
-        lines.extend(self.heap.as_ref().map(|heap| format!("  heap     {}", heap.text())));
+        ]
+    }
+
+    fn heap(&self) -> Vec<String> {
+        let Some(heap) = &self.heap else {
+            let who = self.only.map_or("it".to_owned(), |name| format!("{name} was not there, or"));
+            return vec![format!(
+                "  heap     not seen: {who} ended too soon; --stats prints the figures of all"
+            )];
+        };
+        let mut lines = vec![format!("  heap     {}", heap.text())];
+        lines.extend(heap.processes_text().map(|text| format!("  of them  {text}")));
+        // Few samples may miss more than what is counted.
+        let counted = (heap.fetched.small + heap.fetched.large) as f64;
+        let sampled = self.finding.as_ref().and_then(|finding| finding.allocations);
+        let sampled = sampled.filter(|count| *count > counted);
+        lines.push(match sampled {
+            Some(count) => {
+                format!("  blocks   about {} allocated, by samples", units::count(count))
+            }
+            None => format!("  blocks   {}", heap.fetched_text()),
+        });
         lines
     }
 
@@ -114,14 +138,19 @@ impl Summary<'_> {
                 lines.push(format!("  profile  {all} files, none of the program itself"));
             }
         }
-        if let Some(finding) = &self.finding {
-            lines.push(format!("  taken    {finding}"));
-        }
         lines
     }
 
-    fn sparse(&self) -> Option<String> {
-        Some(format!("  note     {}", self.heap.as_ref()?.finding()?))
+    /// The top finding: the place that took most where it is known, else what the heap looked like.
+    fn found(&self) -> Option<String> {
+        if let Some(most) = self.most() {
+            return Some(format!("  finding  {most}"));
+        }
+        Some(format!("  finding  {}", self.heap.as_ref()?.finding()?))
+    }
+
+    fn most(&self) -> Option<&str> {
+        self.finding.as_ref()?.most.as_deref()
     }
 
     fn limited(&self) -> Vec<String> {
@@ -177,7 +206,8 @@ impl Summary<'_> {
             "processes_at_once": measured.process_count_max,
             "seen": measured.seen,
             "profiles": profiles,
-            "most": self.finding,
+            "most": self.most(),
+            "allocations": self.finding.as_ref().and_then(|finding| finding.allocations),
             "heap": self.heap,
             "max_rss": self.max_rss,
             "is_over_limit": self.is_over_limit(),
@@ -190,6 +220,7 @@ impl Summary<'_> {
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::run::heap::Fetched;
     use crate::sys::Ended;
 
     fn summary(measured: &Measured) -> Summary<'_> {
@@ -201,8 +232,13 @@ mod tests {
             profiles: None,
             finding: None,
             heap: None,
+            only: None,
             max_rss: None,
         }
+    }
+
+    fn told(most: &str) -> Option<Finding> {
+        Some(Finding { most: Some(most.to_owned()), allocations: Some(12_345.0) })
     }
 
     #[test]
@@ -221,9 +257,9 @@ mod tests {
         let mut measured = fixture::measured(End::Itself(Ended::Exited(0)));
         assert_eq!(summary(&measured).next("sort x"), "prairie compare -- sort x");
         let profiles = Some((vec![PathBuf::from("a.pb.gz")], 1));
-        let profiled = Summary { profiles, finding: Some("it".into()), ..summary(&measured) };
+        let profiled = Summary { profiles, finding: told("it"), ..summary(&measured) };
         assert_eq!(profiled.next("sort x"), "prairie prof --value alloc_space a.pb.gz");
-        assert!(profiled.text().ends_with("  profile  a.pb.gz\n  taken    it"));
+        assert!(profiled.text().ends_with("  profile  a.pb.gz\n  finding  it"));
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
     }
@@ -236,18 +272,26 @@ mod tests {
             allocated: 1 << 20,
             active: 8 << 20,
             sparsest: Some((48, 1 << 20, 8 << 20)),
+            fetched: Fetched { small: 5000, large: 7 },
             ..Peak::default()
         });
-        let text = Summary { heap, ..summary(&measured) }.text();
+        let text = Summary { heap: heap.clone(), ..summary(&measured) }.text();
+        for line in [
+            "\n  heap     1.00 MiB in use at the highest of 9 looks, ",
+            "; fragmentation 88 % of 8.00 MiB\n",
+            "\n  blocks   5007 blocks fetched, 7 of them large; ",
+            "\n  finding  slabs for blocks of 48 bytes are sparse: 1.00 MiB in use of 8.00 MiB",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let text = Summary { heap, finding: told("it"), ..summary(&measured) }.text();
+        assert!(text.contains("\n  blocks   about 12.3 k allocated, by samples\n"), "{text}");
+        assert!(text.ends_with("\n  finding  it"), "{text}");
+        let text = Summary { only: Some("sort"), ..summary(&measured) }.text();
         assert!(
-            text.contains(
-                "  heap     1.00 MiB in use at the highest of 9 looks, 12 % of its pages"
-            ),
+            text.contains("  heap     not seen: sort was not there, or ended too soon"),
             "{text}"
         );
-        assert!(text.ends_with(
-            "  note     slabs for blocks of 48 bytes are sparse: 1.00 MiB in use of 8.00 MiB"
-        ));
     }
 
     #[test]

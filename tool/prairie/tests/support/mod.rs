@@ -79,6 +79,12 @@ impl Suite {
     }
 }
 
+/// Whether the kernel said no to a look into a process, as it may where tests run.
+pub fn is_refusal(said: &str) -> bool {
+    let words = ["may not", "ptrace_scope", "no way to read", "is traced by"];
+    words.iter().any(|word| said.contains(word))
+}
+
 /// Whether a process with this word among its arguments runs.
 pub fn is_running(word: &str) -> bool {
     let is_it = |folder: fs::DirEntry| {
