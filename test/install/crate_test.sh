@@ -8,13 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 source=$1 version=$3
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
-wanted=1.90 # packs crates of which one needs the other
 
-found=$( (cargo --version 2>/dev/null || true) | sed -n 's/^cargo \([0-9.]*\).*/\1/p')
-if [ "$(printf '%s\n%s\n' $wanted "${found:-0}" | sort -V | head -1)" != $wanted ]; then
-    echo "needs cargo $wanted or later, found ${found:-none}; https://rustup.rs has it"
-    exit 77
-fi
+"$source/dev/need_cargo" 1.90 || exit # packs crates of which one needs the other
 export CARGO_TARGET_DIR=$folder/target CARGO_PROFILE_DEV_DEBUG=0 CARGO_TERM_COLOR=never
 
 "$source/dev/make_crate_names" --check
