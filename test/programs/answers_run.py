@@ -22,13 +22,13 @@ NOT_ASKED = {"script", "scriptlive", "su", "login", "newgrp", "sg", "screen", "t
 
 
 def ask(program, question, environment, folder):
-    """Exit code and both outputs; None: no answer in time."""
+    """Exit code and both outputs, their lines in one order, for programs of several processes write in any; None: no answer in time."""
     try:
         done = subprocess.run([program, question], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S,
                               env=environment, cwd=folder, check=False, start_new_session=True)
     except (subprocess.TimeoutExpired, OSError):
         return None
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, sorted(done.stdout.splitlines()), sorted(done.stderr.splitlines())
 
 
 def try_program(program, plain, served, folder):
@@ -44,7 +44,7 @@ def try_program(program, plain, served, folder):
         answer = ask(program, question, served, folder)
         if answer == first:
             return ""
-        said = "no answer in time" if answer is None else f"ends with {answer[0]}, and says {answer[2][-300:]!r}"
+        said = "no answer in time" if answer is None else f"ends with {answer[0]}, and says {answer[1][-3:]!r} {answer[2][-3:]!r}"
         return f"{program} {question}: {said}"
     return None
 

@@ -12,7 +12,7 @@ folder=$1
 for program in redis-check-rdb redis-cli; do
     command -v $program >/dev/null || { echo "no $program: install redis-tools"; exit 77; }
 done
-if ! ldd "$(command -v redis-check-rdb)" | grep -q libjemalloc.so.2; then
+if ! ldd "$(command -v redis-check-rdb)" | grep libjemalloc.so.2 >/dev/null; then
     echo "this redis-server is not linked with libjemalloc.so.2"
     exit 77
 fi

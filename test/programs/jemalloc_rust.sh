@@ -12,13 +12,8 @@ prefixed=$1
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 crates="tikv-jemallocator tikv-jemalloc-ctl tikv-jemalloc-sys"
-wanted=1.78
 
-found=$( (cargo --version 2>/dev/null || true) | sed -n 's/^cargo \([0-9.]*\).*/\1/p')
-if [ "$(printf '%s\n%s\n' $wanted "${found:-0}" | sort -V | head -1)" != $wanted ]; then
-    echo "needs cargo $wanted or later, found ${found:-none}; https://rustup.rs has it"
-    exit 77
-fi
+"$here/../../dev/need_cargo" 1.78 || exit
 
 # fetch: the sources of the crates and of what they need, in $folder/fetched
 fetch() {

@@ -47,9 +47,6 @@ def require_preloadable(path, library):
     if interpreter is None:
         raise Trouble(f"{path} is a static program: it contains its own malloc, so that a library "
                       "cannot be preloaded; link it with libprairie.a instead")
-    if "ld-musl" in interpreter:
-        raise Trouble(f"{path} is made for musl ({interpreter}); the library is made for the "
-                      "C library of this system")
 
 
 def interpreter_of(head):
