@@ -3,10 +3,11 @@
 
 BUILD := build
 SECONDS ?= 300
+T ?= 20m
 
 .PHONY: all flavours run run-reserve test check fault fuzz coverage mutants platforms lint format count micro peers tool bench \
-        bench-quick war stress lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install packages \
-        clean help
+        bench-quick war stress soak recipes lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install \
+        packages release site pictures clean help
 .DEFAULT_GOAL := all
 
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
@@ -58,6 +59,9 @@ peers: ## build the allocators to compare with, once; ARGS='mimalloc3' picks som
 tool: all ## build the prairie command in build/tool/release/, with the library in it
 	@dev/tool build
 
+pictures: ## the pages of the prairie command in a browser, light and dark: build/pictures/*.png
+	@dev/pictures
+
 bench: ## compare allocators on all workloads and programs; ARGS go to prairie compare
 	@dev/bench $(ARGS)
 
@@ -78,6 +82,12 @@ mutants: ## break the library in 330 small ways, one at a time: which of them do
 
 stress: ## run the stress tests for SECONDS=300 each
 	@PRAIRIE_STRESS_SECONDS=$(SECONDS) dev/test -L kind:stress $(ARGS)
+
+soak: ## run the stress test and its oracle for T=20m, 2h: operations, errors, growth of memory
+	@dev/soak $(T)
+
+recipes: ## do what the pages of docs/recipes say, and measure it; ARGS='redis' picks some, ARGS=--try measures nothing
+	@dev/recipes $(ARGS)
 
 lab: ## repeat the experiments of docs/lab.md; ARGS=--quick, or ARGS go to every part
 	@dev/lab $(ARGS)
@@ -105,8 +115,15 @@ install: all ## install under PREFIX=/usr/local (DESTDIR is honoured); the comma
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' dev/tool install
 
-packages: ## make Debian packages, an .rpm and a tarball; install, use and remove each; ARGS='deb' is one part
+packages: ## make Debian packages, an .rpm and a tarball, use and remove each; Bazel, containers; ARGS='deb' is one part
 	@dev/packages $(ARGS)
+
+release: ## make a release candidate of this commit in build/release; ARGS=--packages for packages, too
+	@dev/release $(ARGS)
+
+site: ## make the site of these pages in build/site, and check its links; ARGS=--look takes pictures of it
+	@dev/setup site $(if $(filter --look,$(ARGS)),pictures)
+	@dev/make_site.py $(ARGS)
 
 clean: ## remove everything that was built
 	@rm -rf $(BUILD)

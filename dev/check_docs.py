@@ -15,6 +15,10 @@ D7  each letter of invariants is stated in one header, and docs/glossary.md has 
 D8  on pages about the sources, a code span that looks like one of our files (`slab.c`), or like a
     name in C (`slab_fill`, `struct slab`), is one; files that a floor is said to own are there
 D9  figures of make count are those of bench/counts/golden.json (dev/make_figures.py)
+D10 recipes have their parts, and the figures of bench/results/recipes (dev/make_recipes.py)
+D11 a name of src/control/control_list.h stands in a code span of a page of docs/, with N for a number, or in the row of its
+    family (`config.`…)
+D12 the manual pages in docs/man are what dev/make_man.py makes of the headers and options
 """
 import re
 import subprocess
@@ -25,6 +29,7 @@ from pathlib import Path
 ERRORS = Path("docs/errors.md")
 # Pages of docs/floors/ for folders of another name. docs/control.md is the users'.
 PAGES = {"doors": ("libc", "cxx", "jemalloc", "darwin", "windows"), "control_tree": ("control",)}
+LEAVES = Path("src/control/control_list.h")
 GLOSSARY = Path("docs/glossary.md")
 PAGES_ABOUT_SOURCES = ("ARCHITECTURE.md", "docs/floors/", "docs/glossary.md")
 SOURCE_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".py", ".sh", ".cmake", ""}
@@ -153,9 +158,30 @@ def check_options(root):
         yield Path("docs/options.md"), "D2: " + problem
 
 
+def check_leaves(root):
+    lines = [line for path in (root / "docs").glob("*.md") for line in path.read_text().splitlines()]
+    spans = {span for line in lines for span in re.findall(r"`([^`]+)`", line)}
+    families = {found.group(1): set(re.findall(r"`([^`]+)`", line))
+                for line in lines if (found := re.match(r"\| `(\w+\.)`…", line))}
+    for name in re.findall(r'^LEAF\("([^"]+)"', (root / LEAVES).read_text(), re.M):
+        first, _, rest = name.partition(".")
+        if name.replace("*", "N") not in spans and rest not in families.get(first + ".", ()):
+            yield LEAVES, f"D11: no page of docs/ tells what `{name.replace('*', 'N')}` is"
+
+
 def check_figures(root):
     for problem in check_written(root, "make_figures.py"):
         yield Path("docs"), "D9: " + problem
+
+
+def check_recipes(root):
+    for problem in check_written(root, "make_recipes.py"):
+        yield Path("docs/recipes"), "D10: " + problem
+
+
+def check_manual(root):
+    for problem in check_written(root, "make_man.py"):
+        yield Path("docs/man"), "D12: " + problem
 
 
 def documents(root):
@@ -292,7 +318,8 @@ def main():
     root = Path(sys.argv[1] if len(sys.argv) == 2 else Path(__file__).parent.parent).resolve()
     problems = 0
     for check in (check_errors, check_remedies, check_options, check_links, check_invariants, check_spans,
-                  check_constants, check_letters, check_names, check_owned_files, check_figures):
+                  check_constants, check_letters, check_names, check_owned_files, check_figures, check_recipes,
+                  check_leaves, check_manual):
         for where, problem in check(root):
             print(f"{where}: {problem}")
             problems += 1

@@ -17,7 +17,7 @@ PREFIXES = ("do_", "handle_")
 EMPTY_NAMES = ("util", "utils", "misc", "helper", "helpers", "common")
 
 # Names that others chose, which we must spell their way.
-FOREIGN_NAMES = {"LOCK_EX"}
+FOREIGN_NAMES = {"LOCK_EX", "handle_starttag", "do_GET"}
 
 # A letter in brackets keeps a pattern from finding itself here.
 MACHINE = [re.compile(pattern) for pattern in (

@@ -11,6 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from written import is_current
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "options.md"
 
@@ -159,14 +161,9 @@ def main():
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__)
         return 2
-    page = page_text(table())
-    if sys.argv[1:] == ["--check"]:
-        if PAGE.is_file() and PAGE.read_text() == page:
-            return 0
-        print("docs/options.md is not what src/base/option_list.h says; dev/make_options.py writes it")
-        return 1
-    PAGE.write_text(page)
-    return 0
+    current = is_current(PAGE, page_text(table()), sys.argv[1:] == ["--check"],
+                         "docs/options.md is not what src/base/option_list.h says; dev/make_options.py writes it")
+    return 0 if current else 1
 
 
 if __name__ == "__main__":
