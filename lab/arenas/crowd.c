@@ -114,11 +114,14 @@ static void allocate_in_turn(unsigned number)
     __atomic_store_n(&arrived, number + 1, __ATOMIC_RELEASE);
 }
 
+static bool is_idle(unsigned number) { return job.unequal && number % 2 == 1; }
+
 static void *work(void *argument)
 {
     struct worker *me = argument;
 
     start_on_a_core(job.unequal ? me->number / 2 : me->number);
+    thread_is_busy = !is_idle(me->number);
     allocate_in_turn(me->number);
     pthread_barrier_wait(&begin);
     replace_blocks(me);
@@ -154,10 +157,12 @@ static void print_arenas(void)
 
         for (unsigned class_index = 1; arena != NULL && class_index < CLASS_COUNT; class_index++)
             bytes += arena->bin[class_index].slab_count * slab_shape[class_index].bytes;
-        printf("%s{\"choices\": %llu, \"moved\": %llu, \"stale\": %llu, \"taken\": %llu, "
+        printf("%s{\"choices\": %llu, \"busy\": %llu, \"moved\": %llu, \"stale\": %llu, \"taken\": "
+               "%llu, "
                "\"contended\": %llu, \"waits\": %llu, \"slab_bytes\": %llu}",
                index == 0 ? "" : ", ", (unsigned long long)tally->choices,
-               (unsigned long long)tally->moved, (unsigned long long)tally->stale,
+               (unsigned long long)tally->busy, (unsigned long long)tally->moved,
+               (unsigned long long)tally->stale,
                (unsigned long long)(arena != NULL ? arena->lock.taken : 0),
                (unsigned long long)(arena != NULL ? arena->lock.contended : 0),
                (unsigned long long)(arena != NULL ? arena->lock.waits : 0),
@@ -216,10 +221,10 @@ static void share_steps(void)
 
     for (unsigned i = 0; i < job.threads; i++) {
         worker[i].number = i;
-        weight += job.unequal && i % 2 == 1 ? 1 : IDLE_SHARE;
+        weight += is_idle(i) ? 1 : IDLE_SHARE;
     }
     for (unsigned i = 0; i < job.threads; i++)
-        worker[i].steps = job.steps * (job.unequal && i % 2 == 1 ? 1 : IDLE_SHARE) / weight;
+        worker[i].steps = job.steps * (is_idle(i) ? 1 : IDLE_SHARE) / weight;
 }
 
 static int run(void)

@@ -7,6 +7,7 @@
 static struct arena *choose_shipped(struct arena *last) { return arena_choose(last); }
 
 struct arena_tally arena_tally[ARENA_COUNT_MAX];
+__thread bool thread_is_busy;
 
 static const struct rule *rule_in_use;
 static unsigned rule_cores = 1;               /* constant after rule_use */
@@ -97,6 +98,7 @@ struct arena *rule_choose(struct arena *last)
     if (arena == NULL) return NULL;
     tally = &arena_tally[arena->index];
     tally->choices++;
+    tally->busy += thread_is_busy;
     tally->moved += last != NULL && last != arena;
     tally->stale += arena->index % rule_cores != os_core_current() % rule_cores;
     return arena;

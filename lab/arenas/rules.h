@@ -17,12 +17,14 @@ struct rule {
 
 struct arena_tally { /* under the lock of its arena */
     uint64_t choices;
+    uint64_t busy;  /* of these, by threads that say of themselves that they are */
     uint64_t moved; /* the thread filled from another arena before */
     uint64_t stale; /* the thread runs on a core that this arena does not belong to */
 };
 
 extern const struct rule rules[];
 extern struct arena_tally arena_tally[ARENA_COUNT_MAX];
+extern __thread bool thread_is_busy;
 
 /* NULL: there is no rule of that name. */
 const struct rule *rule_named(const char *name);
