@@ -26,6 +26,7 @@ bool huge_is_possible(void)
 static void want(struct page_heap *heap, bool wanted)
 {
     RELAXED_STORE(huge.wanted, wanted);
+    RELAXED_STORE(huge.left_behind, !wanted);
     huge.refused = !wanted;
     huge.short_pages = 0;
     heap->huge_again_at = wanted ? UINT64_MAX : heap->clean_leased + from_pages();

@@ -7,6 +7,9 @@
  * refused them again when runs shorter than a huge page go back to the kernel, which would
  * otherwise fill them up behind our back. It wants them again when it grows again.
  *
+ * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too. When
+ * they are no longer, those go back, once (policy/purge.c).
+ *
  * One wish covers the first region, open or not, so that there are no more mappings than without.
  * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
  * SPDX-License-Identifier: MIT
@@ -24,6 +27,8 @@ struct huge {
     bool wanted;             /* atomic */
     bool refused;            /* they were wanted, and are again when a page heap comes to its
                                 huge_again_at */
+    bool left_behind;   /* atomic: clean pages may be resident, beside what was touched while they
+                           were wanted */
     bool barred;        /* atomic: each would take too much of what is left (policy/limits.c) */
     size_t short_pages; /* given back in short runs since they were wanted */
 };
@@ -38,6 +43,13 @@ INLINE size_t huge_pages_each(void)
 
 struct page_heap;
 
+/* Are clean pages resident that nobody looked for since huge pages were wanted last? After that,
+ * no longer: the caller looks for them. */
+INLINE bool huge_take_left_behind(void)
+{
+    return RELAXED_LOAD(huge.left_behind)
+        && __atomic_exchange_n(&huge.left_behind, false, __ATOMIC_RELAXED);
+}
 /* Are they for this process's regions, and not barred? */
 bool huge_is_possible(void);
 /* The address space is about to have so many bytes open. Under its lock. */

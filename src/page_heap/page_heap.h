@@ -222,6 +222,10 @@ void run_mark(uint32_t page, enum page_state state, uint32_t number);
 /* Takes the dirty run that is best given to the kernel out of its bin, in state PAGE_USED, at least
  * min_pages long; 0 when there is none, or too many are on their way. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages);
+/* Of the first region, where huge pages are: the next clean pages from *at on (0: from its start)
+ * that share a huge page with others, taken out in the same way; 0: there are none. *at is where to
+ * look on: it stays the start of a run for as long as these are on their way. */
+uint32_t run_take_clean_edge(uint32_t *at);
 /* Puts such a run back, as clean or as dirty. */
 void run_put_free(uint32_t page, enum page_state state);
 /* In the child of a fork, under the locks: puts back all that were on their way, for those who took

@@ -116,6 +116,21 @@ bool is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 
 /* How many pages of a run lie before its first aligned address. */
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
+
+/* ---- walks from run to run ---- */
+
+/* Runs for one holding of the locks: some tens of microseconds. */
+enum { RUNS_PER_HOLD = 1024 };
+/* As a page heap's number: the walk has not told it since the last seam. */
+#define HEAP_NOT_TOLD UINT16_MAX
+
+/* `page` began a run of the region when the locks were given. Now it may be in the middle of one, or
+ * its last page: that run is left out. Where runs of two follow each other nobody can tell which of
+ * their pages begin one, and all of them are. */
+uint32_t run_start_from(const struct region *region, uint32_t page);
+/* The number of the page heap that the run is of, as far as the walk has told it: `before` is what
+ * it said of the run before. Aborts where two meet without a seam. */
+uint16_t run_heap_number(const struct page *record, uint16_t before);
 /* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
 uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pages);
 /* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was

@@ -46,6 +46,62 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
     return page;
 }
 
+/* Of a clean run the pages that share a huge page with others, before or behind the whole ones. 0:
+ * there are none, or too many runs are on their way. */
+static uint32_t take_clean_edge(struct page_heap *heap, uint32_t page)
+{
+    size_t unit = HUGE_PAGE_BYTES >> space.page_shift, length = page_record(page)->run_pages;
+    size_t pages = min_size(pages_to_alignment(page, unit), length), whole;
+    unsigned slot = slot_in_flight(heap, 0);
+
+    if (slot == IN_FLIGHT_MAX) return 0;
+    if (pages == 0) {
+        whole = round_down(length, unit);
+        pages = length - whole;
+        if (pages == 0) return 0;
+        if (whole != 0) page = split_free(heap, page, whole);
+    }
+    take_front(heap, page, pages, PAGE_USED);
+    heap->in_flight[slot] = page;
+    return page;
+}
+
+/* As far as the run before that which begins here tells it. */
+static uint16_t heap_number_before(const struct region *region, uint32_t page)
+{
+    const struct page *left = page_record(page) - 1;
+
+    if (page == region->first_page) return HEAP_NOT_TOLD;
+    return run_heap_number(left + 1 - left->run_pages, HEAP_NOT_TOLD);
+}
+
+uint32_t run_take_clean_edge(uint32_t *at)
+{
+    const struct region *region = &space.region[0];
+    uint32_t page, edge = 0, end;
+
+    do {
+        uint16_t number;
+
+        page_heaps_each_lock(lock_take, WALK_TAKES);
+        end = region->first_page + region->open_pages;
+        page = run_start_from(region, *at);
+        number = heap_number_before(region, page);
+        for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end && edge == 0; runs++) {
+            const struct page *record = page_record(page);
+
+            number = run_heap_number(record, number);
+            if (record->state == PAGE_CLEAN && number != HEAP_NOT_TOLD)
+                edge = take_clean_edge(&page_heap[number], page);
+            if (edge != 0) page = edge;
+            page += page_record(page)->run_pages;
+        }
+        page_heaps_each_lock(lock_give, WALK_GIVES);
+        *at = page;
+    } while (edge == 0 && page < end);
+    return edge;
+}
+
 /* It may have been put back already, in a fork's child. */
 void run_put_free(uint32_t page, enum page_state state)
 {

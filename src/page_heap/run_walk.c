@@ -9,16 +9,19 @@
 
 /* ---- for those who count ---- */
 
-/* Runs for one holding of the lock: some tens of microseconds. */
-enum { RUNS_PER_HOLD = 1024 };
-
-/* `page` began a run when the lock was given. Now it may be in the middle of one, whose last page
- * says that it is a boundary again; the run is left out. */
-static uint32_t next_start(uint32_t page, uint32_t end)
+uint32_t run_start_from(const struct region *region, uint32_t page)
 {
-    if (page >= end || page_record(page)->state != PAGE_INSIDE) return page;
-    while (page < end && page_record(page)->state == PAGE_INSIDE) page++;
-    return page < end ? page + 1 : end;
+    uint32_t end = region->first_page + region->open_pages;
+
+    if (page <= region->first_page) return region->first_page;
+    for (; page < end; page++) {
+        const struct page *here = page_record(page), *left = here - 1;
+
+        if (here->state == PAGE_INSIDE) continue;
+        if (left->state == PAGE_INSIDE) return page + 1; /* the last of three or more */
+        if (here->run_pages != 2 || left->run_pages != 2) return page;
+    }
+    return end;
 }
 
 /* A run in a large cache is used, and so is what lies in a piece of a supplied page heap. */
@@ -42,7 +45,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
         do {
             page_heaps_each_lock(lock_take, WALK_TAKES);
             end = region->first_page + region->open_pages;
-            page = next_start(page, end);
+            page = run_start_from(region, page);
             for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
                 const struct page *record = page_record(page);
                 if (record->run_pages == 0) page = end; /* not a run: nothing to go on from */
@@ -142,29 +145,29 @@ size_t run_bins_check(struct page_heap *heap)
     return members;
 }
 
-/* K4. The number of the page heap, as far as the walk has told it; UINT16_MAX: it has not, since
- * the last seam. */
-static uint16_t heap_number_after(const struct page *record, uint16_t before)
+/* K4 */
+uint16_t run_heap_number(const struct page *record, uint16_t before)
 {
     uint16_t number = record->bin_index % PAGE_CACHED;
 
-    if (number == PAGE_SEAM) return UINT16_MAX;
+    if (PAGE_HEAPS == 1) return 0;
+    if (number == PAGE_SEAM) return HEAP_NOT_TOLD;
     number %= PAGE_FENCED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
         || number >= PAGE_HEAPS) /* in a piece */
         return before;
-    require(before == UINT16_MAX || before == number); /* K4 */
+    require(before == HEAP_NOT_TOLD || before == number); /* K4 */
     return number;
 }
 
 static void check_region(const struct region *region, struct totals *totals)
 {
     uint32_t page = region->first_page, end = page + region->open_pages;
-    uint16_t number = UINT16_MAX;
+    uint16_t number = HEAP_NOT_TOLD;
 
     for (; page < end; page += page_record(page)->run_pages) {
         check_run(page_record(page), totals);
-        if (PAGE_HEAPS > 1) number = heap_number_after(page_record(page), number);
+        number = run_heap_number(page_record(page), number);
     }
 }
 

@@ -112,11 +112,39 @@ static size_t end_pass(const struct pass *pass)
     return pass->purged;
 }
 
+/* A hard limit would count what is on its way as used. */
+static bool may_take_clean(void) { return RELAXED_LOAD(page_heap->lease_pages_max) != 0; }
+
+/* Once huge pages are not wanted any more: clean pages beside those that were touched. Each run is
+ * put back when the next is taken, so that the walk knows where it is. */
+static void purge_left_behind(void)
+{
+    uint32_t at = 0, held = 0, page;
+    size_t calls = 0, purged = 0;
+
+    if (!may_take_clean() || !huge_take_left_behind()) return;
+    while (!RELAXED_LOAD(huge.wanted) && (page = run_take_clean_edge(&at)) != 0) {
+        size_t pages = page_record(page)->run_pages;
+
+        calls++;
+        if (os_purge((struct os_range){ page_address(page), pages << space.page_shift }))
+            purged += pages;
+        if (held != 0) run_put_free(held, PAGE_CLEAN);
+        held = page;
+    }
+    if (held != 0) run_put_free(held, PAGE_CLEAN);
+    lock_take(&page_heap->lock);
+    purge.calls += calls;
+    purge.purged_pages += purged;
+    lock_give(&page_heap->lock);
+}
+
 size_t purge_all(void)
 {
     struct pass pass = { .wanted = SIZE_MAX };
 
     purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
+    purge_left_behind();
     return end_pass(&pass) << space.page_shift;
 }
 
@@ -175,6 +203,7 @@ void purge_beyond_budget(void)
     purge.last_ms = now;
     lock_give(&page_heap->lock);
     (void)end_pass(&pass);
+    purge_left_behind();
 }
 
 /* ---- later ---- */

@@ -143,9 +143,139 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     check_runs();
 }
 
+/* ---- what is left behind ---- */
+
+/* A used page, `pages` clean ones, and another used page, from the start of a huge page on. */
+static uint32_t clean_between(size_t pages)
+{
+    uint32_t page = run_lease(pages + 2, huge_each(), PAGE_LARGE).page;
+
+    assert_true(page >= space.region[0].first_page);
+    assert_true(page + pages + 2 <= space.region[0].first_page + space.region[0].open_pages);
+    lock_take(&page_heap->lock);
+    tag_as(page, 1, PAGE_USED);
+    tag_as(page + 1, pages, PAGE_LARGE);
+    tag_as(page + 1 + (uint32_t)pages, 1, PAGE_USED);
+    page_heap->large_pages -= 2;
+    lock_give(&page_heap->lock);
+    run_return_clean(page + 1);
+    expect_run(page + 1, pages, PAGE_CLEAN);
+    check_runs();
+    return page + 1;
+}
+
+static void grow_and_wish(void)
+{
+    if (!huge.wanted) (void)lease(2 * pages_from());
+    assert_true(huge.wanted);
+}
+
+static void end_the_wish(void)
+{
+    (void)purge_all();
+    while (huge.wanted) tell_purge(1);
+}
+
+/* A touch beside them made them resident. */
+static void clean_pages_beside_used_ones_go_when_the_wish_ends(void **state)
+{
+    uint32_t page;
+    size_t gone;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    grow_and_wish();
+    page = clean_between(3);
+    end_the_wish();
+    stain(page, 3, 1);
+    gone = purge.purged_pages;
+    assert_int_equal(purge_all(), 0); /* none was dirty */
+    for (size_t i = 0; i < bytes_of(3); i += page_bytes())
+        assert_int_equal(*((char *)page_address(page) + i), 0);
+    expect_run(page, 3, PAGE_CLEAN);
+    check_runs();
+    assert_true(purge.purged_pages >= gone + 3);
+    stain(page, 3, 1);
+    (void)purge_all();
+    assert_int_equal(*(char *)page_address(page), 1); /* once */
+}
+
+/* Whole huge pages in the middle were never touched. */
+static void only_their_edges_share_a_huge_page(void **state)
+{
+    size_t pages;
+    uint32_t page;
+    char *at;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    pages = 2 * huge_each();
+    page = clean_between(pages); /* where huge pages begin early, these are enough */
+    grow_and_wish();
+    end_the_wish();
+    at = page_address(page);
+    stain(page, pages, 1);
+    (void)purge_all();
+    assert_int_equal(at[0], 0);
+    assert_int_equal(at[HUGE_PAGE_BYTES - page_bytes() - 1], 0);
+    assert_int_equal(at[HUGE_PAGE_BYTES - page_bytes()], 1);
+    assert_int_equal(at[2 * HUGE_PAGE_BYTES - page_bytes() - 1], 1);
+    assert_int_equal(at[2 * HUGE_PAGE_BYTES - page_bytes()], 0);
+    assert_int_equal(at[bytes_of(pages) - 1], 0);
+    expect_run(page, pages, PAGE_CLEAN);
+    check_runs();
+}
+
+static void what_they_left_stays_while_they_are_wanted(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    grow_and_wish();
+    page = clean_between(3);
+    end_the_wish();
+    grow_and_wish();
+    stain(page, 3, 1);
+    (void)purge_all();
+    assert_int_equal(*(char *)page_address(page), 1);
+    while (huge.wanted) tell_purge(1);
+    (void)purge_all();
+    assert_int_equal(*(char *)page_address(page), 0);
+}
+
+/* There each page that is taken counts, and the program could be refused what it may have. */
+static void nothing_clean_is_taken_under_a_hard_limit(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    grow_and_wish();
+    page = clean_between(3);
+    end_the_wish();
+    stain(page, 3, 1);
+    commit.limit_bytes = 2 * space.open_bytes;
+    page_heaps_follow_limits();
+    (void)purge_all();
+    assert_int_equal(*(char *)page_address(page), 1);
+    commit.limit_bytes = SIZE_MAX;
+    page_heaps_follow_limits();
+    (void)purge_all();
+    assert_int_equal(*(char *)page_address(page), 0);
+}
+
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
           UNIT_TEST(an_empty_space_does_not_want_them_again),
-          UNIT_TEST(long_runs_are_cut_between_huge_pages))
+          UNIT_TEST(long_runs_are_cut_between_huge_pages),
+          UNIT_TEST(clean_pages_beside_used_ones_go_when_the_wish_ends),
+          UNIT_TEST(only_their_edges_share_a_huge_page),
+          UNIT_TEST(what_they_left_stays_while_they_are_wanted),
+          UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit))

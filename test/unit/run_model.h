@@ -200,15 +200,33 @@ static void take_dirty_one(unsigned index)
     held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
 }
 
+/* The same of clean pages, from anywhere on: what they hold stays zero, whatever the kernel says. */
+static uint32_t clean_from;
+static void take_clean_one(unsigned index)
+{
+    uint32_t page = run_take_clean_edge(&clean_from), pages;
+
+    if (page == 0) {
+        clean_from = 0;
+        return;
+    }
+    pages = page_record(page)->run_pages;
+    assert_int_equal(clean_from, page + pages);
+    for (uint32_t at = page; at < page + pages; at++) assert_false(model_page[at].written);
+    hold(index, page, pages);
+    held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
+}
+
 /* The second half; the kernel may have refused. */
 static void put_back_one(struct held_run *run)
 {
-    bool gone = os_purge((struct os_range){ page_address(run->page), bytes_of(run->pages) });
+    bool clean = !model_page[run->page].written
+              || os_purge((struct os_range){ page_address(run->page), bytes_of(run->pages) });
 
-    for (uint32_t at = run->page; gone && at < run->page + run->pages; at++)
+    for (uint32_t at = run->page; clean && at < run->page + run->pages; at++)
         model_page[at].written = false;
     let_go(run->page, run->pages);
-    run_put_free(run->page, gone ? PAGE_CLEAN : PAGE_DIRTY);
+    run_put_free(run->page, clean ? PAGE_CLEAN : PAGE_DIRTY);
     run->pages = 0;
 }
 
@@ -218,6 +236,7 @@ static void step_at(unsigned index)
 
     if (run->pages == 0) {
         if (random_below(10) == 0) take_dirty_one(index);
+        else if (random_below(20) == 0) take_clean_one(index);
         else lease_one(index);
     } else if (run->leaving) {
         put_back_one(run);

@@ -150,6 +150,40 @@ static void a_run_that_grew_over_the_place_is_left_out(void **state)
     assert_int_equal(pages_met(), pages_open() - 3);
 }
 
+/* The runs before it have become one that ends with the first page of what began there. */
+static void merge_up_to_the_edge(void)
+{
+    for (uint32_t page = edge - 3; page < edge; page++) page_record(page)->state = PAGE_INSIDE;
+    tag_as(edge - 3, 4, PAGE_LARGE);
+    tag_as(edge + 1, 2, PAGE_USED);
+}
+
+/* Its tag has a length, too. */
+static void the_last_page_of_a_run_does_not_begin_one(void **state)
+{
+    (void)state;
+    lay_runs(3);
+    tour.change = merge_up_to_the_edge;
+    walk_all();
+    expect_met(inside_runs_per_hold, PAGE_USED, 2);
+    expect_met(inside_runs_per_hold + 1, PAGE_LARGE, 7);
+}
+
+/* Both pages of a run of two have its length. */
+static void pair_up(void)
+{
+    for (uint32_t page = edge - 3; page < edge + 3; page += 2) tag_as(page, 2, PAGE_USED);
+}
+
+static void among_runs_of_two_none_is_mistaken(void **state)
+{
+    (void)state;
+    lay_runs(3);
+    tour.change = pair_up;
+    walk_all();
+    expect_met(inside_runs_per_hold, PAGE_LARGE, 7);
+}
+
 /* What changes while the lock is given ends the walk there. */
 static void expect_end_at_the_edge(void (*change)(void))
 {
@@ -194,6 +228,8 @@ static void a_run_without_a_length_ends_the_region(void **state)
 
 UNIT_MAIN(UNIT_TEST(before_the_first_run_there_is_none), UNIT_TEST(each_run_is_met_once_in_order),
           UNIT_TEST(every_region_is_walked), UNIT_TEST(many_runs_take_many_holdings),
-          UNIT_TEST(a_run_that_grew_over_the_place_is_left_out), UNIT_TEST(the_end_may_come_nearer),
+          UNIT_TEST(a_run_that_grew_over_the_place_is_left_out),
+          UNIT_TEST(the_last_page_of_a_run_does_not_begin_one),
+          UNIT_TEST(among_runs_of_two_none_is_mistaken), UNIT_TEST(the_end_may_come_nearer),
           UNIT_TEST(the_search_for_a_run_ends_with_the_region),
           UNIT_TEST(a_run_without_a_length_ends_the_region))

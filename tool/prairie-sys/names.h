@@ -496,6 +496,7 @@
 #define run_extend prairie_own_run_extend
 #define run_find_aligned prairie_own_run_find_aligned
 #define run_find_hole prairie_own_run_find_hole
+#define run_heap_number prairie_own_run_heap_number
 #define run_lease_batch prairie_own_run_lease_batch
 #define run_lease_dirty prairie_own_run_lease_dirty
 #define run_lease_for prairie_own_run_lease_for
@@ -507,6 +508,8 @@
 #define run_return_batch prairie_own_run_return_batch
 #define run_return_clean prairie_own_run_return_clean
 #define run_return_emptied prairie_own_run_return_emptied
+#define run_start_from prairie_own_run_start_from
+#define run_take_clean_edge prairie_own_run_take_clean_edge
 #define run_take_dirty prairie_own_run_take_dirty
 #define run_take_fence_away prairie_own_run_take_fence_away
 #define run_take_hole prairie_own_run_take_hole
