@@ -148,9 +148,10 @@ size_t run_bins_check(struct page_heap *heap)
 /* K4 */
 uint16_t run_heap_number(const struct page *record, uint16_t before)
 {
-    uint16_t number = record->bin_index % PAGE_CACHED;
+    uint16_t number;
 
     if (PAGE_HEAPS == 1) return 0;
+    number = record->bin_index % PAGE_CACHED;
     if (number == PAGE_SEAM) return HEAP_NOT_TOLD;
     number %= PAGE_FENCED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
