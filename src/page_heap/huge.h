@@ -35,11 +35,10 @@ struct huge {
 
 extern PRIVATE struct huge huge;
 
-/* How long a huge page is; 1: there are none for us. */
-INLINE size_t huge_pages_each(void)
-{
-    return RELAXED_LOAD(huge.wanted) ? HUGE_PAGE_BYTES >> space.page_shift : 1;
-}
+/* How many pages a huge page has, wanted or not. */
+INLINE size_t pages_of_huge_page(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
+/* The same; 1: there are none for us. */
+INLINE size_t huge_pages_each(void) { return RELAXED_LOAD(huge.wanted) ? pages_of_huge_page() : 1; }
 
 struct page_heap;
 
@@ -50,6 +49,7 @@ INLINE bool huge_take_left_behind(void)
     return RELAXED_LOAD(huge.left_behind)
         && __atomic_exchange_n(&huge.left_behind, false, __ATOMIC_RELAXED);
 }
+
 /* Are they for this process's regions, and not barred? */
 bool huge_is_possible(void);
 /* The address space is about to have so many bytes open. Under its lock. */

@@ -116,6 +116,17 @@ bool is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 
 /* How many pages of a run lie before its first aligned address. */
 size_t pages_to_alignment(uint32_t page, size_t align_pages);
+/* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
+uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pages);
+/* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was
+ * found. */
+struct hole run_find_hole(struct page_heap *heap, size_t pages);
+/* The hole that ends before this page; the one that begins at it, looked at no farther than
+ * `enough` pages. */
+struct hole hole_before(uint32_t page);
+struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough);
+/* The one that ends where the newest region does; none when another page heap opened that. */
+struct hole hole_at_the_end(const struct page_heap *heap);
 
 /* ---- walks from run to run ---- */
 
@@ -131,16 +142,5 @@ uint32_t run_start_from(const struct region *region, uint32_t page);
 /* The number of the page heap that the run is of, as far as the walk has told it: `before` is what
  * it said of the run before. Aborts where two meet without a seam. */
 uint16_t run_heap_number(const struct page *record, uint16_t before);
-/* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
-uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pages);
-/* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was
- * found. */
-struct hole run_find_hole(struct page_heap *heap, size_t pages);
-/* The hole that ends before this page; the one that begins at it, looked at no farther than
- * `enough` pages. */
-struct hole hole_before(uint32_t page);
-struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough);
-/* The one that ends where the newest region does; none when another page heap opened that. */
-struct hole hole_at_the_end(const struct page_heap *heap);
 
 #endif

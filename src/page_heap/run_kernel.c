@@ -50,7 +50,7 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
  * there are none, or too many runs are on their way. */
 static uint32_t take_clean_edge(struct page_heap *heap, uint32_t page)
 {
-    size_t unit = HUGE_PAGE_BYTES >> space.page_shift, length = page_record(page)->run_pages;
+    size_t unit = pages_of_huge_page(), length = page_record(page)->run_pages;
     size_t pages = min_size(pages_to_alignment(page, unit), length), whole;
     unsigned slot = slot_in_flight(heap, 0);
 

@@ -66,6 +66,20 @@ struct pass {
     uint32_t refused[2 * REFUSALS_MAX * PAGE_HEAPS]; /* first pages; of two rounds */
 };
 
+/* Of a run on its way. False: the kernel would not. */
+static bool purge_run(uint32_t page)
+{
+    return os_purge((struct os_range){ page_address(page),
+                                       (size_t)page_record(page)->run_pages << space.page_shift });
+}
+
+/* Under the page heap's lock. */
+static void count_calls(size_t calls, size_t purged_pages)
+{
+    purge.calls += calls;
+    purge.purged_pages += purged_pages;
+}
+
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  */
 static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
@@ -79,7 +93,7 @@ static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min
         if (page == 0) return;
         pages = page_record(page)->run_pages;
         pass->calls++;
-        if (os_purge((struct os_range){ page_address(page), pages << space.page_shift })) {
+        if (purge_run(page)) {
             run_put_free(page, PAGE_CLEAN);
             pass->purged += pages;
         } else {
@@ -102,8 +116,7 @@ static size_t end_pass(const struct pass *pass)
     for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
     lock_take(&page_heap->lock);
     dirty = page_heaps_count().dirty;
-    purge.calls += pass->calls;
-    purge.purged_pages += pass->purged;
+    count_calls(pass->calls, pass->purged);
     if (pass->calls != 0) purge.refused = pass->purged == 0;
     if (purge.refused)
         RELAXED_STORE(purge.trigger_pages,
@@ -124,18 +137,14 @@ static void purge_left_behind(void)
 
     if (!may_take_clean() || !huge_take_left_behind()) return;
     while (!RELAXED_LOAD(huge.wanted) && (page = run_take_clean_edge(&at)) != 0) {
-        size_t pages = page_record(page)->run_pages;
-
         calls++;
-        if (os_purge((struct os_range){ page_address(page), pages << space.page_shift }))
-            purged += pages;
+        if (purge_run(page)) purged += page_record(page)->run_pages;
         if (held != 0) run_put_free(held, PAGE_CLEAN);
         held = page;
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
     lock_take(&page_heap->lock);
-    purge.calls += calls;
-    purge.purged_pages += purged;
+    count_calls(calls, purged);
     lock_give(&page_heap->lock);
 }
 

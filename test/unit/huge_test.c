@@ -10,6 +10,11 @@ static size_t pages_from(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 static void tell_purge(size_t pages) { huge_before_purge(page_heap, pages); }
 
+static void purge_short_until_refused(void)
+{
+    while (huge.wanted) tell_purge(1);
+}
+
 static bool ends_at_a_huge_page(void)
 {
     return (uintptr_t)page_address(space_open_end() - 1) % HUGE_PAGE_BYTES
@@ -111,7 +116,7 @@ static void an_empty_space_does_not_want_them_again(void **state)
     (void)state;
     start_pages();
     page = lease(2 * pages_from());
-    while (huge.wanted) tell_purge(1);
+    purge_short_until_refused();
     give_back(page);
     for (unsigned i = 0; i < 8; i++) {
         assert_true(purge_all() > 0);
@@ -152,16 +157,11 @@ static uint32_t clean_between(size_t pages)
 
     assert_true(page >= space.region[0].first_page);
     assert_true(page + pages + 2 <= space.region[0].first_page + space.region[0].open_pages);
-    lock_take(&page_heap->lock);
-    tag_as(page, 1, PAGE_USED);
-    tag_as(page + 1, pages, PAGE_LARGE);
-    tag_as(page + 1 + (uint32_t)pages, 1, PAGE_USED);
-    page_heap->large_pages -= 2;
-    lock_give(&page_heap->lock);
-    run_return_clean(page + 1);
-    expect_run(page + 1, pages, PAGE_CLEAN);
+    page = fence_off(page, pages);
+    run_return_clean(page);
+    expect_run(page, pages, PAGE_CLEAN);
     check_runs();
-    return page + 1;
+    return page;
 }
 
 static void grow_and_wish(void)
@@ -173,7 +173,20 @@ static void grow_and_wish(void)
 static void end_the_wish(void)
 {
     (void)purge_all();
-    while (huge.wanted) tell_purge(1);
+    purge_short_until_refused();
+}
+
+/* Three clean pages beside used ones, after a wish that ended. */
+static uint32_t clean_after_a_wish(void)
+{
+    uint32_t page;
+
+    need_huge_pages();
+    start_pages();
+    grow_and_wish();
+    page = clean_between(3);
+    end_the_wish();
+    return page;
 }
 
 /* A touch beside them made them resident. */
@@ -183,11 +196,7 @@ static void clean_pages_beside_used_ones_go_when_the_wish_ends(void **state)
     size_t gone;
 
     (void)state;
-    need_huge_pages();
-    start_pages();
-    grow_and_wish();
-    page = clean_between(3);
-    end_the_wish();
+    page = clean_after_a_wish();
     stain(page, 3, 1);
     gone = purge.purged_pages;
     assert_int_equal(purge_all(), 0); /* none was dirty */
@@ -233,16 +242,12 @@ static void what_they_left_stays_while_they_are_wanted(void **state)
     uint32_t page;
 
     (void)state;
-    need_huge_pages();
-    start_pages();
-    grow_and_wish();
-    page = clean_between(3);
-    end_the_wish();
+    page = clean_after_a_wish();
     grow_and_wish();
     stain(page, 3, 1);
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 1);
-    while (huge.wanted) tell_purge(1);
+    purge_short_until_refused();
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 0);
 }
@@ -253,11 +258,7 @@ static void nothing_clean_is_taken_under_a_hard_limit(void **state)
     uint32_t page;
 
     (void)state;
-    need_huge_pages();
-    start_pages();
-    grow_and_wish();
-    page = clean_between(3);
-    end_the_wish();
+    page = clean_after_a_wish();
     stain(page, 3, 1);
     commit.limit_bytes = 2 * space.open_bytes;
     page_heaps_follow_limits();

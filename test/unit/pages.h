@@ -72,12 +72,10 @@ static void tag_as(uint32_t page, size_t pages, enum page_state state)
     first->state = (uint8_t)state;
 }
 
-/* The first page of a large run with used pages on both sides, so that a test knows its
- * neighbours. */
-static uint32_t fenced(size_t pages)
+/* Makes the first and the last page of a large run, which has two more than `pages`, used ones of
+ * their own, so that a test knows the neighbours of those between. Returns the first of these. */
+static uint32_t fence_off(uint32_t page, size_t pages)
 {
-    uint32_t page = lease(pages + 2);
-
     lock_take(&page_heap->lock);
     tag_as(page, 1, PAGE_USED);
     tag_as(page + 1, pages, PAGE_LARGE);
@@ -87,6 +85,8 @@ static uint32_t fenced(size_t pages)
     check_runs();
     return page + 1;
 }
+
+static uint32_t fenced(size_t pages) { return fence_off(lease(pages + 2), pages); }
 
 /* An open slab on no list; NULL: no memory. */
 static struct slab *open_test_slab(unsigned class_index, uint16_t arena)

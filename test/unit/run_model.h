@@ -187,34 +187,37 @@ static void trim_one(struct held_run *run)
     run->pages = keep;
 }
 
+/* All of the run was written to, or none of it. */
+static void send_off(unsigned index, uint32_t page, bool written)
+{
+    uint32_t pages = page_record(page)->run_pages;
+
+    for (uint32_t at = page; at < page + pages; at++)
+        assert_int_equal(model_page[at].written, written);
+    hold(index, page, pages);
+    held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
+}
+
 /* The first half of a purge: the run is out of the bins while the kernel works. */
 static void take_dirty_one(unsigned index)
 {
-    uint32_t page, pages;
+    uint32_t page = run_take_dirty(page_heap, 1 + random_below(20), 20 + random_below(100));
 
-    page = run_take_dirty(page_heap, 1 + random_below(20), 20 + random_below(100));
-    if (page == 0) return;
-    pages = page_record(page)->run_pages;
-    for (uint32_t at = page; at < page + pages; at++) assert_true(model_page[at].written);
-    hold(index, page, pages);
-    held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
+    if (page != 0) send_off(index, page, true);
 }
 
 /* The same of clean pages, from anywhere on: what they hold stays zero, whatever the kernel says. */
 static uint32_t clean_from;
 static void take_clean_one(unsigned index)
 {
-    uint32_t page = run_take_clean_edge(&clean_from), pages;
+    uint32_t page = run_take_clean_edge(&clean_from);
 
     if (page == 0) {
         clean_from = 0;
         return;
     }
-    pages = page_record(page)->run_pages;
-    assert_int_equal(clean_from, page + pages);
-    for (uint32_t at = page; at < page + pages; at++) assert_false(model_page[at].written);
-    hold(index, page, pages);
-    held_runs[index] = (struct held_run){ page, pages, false, true, 0 };
+    assert_int_equal(clean_from, page + page_record(page)->run_pages);
+    send_off(index, page, false);
 }
 
 /* The second half; the kernel may have refused. */
