@@ -369,6 +369,7 @@ SHARED void outside_count_caches(struct outside *outside, struct outside_count *
     do {
         uint64_t at;
 
+        if (tries > 3) sleep_ms(1);
         *count = before;
         *count->figures = figures;
         must(outside->read(outside, outside_root(outside, "threads_lock"), lock, lock_bytes));
