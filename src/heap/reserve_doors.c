@@ -89,9 +89,19 @@ PUBLIC void *xmemalign(size_t align, size_t size)
 
 /* ---- callbacks ---- */
 
+/* Another thread may take the room that was made. */
+enum { ROOMS_MAX = 8 };
+
+static bool add_listener(reserve_cb_t *cb, void *ctx)
+{
+    for (unsigned i = 0; !notify_add(cb, ctx); i++)
+        if (i == ROOMS_MAX || !shortage_make_room()) return false;
+    return true;
+}
+
 PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 {
-    if (heap_attach() == NULL || !notify_add(cb, ctx)) return true;
+    if (heap_attach() == NULL || !add_listener(cb, ctx)) return true;
     if (!shortage_reserve_is_chosen()) (void)shortage_reserve(RESERVE_BYTES_DEFAULT);
     RELAXED_STORE(limits.looks_for_stalls, true);
     decay_keep_looking();

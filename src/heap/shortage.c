@@ -55,6 +55,17 @@ void shortage_gather(void)
     (void)arenas_clear(CLEAR_ALL);
 }
 
+bool shortage_make_room(void)
+{
+    shortage_gather();
+    (void)purge_all();
+    if (commit_allows(page_bytes())) return true;
+    if (!reserve_release(1)) return false;
+    (void)purge_all();
+    shortage_set_look();
+    return true;
+}
+
 static void look_from(size_t coming)
 {
     decay_look_from(reserve_is_short() ? 0 : limits_look_from(coming));

@@ -23,6 +23,9 @@ void shortage_apply_options(void);
 void shortage_set_look(void);
 /* Gives back what this thread, depots and stocks hold ready, so that whole pages become free. */
 void shortage_gather(void);
+/* Room under the hard limit for prairie's own records, out of what is free or else of the reserve.
+ * Tells nobody. False: there is none. */
+bool shortage_make_room(void);
 /* How much the reserve is to hold. False: it could not be filled. */
 bool shortage_reserve(size_t bytes);
 /* Has the program chosen that, or let it be chosen? */

@@ -182,6 +182,28 @@ static void the_wall(const struct check *check)
     in_child(meet_the_wall);
 }
 
+/* The reserve serves what prairie itself needs there, and is full again when that has gone. */
+static void register_at_the_wall(void)
+{
+    enum { TIMES = 4000 };
+
+    must(!reserve_min_set(1 * MIB));
+    must(!reserve_cb_register(hear, NULL));
+    limit_hard_set(taken_bytes() + 4 * MIB);
+    while (reserve_cur_get() == 1 * MIB) must(call.malloc(10000) != NULL);
+    low = 0;
+    for (int i = 0; i < TIMES; i++) must(!reserve_cb_register(hear, &low));
+    must(low == 0 && reserve_cur_get() < 1 * MIB && reserve_cur_get() > 0);
+    for (int i = 0; i < TIMES; i++) must(!reserve_cb_unregister(hear, &low));
+    must(reserve_cb_unregister(hear, &low));
+}
+
+static void registering_at_the_wall(const struct check *check)
+{
+    (void)check;
+    in_child(register_at_the_wall);
+}
+
 static void cross_the_line(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -222,6 +244,7 @@ int main(void)
                   "a reserve of %zu is there", reserves[i]);
     check_add((struct check){ .run = limits_are_kept }, "limits are kept");
     check_add((struct check){ .run = the_wall }, "the hard limit is a wall");
+    check_add((struct check){ .run = registering_at_the_wall }, "registering at the hard limit");
     check_add((struct check){ .run = the_line }, "the soft limit is told");
     return checks_run("contract reserve");
 }
