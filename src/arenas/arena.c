@@ -281,6 +281,13 @@ static uint32_t take_wiped(struct arena *arena, size_t pages)
     return run.page;
 }
 
+static uint8_t hidden_as(const struct arena *arena)
+{
+    return (uint8_t)((arena->is_manual ? SLAB_HIDDEN | SLAB_MANUAL : 0)
+                     | (arena->is_hardened ? SLAB_HIDDEN | SLAB_HARDENED : 0)
+                     | (arena->extents != NULL ? SLAB_HIDDEN : 0));
+}
+
 static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct class_bin *bin = &arena->bin[class_index];
@@ -300,7 +307,7 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
         return false;
     }
     /* So that a free takes the rare way and finds home. The class map knows no foreign extents. */
-    slab->hidden = arena->is_manual || arena->extents != NULL || arena->is_hardened;
+    slab->hidden = hidden_as(arena);
     slab_open(slab, class_index, (uint16_t)arena->index, page);
     if (unlikely(RELAXED_LOAD(depots_closed))) RELAXED_STORE(depots_closed, false);
     bin->slab_count++;

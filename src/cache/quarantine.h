@@ -77,21 +77,23 @@ INLINE void *quarantine_take_ready(struct cache *cache, unsigned class_index)
     if (unlikely(held->ready_count == 0)) return NULL;
     block = magazine_take(&cache->front.magazine[class_index]);
     if (unlikely(block == NULL)) return NULL;
+    __builtin_prefetch(block, 1); /* it is wiped, and looked at when it leaves */
     return quarantine_swap(quarantine, held->slot, held->ready_count, block);
 }
 
 /* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache; NULL:
- * none does. The second is for when there was room for one more. */
+ * none does. */
 void *quarantine_fill(struct cache *cache, unsigned class_index, void *block);
+/* The same; NULL: nothing happened, and the other one must be called. */
 INLINE void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block)
 {
     struct quarantine *quarantine = quarantine_of(cache);
     const struct held_class *held;
 
-    if (unlikely(quarantine == NULL)) return quarantine_fill(cache, class_index, block);
+    if (unlikely(quarantine == NULL)) return NULL;
     held = &quarantine->held[class_index];
     if (unlikely(held->waiting_count == 0) || unlikely(held->waiting_count != held->waiting_max))
-        return quarantine_fill(cache, class_index, block);
+        return NULL;
     return quarantine_swap(quarantine, &held->slot[held->ready_max], held->waiting_max, block);
 }
 /* One of those of the class that wait, another one each time. NULL: there is none. */

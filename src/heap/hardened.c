@@ -18,7 +18,7 @@
 struct hardening hardening;
 
 enum { HARDENED_GUARDED = 1 << 8 }; /* H2 */
-enum { LOOKS_AT_ONCE = 2 };
+enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128 };
 /* Larger runs are not held back: they count as used while they are, and a guard has an entry for each
  * of its pages. */
 #define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
@@ -30,6 +30,7 @@ bool hardened_start(void)
     if (!threads_harden()) return false;
     hardening.secret = random;
     hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
+    hardening.slack_begins = hardening.canaries & ~(uint64_t)0xff;
     run_refuse_fences(); /* it has its own */
     hardening.is_on = true;
     return true;
@@ -122,13 +123,9 @@ INLINE void set_small(uint64_t key, char *block, size_t class_size, size_t size,
 }
 
 /* H1 */
-INLINE void check_free(uint64_t key, const void *block, size_t class_size)
+INLINE void check_free(const void *block, size_t class_size)
 {
-    uint64_t mark = mark_read(block, class_size);
-
-    if (unlikely((mark != 0 && mark != freed_mark(key))
-                 || !is_zero(block, class_size - HARDENED_MARK_BYTES)))
-        fatal_address("write after free", block);
+    if (unlikely(!is_zero(block, class_size))) fatal_address("write after free", block);
 }
 
 void hardened_look(struct cache *cache, unsigned class_index)
@@ -136,20 +133,18 @@ void hardened_look(struct cache *cache, unsigned class_index)
     for (unsigned looks = 0; looks < LOOKS_AT_ONCE; looks++) {
         const void *block = quarantine_look(cache, class_index);
 
-        if (block != NULL) check_free(mark_key(block), block, class_bytes[class_index]);
+        if (block != NULL) check_free(block, class_bytes[class_index]);
     }
 }
 
 /* A block of a slab begins its life. Aborts if it was written to since it was freed. */
 INLINE void begin_small(char *block, size_t class_size, size_t size, enum hardened_door door)
 {
-    uint64_t key = mark_key(block);
-
-    check_free(key, block, class_size);
-    set_small(key, block, class_size, size, door);
+    check_free(block, class_size);
+    set_small(mark_key(block), block, class_size, size, door);
 }
 
-void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
+INLINE void *take_marked(struct front *front, size_t size, size_t align, enum hardened_door door)
 {
     struct counting_front *counting = (struct counting_front *)front;
     unsigned class_index = hardened_class(size, align);
@@ -164,6 +159,18 @@ void *hardened_take(struct front *front, size_t size, size_t align, enum hardene
     counting_add_taken(counting, class_size);
     begin_small(block, class_size, size, door);
     return block;
+}
+
+void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
+{
+    return take_marked(front, size, align, door);
+}
+
+void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero)
+{
+    void *block = take_marked(front, size, align, DOOR_MALLOC);
+
+    return likely(block != NULL) ? block : alloc_hardened(size, align, zero);
 }
 
 bool hardened_begin(void *block, const struct alloc_request *request)
@@ -183,7 +190,7 @@ bool hardened_begin(void *block, const struct alloc_request *request)
 
 NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
 {
-    if (mark == freed_mark(mark_key(block)) || mark == 0) misuse_abort(verb, POINTER_FREED, block);
+    if (mark == 0) misuse_abort(verb, POINTER_FREED, block);
     fatal_address("write past the end of a block", block);
 }
 
@@ -200,33 +207,33 @@ INLINE void check_before(const struct slab *slab, const char *block, size_t clas
         fatal_address("write before the start of a block", block);
 }
 
-/* Returns its mark. */
-INLINE uint64_t check_small(const char *verb, const char *block, const struct slab *slab)
+/* Returns its mark. `shape`: that of the slab's class. */
+INLINE uint64_t check_small(const char *verb, const char *block, const struct slab *slab,
+                            const struct slab_shape *shape)
 {
-    unsigned class_index = slab->class_index;
-    size_t room = (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES, slack;
+    size_t class_size = shape->block_bytes, room = class_size - HARDENED_MARK_BYTES, slack;
     uint64_t mark;
 
-    if (unlikely(!slab_offset_is_block(&slab_shape[class_index],
-                                       (uintptr_t)block - (uintptr_t)slab->base)))
+    if (unlikely(!slab_offset_is_block(shape, (uintptr_t)block - (uintptr_t)slab->base)))
         misuse_abort(verb, POINTER_INTERIOR, block);
-    mark = mark_read(block, room + HARDENED_MARK_BYTES);
+    mark = mark_read(block, class_size);
     slack = slack_of(mark);
-    if (unlikely(!is_held_mark(mark_key(block), mark)) || unlikely(slack > room))
+    if (unlikely(!is_mark(mark_key(block), mark)) || unlikely(slack > room))
         tell_mark(verb, block, mark);
     if (unlikely(!canaries_are_whole(block + room - slack, slack)))
         fatal_address("write past the end of a block", block);
-    check_before(slab, block, room + HARDENED_MARK_BYTES);
+    check_before(slab, block, class_size);
     return mark;
 }
 
 enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
 {
-    const struct page *last;
+    const struct page *record = page_record(page), *last;
     size_t slack;
 
-    if (page_record(page)->class_at != 0)
-        return door_of(check_small(verb, block, slab_record(page_record(page)->slab)));
+    if (record->class_at != 0)
+        return door_of(check_small(verb, block, slab_record(record->slab),
+                                   &slab_shape[class_of_offset(record->class_at)]));
     last = last_record(page);
     slack = last->bin.next;
     if (!canaries_are_whole((const char *)block + data_bytes(page) - slack, slack))
@@ -255,44 +262,100 @@ static void expect_door(const void *block, enum hardened_door door, enum hardene
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
 
-/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
- * or past it. NULL: there is no cache. */
-INLINE void end_small(struct cache *cache, void *block, const struct slab *slab)
+/* Jumped to, as what follows: a call in the midst of the usual way would make all of it save
+ * registers. */
+static NOINLINE void put_or_fill(struct cache *cache, unsigned class_index, void *block)
 {
-    unsigned class_index = slab->class_index;
-    size_t class_size = class_bytes[class_index];
+    block = quarantine_fill(cache, class_index, block);
+    if (block != NULL) cache_put(cache, class_index, block);
+}
 
-    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
-    mark_write(block, class_size, freed_mark(mark_key(block)));
-    if (unlikely(!cache_may_hold(cache, class_index)) || unlikely(arenas[slab->arena]->is_manual)) {
+INLINE void put_wiped(struct cache *cache, unsigned class_index, void *block, unsigned hidden)
+{
+    void *other;
+
+    if (unlikely(!cache_may_hold(cache, class_index)) || unlikely(hidden & SLAB_MANUAL)) {
         free_home(class_index, block);
         return;
     }
-    block = quarantine_exchange(cache, class_index, block);
-    if (unlikely(block == NULL)) return;
-    if (unlikely(!magazine_put(&cache->front.magazine[class_index], block)))
-        cache_put(cache, class_index, block);
+    other = quarantine_exchange(cache, class_index, block);
+    if (unlikely(other == NULL)) {
+        put_or_fill(cache, class_index, block);
+        return;
+    }
+    if (unlikely(!magazine_put(&cache->front.magazine[class_index], other)))
+        cache_put(cache, class_index, other);
 }
 
-bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
+static NOINLINE void wipe_and_put(struct cache *cache, unsigned class_index, void *block,
+                                  unsigned hidden)
 {
-    const struct page *record = page_record(page_at(block));
+    size_t class_size = class_bytes[class_index];
+
+    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
+    mark_write(block, class_size, 0);
+    put_wiped(cache, class_index, block, hidden);
+}
+
+/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
+ * or past it. NULL: there is no cache. */
+INLINE void end_small(struct cache *cache, void *block, unsigned class_index, size_t class_size,
+                      unsigned hidden)
+{
+    if (class_size > WIPED_IN_PLACE_MAX) {
+        wipe_and_put(cache, class_index, block, hidden);
+        return;
+    }
+    wipe_words(block, class_size - HARDENED_MARK_BYTES);
+    mark_write(block, class_size, 0);
+    put_wiped(cache, class_index, block, hidden);
+}
+
+/* `size` SIZE_MAX: it is not told. */
+INLINE bool give_marked(struct front *front, void *block, const struct page *record, size_t size,
+                        enum hardened_door door)
+{
     struct counting_front *counting;
     const struct slab *slab;
+    unsigned class_index, hidden;
     size_t class_size;
     uint64_t mark;
 
     if (unlikely(!is_hardened_slab(record))) return false;
     slab = slab_record(record->slab);
-    class_size = class_bytes[slab->class_index];
-    mark = check_small("free", block, slab);
+    class_index = slab->class_index;
+    hidden = slab->hidden;
+    class_size = slab_shape[class_index].block_bytes;
+    mark = check_small("free", block, slab, &slab_shape[class_index]);
     expect_door(block, door_of(mark), door);
     if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
         misuse_wrong_size(block);
     counting = counting_of(front);
     if (likely(counting != NULL)) counting_add_given(counting, class_size);
-    end_small(front->cache, block, slab);
+    end_small(front->cache, block, class_index, class_size, hidden);
     return true;
+}
+
+bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
+{
+    return give_marked(front, block, page_record(page_at(block)), size, door);
+}
+
+static NOINLINE void free_beyond_first(struct front *front, void *block)
+{
+    if (!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC)) free_unmarked(front, block);
+}
+
+void hardened_free(struct front *front, void *block)
+{
+    uint32_t page = page_in_first(block);
+
+    if (unlikely(page == 0)) {
+        free_beyond_first(front, block);
+        return;
+    }
+    if (unlikely(!give_marked(front, block, page_record(page), SIZE_MAX, DOOR_MALLOC)))
+        free_unmarked(front, block);
 }
 
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)

@@ -9,8 +9,7 @@
  *
  * What a mark says is in marks.h.
  *
- * H1  a small block of a hardened slab that the program does not hold reads as zero, but for its
- *     mark: that of a freed block, or 0 when it never was one
+ * H1  a small block of a hardened slab that the program does not hold reads as zero, mark and all
  * H2  in the record of a large one's last page bin.next is the slack, and bin.previous the door, and
  *     HARDENED_GUARDED if that page is guarded; of every other page's record they are as R3 says
  * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
@@ -37,14 +36,15 @@ enum hardened_door {
 /* Written before main. */
 extern PRIVATE struct hardening {
     bool is_on;
-    uint64_t canaries; /* eight times the same, which is not 0 */
+    uint64_t canaries;     /* eight times the same, which is not 0 */
+    uint64_t slack_begins; /* the same with a 0 first */
     uint64_t secret;
 } hardening;
 
 /* Of the page of a block, perhaps. */
 INLINE bool is_hardened_slab(const struct page *record)
 {
-    return record->class_at != 0 && arenas[slab_record(record->slab)->arena]->is_hardened;
+    return record->class_at != 0 && (slab_record(record->slab)->hidden & SLAB_HARDENED) != 0;
 }
 
 /* From now on, and for every thread. Before main, with at most one thread that has a cache. False:
@@ -65,9 +65,13 @@ INLINE unsigned hardened_class(size_t size, size_t align)
  * mark. */
 bool hardened_begin(void *block, const struct alloc_request *request);
 
-/* The two usual ways, of a thread whose front is of kind FRONT_HARDENED.
+/* The usual ways, of a thread whose front is of kind FRONT_HARDENED.
  *
- * A block of the quarantine, which begins its life. NULL: another way must be taken. */
+ * malloc and its kin; jumped to. */
+NOINLINE void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero);
+/* free of any pointer but NULL, with any front. Jumped to. */
+NOINLINE void hardened_free(struct front *front, void *block);
+/* A block of the quarantine, which begins its life. NULL: another way must be taken. */
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door);
 /* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts as
  * hardened_check does. False: it is none of a hardened slab, and nothing happened. Any front. */

@@ -203,35 +203,34 @@ INLINE void *counted_hit(struct front *front, unsigned class_index, bool zero)
     return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
-/* Jumped to, as alloc_here is. */
-static NOINLINE void *hardened_here(struct front *front, size_t size, size_t align, bool zero)
+static NOINLINE void *missed_here(size_t size, size_t align, bool zero)
 {
-    void *block = hardened_take(front, size, align, DOOR_MALLOC);
+    struct alloc_request request = alloc_request(size, align, zero, FRAME_HERE());
+    void *block = alloc_missed(&request);
 
-    if (likely(block != NULL)) return block;
-    block = alloc_from(FRAME_HERE(), size, align, zero);
     FRAME_LASTS();
     return block;
 }
 
 void *alloc_here(size_t size, size_t align, bool zero)
 {
-    unsigned class_index = class_of_request(size, align);
     struct front *front = thread_front();
-    void *block = NULL;
 
     if (front->kind <= FRONT_COUNTED) {
-        if (front->kind == FRONT_HARDENED) return hardened_here(front, size, align, zero);
-        if (front->kind == FRONT_COUNTED) block = counted_hit(front, class_index, zero);
+        if (front->kind == FRONT_HARDENED) return hardened_malloc(front, size, align, zero);
+        if (front->kind == FRONT_COUNTED) {
+            void *block = counted_hit(front, class_of_request(size, align), zero);
+            if (likely(block != NULL)) return block;
+        }
     }
-    if (likely(block == NULL)) {
-        struct alloc_request request = {
-            .size = size, .align = align, .class_index = class_index, .zero = zero
-        };
-        request.frame = FRAME_HERE();
-        block = alloc_missed(&request);
-        FRAME_LASTS();
-    }
+    return missed_here(size, align, zero);
+}
+
+void *alloc_hardened(size_t size, size_t align, bool zero)
+{
+    void *block = alloc_from(FRAME_HERE(), size, align, zero);
+
+    FRAME_LASTS();
     return block;
 }
 
@@ -332,7 +331,7 @@ static void count_bytes_given(struct front *front, size_t bytes)
 }
 
 /* Small blocks from before the process was hardened go home: nobody is to have them again. */
-static COLD void give_unmarked(struct front *front, void *block)
+COLD void free_unmarked(struct front *front, void *block)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
@@ -347,11 +346,6 @@ static COLD void give_unmarked(struct front *front, void *block)
     else give_other(front->cache, block);
 }
 
-static NOINLINE void give_hardened(struct front *front, void *block)
-{
-    if (unlikely(!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC))) give_unmarked(front, block);
-}
-
 /* The thread's first call, or one after its end; or somebody counts. */
 static NOINLINE void give_seen(void *block)
 {
@@ -360,7 +354,7 @@ static NOINLINE void give_seen(void *block)
     unsigned class_index = class_at(block);
 
     if (unlikely(hardening.is_on)) {
-        give_hardened(front != NULL ? front : GONE_FRONT, block);
+        hardened_free(front != NULL ? front : GONE_FRONT, block);
         return;
     }
     count_given(block); /* W2 */
@@ -376,16 +370,21 @@ void free_missed(struct front *front, void *block)
 
     if (block == NULL) return;
     if (AUDITED) heap_audit();
-    class_index = class_at(block);
     if (unlikely(front->kind != FRONT_CACHE)) {
+        if (front->kind == FRONT_HARDENED) {
+            hardened_free(front, block);
+            return;
+        }
+        class_index = class_at(block);
         if (front->kind == FRONT_COUNTED && class_index != 0) {
             counting_add_given((struct counting_front *)front, class_bytes[class_index]);
         } else if (front->kind != FRONT_SAMPLED) {
-            if (front->kind == FRONT_HARDENED) give_hardened(front, block);
-            else give_seen(block);
+            give_seen(block);
             return;
         }
         cache = front->cache;
+    } else {
+        class_index = class_at(block);
     }
     if (likely(class_index != 0)) give_small(cache, class_index, block);
     else give_pages(cache, block);

@@ -75,6 +75,11 @@ void *alloc_from(const void *frame, size_t size, size_t align, bool zero);
 /* For shortage.c: one try from where the request would be served, without help or counting. */
 void *alloc_once(const struct alloc_request *request);
 
+/* The way of malloc when hardened_malloc has no block, and of free when a block has no mark, or is
+ * large. Jumped to. */
+NOINLINE void *alloc_hardened(size_t size, size_t align, bool zero);
+COLD void free_unmarked(struct front *front, void *block);
+
 /* The magazine was full, or that of class 0: a block, NULL, or no block at all. Jumped to. */
 NOINLINE void free_missed(struct front *front, void *block);
 /* A small block goes straight to its slab. */

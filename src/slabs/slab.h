@@ -33,9 +33,18 @@ struct slab {
     uint16_t hint;       /* S4 */
     uint16_t arena;
     uint8_t class_index;
-    uint8_t hidden; /* its pages are not in the class map; set by the arena before it opens */
+    uint8_t
+        hidden; /* 0: its pages are in the class map; enum slab_hidden; set by the arena before it
+                       opens */
     uint8_t unused[2];
     uint64_t free[];
+};
+
+/* Bits of `hidden`: why its blocks take the rare ways, for those who come with a block. */
+enum slab_hidden {
+    SLAB_HIDDEN = 1,
+    SLAB_HARDENED = 2, /* of an arena of a hardened process */
+    SLAB_MANUAL = 4    /* of a manual arena */
 };
 
 /* What the slabs of a class look like; depends on the page size. */

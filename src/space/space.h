@@ -87,6 +87,17 @@ INLINE uint32_t space_open_end(void)
 /* The same as page_at, when it is in no open page of the first region. */
 uint32_t page_at_beyond_first(const void *address);
 
+/* The number of the open page of the first region that holds the address; 0: none does. */
+INLINE uint32_t page_in_first(const void *address)
+{
+    size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);
+    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
+
+    if (likely(offset >> space.page_shift < open_pages))
+        return 1 + (uint32_t)(offset >> space.page_shift);
+    return 0;
+}
+
 /* The number of the open page that holds the address, whose record can be read; 0: none does. */
 INLINE uint32_t page_at(const void *address)
 {

@@ -73,6 +73,28 @@ static void each_byte_behind_a_block_is_watched(void **state)
         }
 }
 
+/* Of long slacks many words are looked at at once. */
+static void each_byte_of_a_long_slack_is_watched(void **state)
+{
+    const size_t sizes[] = { 513, 570, 2100, 5001 };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        struct alloc_request request =
+            alloc_request(sizes[i] + HARDENED_MARK_BYTES, 1, false, NULL);
+        size_t bytes = request_bytes(&request);
+
+        for (size_t past = sizes[i]; past < bytes; past++) {
+            block = taken(sizes[i]);
+            block[past] ^= 0x41;
+            expect_abort(free_it, "prairie: write past the end of a block: ");
+            block[past] ^= 0x41;
+            prairie_free(block);
+        }
+    }
+}
+
 static void touch_behind(void) { block[LARGE / 4096 * 4096 + 4096] = 1; }
 
 static void behind_a_large_block_is_a_guard(void **state)
@@ -162,6 +184,25 @@ static void what_is_written_after_free_is_told_by_those_who_come_next(void **sta
     prairie_free(block);
     block[50] = 1;
     expect_abort(go_on_for_long, "prairie: write after free: ");
+}
+
+static void each_byte_of_a_freed_block_is_looked_at(void **state)
+{
+    const size_t sizes[] = { 8, 24, 56, 72, 120, 632 }; /* each fills its class, but for the mark */
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++)
+        for (size_t at = 0; at < sizes[i] + HARDENED_MARK_BYTES; at += 1 + at / 8) {
+            size_of_block = sizes[i];
+            block = taken(sizes[i]);
+            memset(block, 0xff, sizes[i]);
+            prairie_free(block);
+            assert_true(all_bytes_are(block, 0, sizes[i] + HARDENED_MARK_BYTES));
+            block[at] = 1;
+            expect_abort(go_on_for_long, "prairie: write after free: ");
+            block[at] = 0;
+        }
 }
 
 static void free_it_sized(void) { prairie_free_sized(block, 101); }
@@ -469,11 +510,12 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_freed_block_is_empty_and_waits),
           UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
-          UNIT_TEST(misuse_is_told_at_the_call), UNIT_TEST(each_door_has_its_counterpart),
-          UNIT_TEST(contents_go_along), UNIT_TEST(what_moved_away_is_gone),
-          UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
-          UNIT_TEST(only_so_much_waits), UNIT_TEST(blocks_from_before_go_home_for_good),
-          UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
+          UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),
+          UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
+          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_is_to_be_zero_is),
+          UNIT_TEST(junk_is_what_a_block_begins_with), UNIT_TEST(only_so_much_waits),
+          UNIT_TEST(blocks_from_before_go_home_for_good), UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
