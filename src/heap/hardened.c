@@ -170,7 +170,7 @@ void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero)
 {
     void *block = take_marked(front, size, align, DOOR_MALLOC);
 
-    return likely(block != NULL) ? block : alloc_hardened(size, align, zero);
+    return likely(block != NULL) ? block : alloc_unready(size, align, zero);
 }
 
 bool hardened_begin(void *block, const struct alloc_request *request)

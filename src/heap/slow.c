@@ -203,30 +203,39 @@ INLINE void *counted_hit(struct front *front, unsigned class_index, bool zero)
     return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
-static NOINLINE void *missed_here(size_t size, size_t align, bool zero)
+/* Jumped to, as alloc_here is. */
+static NOINLINE void *alloc_seen(struct front *front, size_t size, size_t align, bool zero)
 {
-    struct alloc_request request = alloc_request(size, align, zero, FRAME_HERE());
-    void *block = alloc_missed(&request);
+    void *block;
 
-    FRAME_LASTS();
-    return block;
+    if (front->kind == FRONT_HARDENED) return hardened_malloc(front, size, align, zero);
+    if (front->kind == FRONT_COUNTED) {
+        block = counted_hit(front, class_of_request(size, align), zero);
+        if (likely(block != NULL)) return block;
+    }
+    return alloc_unready(size, align, zero);
 }
 
 void *alloc_here(size_t size, size_t align, bool zero)
 {
+    unsigned class_index = class_of_request(size, align);
     struct front *front = thread_front();
+    void *block;
 
     if (front->kind <= FRONT_COUNTED) {
-        if (front->kind == FRONT_HARDENED) return hardened_malloc(front, size, align, zero);
-        if (front->kind == FRONT_COUNTED) {
-            void *block = counted_hit(front, class_of_request(size, align), zero);
-            if (likely(block != NULL)) return block;
-        }
+        block = alloc_seen(front, size, align, zero);
+    } else {
+        struct alloc_request request = {
+            .size = size, .align = align, .class_index = class_index, .zero = zero
+        };
+        request.frame = FRAME_HERE();
+        block = alloc_missed(&request);
+        FRAME_LASTS();
     }
-    return missed_here(size, align, zero);
+    return block;
 }
 
-void *alloc_hardened(size_t size, size_t align, bool zero)
+void *alloc_unready(size_t size, size_t align, bool zero)
 {
     void *block = alloc_from(FRAME_HERE(), size, align, zero);
 
@@ -371,16 +380,18 @@ void free_missed(struct front *front, void *block)
     if (block == NULL) return;
     if (AUDITED) heap_audit();
     if (unlikely(front->kind != FRONT_CACHE)) {
-        if (front->kind == FRONT_HARDENED) {
-            hardened_free(front, block);
+        if (front->kind < FRONT_COUNTED) {
+            if (front->kind == FRONT_HARDENED) hardened_free(front, block);
+            else give_seen(block);
             return;
         }
         class_index = class_at(block);
-        if (front->kind == FRONT_COUNTED && class_index != 0) {
+        if (front->kind == FRONT_COUNTED) {
+            if (class_index == 0) {
+                give_seen(block);
+                return;
+            }
             counting_add_given((struct counting_front *)front, class_bytes[class_index]);
-        } else if (front->kind != FRONT_SAMPLED) {
-            give_seen(block);
-            return;
         }
         cache = front->cache;
     } else {

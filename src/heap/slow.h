@@ -77,7 +77,7 @@ void *alloc_once(const struct alloc_request *request);
 
 /* The way of malloc when hardened_malloc has no block, and of free when a block has no mark, or is
  * large. Jumped to. */
-NOINLINE void *alloc_hardened(size_t size, size_t align, bool zero);
+NOINLINE void *alloc_unready(size_t size, size_t align, bool zero);
 COLD void free_unmarked(struct front *front, void *block);
 
 /* The magazine was full, or that of class 0: a block, NULL, or no block at all. Jumped to. */
