@@ -18,6 +18,7 @@
 #define alloc_here prairie_own_alloc_here
 #define alloc_missed prairie_own_alloc_missed
 #define alloc_once prairie_own_alloc_once
+#define alloc_unready prairie_own_alloc_unready
 #define arena_at prairie_own_arena_at
 #define arena_begin_end prairie_own_arena_begin_end
 #define arena_check prairie_own_arena_check
@@ -188,6 +189,7 @@
 #define free_other prairie_own_free_other
 #define free_placed prairie_own_free_placed
 #define free_sized_overflow prairie_own_free_sized_overflow
+#define free_unmarked prairie_own_free_unmarked
 #define front_clear prairie_own_front_clear
 #define front_empty prairie_own_front_empty
 #define guarded_access_words prairie_own_guarded_access_words
@@ -222,8 +224,10 @@
 #define hardened_check_bytes prairie_own_hardened_check_bytes
 #define hardened_check_door prairie_own_hardened_check_door
 #define hardened_end_large prairie_own_hardened_end_large
+#define hardened_free prairie_own_hardened_free
 #define hardened_give prairie_own_hardened_give
 #define hardened_look prairie_own_hardened_look
+#define hardened_malloc prairie_own_hardened_malloc
 #define hardened_move_pages prairie_own_hardened_move_pages
 #define hardened_request prairie_own_hardened_request
 #define hardened_resize prairie_own_hardened_resize
