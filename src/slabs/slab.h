@@ -33,9 +33,8 @@ struct slab {
     uint16_t hint;       /* S4 */
     uint16_t arena;
     uint8_t class_index;
-    uint8_t
-        hidden; /* 0: its pages are in the class map; enum slab_hidden; set by the arena before it
-                       opens */
+    uint8_t hidden; /* bits of slab_hidden, set by the arena before it opens; 0: its pages are in
+                       the class map */
     uint8_t unused[2];
     uint64_t free[];
 };
