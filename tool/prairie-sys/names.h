@@ -592,6 +592,7 @@
 #define shortage_apply_options prairie_own_shortage_apply_options
 #define shortage_gather prairie_own_shortage_gather
 #define shortage_look prairie_own_shortage_look
+#define shortage_make_room prairie_own_shortage_make_room
 #define shortage_reserve prairie_own_shortage_reserve
 #define shortage_reserve_is_chosen prairie_own_shortage_reserve_is_chosen
 #define shortage_serve prairie_own_shortage_serve
