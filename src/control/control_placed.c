@@ -133,7 +133,7 @@ int serve_thread_arena(struct control_call *call)
 
 int serve_cache_enabled(struct control_call *call)
 {
-    if (heap_attach() == NULL) return EAGAIN;
+    if (heap_attach() == NULL || thread_front()->kind == FRONT_EMPTY) return EAGAIN;
     call->old.flag = !thread_cache_is_off();
     if (!call->writes || call->new_value.flag == call->old.flag) return 0;
     if (!call->new_value.flag) return thread_cache_off() ? 0 : EAGAIN;

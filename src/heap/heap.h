@@ -11,7 +11,8 @@
 /* Prepares the process for its first allocation. False: no memory; the next call tries again. */
 bool heap_start(void);
 /* The calling thread's front, once it is more than the constant of a thread before its first call.
- * NULL: no memory. */
+ * While there is no memory for a cache it is served as after its end, and the next call tries
+ * again. NULL: the heap could not start. */
 struct front *heap_attach(void);
 /* Of the floors above: guards the control tree, the snapshot that it keeps, and what can be set
  * through it. Forks take it with all others. */

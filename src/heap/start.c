@@ -207,10 +207,10 @@ struct front *heap_attach(void)
     saved_errno = errno;
     if (!heap_start()) return NULL;
     front = thread_attach(!threads_may_hold_blocks());
-    if (front != NULL) hook_process();
+    if (likely(front != NULL)) hook_process();
     decay_resume_looking();
     errno = saved_errno;
-    return front;
+    return likely(front != NULL) ? front : GONE_FRONT;
 }
 
 PUBLIC void prairie_check_all(void)

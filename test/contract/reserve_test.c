@@ -204,6 +204,42 @@ static void registering_at_the_wall(const struct check *check)
     in_child(register_at_the_wall);
 }
 
+static pthread_barrier_t all_have_called;
+
+static void *call_first(void *size)
+{
+    void *block = call.malloc((size_t)size);
+    (void)pthread_barrier_wait(&all_have_called); /* for an ended thread leaves its cache */
+    call.free(block);
+    return block;
+}
+
+static void start_threads_at_the_wall(void)
+{
+    enum { THREADS = 24 };
+    pthread_t thread[THREADS];
+    void *block;
+
+    must(!reserve_min_set(1 * MIB));
+    must(pthread_barrier_init(&all_have_called, NULL, THREADS + 1) == 0);
+    limit_hard_set(taken_bytes() + 4 * MIB);
+    while (reserve_cur_get() == 1 * MIB) must(call.malloc(10000) != NULL);
+    for (size_t i = 0; i < THREADS; i++)
+        must(pthread_create(&thread[i], NULL, call_first, (void *)(1 + i * i * 100)) == 0);
+    (void)pthread_barrier_wait(&all_have_called);
+    for (int i = 0; i < THREADS; i++) {
+        must(pthread_join(thread[i], &block) == 0);
+        must(block != NULL);
+    }
+    must(reserve_cur_get() > 0);
+}
+
+static void starting_threads_at_the_wall(const struct check *check)
+{
+    (void)check;
+    in_child(start_threads_at_the_wall);
+}
+
 static void cross_the_line(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -245,6 +281,8 @@ int main(void)
     check_add((struct check){ .run = limits_are_kept }, "limits are kept");
     check_add((struct check){ .run = the_wall }, "the hard limit is a wall");
     check_add((struct check){ .run = registering_at_the_wall }, "registering at the hard limit");
+    check_add((struct check){ .run = starting_threads_at_the_wall },
+              "threads that start at the hard limit");
     check_add((struct check){ .run = the_line }, "the soft limit is told");
     return checks_run("contract reserve");
 }
