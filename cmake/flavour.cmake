@@ -12,6 +12,20 @@ function(prairie_exports target)
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PRAIRIE_VERSIONS})
 endfunction()
 
+# What usual programs call lies together (the script says why). On other processors the linker's own script has
+# other sections.
+set(PRAIRIE_LAYOUT ${PROJECT_SOURCE_DIR}/src/os/linux_layout.ld)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$")
+    include(CheckLinkerFlag)
+    check_linker_flag(C LINKER:-T,${PRAIRIE_LAYOUT} PRAIRIE_LINKER_HAS_INSERT)
+endif()
+function(prairie_layout target)
+    if(PRAIRIE_LINKER_HAS_INSERT)
+        target_link_options(${target} PRIVATE LINKER:-T,${PRAIRIE_LAYOUT})
+        set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PRAIRIE_LAYOUT})
+    endif()
+endfunction()
+
 # Our own code must not become a call to the functions that it implements: to a compiler that knows
 # malloc, a loop that clears what malloc gave is calloc.
 set(PRAIRIE_NO_BUILTIN "")
@@ -24,7 +38,7 @@ endforeach()
 set(PRAIRIE_COMPILE_OPTIONS
     -std=gnu17 -g -fPIC -funwind-tables -fvisibility=hidden -ftls-model=initial-exec -fno-plt
     -fno-semantic-interposition -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
-    ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
+    -ffunction-sections -fdata-sections ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 
 # CMakePresets.json says what each flavour is: PRAIRIE_FLAVOURS are its names, and prairie_preset(<name>) sets
 # preset_CHECK, preset_TINY, preset_SANITIZE, preset_PAGE_HEAPS and preset_HARDENED in the caller's scope.
@@ -125,6 +139,9 @@ function(prairie_library suffix folder)
         # linux_early.c has what the start files would bring that is of use.
         target_link_options(prairie_shared${suffix} PRIVATE -nostartfiles LINKER:-z,defs)
         prairie_exports(prairie_shared${suffix})
+        if(arg_CHECK EQUAL 0)
+            prairie_layout(prairie_shared${suffix})
+        endif()
     endif()
     # Hidden names are still global in an archive; local ones cannot clash with the program's. i386 has functions in
     # groups, of which a program keeps one copy: with a local name it would be nobody else's.

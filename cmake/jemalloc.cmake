@@ -8,6 +8,7 @@ add_library(prairie_jemalloc SHARED $<TARGET_OBJECTS:prairie_object> $<TARGET_OB
 target_link_options(prairie_jemalloc PRIVATE
                     -nostartfiles LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:--as-needed)
 prairie_exports(prairie_jemalloc)
+prairie_layout(prairie_jemalloc)
 set_target_properties(prairie_jemalloc PROPERTIES
     OUTPUT_NAME jemalloc SOVERSION 2 LINKER_LANGUAGE C
     LIBRARY_OUTPUT_DIRECTORY ${PRAIRIE_JEMALLOC_FOLDER})
