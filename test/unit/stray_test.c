@@ -1,0 +1,70 @@
+/* stray_test.c - guarded blocks that were drained out of magazines are noted once, and fetched once. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "unit.h"
+
+enum { CELLS = 130, CLASS = 3 };
+
+static char *pool;
+
+/* A pool without memory: nothing of it is touched. Every cell has a block out, at its page's start. */
+static void start_pool(void)
+{
+    struct os_range range = os_reserve((2 * CELLS + 1) * os_page_bytes(), os_page_bytes());
+
+    space.page_shift = highest_bit(os_page_bytes());
+    pool = range.base;
+    assert_non_null(pool);
+    strays.bytes = range.bytes;
+    for (unsigned cell = 0; cell < CELLS; cell++) {
+        strays.block[cell] = pool + (2 * cell + 1) * os_page_bytes();
+        strays.class_index[cell] = CLASS;
+    }
+    strays.first = pool;
+}
+
+static char *block_of(unsigned cell) { return strays.block[cell]; }
+
+static void only_the_block_that_is_out_is_one(void **state)
+{
+    static int elsewhere;
+
+    (void)state;
+    assert_false(stray_is(&elsewhere, CLASS)); /* no pool yet */
+    start_pool();
+    assert_false(stray_is(&elsewhere, CLASS));
+    assert_true(stray_is(block_of(0), CLASS));
+    assert_true(stray_is(block_of(CELLS - 1), CLASS));
+    assert_false(stray_is(block_of(1), CLASS + 1));
+    assert_false(stray_is(block_of(1) + 16, CLASS));
+    assert_false(stray_is(block_of(1) - os_page_bytes(), CLASS)); /* on a guard */
+    assert_false(stray_is(pool - 1, CLASS));
+    assert_false(stray_is(pool + strays.bytes, CLASS));
+    strays.block[1] = NULL;
+    assert_false(stray_is(pool + 3 * os_page_bytes(), CLASS));
+}
+
+static void each_is_noted_and_fetched_once(void **state)
+{
+    static const unsigned cells[] = { 0, 1, 63, 64, 65, 127, 128, CELLS - 1 };
+    enum { COUNT = sizeof cells / sizeof cells[0] };
+
+    (void)state;
+    start_pool();
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_false(stray_fetch(cells[i]));
+        assert_true(stray_put(block_of(cells[i]), CLASS));
+        assert_false(stray_put(block_of(cells[i]), CLASS));
+        assert_false(stray_put(block_of(cells[i]), CLASS + 1));
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_true(stray_fetch(cells[i]));
+        assert_false(stray_fetch(cells[i]));
+        for (unsigned k = i + 1; k < COUNT; k++)
+            assert_true(strays.came[cells[k] / 64] >> cells[k] % 64 & 1);
+    }
+    for (unsigned word = 0; word < STRAYS_MAX / 64; word++) assert_int_equal(strays.came[word], 0);
+}
+
+UNIT_MAIN(UNIT_TEST(only_the_block_that_is_out_is_one), UNIT_TEST(each_is_noted_and_fetched_once))
