@@ -85,6 +85,28 @@ static void partial_slabs_are_used_up_first(void **state)
     assert_int_equal(bin->flow.fills, 3);
 }
 
+/* One block of any arena that is used by itself. A new arena is in its place before the end moves behind it: it is not
+ * looked at yet. */
+static void one_block_comes_from_any_arena_before_the_end(void **state)
+{
+    void *slots[SLOTS_MAX];
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(3);
+    in_slab = slab_shape[small_class()].block_count;
+    assert_null(arenas_take_one(small_class()));
+    assert_int_equal(fill(2, small_class(), slots, 10), 10);
+    assert_int_equal(arenas[2]->bin[small_class()].slab_free_blocks, in_slab - 10);
+    assert_int_equal(arenas_end(), 3);
+    __atomic_store_n(&arena_end, 2, __ATOMIC_RELEASE);
+    assert_null(arenas_take_one(small_class()));
+    __atomic_store_n(&arena_end, 3, __ATOMIC_RELEASE);
+    assert_non_null(arenas_take_one(small_class()));
+    assert_int_equal(arenas[2]->bin[small_class()].slab_free_blocks, in_slab - 11);
+    check_arenas();
+}
+
 static void refused_memory_fills_nothing(void **state)
 {
     void *slots[SLOTS_MAX];
@@ -382,8 +404,10 @@ static void random_blocks_of_several_arenas(void **state)
 
 UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),
           UNIT_TEST(refused_memory_makes_no_arena), UNIT_TEST(a_fill_hands_out_ascending_addresses),
-          UNIT_TEST(partial_slabs_are_used_up_first), UNIT_TEST(refused_memory_fills_nothing),
-          UNIT_TEST(refused_runs_cost_no_records), UNIT_TEST(drained_blocks_can_be_filled_again),
+          UNIT_TEST(partial_slabs_are_used_up_first),
+          UNIT_TEST(one_block_comes_from_any_arena_before_the_end),
+          UNIT_TEST(refused_memory_fills_nothing), UNIT_TEST(refused_runs_cost_no_records),
+          UNIT_TEST(drained_blocks_can_be_filled_again),
           UNIT_TEST(empty_slabs_are_closed_but_for_the_last), UNIT_TEST(each_arena_takes_its_own),
           UNIT_TEST(all_arenas_drain_at_once), UNIT_TEST(misuse_is_told_with_its_address),
           UNIT_TEST(arenas_are_locked_in_order_and_given_in_reverse),

@@ -363,6 +363,22 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
     check_runs();
 }
 
+/* However many could be asked for: a round is given up after so many refusals. */
+static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
+{
+    uint32_t runs[20];
+
+    (void)state;
+    start_small();
+    for (unsigned i = 0; i < 20; i++) runs[i] = fenced(burst_pages());
+    fake_fail_kind(FAKE_PURGE, true);
+    for (unsigned i = 0; i < 20; i++) run_return(runs[i]);
+    assert_int_equal(purge_all(), 0);
+    assert_in_range(fake_calls(FAKE_PURGE), 1, inside_purge_refusals_max * PAGE_HEAPS);
+    assert_int_equal(purge.purged_pages, 0);
+    check_runs();
+}
+
 /* ---- several threads ---- */
 
 enum { RACE_LARGE_MIN = 64 * 1024 * 1024, RACE_SMALL = 300 * 1024, RACE_ROUNDS = 40000 };
@@ -531,6 +547,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
+          UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
           UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
