@@ -4,6 +4,8 @@
 
 #include "unit.h"
 
+#include <sys/mman.h>
+
 static void start_space(void)
 {
     page_heaps_start();
@@ -337,6 +339,37 @@ static void any_limit_will_do(void **state)
         expect_survival(start_under_a_limit);
 }
 
+static size_t *reserved_bytes; /* written by children, too */
+
+static void start_and_tell(void)
+{
+    fake_address_space(size_to_try, 0);
+    page_heaps_start();
+    assert_true(space_start());
+    *reserved_bytes = space.reserved_bytes;
+}
+
+/* Up to a quarter of a limit may be reserved; where it would be more, what is reserved goes by the limit. */
+static void a_limit_four_times_as_wide_is_none(void **state)
+{
+    size_t widest;
+
+    (void)state;
+    if (BY_WORD(0, 1)) skip();
+    reserved_bytes = mmap(NULL, sizeof *reserved_bytes, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(reserved_bytes != MAP_FAILED);
+    size_to_try = SIZE_MAX;
+    expect_survival(start_and_tell);
+    widest = *reserved_bytes;
+    size_to_try = widest * 4 + widest / 16;
+    expect_survival(start_and_tell);
+    assert_int_equal(*reserved_bytes, widest);
+    size_to_try = widest * 4 - widest / 16;
+    expect_survival(start_and_tell);
+    assert_true(*reserved_bytes < widest);
+}
+
 /* The kernel cannot enforce a limit inside a reservation that was made before, so we keep to it. */
 static void a_limit_that_comes_late_is_kept(void **state)
 {
@@ -364,4 +397,5 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_space_
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
           UNIT_TEST(a_large_step_that_fails_is_tried_smaller),
           UNIT_TEST(starting_can_be_tried_again), UNIT_TEST(smaller_reservations_will_do),
-          UNIT_TEST(any_limit_will_do), UNIT_TEST(a_limit_that_comes_late_is_kept))
+          UNIT_TEST(any_limit_will_do), UNIT_TEST(a_limit_four_times_as_wide_is_none),
+          UNIT_TEST(a_limit_that_comes_late_is_kept))
