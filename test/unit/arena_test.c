@@ -30,6 +30,18 @@ static void no_more_arenas_than_there_is_room_for(void **state)
     assert_int_equal(arena_limit, ARENA_COUNT_MAX);
 }
 
+/* Numbers go on behind those that there are: too late once there are manual arenas, or all numbers are used. */
+static void arenas_are_hardened_before_others_are_made(void **state)
+{
+    (void)state;
+    start_arenas(2);
+    assert_non_null(arena_create());
+    assert_int_equal(arenas_end(), 3);
+    assert_false(arenas_harden());
+    assert_int_equal(arena_first, 0);
+    assert_int_equal(arena_limit, 2);
+}
+
 static void refused_memory_makes_no_arena(void **state)
 {
     (void)state;
@@ -95,6 +107,9 @@ static void one_block_comes_from_any_arena_before_the_end(void **state)
     (void)state;
     start_arenas(3);
     in_slab = slab_shape[small_class()].block_count;
+    assert_null(arenas_take_one(small_class()));
+    assert_int_equal(fill(0, small_class(), slots, in_slab - 1), in_slab - 1);
+    assert_non_null(arenas_take_one(small_class())); /* the last one of the first arena */
     assert_null(arenas_take_one(small_class()));
     assert_int_equal(fill(2, small_class(), slots, 10), 10);
     assert_int_equal(arenas[2]->bin[small_class()].slab_free_blocks, in_slab - 10);
@@ -403,6 +418,7 @@ static void random_blocks_of_several_arenas(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_is_room_for),
+          UNIT_TEST(arenas_are_hardened_before_others_are_made),
           UNIT_TEST(refused_memory_makes_no_arena), UNIT_TEST(a_fill_hands_out_ascending_addresses),
           UNIT_TEST(partial_slabs_are_used_up_first),
           UNIT_TEST(one_block_comes_from_any_arena_before_the_end),

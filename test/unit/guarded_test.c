@@ -205,6 +205,22 @@ static void a_stray_is_taken_back(void **state)
     prairie_check_all();
 }
 
+/* As the last of them, and where a magazine had a hole. */
+static void a_stray_that_comes_alone_is_taken_back(void **state)
+{
+    void *blocks[3] = { NULL, NULL, NULL };
+
+    (void)state;
+    start_pool(16);
+    blocks[1] = take_of(1, 48, 16);
+    guarded_end_watch();
+    assert_int_equal(held_of(48), 1);
+    thread_flush();
+    arenas_drain(class_of_size(48), blocks, 2);
+    assert_int_equal(held_of(48), 0);
+    prairie_check_all();
+}
+
 static char *stray;
 
 static void drain_stray_twice(void)
@@ -695,16 +711,17 @@ static void threads_share_the_pool(void **state)
 UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_long_as_can_be),
           UNIT_TEST(some_cells_always_rest), UNIT_TEST(a_site_cannot_fill_the_pool),
           UNIT_TEST(memory_may_be_refused), UNIT_TEST(sized_frees_look_while_it_is_watched),
-          UNIT_TEST(a_stray_is_taken_back), UNIT_TEST(what_is_no_stray_is_misuse),
-          UNIT_TEST(short_programs_pay_nothing), UNIT_TEST(one_comes_in_the_end),
-          UNIT_TEST(none_comes_before_its_time), UNIT_TEST(zero_is_off),
-          UNIT_TEST(none_without_a_watch), UNIT_TEST(none_where_addresses_are_scarce),
-          UNIT_TEST(none_without_memory), UNIT_TEST(none_under_a_hard_limit),
-          UNIT_TEST(every_door_keeps_its_contract), UNIT_TEST(sizes_are_those_of_nallocx),
-          UNIT_TEST(it_is_counted), UNIT_TEST(an_overflow_is_named),
-          UNIT_TEST(an_underflow_is_named), UNIT_TEST(a_use_after_free_is_named),
-          UNIT_TEST(a_new_size_is_reported), UNIT_TEST(other_faults_are_not_ours),
-          UNIT_TEST(one_report_for_each_block), UNIT_TEST(a_cell_is_closed_again_after_a_report),
+          UNIT_TEST(a_stray_is_taken_back), UNIT_TEST(a_stray_that_comes_alone_is_taken_back),
+          UNIT_TEST(what_is_no_stray_is_misuse), UNIT_TEST(short_programs_pay_nothing),
+          UNIT_TEST(one_comes_in_the_end), UNIT_TEST(none_comes_before_its_time),
+          UNIT_TEST(zero_is_off), UNIT_TEST(none_without_a_watch),
+          UNIT_TEST(none_where_addresses_are_scarce), UNIT_TEST(none_without_memory),
+          UNIT_TEST(none_under_a_hard_limit), UNIT_TEST(every_door_keeps_its_contract),
+          UNIT_TEST(sizes_are_those_of_nallocx), UNIT_TEST(it_is_counted),
+          UNIT_TEST(an_overflow_is_named), UNIT_TEST(an_underflow_is_named),
+          UNIT_TEST(a_use_after_free_is_named), UNIT_TEST(a_new_size_is_reported),
+          UNIT_TEST(other_faults_are_not_ours), UNIT_TEST(one_report_for_each_block),
+          UNIT_TEST(a_cell_is_closed_again_after_a_report),
           UNIT_TEST(a_guard_between_two_is_closed_once), UNIT_TEST(a_refused_cell_is_closed_once),
           UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
           UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool))

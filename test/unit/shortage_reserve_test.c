@@ -122,6 +122,19 @@ static void it_lasts_until_it_is_empty(void **state)
     prairie_check_all();
 }
 
+/* Listeners are told when the reserve is low, and some times more while the request that waits is not served. */
+static void who_can_give_nothing_is_told_nine_times(void **state)
+{
+    (void)state;
+    start_with_reserve();
+    add(hear, "a");
+    exhaust();
+    while (prairie_malloc(16 * KiB) != NULL) {}
+    forget_told();
+    assert_null(prairie_malloc(16 * KiB));
+    assert_string_equal(told.conditions, "LLLLLLLLL");
+}
+
 static void it_is_full_again_when_memory_returns(void **state)
 {
     (void)state;
@@ -260,7 +273,8 @@ UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_serv
           UNIT_TEST(low_ends_when_the_reserve_is_full_again),
           UNIT_TEST(what_caches_hold_is_used_first),
           UNIT_TEST(what_the_reserve_has_not_got_is_refused_in_silence),
-          UNIT_TEST(it_lasts_until_it_is_empty), UNIT_TEST(it_is_full_again_when_memory_returns),
+          UNIT_TEST(it_lasts_until_it_is_empty), UNIT_TEST(who_can_give_nothing_is_told_nine_times),
+          UNIT_TEST(it_is_full_again_when_memory_returns),
           UNIT_TEST(callbacks_allocate_without_events_of_their_own),
           UNIT_TEST(a_reserve_that_cannot_be_filled_says_so),
           UNIT_TEST(the_first_listener_brings_a_reserve), UNIT_TEST(who_wants_none_gets_none),
