@@ -88,6 +88,62 @@ static void memory_from_the_default_hooks(void **state)
     prairie_check_all();
 }
 
+/* The default hooks, called as a chained hook calls them. They take back what they gave, whole, and nothing else. */
+static void the_default_hooks_take_back_what_they_gave(void **state)
+{
+    struct extent_hooks *own = &extent_hooks_default;
+    size_t bytes;
+    uint64_t leases_before;
+    bool zero = true, committed = false;
+    char *base, *small;
+
+    (void)state;
+    small = prairie_malloc(100);
+    bytes = 10 * page_bytes();
+    leases_before = manual_leases;
+    assert_null(own->alloc(own, small, bytes, 1, &zero, &committed, 1));
+    assert_null(own->alloc(own, NULL, 0, 1, &zero, &committed, 1));
+    assert_null(own->alloc(own, NULL, ((size_t)space.page_count_max << space.page_shift) + 1, 1,
+                           &zero, &committed, 1));
+    assert_int_equal(manual_leases, leases_before);
+    base = own->alloc(own, NULL, bytes, 16 * page_bytes(), &zero, &committed, 1);
+    assert_non_null(base);
+    assert_int_equal((uintptr_t)base % (16 * page_bytes()), 0);
+    assert_true(zero && committed);
+    assert_true(all_bytes_are(base, 0, bytes));
+    assert_int_equal(manual_leases, leases_before + 1);
+    memset(base, 1, bytes);
+
+    assert_true(own->dalloc(own, base + page_bytes(), bytes - page_bytes(), true, 1));
+    assert_true(own->dalloc(own, base, bytes - page_bytes(), true, 1));
+    assert_true(own->dalloc(own, base, bytes + 1, true, 1));
+    assert_true(own->dalloc(own, small, page_bytes(), true, 1));
+    assert_true(own->dalloc(own, &zero, bytes, true, 1));
+    assert_true(all_bytes_are(base, 1, bytes));
+
+    assert_false(own->commit(own, base, bytes, 0, bytes, 1));
+    assert_true(own->decommit(own, base, bytes, 0, bytes, 1));
+    assert_false(own->split(own, base, bytes, bytes / 2, bytes / 2, true, 1));
+    assert_false(own->merge(own, base, bytes / 2, base + bytes / 2, bytes / 2, true, 1));
+    assert_true(own->merge(own, base, bytes / 2, base + bytes, bytes / 2, true, 1));
+    if (!OS_PURGE_CLOSES) {
+        assert_false(own->purge_forced(own, base, bytes, page_bytes(), page_bytes(), 1));
+        assert_true(all_bytes_are(base, 1, page_bytes()));
+        assert_true(all_bytes_are(base + page_bytes(), 0, page_bytes()));
+        assert_true(all_bytes_are(base + 2 * page_bytes(), 1, bytes - 2 * page_bytes()));
+    }
+
+    assert_false(own->dalloc(own, base, bytes, true, 1));
+    assert_true(own->dalloc(own, base, bytes, true, 1)); /* it is free */
+    zero = true;
+    base = own->alloc(own, NULL, bytes, 1, &zero, &committed, 1);
+    assert_true(all_bytes_are(base, 0, bytes));
+    own->destroy(own, base, bytes, true, 1);
+    assert_true(own->dalloc(own, base, bytes, true, 1));
+    prairie_free(small);
+    prairie_check_all();
+}
+
 /* A hook may hand out a large block of prairie's own. */
 static void *malloc_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
                           bool *zero, bool *commit, unsigned arena)
@@ -428,9 +484,9 @@ static void records_run_out(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
-          UNIT_TEST(memory_from_malloc), UNIT_TEST(extents_are_asked_for_in_growing_pieces),
-          UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
-          UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
+          UNIT_TEST(the_default_hooks_take_back_what_they_gave), UNIT_TEST(memory_from_malloc),
+          UNIT_TEST(extents_are_asked_for_in_growing_pieces), UNIT_TEST(large_requests_are_refused),
+          UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
           UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),
