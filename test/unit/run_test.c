@@ -187,13 +187,12 @@ static void large_runs_are_counted(void **state)
 /* ---- holes ---- */
 
 /* Neither half is long enough, but together they are: the region need not open further. */
-static void a_lease_reaches_across_dirty_and_clean(void **state)
+static void reach_across(size_t wanted)
 {
     struct run run;
     uint32_t first;
     size_t open;
 
-    (void)state;
     start_pages();
     first = fenced(40);
     stain(first, 40, 7);
@@ -203,15 +202,27 @@ static void a_lease_reaches_across_dirty_and_clean(void **state)
     run_put_free(first + 20, PAGE_CLEAN);
     expect_run(first, 20, PAGE_DIRTY);
     expect_run(first + 20, 20, PAGE_CLEAN);
-    while (run_find(page_heap, 35) != 0) (void)lease(35);
+    while (run_find(page_heap, wanted) != 0) (void)lease(wanted);
     open = space.open_bytes;
-    run = run_lease(35, 1, PAGE_LARGE);
+    run = run_lease(wanted, 1, PAGE_LARGE);
     check_runs();
     assert_int_equal(run.page, first);
     assert_false(run.zero);
-    expect_run(first, 35, PAGE_LARGE);
-    expect_run(first + 35, 5, PAGE_CLEAN);
+    expect_run(first, wanted, PAGE_LARGE);
+    if (wanted < 40) expect_run(first + (uint32_t)wanted, 40 - wanted, PAGE_CLEAN);
     assert_int_equal(space.open_bytes, open);
+}
+
+static void a_lease_reaches_across_dirty_and_clean(void **state)
+{
+    (void)state;
+    reach_across(35);
+}
+
+static void a_lease_takes_all_of_dirty_and_clean(void **state)
+{
+    (void)state;
+    reach_across(40);
 }
 
 /* The free pages at the open end count: only what they lack is opened. */
@@ -298,6 +309,7 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(dirty_and_clean_do_not_merge),
           UNIT_TEST(a_bin_of_mixed_lengths_is_searched_for_the_best),
           UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
+          UNIT_TEST(a_lease_takes_all_of_dirty_and_clean),
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
           UNIT_TEST(runs_never_reach_into_the_next_region))
