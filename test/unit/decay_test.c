@@ -54,6 +54,26 @@ static void the_only_thread_purges_at_once(void **state)
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
 }
 
+/* What lies dirty when nothing may stay from now on goes at once; otherwise nothing is done before the next call. */
+static void options_that_keep_nothing_are_obeyed_at_once(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_threads(1);
+    page = lease(burst_pages());
+    stain(page, burst_pages(), 1);
+    give_back(page);
+    assert_int_equal(dirty_pages(), burst_pages());
+    options_parse("dirty_decay_ms:5000", "MALLOC_CONF");
+    decay_obey_options();
+    assert_int_equal(dirty_pages(), burst_pages());
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    decay_obey_options();
+    assert_int_equal(dirty_pages(), 0);
+    check_arenas();
+}
+
 /* A full magazine into the depot of arena 0. */
 static void fill_depot(unsigned class_index)
 {
@@ -719,7 +739,9 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 
 UNIT_MAIN(
     UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-    UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_program_that_shrank_empties_its_depots),
+    UNIT_TEST(the_only_thread_purges_at_once),
+    UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
+    UNIT_TEST(a_program_that_shrank_empties_its_depots),
     UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
     UNIT_TEST(what_a_breathing_program_leaves_goes_later),
     UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
