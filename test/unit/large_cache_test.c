@@ -129,7 +129,7 @@ static void burst_of_runs(unsigned count, size_t pages)
 static void what_was_wanted_again_is_kept(void **state)
 {
     size_t pages = LENGTH / 2;
-    uint64_t taken;
+    uint64_t taken, takes;
 
     (void)state;
     begin_to_keep();
@@ -138,8 +138,10 @@ static void what_was_wanted_again_is_kept(void **state)
     burst_of_runs(RUNS, pages);
     assert_int_equal(pages_kept(), RUNS * pages);
     taken = page_heap->leases;
+    takes = thread_front()->cache->large_cache->takes;
     for (unsigned i = 0; i < 50; i++) burst_of_runs(RUNS, pages);
     assert_int_equal(page_heap->leases, taken);
+    assert_int_equal(thread_front()->cache->large_cache->takes, takes + 50 * RUNS);
     thread_flush();
     assert_int_equal(pages_kept(), 0);
     prairie_check_all();
