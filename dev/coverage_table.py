@@ -31,7 +31,7 @@ def programs(folder):
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True,
                              check=True).stdout
     known = {line.split(": ")[0] for line in targets.splitlines()}
-    more = {name for name in known if re.fullmatch(r"test/bin/(contract|guest|start|story|stress|sequence|served|guarded)"
+    more = {name for name in known if re.fullmatch(r"test/bin/(contract|crash|guest|start|story|stress|sequence|served|guarded)"
                                                    r"[^@]*", name)}
     print("\n".join(sorted((wanted & known) | more)))
 

@@ -256,13 +256,18 @@ static void a_long_change_is_waited_for(void **state)
 static void the_version_starts_over(void **state)
 {
     char *base = place_in_space(SOMEWHERE);
-    uint32_t first;
+    uint32_t first, second;
 
     (void)state;
     start_space();
     first = add_checked(base, 5);
     inside_set_last_version();
-    remove_checked(add_checked(base + MiB, 5));
+    second = add_checked(base + MiB, 5);
+    assert_int_equal(inside_version(),
+                     2); /* even: nothing changes; and not as if nothing were there */
+    assert_int_equal(page_at(base + MiB), second);
+    remove_checked(second);
+    assert_int_equal(inside_version(), 4);
     assert_int_equal(page_at(base), first);
 }
 

@@ -102,6 +102,7 @@ size_t inside_places_bytes(void)
 }
 
 void inside_set_last_version(void) { foreign.version = UINT32_MAX - 1; }
+uint32_t inside_version(void) { return foreign.version; }
 
 void inside_forget_unused_places(size_t pages)
 {

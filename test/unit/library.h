@@ -115,6 +115,7 @@ size_t inside_least_reservation(void);
 uint32_t inside_places_used(void);
 size_t inside_places_bytes(void);
 void inside_set_last_version(void);
+uint32_t inside_version(void); /* of the foreign extents */
 void inside_forget_unused_places(size_t pages);
 
 /* What arenas/decay.c notes of the background thread. */
