@@ -197,6 +197,10 @@ static void numbers_are_written_as_in_c(void **state)
     (void)state;
     options_parse("narenas:0x10", SOURCE);
     assert_int_equal(option_arenas(), 16);
+    options_parse("narenas:0x3f", SOURCE);
+    assert_int_equal(option_arenas(), 63);
+    options_parse("narenas:0xFA", SOURCE);
+    assert_int_equal(option_arenas(), 250);
     options_parse("narenas:010", SOURCE);
     assert_int_equal(option_arenas(), 8);
     options_parse("dirty_decay_ms:-1", SOURCE);
