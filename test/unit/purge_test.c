@@ -503,6 +503,21 @@ static void half_of_what_nobody_needed_goes(void **state)
     assert_true(dirty < pages_of_bytes(64 * KiB));
 }
 
+/* Where nothing is ever to go back, this does not either; where all is to go at once, what could not goes now. */
+static void what_nobody_needed_goes_by_the_options(void **state)
+{
+    (void)state;
+    start_small();
+    run_return(lease(burst_pages()));
+    options_parse("dirty_decay_ms:-1", "MALLOC_CONF");
+    purge_begin_unneeded();
+    assert_int_equal(purge_unneeded(), 0);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    purge_begin_unneeded();
+    assert_true(purge_unneeded() >= burst_pages() / 2);
+    check_runs();
+}
+
 /* Pages that were leased since the last look were needed, and stay when they come back. */
 static void what_was_needed_meanwhile_stays(void **state)
 {
@@ -551,5 +566,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
           UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
-          UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_was_needed_meanwhile_stays),
+          UNIT_TEST(half_of_what_nobody_needed_goes),
+          UNIT_TEST(what_nobody_needed_goes_by_the_options),
+          UNIT_TEST(what_was_needed_meanwhile_stays),
           UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))
