@@ -77,6 +77,27 @@ static void each_page_has_a_number(void **state)
         assert_int_equal(page_at(base + i * 64 * MiB), 0);
 }
 
+/* More pages than any array of them has room for at first. */
+static void a_long_extent_has_numbers_to_its_end(void **state)
+{
+    char *base = place_in_space(SOMEWHERE);
+    size_t pages = BY_WORD(2000000, 20000);
+    uint32_t first;
+
+    (void)state;
+    start_space();
+    first = add_checked(base, pages);
+    assert_int_not_equal(first, 0);
+    for (size_t i = 0; i < pages; i += pages / 100 - 1) {
+        assert_int_equal(page_at(base + i * page_bytes()), first + i);
+        assert_ptr_equal(page_address(first + (uint32_t)i), base + i * page_bytes());
+    }
+    assert_int_equal(page_at(base + (pages - 1) * page_bytes()), first + pages - 1);
+    assert_int_equal(page_at(base + pages * page_bytes()), 0);
+    remove_checked(first);
+    assert_int_equal(page_at(base), 0);
+}
+
 /* Regions take their numbers from the other end, and must not come as far as those that were given
  * once. */
 static void regions_and_foreign_extents_share_no_number(void **state)
@@ -295,7 +316,8 @@ static void a_refused_call_adds_nothing(void **state)
     assert_true(fake_failures() >= 2);
 }
 
-UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(regions_and_foreign_extents_share_no_number),
+UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(a_long_extent_has_numbers_to_its_end),
+          UNIT_TEST(regions_and_foreign_extents_share_no_number),
           UNIT_TEST(numbers_end_at_the_regions), UNIT_TEST(numbers_are_used_again),
           UNIT_TEST(many_are_found), UNIT_TEST(memory_beyond_the_class_map),
           UNIT_TEST(readers_see_old_or_new), UNIT_TEST(a_long_change_is_waited_for),

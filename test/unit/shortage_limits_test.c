@@ -125,6 +125,22 @@ static void the_reserve_serves_at_the_wall(void **state)
     assert_true(reserve_cur_get() < reserve_min_get());
 }
 
+/* Growth is looked at from a step before the line on: what it opens at once, rounded up to a huge page. */
+static void the_soft_limit_is_looked_at_in_time(void **state)
+{
+    size_t soft = 256 * MiB, line = soft - soft / 16, step;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    RELAXED_STORE(limits.follows_group, false);
+    assert_true(limits_look_from(0) == SIZE_MAX);
+    limit_soft_set(soft);
+    step = max_size(OPEN_BYTES_MIN, space.open_bytes / 8) + HUGE_PAGE_BYTES;
+    assert_int_equal(limits_look_from(0), line - step);
+    assert_int_equal(limits_look_from(16 * MiB), line - 16 * MiB - HUGE_PAGE_BYTES);
+    assert_int_equal(limits_look_from(line), 0);
+}
+
 static void the_soft_limit_is_told_and_told_again(void **state)
 {
     const size_t soft = 3 * MiB;
@@ -207,7 +223,7 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
-          UNIT_TEST(the_reserve_serves_at_the_wall),
+          UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
           UNIT_TEST(counted_blocks_reach_the_soft_limit),
