@@ -410,6 +410,27 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
 
 /* ---- the walk ---- */
 
+/* Runs that arenas keep for their next slabs, of each length that a slab may have. */
+static void unneeded_runs_go_back_whatever_their_length(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
+        struct stock *stock = &arenas[0]->stock[pages];
+
+        give_back(lease((size_t)pages * STOCK_RUNS_MAX));
+        lock_take(&arenas[0]->lock);
+        stock_put(stock, stock_take(stock, 0, pages, true));
+        lock_give(&arenas[0]->lock);
+        assert_true(stock->count > 1);
+    }
+    for (unsigned look = 0; look < 8; look++) (void)arenas_clear(CLEAR_UNNEEDED);
+    assert_false(arenas_clear(CLEAR_UNNEEDED));
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        assert_int_equal(arenas[0]->stock[pages].count, 0);
+    check_arenas();
+}
+
 static void leave_it_alone(void) {}
 static void d1_a_full_one_too_many(void) { depot_of(0)->full.count++; }
 static void d1_an_empty_one_too_few(void) { depot_of(0)->empty.count--; }
@@ -490,4 +511,5 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
           UNIT_TEST(clearing_gives_everything_back),
           UNIT_TEST(unneeded_magazines_are_drained_by_halves),
+          UNIT_TEST(unneeded_runs_go_back_whatever_their_length),
           UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))
