@@ -85,6 +85,24 @@ static void every_byte_but_0_is_true(void **state)
     assert_int_equal(after, 1);
 }
 
+/* A thread holds two magazines of a class, or a wide one. */
+static void how_many_blocks_are_held_is_told(void **state)
+{
+    static const size_t sizes[] = { 0, 1, 16, 48, 1000, 4000, SMALL_BYTES_MAX };
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        unsigned capacity = magazine_capacity(class_of_size(max_size(sizes[i], 1)));
+        size_t blocks = 0, length = sizeof blocks;
+
+        assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", &blocks,
+                                         &length, (void *)(uintptr_t)&sizes[i], sizeof sizes[i]),
+                         0);
+        assert_int_equal(blocks, max_size(capacity + capacity, WIDE_BLOCKS_MAX));
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
           UNIT_TEST(with_a_heap_and_no_memory_every_leaf_answers),
-          UNIT_TEST(every_byte_but_0_is_true))
+          UNIT_TEST(every_byte_but_0_is_true), UNIT_TEST(how_many_blocks_are_held_is_told))
