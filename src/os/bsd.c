@@ -28,6 +28,10 @@ size_t os_page_bytes(void) { return (size_t)getpagesize(); }
 /* No kernel here gives a program more than 48 bits. */
 uintptr_t os_highest_address(void) { return ((uintptr_t)1 << 48) - 1; }
 
+/* The pages of a mapping go with it. */
+void unix_discard(struct os_range range) { (void)range; }
+void unix_keep(struct os_range range) { (void)range; }
+
 /* The kernel copies into a pipe, or says that it cannot. */
 static size_t copy_piece(const int pipe_ends[2], char *to, const char *from, size_t bytes)
 {

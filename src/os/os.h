@@ -30,10 +30,11 @@ struct os_range os_reserve_readable(size_t bytes);
 void os_release(struct os_range range);
 /* Makes part of a reservation usable. False: no memory, and the range is as before. */
 bool os_commit(struct os_range range);
-/* Undoes a commit: the contents and the right to use them go back. False: nothing happened. */
+/* Undoes a commit: the contents and the right to use them go back. False: the right is still there,
+ * and what is in the pages may be lost. */
 bool os_close(struct os_range range);
 /* Gives the pages back to the kernel; they read as zero when next touched, after another commit
- * where OS_PURGE_CLOSES. False: nothing happened, and the old contents are still there. */
+ * where OS_PURGE_CLOSES. False: the pages are still there; what is in them may be lost. */
 bool os_purge(struct os_range range);
 /* Pages that end a program which touches them; their contents go back to the kernel. False: not
  * possible, nothing happened. */

@@ -15,6 +15,7 @@
 #include "darwin.c"
 #include "darwin_code.c"
 #include "darwin_owner.c"
+#include "darwin_pages.c"
 #include "darwin_slot.c"
 #include "darwin_thread.c"
 #include "no_fault.c"

@@ -39,7 +39,9 @@ static void unmap_pages(char *base, size_t bytes)
 {
     int saved_errno = errno;
 
-    if (bytes != 0) (void)munmap(base, bytes);
+    if (bytes == 0) return;
+    unix_discard((struct os_range){ base, bytes });
+    (void)munmap(base, bytes);
     errno = saved_errno;
 }
 
@@ -62,15 +64,18 @@ bool os_commit(struct os_range range)
     return done;
 }
 
-/* A new mapping over the old one. */
+/* A new mapping over the old one. False: the old one is there; what is in it may be lost. */
 static bool map_over(struct os_range range, int protection)
 {
     int saved_errno = errno;
-    void *at =
-        mmap(range.base, range.bytes, protection, UNIX_MAPPING | MAP_FIXED, unix_map_file, 0);
+    bool done;
 
+    unix_discard(range);
+    done = mmap(range.base, range.bytes, protection, UNIX_MAPPING | MAP_FIXED, unix_map_file, 0)
+        != MAP_FAILED;
+    if (!done) unix_keep(range);
     errno = saved_errno;
-    return at != MAP_FAILED;
+    return done;
 }
 
 bool os_close(struct os_range range) { return map_over(range, PROT_NONE); }

@@ -4,7 +4,7 @@
 #ifndef PRAIRIE_OS_UNIX_H
 #define PRAIRIE_OS_UNIX_H
 
-#include "../base/attrs.h"
+#include "os.h"
 
 #include <sys/mman.h>
 
@@ -14,6 +14,11 @@
 extern const int unix_map_file;
 
 char **unix_environment(void);
+
+/* Nobody needs what is in these pages any more, and their mapping goes next. Keeps errno. */
+void unix_discard(struct os_range range);
+/* It did not go: they are in use again, whatever they hold. Keeps errno. */
+void unix_keep(struct os_range range);
 
 /* The last of count + 1 goes to its place in the order of addresses that the others are in. */
 struct os_code;
