@@ -27,7 +27,8 @@ static char *background_memory;
 static uint32_t background_alive; /* the kernel writes 0 when the thread is gone */
 
 /* What clone wants as the address of thread-local storage: on i386 what describes it, for the entry
- * of the segment table that all threads have it in. */
+ * of the segment table that all threads have it in. The C libraries call the kernel by its fifth
+ * word there, abort, too. */
 static void *clone_tls(char *tls)
 {
 #if defined(__i386__)
@@ -35,6 +36,7 @@ static void *clone_tls(char *tls)
     uint16_t selector;
 
     __asm__("mov %%gs, %0" : "=r"(selector));
+    __asm__("mov %%gs:0x10, %0" : "=r"(((uintptr_t *)tls)[4]));
     described = (struct user_desc){ .entry_number = selector >> 3,
                                     .base_addr = (unsigned)(uintptr_t)tls,
                                     .limit = 0xfffff,
