@@ -72,8 +72,9 @@ INLINE_READS_UNLOCKED bool decay_could_reclaim(void)
  * lock. */
 bool decay_reclaim(void);
 
-/* Before memory is refused: gives back what arenas keep though nobody holds it. */
-void decay_before_refusal(void);
+/* Before so many pages are refused: gives back what arenas keep though nobody holds it, and dirty
+ * pages when they could be in the way. */
+void decay_before_refusal(size_t pages);
 
 /* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
  * there is none that could be in the middle of anything. */

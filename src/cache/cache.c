@@ -472,7 +472,7 @@ COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_p
     }
     if (attempts->gave_back) return false;
     *attempts = (struct attempts){ .gave_back = true };
-    decay_before_refusal();
+    decay_before_refusal(pages);
     return true;
 }
 

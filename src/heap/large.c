@@ -117,7 +117,7 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     look_when_due(arena_index, pages);
     run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
     if (unlikely(run.page == 0)) {
-        decay_before_refusal();
+        decay_before_refusal(pages);
         run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
     }
     if (likely(run.page != 0)) {

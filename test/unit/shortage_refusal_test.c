@@ -172,7 +172,32 @@ static void an_x_door_in_a_callback_goes_on_to_the_end(void **state)
     expect_good_end(x_in_callback, 1 * MiB);
 }
 
-UNIT_MAIN(UNIT_TEST(malloc_tells_and_tries_again), UNIT_TEST(without_the_option_malloc_is_silent),
+/* ---- memory that lies there in pieces ---- */
+
+/* Dirty runs and clean ones alternate, and longer clean ones elsewhere draw the search away. */
+static void dirty_and_clean_pages_serve_together(void **state)
+{
+    enum { ALONE = 10, PIECES = 100, PAGES = 4, WANTED = PIECES * PAGES - 10 };
+    uint32_t alone[ALONE], piece[PIECES];
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned i = 0; i < ALONE; i++) {
+        alone[i] = run_lease(2 * PAGES, 1, PAGE_USED).page;
+        assert_int_not_equal(run_lease(1, 1, PAGE_USED).page, 0);
+    }
+    for (unsigned i = 0; i < PIECES; i++) piece[i] = run_lease(PAGES, 1, PAGE_USED).page;
+    assert_int_equal(piece[PIECES - 1] - piece[0], (PIECES - 1) * PAGES);
+    exhaust();
+    for (unsigned i = 0; i < ALONE; i++) run_return(alone[i]);
+    for (unsigned i = 0; i < PIECES; i += 2) run_return(piece[i]);
+    assert_true(purge_all() > 0);
+    for (unsigned i = 1; i < PIECES; i += 2) run_return(piece[i]);
+    assert_int_equal(run_lease(WANTED, 1, PAGE_USED).page, 0);
+    assert_non_null(prairie_malloc(WANTED * page_bytes()));
+}
+
+UNIT_MAIN(UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again), UNIT_TEST(without_the_option_malloc_is_silent),
           UNIT_TEST(x_doors_are_doors), UNIT_TEST(x_doors_tell_until_somebody_helps),
           UNIT_TEST(x_doors_end_the_process), UNIT_TEST(fail_comes_last_and_to_all),
           UNIT_TEST(crit_is_told_once), UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
