@@ -11,11 +11,24 @@
 #define MADV_GUARD_REMOVE 103
 #endif
 
+/* qemu's user emulation says yes to whatever is advised, and does nothing: then the pages that
+ * should be closed would be read and written as before. What says yes to nonsense has no guards. */
+static bool says_yes_to_all(struct os_range range)
+{
+    enum { UNKNOWN, NO, YES, NONSENSE = 0x7fffffff };
+    static unsigned answer; /* atomic */
+
+    if (unlikely(RELAXED_LOAD(answer) == UNKNOWN))
+        RELAXED_STORE(answer, linux_advise(range, NONSENSE) ? YES : NO);
+    return RELAXED_LOAD(answer) == YES;
+}
+
 /* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) has none:
  * closed mappings instead would be thousands, and a process may have some 65,000. A locked mapping
  * takes none; the part before it may have got some. */
 bool os_guard(struct os_range range)
 {
+    if (says_yes_to_all(range)) return false;
     if (linux_advise(range, MADV_GUARD_INSTALL)) return true;
     (void)linux_advise(range, MADV_GUARD_REMOVE);
     return false;
