@@ -61,7 +61,8 @@ static void sabotage_new_block(const struct lane *lane, struct block *block, boo
         block->base = lane->blocks[0].base + 16;
         block->usable_bytes = block->requested_bytes = block->align_bytes = 16;
     }
-    if (sabotage_now(lane, SABOTAGE_MISALIGN) && !zeroed) block->base += 8;
+    if (sabotage_now(lane, SABOTAGE_MISALIGN) && !zeroed && block->requested_bytes >= 16)
+        block->base += 8; /* shorter ones are aligned to 8 bytes */
     if (sabotage_now(lane, SABOTAGE_DIRTY) && zeroed && block->requested_bytes > 0)
         block->base[block->requested_bytes - 1] = 1;
     if (sabotage_now(lane, SABOTAGE_REFUSE)) {

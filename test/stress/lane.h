@@ -19,7 +19,7 @@ enum sabotage {
     SABOTAGE_OVERLAP,  /* an allocation answers with a piece of a live block */
     SABOTAGE_SCRIBBLE, /* a byte of a live block is changed */
     SABOTAGE_DIRTY,    /* calloc answers with a byte that is not zero */
-    SABOTAGE_MISALIGN, /* an allocation answers with an odd multiple of 8 */
+    SABOTAGE_MISALIGN, /* an allocation of 16 bytes or more answers with an odd multiple of 8 */
     SABOTAGE_FORGET,   /* realloc loses a byte */
     SABOTAGE_ERRNO,    /* free changes errno */
     SABOTAGE_REFUSE,   /* an allocation that fits is refused */

@@ -197,7 +197,8 @@ static void dirty_and_clean_pages_serve_together(void **state)
     assert_non_null(prairie_malloc(WANTED * page_bytes()));
 }
 
-UNIT_MAIN(UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again), UNIT_TEST(without_the_option_malloc_is_silent),
-          UNIT_TEST(x_doors_are_doors), UNIT_TEST(x_doors_tell_until_somebody_helps),
-          UNIT_TEST(x_doors_end_the_process), UNIT_TEST(fail_comes_last_and_to_all),
-          UNIT_TEST(crit_is_told_once), UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
+UNIT_MAIN(UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again),
+          UNIT_TEST(without_the_option_malloc_is_silent), UNIT_TEST(x_doors_are_doors),
+          UNIT_TEST(x_doors_tell_until_somebody_helps), UNIT_TEST(x_doors_end_the_process),
+          UNIT_TEST(fail_comes_last_and_to_all), UNIT_TEST(crit_is_told_once),
+          UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
