@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dev/check_floors.sh - every file of src/ compiles alone, and sees nothing but its floor and those below.
+# dev/check_floors.sh - every file of src/ compiles alone, sees nothing but its floor and those below, and no platform.
 # SPDX-License-Identifier: MIT
 #
 # Each floor is compiled in a tree of links that has no higher one, so that an include upwards finds no file. Public
@@ -23,6 +23,7 @@ view
 control
 libc cxx jemalloc darwin windows'
 public_from=guard
+platforms='_WIN32|_WIN64|__APPLE__|__MACH__|__linux__|__FreeBSD__|__NetBSD__|__OpenBSD__|__GLIBC__|__(x86_64|i386|aarch64|arm|riscv|powerpc64|s390x)__'
 
 # System headers a floor may include. Only os may name a kernel.
 language='inttypes|limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
@@ -72,6 +73,10 @@ while read -ra folders; do
     for folder in "${folders[@]}"; do
         found=$(grep -nE '^ *# *include *<' -r "src/$folder" | grep -vE "<(($(allowed "$folder"))(\.h)?|(prairie|jemalloc)/.*)>") &&
             complain "$folder must not include"$'\n'"$found"
+        # base says what compilers have; os and the faces of two systems are what differs.
+        [[ " base os darwin windows " == *" $folder "* ]] ||
+            ! found=$(grep -nE "\\b($platforms)\\b" -r "src/$folder") ||
+            complain "$folder must not have a line for one platform"$'\n'"$found"
     done
 done <<<"$floors"
 

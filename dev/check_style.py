@@ -12,7 +12,7 @@ from pathlib import Path
 
 FILE_LINES_MAX = {".c": 400, ".h": 200}
 COLUMNS_MAX = 100
-SWITCHES_PER_1000_LINES_MAX = 10
+SWITCHES_PER_1000_LINES_MAX = 5
 
 # Where an #if may stand in src/; a name that ends in / is a folder.
 SWITCH_PLACES = ("src/base/attrs.h", "src/base/check.h", "src/base/constants.h",
