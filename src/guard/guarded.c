@@ -18,15 +18,15 @@ enum { LOCK_WAITS_MAX = 100, LOCK_WAIT_MS = 1 };
 struct lock guarded_lock = { .state = LOCK_FREE, .rank = LOCK_GUARDED };
 
 static struct {
-    unsigned count;                        /* constant once strays.first is published */
-    unsigned held, held_most;              /* under lock; U2 */
-    unsigned made;                         /* under lock: cells below it have a record */
-    uint32_t watch;                        /* under lock: counts the ends of watches */
-    uint64_t random;                       /* under lock */
-    unsigned first_freed, freed;           /* under lock: of the queue; U1 */
-    uint16_t queue[STRAYS_MAX];            /* under lock; U1 */
-    struct guarded_cell *cell[STRAYS_MAX]; /* each constant once made */
-    bool guard_is_open[STRAYS_MAX + 1];    /* atomic: a report opened the guard before that cell */
+    unsigned count;                         /* constant once strays.first is published */
+    unsigned held, held_most;               /* under lock; U2 */
+    unsigned made;                          /* under lock: cells below it have a record */
+    uint32_t watch;                         /* under lock: counts the ends of watches */
+    uint64_t random;                        /* under lock */
+    unsigned first_freed, freed;            /* under lock: of the queue; U1 */
+    uint16_t queue[STRAYS_MAX];             /* under lock; U1 */
+    struct guarded_cell *cell[STRAYS_MAX];  /* each constant once made */
+    uint32_t guard_is_open[STRAYS_MAX + 1]; /* atomic: a report opened the guard before that cell */
 } pool SPARSE;
 struct guarded_numbers guarded_numbers SPARSE;
 
@@ -205,8 +205,9 @@ static unsigned choose_cell(void)
     return number;
 }
 
-/* Closes a page that a report opened. */
-static void close_again(bool *is_open, char *page)
+/* Closes a page that a report opened. What is exchanged is a word, because bytes are exchanged by a
+ * library of the compiler's where the processor has no instruction for them (riscv64). */
+static void close_again(uint32_t *is_open, char *page)
 {
     if (__atomic_exchange_n(is_open, false, __ATOMIC_RELAXED)) (void)os_close(one_page(page));
 }

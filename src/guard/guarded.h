@@ -50,8 +50,8 @@ struct guarded_cell {
     uint32_t site; /* hash of the first callers */
     uint32_t watch;
     uint8_t class_index, state;
-    bool is_told;      /* a report was printed of this block */
-    bool page_is_open; /* atomic: a report opened the page, after the block was given back */
+    uint32_t is_told;      /* a report was printed of this block */
+    uint32_t page_is_open; /* atomic: a report opened the page, after the block was given back */
     struct guarded_trace taken, given;
 };
 

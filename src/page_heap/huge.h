@@ -27,10 +27,10 @@ struct huge {
     bool wanted;             /* atomic */
     bool refused;            /* they were wanted, and are again when a page heap comes to its
                                 huge_again_at */
-    bool left_behind;   /* atomic: clean pages may be resident, beside what was touched while they
-                           were wanted */
-    bool barred;        /* atomic: each would take too much of what is left (policy/limits.c) */
-    size_t short_pages; /* given back in short runs since they were wanted */
+    bool barred;          /* atomic: each would take too much of what is left (policy/limits.c) */
+    uint32_t left_behind; /* atomic, exchanged: clean pages may be resident, beside
+                             what was touched while they were wanted */
+    size_t short_pages;   /* given back in short runs since they were wanted */
 };
 
 extern PRIVATE struct huge huge;

@@ -3,6 +3,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
+#include <limits.h>
+
 static double spent_since(double start_ms) { return now_ms() - start_ms; }
 
 /* Runs `request` three times; the quickest has to be quick. */
@@ -64,15 +66,29 @@ static void reallocarray_overflows(const struct check *check)
     call.free(block);
 }
 
-/* A thousand refusals leave the heap as it was. */
-static void refusals_cost_nothing(const struct check *check)
+static long kb_of_refusals(const struct check *check)
 {
-    void *warm = check->door->take(1000);
-    call.free(warm);
-    check->door->take(SIZE_MAX / 2 + 1);
     long before_kb = resident_kb();
     for (int i = 0; i < 1000; i++) expect_refused(check->door->take(SIZE_MAX / 2 + 1 + (size_t)i));
-    assert_true(resident_kb() - before_kb < 1024);
+    return resident_kb() - before_kb;
+}
+
+/* A thousand refusals leave the heap as it was. What an emulator has translated is resident, too,
+ * and comes in steps of a huge page: there one of three thousands must cost nothing. */
+static void refusals_cost_nothing(const struct check *check)
+{
+    int rounds = environment_number("PRAIRIE_TEST_SLOWER", 1) > 1 ? 3 : 1;
+    long least_kb = LONG_MAX;
+    void *warm = check->door->take(1000);
+
+    call.free(warm);
+    check->door->take(SIZE_MAX / 2 + 1);
+    for (int round = 0; round < rounds && least_kb >= 1024; round++) {
+        long kb = kb_of_refusals(check);
+
+        if (kb < least_kb) least_kb = kb;
+    }
+    assert_true(least_kb < 1024);
 }
 
 enum { HALF_BITS = sizeof(size_t) * 4 };

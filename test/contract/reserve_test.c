@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 extern __typeof__(xmalloc) xmalloc __attribute__((weak));
