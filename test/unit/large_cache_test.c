@@ -101,6 +101,23 @@ static void nor_who_stops_holding_all_classes(void **state)
     prairie_check_all();
 }
 
+/* The largest of the small ones is none of these. */
+static void the_largest_small_block_is_of_a_slab(void **state)
+{
+    char *block;
+
+    (void)state;
+    begin_to_keep();
+    block = prairie_malloc(SMALL_BYTES_MAX);
+    assert_int_equal(prairie_usable_size(block), SMALL_BYTES_MAX);
+    assert_int_not_equal(page_record(page_at(block))->class_at, 0);
+    prairie_free(block);
+    block = prairie_malloc(SMALL_BYTES_MAX + 1);
+    assert_int_equal(page_record(page_at(block))->class_at, 0);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 static void of_two_runs_of_a_length_the_warm_one_stays(void **state)
 {
     char *first, *second;
@@ -322,6 +339,7 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(who_asks_seldom_keeps_nothing),
           UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
           UNIT_TEST(nor_who_stops_holding_all_classes),
+          UNIT_TEST(the_largest_small_block_is_of_a_slab),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
           UNIT_TEST(what_was_wanted_again_is_kept),
           UNIT_TEST(what_is_kept_of_one_length_is_bounded),
