@@ -3,14 +3,29 @@
  */
 #include "quarantine.h"
 
-static uint16_t blocks_within(size_t bytes, unsigned most, unsigned class_index)
+/* Chance draws after one to so many groups of places, and leaves the next one out or not. So most of
+ * half the places are taken before one of them is again. */
+enum { GROUP = 4, GROUPS_MAX = 4 };
+
+static uint16_t places_for(unsigned class_index)
 {
-    return (uint16_t)max_size(min_size(bytes / class_bytes[class_index], most), HELD_BLOCKS_MIN);
+    size_t bytes = class_bytes[class_index];
+    size_t few =
+        max_size(min_size(WAITING_BYTES_WANTED / bytes, WAITING_BLOCKS_MAX), WAITING_BLOCKS_WANTED);
+
+    few = max_size(min_size(few, WAITING_BYTES_MAX / bytes), WAITING_BLOCKS_MIN);
+    return (uint16_t)((size_t)1 << highest_bit(few));
 }
 
-static size_t slots_bytes(const struct held_class *held)
+static size_t places_bytes(const struct held_class *held)
 {
-    return ((size_t)held->ready_max + held->waiting_max) * sizeof held->slot[0];
+    return held->waiting_max * sizeof held->waiting[0];
+}
+
+static uint64_t draw(struct quarantine *quarantine)
+{
+    quarantine->random = quarantine->random * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+    return quarantine->random >> 32;
 }
 
 /* NULL: no memory. */
@@ -34,58 +49,71 @@ INLINE struct quarantine *quarantine_for(struct cache *cache)
 /* False: no memory. */
 static COLD bool begin_class(struct held_class *held, unsigned class_index)
 {
-    held->ready_max = blocks_within(READY_BYTES_MAX, READY_BLOCKS_MAX, class_index);
-    held->waiting_max = blocks_within(WAITING_BYTES_MAX, WAITING_BLOCKS_MAX, class_index);
-    held->slot = meta_take(slots_bytes(held));
-    return held->slot != NULL;
+    held->waiting_max = places_for(class_index);
+    held->waiting = meta_take(places_bytes(held));
+    if (held->waiting == NULL) return false;
+    __builtin_memset(held->waiting, 0, places_bytes(held));
+    return true;
 }
 
-/* NULL: no memory, and nothing is held. */
-INLINE struct held_class *held_of(struct quarantine *quarantine, unsigned class_index)
+/* Orders of four in which no three stand as they lay, two bits for each place. */
+#define ORDER(a, b, c, d) ((a) | (b) << 2 | (c) << 4 | (d) << 6)
+static const uint8_t orders[16] = { ORDER(0, 1, 3, 2), ORDER(0, 2, 1, 3), ORDER(0, 2, 3, 1),
+                                    ORDER(0, 3, 1, 2), ORDER(1, 0, 2, 3), ORDER(1, 2, 0, 3),
+                                    ORDER(1, 3, 0, 2), ORDER(1, 3, 2, 0), ORDER(2, 0, 1, 3),
+                                    ORDER(2, 0, 3, 1), ORDER(2, 1, 3, 0), ORDER(2, 3, 1, 0),
+                                    ORDER(3, 0, 2, 1), ORDER(3, 1, 0, 2), ORDER(3, 1, 2, 0),
+                                    ORDER(3, 2, 0, 1) };
+
+static void shuffle(struct quarantine *quarantine, void **slots, size_t count)
 {
-    struct held_class *held = &quarantine->held[class_index];
+    for (; count >= 4; slots += 4, count -= 4) {
+        unsigned order = orders[draw(quarantine) >> 28];
+        void *const four[] = { slots[0], slots[1], slots[2], slots[3] };
 
-    if (unlikely(quarantine == NULL)) return NULL;
-    return likely(held->slot != NULL) || begin_class(held, class_index) ? held : NULL;
+        for (unsigned i = 0; i < 4; i++, order >>= 2) slots[i] = four[order & 3];
+    }
+    if (count > 1) { /* two or three */
+        void **other = &slots[1 + draw(quarantine) % (count - 1)], *first = slots[0];
+
+        slots[0] = *other;
+        *other = first;
+    }
 }
-
-static void count_up(uint16_t *count) { RELAXED_STORE(*count, (uint16_t)(*count + 1)); }
 
 /* Hooks that run may drain the cache. */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
-    void *block = cache_take(cache, class_index);
-    struct quarantine *quarantine = quarantine_for(cache);
-    struct held_class *held = held_of(quarantine, class_index);
+    const struct magazine *magazine = &cache->front.magazine[class_index];
+    bool was_empty = *magazine->top == NULL;
+    void *block = cache_take(cache, class_index), **first, *other;
+    struct quarantine *quarantine;
 
-    if (unlikely(held == NULL)) return block;
-    while (block != NULL && held->ready_count < held->ready_max) {
-        held->slot[held->ready_count] = block;
-        count_up(&held->ready_count);
-        block = magazine_take(&cache->front.magazine[class_index]);
-    }
-    if (held->ready_count == 0) return block;
-    if (unlikely(block == NULL)) {
-        block = held->slot[held->ready_count - 1];
-        RELAXED_STORE(held->ready_count, (uint16_t)(held->ready_count - 1));
-        if (held->ready_count == 0) return block;
-    }
-    return quarantine_swap(quarantine, held->slot, held->ready_count, block);
+    if (!was_empty || *magazine->top == NULL) return block;
+    quarantine = quarantine_for(cache);
+    if (unlikely(quarantine == NULL)) return block;
+    first = cache_loaded(cache, class_index) + 1;
+    shuffle(quarantine, first, (size_t)(magazine->top + 1 - first));
+    other = *magazine->top;
+    *magazine->top = block;
+    return other;
 }
 
 void *quarantine_fill(struct cache *cache, unsigned class_index, void *block)
 {
     struct quarantine *quarantine = quarantine_for(cache);
-    struct held_class *held = held_of(quarantine, class_index);
-    void **waiting;
+    struct held_class *held = &quarantine->held[class_index];
+    uint64_t random;
+    unsigned mask;
 
-    if (unlikely(held == NULL)) return block;
-    waiting = &held->slot[held->ready_max];
-    if (held->waiting_count == held->waiting_max)
-        return quarantine_swap(quarantine, waiting, held->waiting_max, block);
-    waiting[held->waiting_count] = block;
-    count_up(&held->waiting_count);
-    return NULL;
+    if (unlikely(quarantine == NULL)) return block;
+    if (unlikely(held->waiting == NULL) && !begin_class(held, class_index)) return block;
+    random = draw(quarantine);
+    mask = held->waiting_max - 1u;
+    if (mask >= 4 * GROUP - 1u) held->place = (uint16_t)((held->place + (random & GROUP)) & mask);
+    held->twist = (uint16_t)(random >> 8 & (GROUP - 1) & mask);
+    held->steps = (uint16_t)((1 + (random >> 16) % GROUPS_MAX) * GROUP);
+    return quarantine_exchange(held, block);
 }
 
 void *quarantine_look(struct cache *cache, unsigned class_index)
@@ -94,27 +122,74 @@ void *quarantine_look(struct cache *cache, unsigned class_index)
     struct held_class *held = quarantine != NULL ? &quarantine->held[class_index] : NULL;
 
     if (held == NULL || held->waiting_count == 0) return NULL;
-    held->looked_at = (held->looked_at + 1) % held->waiting_count;
-    return held->slot[held->ready_max + held->looked_at];
+    held->looked_at = (held->looked_at + 1) & (held->waiting_max - 1);
+    return held->waiting[held->looked_at];
 }
 
-/* Where purging closes pages, those of free runs are closed. */
-void quarantine_return_run(uint32_t page)
+/* ---- runs ---- */
+
+uint32_t closing_left;
+uint64_t closing_ms;
+
+/* The first time all of it is there. */
+static COLD size_t reckon_closing(size_t left)
 {
-    struct page *record = page_record(page);
-    struct os_range range = { page_address(page), (size_t)record->run_pages << space.page_shift };
+    uint64_t now_ms = os_now_ms(), before_ms = RELAXED_LOAD(closing_ms);
 
-    if (!OS_PURGE_CLOSES && !os_unguard(range)) return; /* it is lost, but nobody's */
-    page_unmark_cached(record);
-    run_return_clean(page);
+    RELAXED_STORE(closing_ms, now_ms);
+    if (before_ms == 0 || now_ms - before_ms > CLOSED_PAGES_AT_ONCE) return CLOSED_PAGES_AT_ONCE;
+    return min_size(left + (size_t)(now_ms - before_ms) * CLOSED_PAGES_PER_MS,
+                    CLOSED_PAGES_AT_ONCE);
 }
 
-static size_t waiting_bytes; /* atomic: of all quarantines */
+bool quarantine_may_close(size_t pages)
+{
+    size_t left = RELAXED_LOAD(closing_left);
+    bool may;
+
+    pages += CLOSING_COSTS_PAGES;
+    if (pages > left) left = reckon_closing(left);
+    may = pages <= left;
+    RELAXED_STORE(closing_left, (uint32_t)(may ? left - pages : left));
+    return may;
+}
+
+void quarantine_close_less(void)
+{
+    if (RELAXED_LOAD(closing_left) > CLOSED_PAGES_OF_CHILD)
+        RELAXED_STORE(closing_left, CLOSED_PAGES_OF_CHILD);
+}
 
 static size_t run_bytes(uint32_t page)
 {
     return (size_t)page_record(page)->run_pages << space.page_shift;
 }
+
+/* Where purging closes pages, those of free runs are closed. */
+void quarantine_return_closed(uint32_t page)
+{
+    struct page *record = page_record(page);
+
+    if (!OS_PURGE_CLOSES && !os_unguard((struct os_range){ page_address(page), run_bytes(page) }))
+        return; /* it is lost, but nobody's */
+    page_unmark_cached(record);
+    run_return_clean(page);
+}
+
+static void return_open(uint32_t page)
+{
+    uint32_t behind = page + page_record(page)->run_pages - 1;
+    struct page *last = page_record(behind);
+
+    if ((last->bin.previous & RUN_GUARDED) != 0
+        && !os_unguard((struct os_range){ page_address(behind), page_bytes() }))
+        return; /* as above */
+    last->bin.previous = 0;
+    page_unmark_cached(page_record(page));
+    run_return(page);
+}
+
+static size_t waiting_bytes; /* atomic: of all quarantines */
 
 static bool may_wait(uint32_t page)
 {
@@ -126,36 +201,99 @@ static bool may_wait(uint32_t page)
     return false;
 }
 
-static void end_waiting(uint32_t page)
-{
-    (void)__atomic_sub_fetch(&waiting_bytes, run_bytes(page), __ATOMIC_RELAXED);
-    quarantine_return_run(page);
-}
-
 static void count_runs(struct quarantine *quarantine, uint32_t pages, uint32_t runs)
 {
     RELAXED_STORE(quarantine->run_pages, quarantine->run_pages + pages);
     RELAXED_STORE(quarantine->run_count, quarantine->run_count + runs);
 }
 
-void quarantine_put_run(struct cache *cache, uint32_t page)
+/* It no longer waits. Returns its page. */
+static uint32_t take_place(struct quarantine *quarantine, unsigned place)
 {
-    struct quarantine *quarantine = quarantine_for(cache);
-    uint32_t *place;
+    uint32_t page = quarantine->run[place];
 
-    if (unlikely(quarantine == NULL) || !may_wait(page)) {
-        quarantine_return_run(page);
-        return;
-    }
-    place = &quarantine->run[quarantine->oldest_run];
-    quarantine->oldest_run = (quarantine->oldest_run + 1) % WAITING_RUNS;
-    if (*place != 0) {
-        count_runs(quarantine, 0 - page_record(*place)->run_pages, 0 - 1u);
-        end_waiting(*place);
-    }
-    *place = page;
+    count_runs(quarantine, 0 - page_record(page)->run_pages, 0 - 1u);
+    quarantine->all_open_pages -= quarantine->open_pages[place];
+    quarantine->open_pages[place] = 0;
+    quarantine->run[place] = 0;
+    (void)__atomic_sub_fetch(&waiting_bytes, run_bytes(page), __ATOMIC_RELAXED);
+    return page;
+}
+
+static void end_waiting(struct quarantine *quarantine, unsigned place)
+{
+    bool is_open = quarantine->open_pages[place] != 0;
+    uint32_t page;
+
+    if (quarantine->run[place] == 0) return;
+    page = take_place(quarantine, place);
+    if (is_open) return_open(page);
+    else quarantine_return_closed(page);
+}
+
+static void put_run(struct quarantine *quarantine, uint32_t page, uint32_t open_pages)
+{
+    unsigned place = quarantine->oldest_run;
+
+    end_waiting(quarantine, place);
+    quarantine->oldest_run = (place + 1) % WAITING_RUNS;
+    quarantine->run[place] = page;
+    quarantine->open_pages[place] = open_pages;
+    quarantine->all_open_pages += open_pages;
     page_mark_cached(page_record(page));
     count_runs(quarantine, page_record(page)->run_pages, 1);
+}
+
+void quarantine_put_closed(struct cache *cache, uint32_t page)
+{
+    struct quarantine *quarantine = quarantine_for(cache);
+
+    if (unlikely(quarantine == NULL) || !may_wait(page)) quarantine_return_closed(page);
+    else put_run(quarantine, page, 0);
+}
+
+void quarantine_put_open(struct cache *cache, uint32_t page)
+{
+    struct quarantine *quarantine = quarantine_for(cache);
+    size_t pages = page_record(page)->run_pages, most = OPEN_RUNS_BYTES_MAX >> space.page_shift;
+
+    if (unlikely(quarantine == NULL) || pages > most || !may_wait(page)) {
+        return_open(page);
+        return;
+    }
+    for (unsigned i = 0; i < WAITING_RUNS && quarantine->all_open_pages + pages > most; i++) {
+        unsigned place = (quarantine->oldest_run + i) % WAITING_RUNS;
+
+        if (quarantine->open_pages[place] != 0) end_waiting(quarantine, place);
+    }
+    put_run(quarantine, page, (uint32_t)pages);
+}
+
+void *quarantine_take_open(struct cache *cache, size_t pages)
+{
+    struct quarantine *quarantine = quarantine_of(cache);
+    uint32_t page;
+
+    if (quarantine == NULL || quarantine->all_open_pages < pages) return NULL;
+    for (unsigned i = 0; i < WAITING_RUNS - 1; i++) {
+        unsigned place = (quarantine->oldest_run + i) % WAITING_RUNS;
+
+        if (quarantine->open_pages[place] != pages) continue;
+        page = take_place(quarantine, place);
+        page_unmark_cached(page_record(page));
+        return page_address(page);
+    }
+    return NULL;
+}
+
+/* They come to stand in front. Returns how many they are. */
+static unsigned together(struct held_class *held)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < held->waiting_max; i++)
+        if (held->waiting[i] != NULL) held->waiting[count++] = held->waiting[i];
+    return count;
 }
 
 void quarantine_drain(struct cache *cache)
@@ -166,12 +304,10 @@ void quarantine_drain(struct cache *cache)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct held_class *held = &quarantine->held[class_index];
 
-        if (held->slot == NULL) continue;
-        arenas_drain(class_index, held->slot, held->ready_count);
-        arenas_drain(class_index, &held->slot[held->ready_max], held->waiting_count);
-        meta_give(held->slot, slots_bytes(held));
+        if (held->waiting == NULL) continue;
+        arenas_drain(class_index, held->waiting, together(held));
+        meta_give(held->waiting, places_bytes(held));
     }
-    for (unsigned i = 0; i < WAITING_RUNS; i++)
-        if (quarantine->run[i] != 0) end_waiting(quarantine->run[i]);
+    for (unsigned i = 0; i < WAITING_RUNS; i++) end_waiting(quarantine, i);
     meta_give(quarantine, sizeof *quarantine);
 }

@@ -1,15 +1,22 @@
 /* quarantine.h - what a thread of a hardened process holds back: freed blocks before others may have
- * them, and free ones before the program may.
+ * them.
  *
- * A block that was freed takes the place of another one, chosen at random, which goes to the cache;
- * a block that is wanted is chosen at random among a few, and another one takes its place. So nobody
- * can tell which block comes next, and one that was just freed does not come back for a while.
- * Large runs, whose pages are guarded, leave in the order in which they came.
+ * A block that was freed takes the place of another one, which goes to the cache. Groups of four
+ * places are taken one after the other, but now and then chance draws in which order those of a
+ * group are, and leaves some groups out. So nobody can tell when a block comes back, and neighbours
+ * that were freed together come back together, where the processor expects them. When the cache
+ * fetched blocks, they are shuffled in groups of four.
+ * Large runs leave in the order in which they came. Closed ones, whose pages are guarded, have none;
+ * open ones are wiped, and may be taken again from here by who wants just as many pages, but for the
+ * one that came last.
  *
- *      freed --> waiting[] --> the cache --> ready[] --> taken
+ *      freed --> waiting[] --> the cache --> taken
  *
- * Q1  ready[] and waiting[] of a class hold blocks of it from hardened arenas that are not manual
+ * Q1  waiting[] of a class holds blocks of it from hardened arenas that are not manual, waiting_count
+ *     of them; else NULL
  * Q2  run[] holds first pages of large runs whose record is marked as cached
+ * Q3  open_pages[] has the lengths of those that are open, else 0; all_open_pages is their sum. The
+ *     data of an open run read as zero; if its last page is guarded, the record of that says so
  * Belongs to a cache, and is given up when that is drained. Written by the owner thread only.
  * SPDX-License-Identifier: MIT
  */
@@ -18,30 +25,50 @@
 
 #include "cache.h"
 
+/* In bin.previous of the record of a hardened large run's last page, and while it waits: nobody may
+ * touch that page. */
+enum { RUN_GUARDED = 1 << 8 };
+
+/* How many blocks of a class wait: some bytes' worth, for with more a program finds what it makes one
+ * after the other in ever more places (docs/decisions/0035); but so many, unless that is too much. */
 enum {
-    READY_BLOCKS_MAX = 4, /* of each class: with 16 a program walks its lists a third slower */
-    READY_BYTES_MAX = 8192,
-    WAITING_BLOCKS_MAX = 64,
+    WAITING_BYTES_WANTED = 512,
+    WAITING_BLOCKS_MAX = 32,
+    WAITING_BLOCKS_WANTED = 8,
     WAITING_BYTES_MAX = 8192,
-    HELD_BLOCKS_MIN = 2, /* but so many of either */
+    WAITING_BLOCKS_MIN = 2,
     WAITING_RUNS = 16
 };
 /* Of the runs of all threads: they count as used. */
 #define WAITING_RUN_BYTES BY_WORD(64 * MiB, 8 * MiB)
+/* Of those of one thread that keep their pages: of each, and of all. */
+#define OPEN_RUN_BYTES_MAX BY_WORD(1 * MiB, 128 * KiB)
+#define OPEN_RUNS_BYTES_MAX BY_WORD(2 * MiB, 256 * KiB)
+/* What the kernel does to close pages, and to bring others in their place, takes a part of the time:
+ * so many pages of the process at once, and so many in each millisecond. A call counts as some. */
+#define CLOSED_PAGES_AT_ONCE 2560u
+#define CLOSED_PAGES_PER_MS 8u
+#define CLOSED_PAGES_OF_CHILD 16u
+#define CLOSING_COSTS_PAGES 4u
 
 struct held_class {
-    uint16_t ready_count, waiting_count; /* atomic: the statistics read them */
-    uint16_t ready_max, waiting_max;
-    unsigned looked_at; /* of those that wait */
-    void **slot; /* Q1: ready[ready_max], then waiting[waiting_max]; NULL: nothing came by yet */
+    void **waiting;         /* Q1: so many places; NULL: nothing came by yet */
+    uint16_t waiting_max;   /* a power of two */
+    uint16_t waiting_count; /* atomic: the statistics read it */
+    uint16_t place;         /* the next one, but for the bits of `twist` */
+    uint16_t steps;         /* until chance draws; 0 without places */
+    uint16_t twist;
+    uint16_t looked_at;
 };
 
 struct quarantine {
     uint64_t random;
     struct held_class held[CLASS_COUNT];
-    uint32_t run[WAITING_RUNS]; /* Q2; 0: none */
-    uint32_t run_pages;         /* atomic: the sum of their lengths */
-    uint32_t run_count;         /* atomic */
+    uint32_t run[WAITING_RUNS];        /* Q2; 0: none */
+    uint32_t open_pages[WAITING_RUNS]; /* Q3 */
+    uint32_t run_pages;                /* atomic: the sum of their lengths */
+    uint32_t run_count;                /* atomic */
+    uint32_t all_open_pages;           /* Q3 */
     unsigned oldest_run;
 };
 
@@ -51,57 +78,50 @@ INLINE struct quarantine *quarantine_of(const struct cache *cache)
     return cache->front.quarantine != 0 ? meta_record(cache->front.quarantine) : NULL;
 }
 
-/* The block goes in at random, and another one comes out. */
-INLINE void *quarantine_swap(struct quarantine *quarantine, void **slots, unsigned count,
-                             void *block)
-{
-    uint64_t random = quarantine->random * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
-    void **place = &slots[(random >> 32) * count >> 32], *other = *place;
-
-    quarantine->random = random;
-    *place = block;
-    return other;
-}
-
-/* A block of the class, chosen at random. NULL: no memory. */
+/* A block of the class, and what the cache fetches for it is shuffled. NULL: no memory. */
 void *quarantine_take(struct cache *cache, unsigned class_index);
-/* The same; NULL: another one would have to be fetched first. */
-INLINE void *quarantine_take_ready(struct cache *cache, unsigned class_index)
+
+/* Where blocks of the class wait; NULL: quarantine_fill must be called. */
+INLINE struct held_class *quarantine_held(const struct cache *cache, unsigned class_index)
 {
     struct quarantine *quarantine = quarantine_of(cache);
-    const struct held_class *held;
-    void *block;
+    struct held_class *held = &quarantine->held[class_index];
 
-    if (unlikely(quarantine == NULL)) return NULL;
-    held = &quarantine->held[class_index];
-    if (unlikely(held->ready_count == 0)) return NULL;
-    block = magazine_take(&cache->front.magazine[class_index]);
-    if (unlikely(block == NULL)) return NULL;
-    __builtin_prefetch(block, 1); /* it is wiped, and looked at when it leaves */
-    return quarantine_swap(quarantine, held->slot, held->ready_count, block);
+    return likely(quarantine != NULL) && likely(held->steps != 0) ? held : NULL;
 }
 
 /* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache; NULL:
  * none does. */
-void *quarantine_fill(struct cache *cache, unsigned class_index, void *block);
-/* The same; NULL: nothing happened, and the other one must be called. */
-INLINE void *quarantine_exchange(struct cache *cache, unsigned class_index, void *block)
+INLINE void *quarantine_exchange(struct held_class *held, void *block)
 {
-    struct quarantine *quarantine = quarantine_of(cache);
-    const struct held_class *held;
+    void **place = &held->waiting[held->place ^ held->twist], *other = *place;
 
-    if (unlikely(quarantine == NULL)) return NULL;
-    held = &quarantine->held[class_index];
-    if (unlikely(held->waiting_count == 0) || unlikely(held->waiting_count != held->waiting_max))
-        return NULL;
-    return quarantine_swap(quarantine, &held->slot[held->ready_max], held->waiting_max, block);
+    held->place = (held->place + 1) & (held->waiting_max - 1);
+    held->steps--;
+    *place = block;
+    if (unlikely(other == NULL))
+        RELAXED_STORE(held->waiting_count, (uint16_t)(held->waiting_count + 1));
+    return other;
 }
+/* The same, after chance has drawn the place. */
+void *quarantine_fill(struct cache *cache, unsigned class_index, void *block);
 /* One of those of the class that wait, another one each time. NULL: there is none. */
 void *quarantine_look(struct cache *cache, unsigned class_index);
+/* May that many pages be closed? Then they are counted, more or less: other threads may count, too. */
+bool quarantine_may_close(size_t pages);
+/* In the child of a fork: not all that the parent could have closed at once, for there may be many
+ * children that do not live for long. */
+void quarantine_close_less(void);
+extern PRIVATE uint32_t closing_left; /* atomic: pages that may still be closed at once, */
+extern PRIVATE uint64_t closing_ms;   /* atomic: when that was reckoned; 0: not yet */
 /* The same of a large run whose data pages are guarded. */
-void quarantine_put_run(struct cache *cache, uint32_t page);
+void quarantine_put_closed(struct cache *cache, uint32_t page);
 /* Returns such a run to its page heap at once. */
-void quarantine_return_run(uint32_t page);
+void quarantine_return_closed(uint32_t page);
+/* The same of a large run that reads as zero, perhaps but for its last page. */
+void quarantine_put_open(struct cache *cache, uint32_t page);
+/* One of those, of just that length; NULL: there is none. */
+void *quarantine_take_open(struct cache *cache, size_t pages);
 /* Everything goes on to where it was on the way to. */
 void quarantine_drain(struct cache *cache);
 

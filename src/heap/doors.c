@@ -15,6 +15,7 @@ PUBLIC void *prairie_malloc(size_t size)
     struct front *front = thread_front();
     void *block;
 
+    if (is_hardened_first(front)) return hardened_malloc(front, size, 1, false);
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_beyond_table(size);
 
     block = malloc_hit(front, size);
@@ -121,6 +122,10 @@ PUBLIC void prairie_free(void *block)
     struct front *front = thread_front();
     bool stored;
 
+    if (is_hardened_first(front) && likely(block != NULL)) {
+        hardened_free(front, block);
+        return;
+    }
     if (CHECKED) misuse_note_free(block);
     stored = front_put(front, class_map_at(block), block);
     if (unlikely(!stored)) free_missed(front, block); /* full, or NULL, large, foreign */

@@ -17,8 +17,7 @@
 
 struct hardening hardening;
 
-enum { HARDENED_GUARDED = 1 << 8 }; /* H2 */
-enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128 };
+enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128, PAGE_BYTES_MIN = 4096 };
 /* Larger runs are not held back: they count as used while they are, and a guard has an entry for each
  * of its pages. */
 #define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
@@ -57,34 +56,56 @@ static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
     write_canaries(block + size, slack);
 }
 
-static void begin_large(char *block, uint32_t page, size_t size)
+/* In the place of fresh pages, or of those of a run that waited, which may still have its guard. */
+static void begin_large(char *block, uint32_t page, size_t size, bool has_waited)
 {
     struct page *record = page_record(page);
     struct os_range guard = { block + data_bytes(page), page_bytes() };
+    uint32_t guarded = has_waited ? last_record(page)->bin.previous : 0;
 
-    RELAXED_STORE(record->bin_index, record->bin_index | PAGE_HARDENED);
-    set_large(block, page, size, DOOR_MALLOC | (os_guard(guard) ? HARDENED_GUARDED : 0u));
+    if (guarded == 0 && quarantine_may_close(1) && os_guard(guard)) guarded = RUN_GUARDED;
+    page_mark_hardened(record);
+    set_large(block, page, size, DOOR_MALLOC | guarded);
+}
+
+/* The usual end of one that the thread may close. False: nothing happened. */
+static bool close_large(struct cache *cache, char *block, uint32_t page)
+{
+    struct os_range data = { block, data_bytes(page) };
+
+    if ((last_record(page)->bin.previous & RUN_GUARDED) == 0 || data.bytes > WAITING_RUN_BYTES_MAX
+        || !quarantine_may_close(data.bytes >> space.page_shift) || !os_guard(data))
+        return false;
+    last_record(page)->bin.next = last_record(page)->bin.previous = 0; /* R3 */
+    if (cache != NULL) quarantine_put_closed(cache, page);
+    else quarantine_return_closed(page);
+    return true;
 }
 
 /* Contents that cannot be guarded are wiped. */
 static void end_large(struct cache *cache, char *block, uint32_t page)
 {
-    struct os_range data = { block, data_bytes(page) };
-    bool is_guarded = (last_record(page)->bin.previous & HARDENED_GUARDED) != 0;
+    size_t bytes = data_bytes(page);
+    struct page *last = last_record(page);
+    uint32_t guarded = last->bin.previous & RUN_GUARDED;
 
-    last_record(page)->bin.next = last_record(page)->bin.previous = 0; /* R3 */
-    if (is_guarded && data.bytes <= WAITING_RUN_BYTES_MAX && os_guard(data)) {
-        if (cache != NULL) quarantine_put_run(cache, page);
-        else quarantine_return_run(page);
+    if (close_large(cache, block, page)) return;
+    last->bin.next = 0; /* R3 */
+    if (cache != NULL && bytes <= OPEN_RUN_BYTES_MAX) {
+        __builtin_memset(block, 0, bytes);
+        last->bin.previous = guarded;
+        quarantine_put_open(cache, page);
+        if (unlikely(decay_after_return())) thread_flush();
         return;
     }
+    last->bin.previous = 0;
     /* A run that cannot be opened again is lost, but nobody's. */
-    if (is_guarded && !os_unguard((struct os_range){ block + data.bytes, page_bytes() })) return;
+    if (guarded != 0 && !os_unguard((struct os_range){ block + bytes, page_bytes() })) return;
     page_unmark_cached(page_record(page));
-    if (os_purge((struct os_range){ block, data.bytes + page_bytes() })) {
+    if (os_purge((struct os_range){ block, bytes + page_bytes() })) {
         run_return_clean(page);
     } else {
-        __builtin_memset(block, 0, data.bytes);
+        __builtin_memset(block, 0, bytes);
         large_put(page);
     }
 }
@@ -113,13 +134,13 @@ struct alloc_request hardened_request(const struct alloc_request *request)
     return wider;
 }
 
-INLINE void set_small(uint64_t key, char *block, size_t class_size, size_t size,
-                      enum hardened_door door)
+/* `keeps`: it has contents. */
+INLINE void set_small(char *block, size_t class_size, size_t size, unsigned door, bool keeps)
 {
     size_t slack = class_size - HARDENED_MARK_BYTES - size;
 
-    mark_write(block, class_size, held_mark(key, slack, door));
-    write_canaries(block + size, slack);
+    mark_write(block, class_size, held_mark(block, slack, door));
+    if (slack != 0) write_canaries_and(block + size, slack, keeps);
 }
 
 /* H1 */
@@ -138,24 +159,28 @@ void hardened_look(struct cache *cache, unsigned class_index)
 }
 
 /* A block of a slab begins its life. Aborts if it was written to since it was freed. */
-INLINE void begin_small(char *block, size_t class_size, size_t size, enum hardened_door door)
+INLINE void begin_small(char *block, size_t class_size, size_t size, unsigned door)
 {
+    touch(block + class_size - HARDENED_MARK_BYTES);
+    if (unlikely(class_size >= PAGE_BYTES_MIN)) touch(block);
     check_free(block, class_size);
-    set_small(mark_key(block), block, class_size, size, door);
+    set_small(block, class_size, size, door, false);
 }
 
-INLINE void *take_marked(struct front *front, size_t size, size_t align, enum hardened_door door)
+INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
+                         enum hardened_door door)
 {
     struct counting_front *counting = (struct counting_front *)front;
-    unsigned class_index = hardened_class(size, align);
-    size_t class_size;
+    struct magazine *magazine = &front->cache->front.magazine[class_index];
+    size_t class_size = class_bytes[class_index];
     void *block;
 
     if (AUDITED) heap_audit();
-    if (counting->sampler != NULL || decay_should_look(0) || size == 0) return NULL;
-    block = quarantine_take_ready(front->cache, class_index);
+    if (unlikely(counting->sampler != NULL)) return NULL;
+    block = magazine_take(magazine);
     if (unlikely(block == NULL)) return NULL;
-    class_size = class_bytes[class_index];
+    if (likely(*magazine->top != NULL))           /* M1 */
+        __builtin_prefetch(magazine->top[-1], 1); /* it is looked at the time after next */
     counting_add_taken(counting, class_size);
     begin_small(block, class_size, size, door);
     return block;
@@ -163,14 +188,40 @@ INLINE void *take_marked(struct front *front, size_t size, size_t align, enum ha
 
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
 {
-    return take_marked(front, size, align, door);
+    return likely(size != 0) ? take_marked(front, hardened_class(size, align), size, door) : NULL;
+}
+
+static NOINLINE void *malloc_beyond(struct front *front, size_t size, size_t align, bool zero)
+{
+    void *block = hardened_take(front, size, align, DOOR_MALLOC);
+
+    return likely(block != NULL) ? block : alloc_unready(size, align, zero);
 }
 
 void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero)
 {
-    void *block = take_marked(front, size, align, DOOR_MALLOC);
+    void *block;
 
+    if (unlikely(size - 1 >= TABLE_BYTES_MAX - HARDENED_MARK_BYTES) || unlikely(align != 1))
+        return malloc_beyond(front, size, align, zero);
+    block = take_marked(front, class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]), size,
+                        DOOR_MALLOC);
     return likely(block != NULL) ? block : alloc_unready(size, align, zero);
+}
+
+void *hardened_take_waiting(struct front *front, const struct alloc_request *wider)
+{
+    struct counting_front *counting = (struct counting_front *)front;
+    void *block;
+
+    if (wider->class_index != 0 || front->kind != FRONT_HARDENED || counting->sampler != NULL
+        || request_is_placed(wider) || !is_usual_large(wider) || wider->align > page_bytes())
+        return NULL;
+    block = quarantine_take_open(front->cache, request_pages(wider));
+    if (block == NULL) return NULL;
+    counting_add_taken(counting, request_bytes(wider));
+    page_mark_hardened(page_record(page_at(block)));
+    return block;
 }
 
 bool hardened_begin(void *block, const struct alloc_request *request)
@@ -179,12 +230,19 @@ bool hardened_begin(void *block, const struct alloc_request *request)
     const struct page *record = page_record(page);
 
     if (record->class_at != 0) {
+        bool is_manual = (slab_record(record->slab)->hidden & SLAB_MANUAL) != 0;
+
         begin_small(block, class_bytes[class_of_offset(record->class_at)], request->size,
-                    DOOR_MALLOC);
+                    is_manual ? DOOR_MALLOC | DOOR_TO_MANUAL : DOOR_MALLOC);
+        return true;
+    }
+    if (page_is_held_hardened(record)) {
+        check_free(block, data_bytes(page));
+        begin_large(block, page, request->size, true);
         return true;
     }
     if (!page_is_held_large(record) || record->run_pages <= request_pages(request)) return false;
-    begin_large(block, page, request->size);
+    begin_large(block, page, request->size, false);
     return true;
 }
 
@@ -203,7 +261,7 @@ INLINE void check_before(const struct slab *slab, const char *block, size_t clas
 
     if (block == slab->base) return;
     mark = mark_read(before, class_size);
-    if (unlikely(mark != 0 && !is_mark(mark_key(before), mark)))
+    if (unlikely(mark != 0 && !is_mark(before, mark)))
         fatal_address("write before the start of a block", block);
 }
 
@@ -218,8 +276,7 @@ INLINE uint64_t check_small(const char *verb, const char *block, const struct sl
         misuse_abort(verb, POINTER_INTERIOR, block);
     mark = mark_read(block, class_size);
     slack = slack_of(mark);
-    if (unlikely(!is_mark(mark_key(block), mark)) || unlikely(slack > room))
-        tell_mark(verb, block, mark);
+    if (unlikely(!is_mark(block, mark)) || unlikely(slack > room)) tell_mark(verb, block, mark);
     if (unlikely(!canaries_are_whole(block + room - slack, slack)))
         fatal_address("write past the end of a block", block);
     check_before(slab, block, class_size);
@@ -266,96 +323,117 @@ static void expect_door(const void *block, enum hardened_door door, enum hardene
  * registers. */
 static NOINLINE void put_or_fill(struct cache *cache, unsigned class_index, void *block)
 {
+    if (unlikely(!cache_may_hold(cache, class_index))) {
+        free_home(class_index, block);
+        return;
+    }
     block = quarantine_fill(cache, class_index, block);
     if (block != NULL) cache_put(cache, class_index, block);
 }
 
-INLINE void put_wiped(struct cache *cache, unsigned class_index, void *block, unsigned hidden)
+INLINE void put_wiped(struct cache *cache, unsigned class_index, void *block)
 {
+    struct held_class *held = quarantine_held(cache, class_index);
     void *other;
 
-    if (unlikely(!cache_may_hold(cache, class_index)) || unlikely(hidden & SLAB_MANUAL)) {
-        free_home(class_index, block);
-        return;
-    }
-    other = quarantine_exchange(cache, class_index, block);
-    if (unlikely(other == NULL)) {
+    if (unlikely(held == NULL)) {
         put_or_fill(cache, class_index, block);
         return;
     }
-    if (unlikely(!magazine_put(&cache->front.magazine[class_index], other)))
+    other = quarantine_exchange(held, block);
+    if (unlikely(other == NULL)) return;
+    if (!magazine_put(&cache->front.magazine[class_index], other))
         cache_put(cache, class_index, other);
 }
 
-static NOINLINE void wipe_and_put(struct cache *cache, unsigned class_index, void *block,
-                                  unsigned hidden)
+/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
+ * or past it. */
+static NOINLINE void wipe_and_put(struct cache *cache, unsigned class_index, void *block)
 {
     size_t class_size = class_bytes[class_index];
 
     __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
     mark_write(block, class_size, 0);
-    put_wiped(cache, class_index, block, hidden);
+    put_wiped(cache, class_index, block);
 }
 
-/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
- * or past it. NULL: there is no cache. */
-INLINE void end_small(struct cache *cache, void *block, unsigned class_index, size_t class_size,
-                      unsigned hidden)
+/* The same of few bytes. */
+static NOINLINE void wipe_few_and_put(struct cache *cache, unsigned class_index, void *block)
 {
-    if (class_size > WIPED_IN_PLACE_MAX) {
-        wipe_and_put(cache, class_index, block, hidden);
-        return;
-    }
+    size_t class_size = class_bytes[class_index];
+
     wipe_words(block, class_size - HARDENED_MARK_BYTES);
     mark_write(block, class_size, 0);
-    put_wiped(cache, class_index, block, hidden);
+    put_wiped(cache, class_index, block);
 }
 
-/* `size` SIZE_MAX: it is not told. */
-INLINE bool give_marked(struct front *front, void *block, const struct page *record, size_t size,
-                        enum hardened_door door)
+/* Of a manual arena, or of a thread without a cache. */
+static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
 {
-    struct counting_front *counting;
+    size_t class_size = class_bytes[class_index];
+
+    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
+    mark_write(block, class_size, 0);
+    free_home(class_index, block);
+}
+
+bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
+{
+    const struct page *record = page_record(page_at(block));
+    struct counting_front *counting = counting_of(front);
     const struct slab *slab;
-    unsigned class_index, hidden;
+    unsigned class_index;
     size_t class_size;
     uint64_t mark;
 
     if (unlikely(!is_hardened_slab(record))) return false;
     slab = slab_record(record->slab);
     class_index = slab->class_index;
-    hidden = slab->hidden;
-    class_size = slab_shape[class_index].block_bytes;
+    class_size = class_bytes[class_index];
     mark = check_small("free", block, slab, &slab_shape[class_index]);
     expect_door(block, door_of(mark), door);
     if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
         misuse_wrong_size(block);
-    counting = counting_of(front);
     if (likely(counting != NULL)) counting_add_given(counting, class_size);
-    end_small(front->cache, block, class_index, class_size, hidden);
+    if (unlikely((slab->hidden & SLAB_MANUAL) != 0) || unlikely(front->cache == NULL))
+        wipe_and_send_home(class_index, block);
+    else if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_index, block);
+    else wipe_few_and_put(front->cache, class_index, block);
     return true;
 }
 
-bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
-{
-    return give_marked(front, block, page_record(page_at(block)), size, door);
-}
-
-static NOINLINE void free_beyond_first(struct front *front, void *block)
+void hardened_free_any(struct front *front, void *block)
 {
     if (!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC)) free_unmarked(front, block);
 }
 
+/* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does the
+ * one before. All others, and what is wrong, go by their slab. */
 void hardened_free(struct front *front, void *block)
 {
     uint32_t page = page_in_first(block);
+    uint8_t offset = page_record(page)->class_at; /* record 0 has none */
+    size_t class_size = bytes_of_offset(offset), room = class_size - HARDENED_MARK_BYTES;
+    uintptr_t at = (uintptr_t)block % PAGE_BYTES_MIN;
+    const char *before = (const char *)block - class_size;
+    uint64_t mark, mark_before;
 
-    if (unlikely(page == 0)) {
-        free_beyond_first(front, block);
-        return;
-    }
-    if (unlikely(!give_marked(front, block, page_record(page), SIZE_MAX, DOOR_MALLOC)))
-        free_unmarked(front, block);
+    if (unlikely(offset == 0) || unlikely(at == 0) || unlikely(at % sizeof mark != 0)
+        || unlikely(at + class_size > PAGE_BYTES_MIN))
+        goto by_slab;
+    mark = mark_read(block, class_size);
+    mark_before = mark_read(before, class_size);
+    if (unlikely(!is_mark(block, mark)) || unlikely((mark & MARK_UNUSUAL_BITS) != 0)
+        || unlikely(
+            !canaries_are_whole((const char *)block + room - slack_of(mark), slack_of(mark)))
+        || (mark_before != 0 && unlikely(!is_mark(before, mark_before))))
+        goto by_slab;
+    counting_add_given((struct counting_front *)front, class_size);
+    if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_of_offset(offset), block);
+    else wipe_few_and_put(front->cache, class_of_offset(offset), block);
+    return;
+by_slab:
+    hardened_free_any(front, block);
 }
 
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
@@ -380,6 +458,53 @@ static size_t marked_room_for(size_t size)
     return request_bytes(&wider);
 }
 
+/* A large block with other pages behind it, or without some. Its guard goes, and there may be another
+ * one. False: nothing happened. */
+static bool resize_large_here(char *block, uint32_t page, size_t old_size, size_t size)
+{
+    size_t old_bytes = data_bytes(page), bytes = round_up(size, page_bytes());
+    uint32_t old_pages = page_record(page)->run_pages, flags = last_record(page)->bin.previous;
+    struct os_range guard = { block + old_bytes, page_bytes() };
+    struct counting_front *counting = counting_of(thread_front());
+    bool is_guarded = (flags & RUN_GUARDED) != 0;
+
+    if (bytes > old_bytes) {
+        last_record(page)->bin.next = 0; /* R3 */
+        if (!run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
+            set_large(block, page, old_size, flags);
+            return false;
+        }
+        if (is_guarded && !os_unguard(guard)) {
+            run_trim(page_heap_of(page), page, old_pages);
+            set_large(block, page, old_size, flags);
+            return false;
+        }
+        __builtin_memset(block + old_size, 0, old_bytes - old_size);
+        large_clear(block + old_bytes, bytes - old_bytes);
+    } else {
+        if (is_guarded && !os_unguard(guard)) return false;
+        large_clear(block + bytes, old_bytes - bytes);
+        last_record(page)->bin.next = 0; /* R3 */
+        run_trim(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
+    }
+    guard.base = block + bytes;
+    is_guarded = quarantine_may_close(1) && os_guard(guard);
+    set_large(block, page, size, (flags & DOOR_MASK) | (is_guarded ? RUN_GUARDED : 0u));
+    if (counting != NULL) {
+        counting_add_given(counting, old_bytes + page_bytes());
+        counting_add_taken(counting, bytes + page_bytes());
+    }
+    return true;
+}
+
+/* In whole pages, of the page heap's, before and after. */
+static bool stays_large(size_t size)
+{
+    struct alloc_request request = alloc_request(size, 1, false, NULL);
+
+    return hardened_class(size, 1) == 0 && size <= SIZE_MAX / 2 && is_usual_large(&request);
+}
+
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 {
     enum hardened_door door = hardened_check("realloc", block, page);
@@ -389,10 +514,13 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 
     expect_door(block, door, DOOR_MALLOC);
     *old_bytes = size_of(block, page);
-    if (size > room || marked_room_for(size) != marked_room(page)) return false;
+    if (size > room || marked_room_for(size) != marked_room(page))
+        return class_index == 0 && stays_large(size)
+            && resize_large_here(block, page, *old_bytes, size);
     if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
     if (class_index != 0)
-        set_small(mark_key(block), block, class_bytes[class_index], size, DOOR_MALLOC);
+        set_small(block, class_bytes[class_index], size,
+                  mark_read(block, class_bytes[class_index]) >> DOOR_SHIFT & DOOR_TO_MANUAL, true);
     else set_large(block, page, size, last_record(page)->bin.previous);
     return true;
 }
@@ -435,7 +563,7 @@ static void write_door(void *block, uint32_t page, enum hardened_door door)
         uint64_t mark = mark_read(block, class_bytes[class_index]);
 
         mark_write(block, class_bytes[class_index],
-                   held_mark(mark_key(block), slack_of(mark), door));
+                   held_mark(block, slack_of(mark), (mark >> DOOR_SHIFT & DOOR_TO_MANUAL) | door));
         return;
     }
     last = last_record(page);

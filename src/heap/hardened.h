@@ -11,7 +11,8 @@
  *
  * H1  a small block of a hardened slab that the program does not hold reads as zero, mark and all
  * H2  in the record of a large one's last page bin.next is the slack, and bin.previous the door, and
- *     HARDENED_GUARDED if that page is guarded; of every other page's record they are as R3 says
+ *     RUN_GUARDED if that page is guarded; of every other page's record they are as R3 says, and of
+ *     that one when it is held no more, but for RUN_GUARDED while the run waits
  * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
  * are large and of manual arenas, and those of size 0 are as in any other process.
  * SPDX-License-Identifier: MIT
@@ -21,6 +22,8 @@
 
 #include "misuse.h"
 #include "slow.h"
+
+#include "../base/options.h"
 
 enum { HARDENED_MARK_BYTES = sizeof(uint64_t) };
 
@@ -60,6 +63,9 @@ INLINE unsigned hardened_class(size_t size, size_t align)
 
     return likely(wider > size) ? class_of_request(wider, align) : 0;
 }
+/* Whole pages that wait in the quarantine of such a front's cache, for such a request; NULL: none
+ * do. */
+void *hardened_take_waiting(struct front *front, const struct alloc_request *wider);
 /* A block that was taken for that request begins its life with what the program asked for. Aborts if
  * it was written to since it was freed. True: it reads as zero. False: it is one of those that have no
  * mark. */
@@ -69,8 +75,15 @@ bool hardened_begin(void *block, const struct alloc_request *request);
  *
  * malloc and its kin; jumped to. */
 NOINLINE void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero);
-/* free of any pointer but NULL, with any front. Jumped to. */
+/* free of any pointer but NULL. Jumped to. */
 NOINLINE void hardened_free(struct front *front, void *block);
+/* The same with any front. */
+NOINLINE void hardened_free_any(struct front *front, void *block);
+/* A library whose processes are hardened asks before all else. */
+INLINE bool is_hardened_first(const struct front *front)
+{
+    return PRAIRIE_HARDENED && !CHECKED && likely(front->kind == FRONT_HARDENED);
+}
 /* A block of the quarantine, which begins its life. NULL: another way must be taken. */
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door);
 /* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts as

@@ -3,7 +3,7 @@
  * The mark of a small block holds its slack (the bytes between it and what was asked for) and which
  * door gave it, mixed with its address and a secret:
  *
- *      bit     63 ......................... 25 | 24 ... 11 | 10 ... 8 | 7 ... 0
+ *      bit     63 ......................... 26 | 25 ... 12 | 11 ... 8 | 7 ... 0
  *              of address, secret and the rest | slack     | door     | 0
  * SPDX-License-Identifier: MIT
  */
@@ -12,42 +12,35 @@
 
 #include "hardened.h"
 
-enum { MARK_SECRET_SHIFT = 25, MARK_PAYLOAD_SHIFT = 8 };
-enum { DOOR_BITS = 3, DOOR_MASK = 7, PAYLOAD_MASK = 0x1ffff };
+enum { MARK_SECRET_SHIFT = 26, SLACK_SHIFT = 12, DOOR_SHIFT = 8, DOOR_MASK = 7 };
+enum { DOOR_TO_MANUAL = 8 }; /* beside the door: it goes back to an arena that the program made */
+#define MARK_SECRET_BITS (UINT64_MAX << MARK_SECRET_SHIFT)
+#define MARK_SAYS_BITS (~MARK_SECRET_BITS & UINT64_MAX << DOOR_SHIFT)
+#define MARK_UNUSUAL_BITS ((uint64_t)(DOOR_MASK | DOOR_TO_MANUAL) << DOOR_SHIFT)
 
-_Static_assert(SMALL_BYTES_MAX <= PAYLOAD_MASK >> DOOR_BITS, "a mark holds any slack");
+_Static_assert(SMALL_BYTES_MAX < 1 << (MARK_SECRET_SHIFT - SLACK_SHIFT), "a mark holds any slack");
 
-/* What the marks of a block have in common. */
-INLINE uint64_t mark_key(const void *block)
+/* `says`: slack and door, where they lie. Whoever changes a bit of them would have to know the secret
+ * to make the others fit. */
+INLINE uint64_t mark_with(const void *block, uint64_t says)
 {
-    uint64_t mixed = ((uintptr_t)block ^ hardening.secret) * 0x9e3779b97f4a7c15u;
+    uint64_t mixed = ((uintptr_t)block ^ hardening.secret ^ says) * 0x9e3779b97f4a7c15u;
 
-    return mixed ^ mixed >> 32;
+    return (mixed & MARK_SECRET_BITS) | says;
 }
-
-/* Whoever changes a bit of it would have to know the secret to make the others fit. */
-INLINE uint64_t mark_with(uint64_t key, uint64_t payload)
+INLINE uint64_t held_mark(const void *block, size_t slack, unsigned door)
 {
-    uint64_t mixed = (key ^ payload) * 0xd6e8feb86659fd93u;
-
-    return mixed >> MARK_SECRET_SHIFT << MARK_SECRET_SHIFT | payload << MARK_PAYLOAD_SHIFT;
+    return mark_with(block, (uint64_t)slack << SLACK_SHIFT | (uint64_t)door << DOOR_SHIFT);
 }
-
-INLINE uint64_t payload_of(uint64_t mark) { return (mark >> MARK_PAYLOAD_SHIFT) & PAYLOAD_MASK; }
-INLINE size_t slack_of(uint64_t mark) { return payload_of(mark) >> DOOR_BITS; }
+/* That of a block that is held. */
+INLINE bool is_mark(const void *block, uint64_t mark)
+{
+    return mark == mark_with(block, mark & MARK_SAYS_BITS);
+}
+INLINE size_t slack_of(uint64_t mark) { return (mark & MARK_SAYS_BITS) >> SLACK_SHIFT; }
 INLINE enum hardened_door door_of(uint64_t mark)
 {
-    return (enum hardened_door)(payload_of(mark) & DOOR_MASK);
-}
-
-/* That of a block that is held. */
-INLINE bool is_mark(uint64_t key, uint64_t mark)
-{
-    return mark == mark_with(key, payload_of(mark));
-}
-INLINE uint64_t held_mark(uint64_t key, size_t slack, enum hardened_door door)
-{
-    return mark_with(key, slack << DOOR_BITS | door);
+    return (enum hardened_door)(mark >> DOOR_SHIFT & DOOR_MASK);
 }
 
 INLINE uint64_t *mark_at(const void *block, size_t class_size)
@@ -72,12 +65,12 @@ enum { WORDS_AT_ONCE = 8 };
 
 INLINE word_pair pair_at(const uint64_t *word) { return *(const word_pair *)(const void *)word; }
 
-/* The bits in which words differ from `wanted`. */
+/* The bits in which words differ from `wanted`. Fewer than so many go one by one. */
 INLINE uint64_t differing(const uint64_t *word, const uint64_t *end, uint64_t wanted)
 {
     uint64_t rest = 0;
 
-    if (end - word >= WORDS_AT_ONCE) {
+    if (unlikely(end - word >= WORDS_AT_ONCE)) {
         word_pair pair = { wanted, wanted }, seen = { 0, 0 };
 
         for (; end - word >= WORDS_AT_ONCE; word += WORDS_AT_ONCE)
@@ -85,7 +78,7 @@ INLINE uint64_t differing(const uint64_t *word, const uint64_t *end, uint64_t wa
                   | ((pair_at(word + 4) ^ pair) | (pair_at(word + 6) ^ pair));
         rest = seen[0] | seen[1];
     }
-    for (; word != end; word++) rest |= *word ^ wanted;
+    for (; word < end; word++) rest |= *word ^ wanted;
     return rest;
 }
 
@@ -101,25 +94,45 @@ INLINE void fill_words(uint64_t *word, const uint64_t *end, uint64_t value)
     }
 }
 
-/* Of whole words. */
-INLINE bool is_zero(const char *bytes, size_t count)
+/* Of whole words, and more than one. What is looked at from the end on may be looked at twice. */
+INLINE bool is_zero(const void *bytes, size_t count)
 {
-    const uint64_t *word = (const uint64_t *)(uintptr_t)bytes;
+    const uint64_t *word = bytes, *end = word + count / sizeof *word;
+    word_pair seen = pair_at(word) | pair_at(end - 2);
 
-    return differing(word, word + count / sizeof *word, 0) == 0;
+    if (count > 2 * sizeof seen) {
+        seen |= pair_at(word + 2) | pair_at(end - 4);
+        if (count > 4 * sizeof seen) {
+            seen |= pair_at(end - 6) | pair_at(end - 8);
+            for (word += 4; end - word > WORDS_AT_ONCE; word += WORDS_AT_ONCE)
+                seen |=
+                    (pair_at(word) | pair_at(word + 2)) | (pair_at(word + 4) | pair_at(word + 6));
+        }
+    }
+    return (seen[0] | seen[1]) == 0;
 }
 
-/* So few words that a call of memset would cost more. */
+INLINE void wipe_pair(uint64_t *word) { *(word_pair *)(void *)word = (word_pair){ 0, 0 }; }
+
+/* So few words, up to WIPED_IN_PLACE_MAX bytes, that a call of memset would cost more. */
 INLINE void wipe_words(void *block, size_t bytes)
 {
     uint64_t *word = block, *end = word + bytes / sizeof *word;
-    uint64_t *pairs_end = word + bytes / sizeof(word_pair) * 2;
 
-    for (; word != pairs_end; word += 2) {
-        *(word_pair *)(void *)word = (word_pair){ 0, 0 };
-        __asm__("" : "+r"(word));
+    if (unlikely(bytes < sizeof(word_pair))) {
+        *word = 0;
+        return;
     }
-    if (word != end) *word = 0;
+    wipe_pair(word);
+    wipe_pair(end - 2);
+    if (bytes <= 2 * sizeof(word_pair)) return;
+    wipe_pair(word + 2);
+    wipe_pair(end - 4);
+    if (bytes <= 4 * sizeof(word_pair)) return;
+    wipe_pair(word + 4);
+    wipe_pair(word + 6);
+    wipe_pair(end - 6);
+    wipe_pair(end - 8);
 }
 
 /* The slack lies between the last byte of a block and the end of its room, which is whole words. Of
@@ -130,15 +143,20 @@ INLINE uint64_t *slack_word(const char *end)
 }
 INLINE unsigned own_bits(const char *end) { return 8 * ((uintptr_t)end % sizeof(uint64_t)); }
 
-INLINE void write_canaries(char *end, size_t slack_bytes)
+/* Behind bytes of which those in the same word are kept; or read as zero anyway, which is
+ * `keeps` false. */
+INLINE void write_canaries_and(char *end, size_t slack_bytes, bool keeps)
 {
-    uint64_t *word = slack_word(end), own;
+    uint64_t *word = slack_word(end);
     unsigned bits = own_bits(end);
+    uint64_t own = keeps ? little_endian(*word) & ~(~(uint64_t)0 << bits) : 0;
 
-    if (slack_bytes == 0) return;
-    own = little_endian(*word) & ~(~(uint64_t)0 << bits);
     *word = little_endian(own | hardening.slack_begins << bits);
     fill_words(word + 1, (uint64_t *)(uintptr_t)(end + slack_bytes), hardening.canaries);
+}
+INLINE void write_canaries(char *end, size_t slack_bytes)
+{
+    if (slack_bytes != 0) write_canaries_and(end, slack_bytes, true);
 }
 
 INLINE bool canaries_are_whole(const char *end, size_t slack_bytes)

@@ -142,8 +142,9 @@ INLINE void *take(const struct front *front, const struct alloc_request *request
 static NOINLINE void *take_hardened(struct front *front, const struct alloc_request *request)
 {
     struct alloc_request wider = hardened_request(request);
-    void *block = take(front, &wider);
+    void *block = hardened_take_waiting(front, &wider);
 
+    if (block == NULL) block = take(front, &wider);
     /* What waits counts as used. */
     if (unlikely(block == NULL) && front->cache != NULL && front->cache->front.quarantine != 0) {
         thread_flush();
@@ -203,22 +204,23 @@ INLINE void *counted_hit(struct front *front, unsigned class_index, bool zero)
     return zero ? __builtin_memset(block, 0, class_bytes[class_index]) : block;
 }
 
-/* Jumped to, as alloc_here is. */
-static NOINLINE void *alloc_seen(struct front *front, size_t size, size_t align, bool zero)
+static NOINLINE void *alloc_counted(struct front *front, size_t size, size_t align, bool zero)
 {
-    void *block;
+    void *block = counted_hit(front, class_of_request(size, align), zero);
 
+    return likely(block != NULL) ? block : alloc_unready(size, align, zero);
+}
+
+/* All of them are jumped to, as alloc_here is. */
+INLINE void *alloc_seen(struct front *front, size_t size, size_t align, bool zero)
+{
     if (front->kind == FRONT_HARDENED) return hardened_malloc(front, size, align, zero);
-    if (front->kind == FRONT_COUNTED) {
-        block = counted_hit(front, class_of_request(size, align), zero);
-        if (likely(block != NULL)) return block;
-    }
+    if (front->kind == FRONT_COUNTED) return alloc_counted(front, size, align, zero);
     return alloc_unready(size, align, zero);
 }
 
 void *alloc_here(size_t size, size_t align, bool zero)
 {
-    unsigned class_index = class_of_request(size, align);
     struct front *front = thread_front();
     void *block;
 
@@ -226,7 +228,7 @@ void *alloc_here(size_t size, size_t align, bool zero)
         block = alloc_seen(front, size, align, zero);
     } else {
         struct alloc_request request = {
-            .size = size, .align = align, .class_index = class_index, .zero = zero
+            .size = size, .align = align, .class_index = class_of_request(size, align), .zero = zero
         };
         request.frame = FRAME_HERE();
         block = alloc_missed(&request);
@@ -363,7 +365,7 @@ static NOINLINE void give_seen(void *block)
     unsigned class_index = class_at(block);
 
     if (unlikely(hardening.is_on)) {
-        hardened_free(front != NULL ? front : GONE_FRONT, block);
+        hardened_free_any(front != NULL ? front : GONE_FRONT, block);
         return;
     }
     count_given(block); /* W2 */

@@ -7,6 +7,7 @@
 #include "../arenas/manual.h"
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
+#include "../cache/quarantine.h"
 #include "../guard/fill.h"
 #include "../guard/guarded.h"
 #include "../guard/sample.h"
@@ -134,6 +135,7 @@ void heap_fork_ends_in_child(void)
 {
     if (lock_fork_is_mine()) forget_others();
     else decay_forget_thread();
+    quarantine_close_less();
     reserve_forget_pages();
     shortage_set_look();
 }

@@ -112,6 +112,10 @@ INLINE bool page_is_fenced(const struct page *record)
         && (RELAXED_LOAD(record->bin_index) & (PAGE_CACHED | PAGE_HARDENED | PAGE_FENCED))
                == PAGE_FENCED;
 }
+INLINE void page_mark_hardened(struct page *record)
+{
+    RELAXED_STORE(record->bin_index, (uint16_t)(PAGE_HARDENED + page_heap_number(record)));
+}
 /* That of a hardened one. */
 INLINE bool page_is_held_hardened(const struct page *record)
 {

@@ -98,10 +98,9 @@ enum {
         STRUCT_ROW(runs_below), FIELD(runs_below, count), STRUCT_ROW(cached_run),                  \
         FIELD(cached_run, block), STRUCT_ROW(quarantine), FIELDS(quarantine, held),                \
         FIELD(quarantine, run_pages), FIELD(quarantine, run_count), STRUCT_ROW(held_class),        \
-        FIELD(held_class, ready_count), FIELD(held_class, waiting_count),                          \
-        STRUCT_ROW(guarded_numbers), FIELDS(guarded_numbers, held),                                \
-        FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap), FIELD(page_heap, lock),             \
-        FIELDS(page_heap, free_pages), FIELD(page_heap, large_pages),                              \
+        FIELD(held_class, waiting_count), STRUCT_ROW(guarded_numbers),                             \
+        FIELDS(guarded_numbers, held), FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap),      \
+        FIELD(page_heap, lock), FIELDS(page_heap, free_pages), FIELD(page_heap, large_pages),      \
         FIELD(page_heap, large_count), FIELD(page_heap, leases), FIELD(page_heap, returns),        \
         STRUCT_ROW(purge), FIELD(purge, purged_pages), FIELD(purge, calls), STRUCT_ROW(limits),    \
         FIELD(limits, soft_bytes), STRUCT_ROW(reserve), FIELD(reserve, pages),                     \

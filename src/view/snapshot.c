@@ -108,8 +108,7 @@ static READS_UNLOCKED void count_quarantine(struct count *count, struct snapshot
         const struct held_class *held = &quarantine->held[class_index];
 
         into->of_class[class_index].cached +=
-            min_size(RELAXED_LOAD(held->ready_count), READY_BLOCKS_MAX)
-            + min_size(RELAXED_LOAD(held->waiting_count), WAITING_BLOCKS_MAX);
+            min_size(RELAXED_LOAD(held->waiting_count), WAITING_BLOCKS_MAX);
     }
     count->waiting_pages += RELAXED_LOAD(quarantine->run_pages);
     count->waiting_runs += min_size(RELAXED_LOAD(quarantine->run_count), WAITING_RUNS);

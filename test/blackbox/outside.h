@@ -305,8 +305,7 @@ SHARED void outside_count_quarantine(struct outside *outside, struct outside_cou
     for (unsigned i = 1; i < outside_classes(outside); i++) {
         const char *held = outside_at(outside, record, "quarantine.held", i);
 
-        count->cached[i] += outside_member(outside, held, "held_class.ready_count", 0)
-                          + outside_member(outside, held, "held_class.waiting_count", 0);
+        count->cached[i] += outside_member(outside, held, "held_class.waiting_count", 0);
     }
     count->waiting_pages += outside_member(outside, record, "quarantine.run_pages", 0);
     count->waiting_runs += outside_member(outside, record, "quarantine.run_count", 0);

@@ -6,6 +6,9 @@
 #include "heap/hardened.h"
 #include "unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { LARGE = 100000, BLOCKS = 2000 };
 
 static char *block; /* what the misuse is about */
@@ -133,22 +136,85 @@ static void what_writes_before_a_block_is_told_by_its_free(void **state)
 
 static void a_freed_block_is_empty_and_waits(void **state)
 {
+    const struct {
+        size_t bytes;
+        unsigned others;
+    } sizes[] = { { 8, 13 }, { 20, 5 }, { 100, 5 }, { 1000, 5 } };
     char *again;
 
     (void)state;
     harden();
-    block = taken(100);
-    memset(block, 0xff, 100);
-    prairie_free(block);
-    assert_true(all_bytes_are(block, 0, 100));
-    for (unsigned i = 0; i < 40; i++) {
-        again = taken(100);
-        assert_ptr_not_equal(again, block);
-        prairie_free(again);
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++)
+        for (unsigned round = 0; round < 300; round++) {
+            size_t bytes = sizes[i].bytes;
+
+            block = taken(bytes);
+            memset(block, 0xff, bytes);
+            prairie_free(block);
+            assert_true(all_bytes_are(block, 0, bytes));
+            for (unsigned other = 1; other < sizes[i].others; other++) {
+                again = taken(bytes);
+                assert_ptr_not_equal(again, block);
+                prairie_free(again);
+            }
+        }
+}
+
+/* Whatever else a program does: three that lie one behind the other do not come so. */
+static void fresh_blocks_come_in_no_order(void **state)
+{
+    char *blocks[BLOCKS];
+    unsigned in_order = 0;
+
+    (void)state;
+    harden();
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = taken(100);
+    for (unsigned i = 4; i < BLOCKS; i++) {
+        ptrdiff_t step = blocks[i - 3] - blocks[i - 4];
+
+        if (blocks[i - 2] - blocks[i - 3] == step && blocks[i - 1] - blocks[i - 2] == step
+            && blocks[i] - blocks[i - 1] == step)
+            in_order++;
     }
+    assert_int_equal(in_order, 0);
+}
+
+/* The places of those that waited are not those in which they came. */
+static void freed_blocks_come_back_by_chance(void **state)
+{
+    enum { ROUNDS = 200 };
+    unsigned waited[ROUNDS], differing = 0;
+
+    (void)state;
+    harden();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        block = taken(20);
+        prairie_free(block);
+        for (waited[round] = 1; waited[round] < 1000; waited[round]++) {
+            char *again = taken(20);
+
+            prairie_free(again);
+            if (again == block) break;
+        }
+        if (round != 0) differing += waited[round] != waited[round - 1];
+    }
+    assert_in_range(differing, ROUNDS / 2, ROUNDS);
 }
 
 static void touch_it(void) { *(volatile char *)block = 1; }
+
+/* So many pages may still be closed until time goes by. */
+static void may_close(uint32_t pages)
+{
+    closing_left = pages;
+    closing_ms = os_now_ms();
+}
+
+static struct quarantine *quarantine(void)
+{
+    prairie_free(taken(1));
+    return quarantine_of(thread_front()->cache);
+}
 
 static void a_freed_large_block_is_closed_and_waits(void **state)
 {
@@ -165,6 +231,113 @@ static void a_freed_large_block_is_closed_and_waits(void **state)
     assert_false(page_is_cached(page_record(page_at(block)))); /* it went first */
     thread_flush();
     assert_int_equal(page_heap_used_pages(page_heap), used);
+    prairie_check_all();
+}
+
+static void take_large(void) { (void)prairie_malloc(LARGE); }
+
+/* It is wiped and looked at, and its guard stays. */
+static void beyond_that_large_blocks_stay_open(void **state)
+{
+    char *first, *other;
+
+    (void)state;
+    harden();
+    fake_clock_ms(1);
+    may_close(1 + CLOSING_COSTS_PAGES); /* of the first block the guard, and nothing else */
+    block = first = taken(LARGE);
+    memset(block, 0xee, LARGE);
+    prairie_free(block);
+    assert_true(all_bytes_are(block, 0, LARGE));
+    expect_abort(free_it, "prairie: double free: ");
+    other = taken(LARGE);
+    assert_ptr_not_equal(other, first); /* it was freed last */
+    prairie_free(other);
+    for (unsigned at = 0; at < LARGE; at += 1 + LARGE / 7) {
+        first[at] = 1;
+        expect_abort(take_large, "prairie: write after free: ");
+        first[at] = 0;
+    }
+    assert_ptr_equal(taken(LARGE), first);
+    expect_fault(touch_behind);
+    first[LARGE] ^= 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+    first[LARGE] ^= 1;
+    prairie_free(first);
+    prairie_check_all();
+    thread_flush();
+    prairie_check_all();
+    block = taken(LARGE + 4096); /* the guard that was there is gone */
+    memset(block, 0xee, LARGE + 4096);
+    prairie_free(block);
+}
+
+static void time_lets_more_be_closed(void **state)
+{
+    const uint64_t ms = (LARGE / 4096 + 2) / CLOSED_PAGES_PER_MS + 2;
+
+    (void)state;
+    harden();
+    fake_clock_ms(1);
+    may_close(0);
+    block = taken(LARGE);
+    touch_behind();
+    prairie_free(block);
+    touch_it();
+    *block = 0;
+    fake_clock_ms(ms);
+    block = taken(LARGE); /* now it has a guard */
+    expect_fault(touch_behind);
+    fake_clock_ms(ms);
+    prairie_free(block);
+    expect_fault(touch_it);
+    fake_clock_ms(3600 * 1000);
+    assert_false(quarantine_may_close(CLOSED_PAGES_AT_ONCE));
+    assert_int_equal(closing_left, CLOSED_PAGES_AT_ONCE);
+}
+
+/* Of many children that do not live for long each closes little. */
+static void a_child_may_close_less(void **state)
+{
+    int status;
+
+    (void)state;
+    harden();
+    fake_clock_ms(1);
+    prairie_free(taken(LARGE));
+    assert_in_range(closing_left, CLOSED_PAGES_AT_ONCE / 2, CLOSED_PAGES_AT_ONCE);
+    if (fake_fork() == 0) _exit(closing_left == CLOSED_PAGES_OF_CHILD ? 0 : 1);
+    assert_true(wait(&status) > 0 && status == 0);
+    assert_in_range(closing_left, CLOSED_PAGES_AT_ONCE / 2, CLOSED_PAGES_AT_ONCE);
+}
+
+static void only_so_much_stays_open(void **state)
+{
+    char *blocks[WAITING_RUNS];
+    size_t most = 0;
+
+    (void)state;
+    harden();
+    fake_clock_ms(1);
+    may_close(0);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < WAITING_RUNS; i++)
+            blocks[i] = taken(OPEN_RUNS_BYTES_MAX / 5 + i % 3 * 4096);
+        for (unsigned i = 0; i < WAITING_RUNS; i++) {
+            size_t open;
+
+            prairie_free(blocks[i]); /* some empty it all, for the program shrinks */
+            open = (size_t)quarantine()->all_open_pages << space.page_shift;
+            assert_in_range(open, 0, OPEN_RUNS_BYTES_MAX);
+            assert_int_equal(quarantine()->all_open_pages, quarantine()->run_pages);
+            most = max_size(most, open);
+        }
+    }
+    assert_in_range(most, OPEN_RUNS_BYTES_MAX / 2, OPEN_RUNS_BYTES_MAX);
+    prairie_free(taken(OPEN_RUN_BYTES_MAX + 1)); /* it does not wait at all */
+    assert_int_equal(quarantine()->all_open_pages, quarantine()->run_pages);
+    thread_flush();
+    assert_int_equal(page_heap->large_pages, 0);
     prairie_check_all();
 }
 
@@ -303,6 +476,69 @@ static void what_moved_away_is_gone(void **state)
     expect_abort(free_it, "prairie: write past the end of a block: ");
 }
 
+static void touch_end(void) { *(volatile char *)block = 1; }
+
+/* Where there is room behind it, a large one is resized where it is, and its guard goes along. */
+static void a_large_block_is_resized_where_it_is(void **state)
+{
+    const size_t sizes[] = { LARGE + 5, 3 * LARGE, 2 * LARGE + 1, LARGE, LARGE + 5000 };
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    size_t kept = LARGE;
+    char *bytes;
+
+    (void)state;
+    harden();
+    prairie_free(taken(4 * LARGE));
+    thread_flush();
+    bytes = taken(LARGE);
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        memset(bytes, 0x11, kept);
+        assert_ptr_equal(prairie_realloc(bytes, sizes[i]), bytes);
+        assert_int_equal(prairie_usable_size(bytes), sizes[i]);
+        kept = min_size(kept, sizes[i]);
+        assert_true(all_bytes_are(bytes, 0x11, kept));
+        assert_true(all_bytes_are(bytes + kept, 0, sizes[i] - kept));
+        block = bytes + round_up(sizes[i], 4096);
+        expect_fault(touch_end);
+        block = bytes;
+        bytes[sizes[i]] ^= 1;
+        expect_abort(free_it, "prairie: write past the end of a block: ");
+        bytes[sizes[i]] ^= 1;
+        (void)prairie_stats_read(&stats);
+        assert_int_equal(stats.allocated, round_up(sizes[i], 4096) + 4096);
+        kept = sizes[i];
+        prairie_check_all();
+    }
+    prairie_free(bytes);
+    prairie_check_all();
+}
+
+/* Its guard cannot be opened: it stays as it was, and its contents move. */
+static void a_guard_that_stays_is_no_harm_to_a_resize(void **state)
+{
+    const size_t sizes[] = { LARGE / 2, 2 * LARGE };
+
+    (void)state;
+    harden();
+    prairie_free(taken(4 * LARGE));
+    thread_flush();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        char *bytes = taken(LARGE), *moved;
+
+        memset(bytes, 0x11, LARGE);
+        fake_fail_kind(FAKE_COMMIT, true);
+        moved = prairie_realloc(bytes, sizes[i]);
+        fake_fail_kind(FAKE_COMMIT, false);
+        if (moved == NULL) {
+            assert_int_equal(prairie_usable_size(bytes), LARGE);
+            moved = bytes;
+        }
+        assert_true(all_bytes_are(moved, 0x11, min_size(sizes[i], LARGE)));
+        prairie_free(moved);
+        prairie_check_all();
+    }
+}
+
 /* ---- with other options ---- */
 
 static void what_is_to_be_zero_is(void **state)
@@ -346,10 +582,11 @@ static void only_so_much_waits(void **state)
 
     (void)state;
     harden();
+    may_close(UINT32_MAX);
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(WAITING_RUN_BYTES / 5);
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
-    assert_in_range((size_t)quarantine_of(thread_front()->cache)->run_pages << space.page_shift,
-                    WAITING_RUN_BYTES / 2, WAITING_RUN_BYTES);
+    assert_in_range((size_t)quarantine()->run_pages << space.page_shift, WAITING_RUN_BYTES / 2,
+                    WAITING_RUN_BYTES);
     thread_flush();
     prairie_check_all();
 }
@@ -388,6 +625,11 @@ static void manual_arenas_are_hardened_too(void **state)
     expect_abort(free_it, "prairie: write past the end of a block: ");
     block[100] ^= 1;
     prairie_dallocx(block, flags);
+    block = prairie_mallocx(100, flags);
+    assert_ptr_equal(prairie_realloc(block, 99), block);
+    hardened_set_door(block, DOOR_NEW);
+    hardened_expect_door(block, DOOR_NEW);
+    prairie_free(block);
     assert_true(placed_destroy(arena)); /* nothing of it waits */
     prairie_check_all();
 }
@@ -507,8 +749,13 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_byte_behind_a_block_is_watched),
           UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
           UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
-          UNIT_TEST(a_freed_block_is_empty_and_waits),
+          UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
+          UNIT_TEST(freed_blocks_come_back_by_chance),
           UNIT_TEST(a_freed_large_block_is_closed_and_waits),
+          UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
+          UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
+          UNIT_TEST(a_large_block_is_resized_where_it_is),
+          UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
           UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
           UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),

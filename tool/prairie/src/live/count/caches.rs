@@ -142,11 +142,10 @@ impl Count<'_> {
         let address = self.zone_end.wrapping_sub(number.wrapping_mul(unit));
         let copy = self.memory.bytes(address, self.map.size("quarantine")?)?;
         let held = self.map.member("quarantine.held")?;
-        let ready = self.map.member("held_class.ready_count")?;
         let waiting = self.map.member("held_class.waiting_count")?;
         for index in 1..self.classes.len().min(held.count) {
             let of = held.part(&copy, index);
-            self.classes[index].cached_blocks += ready.first(of) + waiting.first(of);
+            self.classes[index].cached_blocks += waiting.first(of);
         }
         self.waiting_pages += self.map.member("quarantine.run_pages")?.first(&copy);
         self.waiting_runs += self.map.member("quarantine.run_count")?.first(&copy);
