@@ -79,6 +79,8 @@
 #define class_map_shares prairie_own_class_map_shares
 #define class_map_start prairie_own_class_map_start
 #define class_of_aligned prairie_own_class_of_aligned
+#define closing_left prairie_own_closing_left
+#define closing_ms prairie_own_closing_ms
 #define commit prairie_own_commit
 #define commit_add_heap prairie_own_commit_add_heap
 #define commit_used_bytes prairie_own_commit_used_bytes
@@ -225,6 +227,7 @@
 #define hardened_check_door prairie_own_hardened_check_door
 #define hardened_end_large prairie_own_hardened_end_large
 #define hardened_free prairie_own_hardened_free
+#define hardened_free_any prairie_own_hardened_free_any
 #define hardened_give prairie_own_hardened_give
 #define hardened_look prairie_own_hardened_look
 #define hardened_malloc prairie_own_hardened_malloc
@@ -234,6 +237,7 @@
 #define hardened_set_door prairie_own_hardened_set_door
 #define hardened_start prairie_own_hardened_start
 #define hardened_take prairie_own_hardened_take
+#define hardened_take_waiting prairie_own_hardened_take_waiting
 #define hardening prairie_own_hardening
 #define heap_attach prairie_own_heap_attach
 #define heap_audit prairie_own_heap_audit
@@ -466,12 +470,16 @@
 #define purge_set_on_call prairie_own_purge_set_on_call
 #define purge_unneeded prairie_own_purge_unneeded
 #define purge_wants_background prairie_own_purge_wants_background
+#define quarantine_close_less prairie_own_quarantine_close_less
 #define quarantine_drain prairie_own_quarantine_drain
 #define quarantine_fill prairie_own_quarantine_fill
 #define quarantine_look prairie_own_quarantine_look
-#define quarantine_put_run prairie_own_quarantine_put_run
-#define quarantine_return_run prairie_own_quarantine_return_run
+#define quarantine_may_close prairie_own_quarantine_may_close
+#define quarantine_put_closed prairie_own_quarantine_put_closed
+#define quarantine_put_open prairie_own_quarantine_put_open
+#define quarantine_return_closed prairie_own_quarantine_return_closed
 #define quarantine_take prairie_own_quarantine_take
+#define quarantine_take_open prairie_own_quarantine_take_open
 #define realloc_zero_calls prairie_own_realloc_zero_calls
 #define refuse_memory prairie_own_refuse_memory
 #define regions_share_slots prairie_own_regions_share_slots
