@@ -6,7 +6,7 @@ SECONDS ?= 300
 T ?= 20m
 
 .PHONY: all flavours run run-reserve test check fault fuzz coverage mutants platforms lint format count micro peers tool bench \
-        bench-quick war stress soak recipes lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours install \
+        bench-quick war stress soak recipes lab lab-trees lab-runs lab-200k lab-locks lab-arenas lab-neighbours lab-scale install \
         packages release site pictures clean help
 .DEFAULT_GOAL := all
 
@@ -106,6 +106,9 @@ lab-locks: ## prairie's lock and the system's, uncontended and contended
 
 lab-arenas: ## rules by which threads choose arenas
 	@dev/lab arenas $(ARGS)
+
+lab-scale: ## 1 to 64 cores in a model that moves lines of memory between them
+	@dev/lab scale $(ARGS)
 
 lab-neighbours: ## CPython with and without its own pool; short-lived programs
 	@dev/lab neighbours $(ARGS)

@@ -1,0 +1,358 @@
+/* scale.c - loads on prairie by 1 to 64 cores: of the model, or threads on the clock.
+ *
+ *      scale LOAD --cores N [--rounds N] [--seed N] [--cost NAME=CYCLES]...     in the model
+ *      scale-timed LOAD --cores N [--rounds N] [--seed N]                       as threads
+ *
+ * It is linked with the library on its real kernel, with a core for each thread, and without a
+ * background thread. The first is compiled as for ThreadSanitizer, loads included: what a program
+ * does with its blocks moves lines, too, and is told by its functions.
+ * SPDX-License-Identifier: MIT
+ */
+#include "prairie.c"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model.h"
+
+/* ---- the kernel, as far as it is not the real one ---- */
+
+static unsigned cores = 1;
+#ifndef MODELLED
+static __thread unsigned own_core;
+static unsigned core_here(void) { return own_core; }
+#else
+static unsigned core_here(void) { return model_core(); }
+#endif
+
+unsigned __wrap_os_core_count(void);
+unsigned __wrap_os_core_count(void) { return cores; }
+unsigned __wrap_os_core_current(void);
+unsigned __wrap_os_core_current(void) { return core_here(); }
+#ifdef MODELLED
+/* Time is the model's, of three cycles a nanosecond, and nothing is left to chance. */
+uint64_t __wrap_os_now_ms(void);
+uint64_t __wrap_os_now_ms(void) { return 1 + model_cycles() / 3000000; }
+uint64_t __wrap_port_now_ns(void);
+uint64_t __wrap_port_now_ns(void) { return model_cycles() / 3; }
+uint64_t __wrap_os_random(void);
+uint64_t __wrap_os_random(void) { return 88172645463325252u; }
+#endif
+bool __wrap_os_thread_start(void *(*body)(void *));
+bool __wrap_os_thread_start(void *(*body)(void *))
+{
+    (void)body;
+    return false;
+}
+
+/* ---- what the loads share ---- */
+
+enum { LIVE_MAX = 1024, RING = 256 };
+
+static struct {
+    uint64_t random;
+    unsigned char *live[LIVE_MAX];
+} __attribute__((aligned(128))) own[CORES_MAX];
+
+/* Blocks on their way from a core to the next one. */
+static struct {
+    uint32_t head __attribute__((aligned(128)));
+    uint32_t tail __attribute__((aligned(128)));
+    unsigned char *block[RING] __attribute__((aligned(128)));
+} ring[CORES_MAX];
+
+static unsigned rounds = 2000;
+static uint64_t seed = 1;
+
+static uint64_t random_of(unsigned core)
+{
+    uint64_t *random = &own[core].random;
+
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
+static unsigned char *filled(size_t bytes, size_t step)
+{
+    unsigned char *block = prairie_malloc(bytes);
+
+    if (block == NULL) exit(1);
+    for (size_t at = 0; at < bytes; at += step) block[at] = 1;
+    return block;
+}
+
+#ifdef MODELLED
+static void begin(void) { model_begin(); }
+static void rest(void) { model_rest(1000); }
+static void done(unsigned operations) { model_done(operations); }
+#else
+static pthread_barrier_t all_begin;
+static void begin(void) { (void)pthread_barrier_wait(&all_begin); }
+static void rest(void) { (void)sched_yield(); } /* there may be fewer cores than threads */
+static void done(unsigned operations) { (void)operations; }
+#endif
+
+/* ---- loads ---- */
+
+/* Live blocks, a random one replaced at a time. */
+static void replace(unsigned core, unsigned live, size_t (*size)(uint64_t random), size_t step)
+{
+    for (unsigned i = 0; i < live; i++) own[core].live[i] = filled(size(random_of(core)), step);
+    for (unsigned i = 0; i < 4 * live + rounds; i++) {
+        unsigned victim = (unsigned)(random_of(core) % live);
+
+        if (i == 4 * live) begin();
+        prairie_free(own[core].live[victim]);
+        own[core].live[victim] = filled(size(random_of(core)), step);
+        done(1);
+    }
+}
+
+/* Two thirds of up to 128 bytes, the rest of up to 2 KiB. */
+static size_t small_size(uint64_t random)
+{
+    return random % 3 != 0 ? 8 + (random >> 8) % 121 : 8 + (random >> 8) % 2041;
+}
+static size_t medium_size(uint64_t random) { return 16 * KiB + random % (112 * KiB); }
+static size_t large_size(uint64_t random) { return 256 * KiB + random % (768 * KiB); }
+
+static void small(unsigned core) { replace(core, 1000, small_size, 64); }
+static void medium(unsigned core) { replace(core, 32, medium_size, 4096); }
+static void large(unsigned core) { replace(core, 8, large_size, 4096); }
+
+/* Bursts of blocks of one size after the other, in which slabs open and close. */
+static void bursts(unsigned core)
+{
+    static const uint16_t sizes[] = { 48, 256, 1024, 4096, 112, 2048 };
+
+    for (unsigned round = 0; round < 7 + rounds / 200; round++) {
+        size_t bytes = sizes[(round + core) % 6];
+
+        if (round == 6) begin();
+        for (unsigned i = 0; i < 200; i++) own[core].live[i] = filled(bytes, 64);
+        for (unsigned i = 0; i < 200; i++) {
+            prairie_free(own[core].live[i]);
+            done(1);
+        }
+    }
+}
+
+/* Each core fills blocks for the next one, and gives back what it got from the one before. */
+static void chain(unsigned core)
+{
+    unsigned from = (core + cores - 1) % cores;
+    uint32_t made = 0, eaten = 0;
+
+    begin(); /* nobody can wait later on: the others wait for what he gives them */
+    while (eaten < rounds || made < rounds) {
+        uint32_t tail = __atomic_load_n(&ring[core].tail, __ATOMIC_ACQUIRE), head, before = eaten;
+
+        for (; made - tail < RING && made < rounds; made++)
+            ring[core].block[made % RING] = filled(64, 64);
+        __atomic_store_n(&ring[core].head, made, __ATOMIC_RELEASE);
+        head = __atomic_load_n(&ring[from].head, __ATOMIC_ACQUIRE);
+        for (; eaten != head; eaten++) {
+            unsigned char *block = ring[from].block[eaten % RING];
+
+            block[0]++;
+            prairie_free(block);
+            done(1);
+        }
+        __atomic_store_n(&ring[from].tail, eaten, __ATOMIC_RELEASE);
+        if (eaten == before) rest();
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*body)(unsigned core);
+} loads[] = { { "small", small },
+              { "medium", medium },
+              { "large", large },
+              { "bursts", bursts },
+              { "chain", chain } };
+
+/* ---- what an address is ---- */
+
+#ifdef MODELLED
+static bool is_within(uintptr_t address, const void *base, size_t bytes)
+{
+    return address - (uintptr_t)base < bytes;
+}
+
+#define IS_IN(address, object) is_within(address, &(object), sizeof(object))
+
+static const char *structure_at(uintptr_t address)
+{
+    if (IS_IN(address, own) || IS_IN(address, ring)) return "program";
+    if (IS_IN(address, page_heap)) return "page heap";
+    for (uint32_t i = 0; i < space.region_count; i++)
+        if (is_within(address, space.region[i].base, space.region[i].bytes)) return "blocks";
+    if (is_within(address, page_map, (size_t)space_open_end() * sizeof *page_map))
+        return "page map";
+    if (is_within(address, class_map.bytes, class_map_reserved_bytes())) return "class map";
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        if (IS_IN(address, *arena)) return "arena";
+    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
+        if (IS_IN(address, *cache)) return "cache";
+    if (is_within(address, meta.zone_base, (size_t)((const char *)page_map - meta.zone_base)))
+        return "slab records, magazines";
+    return "other";
+}
+
+static const char *lock_at(const uint32_t *word)
+{
+    static const struct {
+        const struct lock *lock;
+        const char *name;
+    } single[] = { { &space.lock, "address space" }, { &meta.lock, "records" },
+                   { &decay_lock, "decay" },         { &threads_lock, "threads" },
+                   { &making_lock, "arenas made" },  { &limits.lock, "limits" },
+                   { &reserve.lock, "reserve" },     { &guarded_lock, "guarded blocks" } };
+
+    for (unsigned i = 0; i < PAGE_HEAPS; i++)
+        if (word == &page_heap[i].lock.state) return "page heap";
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        if (word == &arena->lock.state) return "arena";
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
+        if (word == &single[i].lock->state) return single[i].name;
+    return NULL;
+}
+#endif
+
+/* ---- the command ---- */
+
+static void (*load)(unsigned core);
+
+static void run_load(unsigned core)
+{
+    own[core].random = (seed * CORES_MAX + core + 1) * 0x9e3779b97f4a7c15u;
+    prairie_free(filled(100, 64)); /* every thread of a program has an arena */
+    load(core);
+}
+
+#ifdef MODELLED
+/* One thread runs at a time, and hands over sooner where the next one runs, too. */
+static void stay_here(void)
+{
+    cpu_set_t here;
+
+    CPU_ZERO(&here);
+    CPU_SET(sched_getcpu(), &here);
+    (void)sched_setaffinity(0, sizeof here, &here);
+}
+
+static struct model_costs costs = { .access = 2,
+                                    .atomic = 18,
+                                    .moved = 150,
+                                    .shared = 60,
+                                    .claimed = 100,
+                                    .pause = 60,
+                                    .woken = 6000,
+                                    .slice = 100 };
+
+static void set_cost(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint32_t *cost;
+    } names[] = { { "access=", &costs.access },   { "atomic=", &costs.atomic },
+                  { "moved=", &costs.moved },     { "shared=", &costs.shared },
+                  { "claimed=", &costs.claimed }, { "pause=", &costs.pause },
+                  { "woken=", &costs.woken },     { "slice=", &costs.slice } };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i].name);
+
+        if (strncmp(text, names[i].name, length) != 0) continue;
+        *names[i].cost = (uint32_t)strtoul(text + length, NULL, 10);
+        return;
+    }
+    fprintf(stderr, "scale: no cost '%s'\n", text);
+    exit(2);
+}
+
+static void run_all(void)
+{
+    const struct model_user user = { structure_at, lock_at };
+
+    stay_here();
+    model_run(cores, &costs, &user, run_load);
+    model_print((const void *)replace);
+}
+#else
+static void *run_thread(void *core)
+{
+    own_core = (unsigned)(uintptr_t)core;
+    run_load(own_core);
+    return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void run_all(void)
+{
+    pthread_t thread[CORES_MAX];
+    uint64_t begun;
+
+    (void)pthread_barrier_init(&all_begin, NULL, cores + 1);
+    for (unsigned i = 0; i < cores; i++)
+        if (pthread_create(&thread[i], NULL, run_thread, (void *)(uintptr_t)i) != 0) exit(1);
+    begin();
+    begun = now_ns();
+    for (unsigned i = 0; i < cores; i++) (void)pthread_join(thread[i], NULL);
+    printf("{\"cores\": %u, \"ns\": %lu, \"operations\": %lu}\n", cores, now_ns() - begun,
+           (unsigned long)cores * rounds);
+}
+#endif
+
+/* Where things lie decides which of them share a line. */
+static void want_fixed_addresses(char **argv)
+{
+    int now = personality(0xffffffff);
+
+    if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
+    if (personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
+        (void)execv("/proc/self/exe", argv);
+}
+
+int main(int argc, char **argv)
+{
+    want_fixed_addresses(argv);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc) cores = (unsigned)atoi(argv[++i]);
+        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+            rounds = (unsigned)atoi(argv[++i]);
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            seed = strtoul(argv[++i], NULL, 10);
+#ifdef MODELLED
+        else if (strcmp(argv[i], "--cost") == 0 && i + 1 < argc) set_cost(argv[++i]);
+#endif
+        else
+            for (size_t j = 0; j < sizeof loads / sizeof loads[0]; j++)
+                if (strcmp(argv[i], loads[j].name) == 0) load = loads[j].body;
+    }
+    if (load == NULL || cores == 0 || cores > CORES_MAX || rounds == 0) {
+        fprintf(stderr,
+                "usage: scale small|medium|large|bursts|chain [--cores 1..%d] [--rounds N] [--seed "
+                "N]\n",
+                CORES_MAX);
+        return 2;
+    }
+    run_all();
+    return 0;
+}
