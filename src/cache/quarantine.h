@@ -85,9 +85,10 @@ void *quarantine_take(struct cache *cache, unsigned class_index);
 INLINE struct held_class *quarantine_held(const struct cache *cache, unsigned class_index)
 {
     struct quarantine *quarantine = quarantine_of(cache);
-    struct held_class *held = &quarantine->held[class_index];
 
-    return likely(quarantine != NULL) && likely(held->steps != 0) ? held : NULL;
+    if (unlikely(quarantine == NULL) || unlikely(quarantine->held[class_index].steps == 0))
+        return NULL;
+    return &quarantine->held[class_index];
 }
 
 /* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache; NULL:

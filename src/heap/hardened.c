@@ -379,15 +379,16 @@ static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
 
 bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
 {
-    const struct page *record = page_record(page_at(block));
+    uint32_t page = page_at(block);
     struct counting_front *counting = counting_of(front);
     const struct slab *slab;
     unsigned class_index;
     size_t class_size;
     uint64_t mark;
 
-    if (unlikely(!is_hardened_slab(record))) return false;
-    slab = slab_record(record->slab);
+    /* Before the heap could start not even record 0 can be read. */
+    if (unlikely(page == 0) || unlikely(!is_hardened_slab(page_record(page)))) return false;
+    slab = slab_record(page_record(page)->slab);
     class_index = slab->class_index;
     class_size = class_bytes[class_index];
     mark = check_small("free", block, slab, &slab_shape[class_index]);
