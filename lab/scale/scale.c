@@ -334,9 +334,10 @@ int main(int argc, char **argv)
 {
     want_fixed_addresses(argv);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc) cores = (unsigned)atoi(argv[++i]);
+        if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc)
+            cores = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
-            rounds = (unsigned)atoi(argv[++i]);
+            rounds = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             seed = strtoul(argv[++i], NULL, 10);
 #ifdef MODELLED
