@@ -32,6 +32,7 @@ struct core {
     pthread_t thread;
     sem_t turn;
     uint64_t clock, done, wait_from;
+    const uint32_t *waits_for; /* since wait_from, if that is not 0 */
     const uint32_t *sleeps_on;
     bool is_over;
 };
@@ -303,7 +304,7 @@ static void changed(const uint32_t *word, uint32_t old, uint32_t now)
     if (old == 0) {
         *held = (struct held){ word, core->clock };
         count->taken++;
-        if (core->wait_from != 0) {
+        if (core->wait_from != 0 && core->waits_for == word) {
             count->waited++;
             count->waited_cycles += core->clock - core->wait_from;
         }
@@ -323,7 +324,8 @@ static void refused(const uint32_t *word)
     struct core *core = &model.core[self];
 
     if (lock_of(word) == NULL) return;
-    if (core->wait_from == 0) core->wait_from = core->clock;
+    if (core->wait_from == 0 || core->waits_for != word) core->wait_from = core->clock;
+    core->waits_for = word;
     core->clock += model.costs.pause;
 }
 
@@ -403,9 +405,10 @@ void __tsan_atomic_thread_fence(int order)
     void __tsan_atomic##bits##_store(volatile type *word, type value, int order);              \
     void __tsan_atomic##bits##_store(volatile type *word, type value, int order)               \
     {                                                                                          \
-        type old = *word;                                                                      \
+        type old;                                                                              \
         (void)order;                                                                           \
         reach(word, sizeof *word, true, HERE);                                                 \
+        old = *word;                                                                           \
         *word = value;                                                                         \
         if (bits == 32 && self >= 0)                                                           \
             changed((const uint32_t *)(uintptr_t)word, (uint32_t)old, (uint32_t)value);        \

@@ -102,11 +102,12 @@ void *quarantine_take(struct cache *cache, unsigned class_index)
 void *quarantine_fill(struct cache *cache, unsigned class_index, void *block)
 {
     struct quarantine *quarantine = quarantine_for(cache);
-    struct held_class *held = &quarantine->held[class_index];
+    struct held_class *held;
     uint64_t random;
     unsigned mask;
 
     if (unlikely(quarantine == NULL)) return block;
+    held = &quarantine->held[class_index];
     if (unlikely(held->waiting == NULL) && !begin_class(held, class_index)) return block;
     random = draw(quarantine);
     mask = held->waiting_max - 1u;
@@ -134,8 +135,9 @@ uint64_t closing_ms;
 /* The first time all of it is there. */
 static COLD size_t reckon_closing(size_t left)
 {
-    uint64_t now_ms = os_now_ms(), before_ms = RELAXED_LOAD(closing_ms);
+    uint64_t before_ms = RELAXED_LOAD(closing_ms), now_ms = os_now_ms();
 
+    if (before_ms != 0 && now_ms <= before_ms) return left;
     RELAXED_STORE(closing_ms, now_ms);
     if (before_ms == 0 || now_ms - before_ms > CLOSED_PAGES_AT_ONCE) return CLOSED_PAGES_AT_ONCE;
     return min_size(left + (size_t)(now_ms - before_ms) * CLOSED_PAGES_PER_MS,
@@ -156,8 +158,10 @@ bool quarantine_may_close(size_t pages)
 
 void quarantine_close_less(void)
 {
-    if (RELAXED_LOAD(closing_left) > CLOSED_PAGES_OF_CHILD)
-        RELAXED_STORE(closing_left, CLOSED_PAGES_OF_CHILD);
+    size_t left = RELAXED_LOAD(closing_ms) == 0 ? CLOSED_PAGES_AT_ONCE : RELAXED_LOAD(closing_left);
+
+    RELAXED_STORE(closing_ms, os_now_ms());
+    RELAXED_STORE(closing_left, (uint32_t)min_size(left, CLOSED_PAGES_OF_CHILD));
 }
 
 static size_t run_bytes(uint32_t page)
@@ -170,8 +174,10 @@ void quarantine_return_closed(uint32_t page)
 {
     struct page *record = page_record(page);
 
-    if (!OS_PURGE_CLOSES && !os_unguard((struct os_range){ page_address(page), run_bytes(page) }))
-        return; /* it is lost, but nobody's */
+    if (!OS_PURGE_CLOSES && !os_unguard((struct os_range){ page_address(page), run_bytes(page) })) {
+        page_mark_cached(record); /* lost, but nobody's */
+        return;
+    }
     page_unmark_cached(record);
     run_return_clean(page);
 }

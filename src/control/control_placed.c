@@ -114,9 +114,17 @@ int serve_cache_destroy(struct control_call *call)
 
 /* ---- the calling thread ---- */
 
-int serve_thread_arena(struct control_call *call)
+/* NULL: no memory for a cache, now. */
+static struct front *attached_front(void)
 {
     struct front *front = heap_attach();
+
+    return thread_front()->kind == FRONT_EMPTY ? NULL : front;
+}
+
+int serve_thread_arena(struct control_call *call)
+{
+    struct front *front = attached_front();
     struct arena *arena;
 
     if (front == NULL || front->cache == NULL) return EAGAIN;
@@ -133,7 +141,7 @@ int serve_thread_arena(struct control_call *call)
 
 int serve_cache_enabled(struct control_call *call)
 {
-    if (heap_attach() == NULL || thread_front()->kind == FRONT_EMPTY) return EAGAIN;
+    if (attached_front() == NULL) return EAGAIN;
     call->old.flag = !thread_cache_is_off();
     if (!call->writes || call->new_value.flag == call->old.flag) return 0;
     if (!call->new_value.flag) return thread_cache_off() ? 0 : EAGAIN;
@@ -152,7 +160,7 @@ int serve_thread_flush(void)
 /* A size beyond the largest class means that one. */
 int serve_cache_max(struct control_call *call)
 {
-    const struct front *front = heap_attach();
+    const struct front *front = attached_front();
     size_t bytes;
 
     if (front == NULL) return EAGAIN;
@@ -182,7 +190,7 @@ static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 
 int serve_cache_blocks(struct control_call *call)
 {
-    const struct front *front = heap_attach();
+    const struct front *front = attached_front();
     size_t bytes, blocks;
 
     if (front == NULL) return EAGAIN;

@@ -89,6 +89,7 @@ static void end_large(struct cache *cache, char *block, uint32_t page)
     struct page *last = last_record(page);
     uint32_t guarded = last->bin.previous & RUN_GUARDED;
 
+    if (cache != NULL && cache->is_off) cache = NULL;
     if (close_large(cache, block, page)) return;
     last->bin.next = 0; /* R3 */
     if (cache != NULL && bytes <= OPEN_RUN_BYTES_MAX) {
@@ -99,8 +100,10 @@ static void end_large(struct cache *cache, char *block, uint32_t page)
         return;
     }
     last->bin.previous = 0;
-    /* A run that cannot be opened again is lost, but nobody's. */
-    if (guarded != 0 && !os_unguard((struct os_range){ block + bytes, page_bytes() })) return;
+    if (guarded != 0 && !os_unguard((struct os_range){ block + bytes, page_bytes() })) {
+        page_mark_cached(page_record(page)); /* lost, but nobody's */
+        return;
+    }
     page_unmark_cached(page_record(page));
     if (os_purge((struct os_range){ block, bytes + page_bytes() })) {
         run_return_clean(page);
@@ -440,7 +443,7 @@ by_slab:
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
 {
     expect_door(block, hardened_check("free", block, page), DOOR_MALLOC);
-    end_large(cache != NULL && !cache->is_off ? cache : NULL, block, page);
+    end_large(cache, block, page);
 }
 
 static size_t marked_room(uint32_t page)

@@ -12,7 +12,7 @@
 #endif
 
 /* qemu's user emulation says yes to whatever is advised, and does nothing: then the pages that
- * should be closed would be read and written as before. What says yes to nonsense has no guards of its own. */
+ * should be closed would be read and written as before. What says yes to nonsense has no guards. */
 static bool says_yes_to_all(struct os_range range)
 {
     enum { UNKNOWN, NO, YES, NONSENSE = 0x7fffffff };
@@ -44,18 +44,28 @@ static bool protect(struct os_range range, int protection)
     return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, protection, 0, 0, 0));
 }
 
-/* Refused there, it may have been the mapping: a locked one takes none. */
+/* The first one that learns it decides. */
+static void decide_guards(uint8_t how)
+{
+    uint8_t unknown = GUARDS_UNKNOWN;
+
+    (void)__atomic_compare_exchange_n(&guards, &unknown, how, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+/* After a refusal, which may have been for the mapping: a locked one takes none, and has its pages
+ * kept. False: there are none, and pages are to be closed. */
 static COLD bool kernel_has_guards(void)
 {
     long base = kernel_map(NULL, os_page_bytes(), PROT_READ | PROT_WRITE, 0);
     struct os_range page = { (void *)base, os_page_bytes() };
-    bool has;
 
     if (failed(base)) return true;
-    has = install(page);
+    if (install(page)) decide_guards(GUARDS_OF_KERNEL);
+    else if (!says_yes_to_all(page) && linux_advise(page, MADV_DONTNEED))
+        decide_guards(GUARDS_CLOSE);
     os_release(page);
-    RELAXED_STORE(guards, has ? GUARDS_OF_KERNEL : GUARDS_CLOSE);
-    return has;
+    return RELAXED_LOAD(guards) != GUARDS_CLOSE;
 }
 
 /* When there is no mapping left for it, there is to be room for the program's own. */
@@ -80,7 +90,7 @@ static COLD bool close_pages(struct os_range range)
 bool os_fence(struct os_range range)
 {
     if (install(range)) {
-        RELAXED_STORE(guards, GUARDS_OF_KERNEL);
+        if (unlikely(RELAXED_LOAD(guards) == GUARDS_UNKNOWN)) decide_guards(GUARDS_OF_KERNEL);
         return true;
     }
     (void)linux_advise(range, MADV_GUARD_REMOVE); /* the part before it may have got some */
@@ -90,8 +100,11 @@ bool os_fence(struct os_range range)
 bool os_guard(struct os_range range)
 {
     if (RELAXED_LOAD(guards) != GUARDS_CLOSE) {
-        if (os_fence(range)) return true;
-        if (RELAXED_LOAD(guards) == GUARDS_OF_KERNEL || kernel_has_guards()) return false;
+        bool is_guarded = os_fence(range);
+
+        if (likely(RELAXED_LOAD(guards) == GUARDS_OF_KERNEL)) return is_guarded;
+        if (is_guarded) (void)os_unfence(range); /* another thread has begun to close pages */
+        else if (kernel_has_guards()) return false;
     }
     return close_pages(range);
 }
