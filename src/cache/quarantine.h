@@ -6,9 +6,9 @@
  * group are, and leaves some groups out. So nobody can tell when a block comes back, and neighbours
  * that were freed together come back together, where the processor expects them. When the cache
  * fetched blocks, they are shuffled in groups of four.
- * Large runs leave in the order in which they came. Closed ones, whose pages are guarded, have none;
- * open ones are wiped, and may be taken again from here by who wants just as many pages, but for the
- * one that came last.
+ * Large runs leave in the order in which they came. Closed ones are guarded and have no pages; open
+ * ones are wiped and keep theirs, and may be taken again from here by who wants just as many, but
+ * for the one that came last.
  *
  *      freed --> waiting[] --> the cache --> taken
  *
@@ -108,6 +108,18 @@ INLINE void *quarantine_exchange(struct held_class *held, void *block)
 void *quarantine_fill(struct cache *cache, unsigned class_index, void *block);
 /* One of those of the class that wait, another one each time. NULL: there is none. */
 void *quarantine_look(struct cache *cache, unsigned class_index);
+
+/* Takes in a large run whose data pages are guarded; the one that came first may leave for it. */
+void quarantine_put_closed(struct cache *cache, uint32_t page);
+/* Returns such a run to its page heap at once. */
+void quarantine_return_closed(uint32_t page);
+/* Takes in a large run that reads as zero, perhaps but for its last page. */
+void quarantine_put_open(struct cache *cache, uint32_t page);
+/* One of those, of just that length; NULL: there is none. */
+void *quarantine_take_open(struct cache *cache, size_t pages);
+/* Everything goes on to where it was on the way to. */
+void quarantine_drain(struct cache *cache);
+
 /* May that many pages be closed? Then they are counted, more or less: other threads may count, too. */
 bool quarantine_may_close(size_t pages);
 /* In the child of a fork: not all that the parent could have closed at once, for there may be many
@@ -115,15 +127,5 @@ bool quarantine_may_close(size_t pages);
 void quarantine_close_less(void);
 extern PRIVATE uint32_t closing_left; /* atomic: pages that may still be closed at once, */
 extern PRIVATE uint64_t closing_ms;   /* atomic: when that was reckoned; 0: not yet */
-/* The same of a large run whose data pages are guarded. */
-void quarantine_put_closed(struct cache *cache, uint32_t page);
-/* Returns such a run to its page heap at once. */
-void quarantine_return_closed(uint32_t page);
-/* The same of a large run that reads as zero, perhaps but for its last page. */
-void quarantine_put_open(struct cache *cache, uint32_t page);
-/* One of those, of just that length; NULL: there is none. */
-void *quarantine_take_open(struct cache *cache, size_t pages);
-/* Everything goes on to where it was on the way to. */
-void quarantine_drain(struct cache *cache);
 
 #endif

@@ -18,8 +18,8 @@
 struct hardening hardening;
 
 enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128, PAGE_BYTES_MIN = 4096 };
-/* Larger runs are not held back: they count as used while they are, and a guard has an entry for each
- * of its pages. */
+/* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each of
+ * its pages. With pages of 4 KiB the budget of all guards is less. */
 #define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
 
 bool hardened_start(void)

@@ -60,7 +60,7 @@ struct page {
     uint8_t state;      /* R1: enum page_state */
     uint8_t class_at;   /* R3 */
     /* In the first page of a free run: the bin it is in; of a used one: the number of its page heap
-     * when there are several, and PAGE_CACHED or not. */
+     * when there are several, and its marks (below). */
     uint16_t bin_index;
     union {
         struct {
