@@ -56,7 +56,7 @@ static void make_free_runs(uint32_t from, uint32_t to)
 
 static void count_size(uint32_t free_runs, size_t pages)
 {
-    struct run (*volatile lease)(size_t, size_t, unsigned) = run_lease_for;
+    struct run (*volatile lease)(size_t, size_t, uintptr_t) = run_lease_for;
     void (*volatile give_back)(uint32_t) = run_return;
     char name[64];
 
@@ -65,7 +65,7 @@ static void count_size(uint32_t free_runs, size_t pages)
     for (unsigned i = 0; i < SAMPLES; i++) {
         snprintf(name, sizeof name, "lease %u %zu", free_runs, pages);
         mark_next_call(name, (const void *)lease);
-        struct run run = need(lease(pages, 1, PAGE_LARGE));
+        struct run run = need(lease(pages, 1, purpose_of(page_heap, PAGE_LARGE)));
         snprintf(name, sizeof name, "return %u %zu", free_runs, pages);
         mark_next_call(name, (const void *)give_back);
         give_back(run.page);

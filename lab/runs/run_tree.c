@@ -117,7 +117,7 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
     return take_part(from, to_alignment(from->page, align_pages), pages, state);
 }
 
-struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose)
+struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct page_heap *const heap = page_heap;
     struct run run;
@@ -198,11 +198,11 @@ void run_return_batch(const uint32_t *pages, unsigned count)
 }
 
 /* Trees cannot be read without the lock. */
-bool run_lease_would_grow(unsigned arena_index, size_t pages)
+bool run_lease_would_grow(const struct page_heap *heap, size_t pages)
 {
     bool found;
 
-    (void)arena_index;
+    (void)heap;
     lock_take(&page_heap->lock);
     found = find(pages) != NULL;
     lock_give(&page_heap->lock);
@@ -335,12 +335,13 @@ void page_heaps_put_back_in_flight(void)
         if (page_heap->in_flight[slot] != 0) put_back(page_heap, slot, FREE_DIRTY);
 }
 
-bool page_heaps_close_tail(void)
+bool page_heaps_close_tail(bool waits)
 {
     struct page_heap *const heap = page_heap;
     struct tree_run *tail, *last;
     size_t closed = 0;
 
+    (void)waits;
     lock_take(&heap->lock);
     tail = find_tail();
     lock_take(&space.lock);

@@ -218,7 +218,7 @@ static const char *lock_at(const uint32_t *word)
                    { &making_lock, "arenas made" },  { &limits.lock, "limits" },
                    { &reserve.lock, "reserve" },     { &guarded_lock, "guarded blocks" } };
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++)
+    for (unsigned i = 0; i < page_heap_count(); i++)
         if (word == &page_heap[i].lock.state) return "page heap";
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
         if (word == &arena->lock.state) return "arena";

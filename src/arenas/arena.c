@@ -24,6 +24,7 @@ void arenas_start(unsigned core_count)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         require(slab_pages(class_index) <= STOCK_PAGES_MAX);
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
+    page_heaps_share(arena_limit);
 }
 
 /* NULL: not made yet. The table is not read before something is in it: see make_arena. */
@@ -38,6 +39,7 @@ void arenas_limit(unsigned wanted)
     lock_take(&making_lock);
     if (wanted < arena_limit) arena_limit = wanted;
     while (arena_limit < wanted && arena_of_number(arena_limit) == NULL) arena_limit++;
+    page_heaps_share(arena_limit);
     lock_give(&making_lock);
 }
 
@@ -68,6 +70,7 @@ static struct arena *make_arena(unsigned index, bool is_manual)
     ((volatile char *)arena)[sizeof *arena - 1] = 0;
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
+    arena->page_heap = page_heap_for(index);
     arena->is_manual = is_manual;
     arena->is_hardened = arenas_are_hardened;
     __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
@@ -158,6 +161,13 @@ struct arena *arena_choose(struct arena *last)
     return take_arena(hop != NULL ? hop : last);
 }
 
+struct arena *arena_for_move(const struct arena *last)
+{
+    if (last == NULL) return arena_at(place_new_thread());
+    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
+    return arena_at(place_by_core());
+}
+
 struct arena *arena_choose_unhooked(void)
 {
     unsigned index = place_by_core();
@@ -195,7 +205,7 @@ static struct slab *unlist_slab(struct slab_list *list, struct slab *slab)
 
 /* ---- stocks ---- */
 
-uint32_t stock_take(struct stock *stock, unsigned arena_index, size_t pages, bool ahead)
+uint32_t stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead)
 {
     uint32_t leased[STOCK_RUNS_MAX], page;
 
@@ -203,12 +213,12 @@ uint32_t stock_take(struct stock *stock, unsigned arena_index, size_t pages, boo
         /* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending
          * order are what the processor prefetches (1.15 times faster over a million nodes than
          * descending ones). */
-        stock->count = run_lease_batch(page_heap_for(arena_index), pages, STOCK_RUNS_MAX, leased);
+        stock->count = run_lease_batch(heap, pages, STOCK_RUNS_MAX, leased);
         stock->leased += stock->count;
         for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
     }
     if (stock->count == 0) {
-        page = run_lease_for(pages, 1, purpose_of(arena_index, PAGE_USED)).page;
+        page = run_lease_for(pages, 1, purpose_of(heap, PAGE_USED)).page;
         stock->leased += page != 0;
         return page;
     }
@@ -254,7 +264,7 @@ static struct slab *take_record(struct class_bin *bin, unsigned class_index)
     if (bin->closed.count != 0) return unlist_slab(&bin->closed, slab_record(bin->closed.first));
     slab = meta_take(bytes);
     /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && page_heaps_close_tail()) slab = meta_take(bytes);
+    if (unlikely(slab == NULL) && page_heaps_close_tail(true)) slab = meta_take(bytes);
     return slab;
 }
 
@@ -274,8 +284,8 @@ static uint32_t take_wiped(struct arena *arena, size_t pages)
     struct run run = { 0, false };
 
     if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, 1);
-    else if (stock->count != 0) run.page = stock_take(stock, arena->index, pages, false);
-    else run = run_lease_for(pages, 1, purpose_of(arena->index, PAGE_USED));
+    else if (stock->count != 0) run.page = stock_take(stock, arena->page_heap, pages, false);
+    else run = run_lease_for(pages, 1, purpose_of(arena->page_heap, PAGE_USED));
     if (run.page != 0 && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages << space.page_shift);
     return run.page;
@@ -296,12 +306,12 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     struct slab *slab;
     uint32_t page;
 
-    if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->index, pages)) return false;
+    if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->page_heap, pages)) return false;
     slab = take_record(bin, class_index);
     if (slab == NULL) return false;
     if (unlikely(arena->is_hardened)) page = take_wiped(arena, pages);
     else if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
-    else page = stock_take(stock, arena->index, pages, bin->slab_count >= SLABS_BEFORE_AHEAD);
+    else page = stock_take(stock, arena->page_heap, pages, bin->slab_count >= SLABS_BEFORE_AHEAD);
     if (page == 0) {
         keep_record(bin, slab, class_index);
         return false;

@@ -89,6 +89,7 @@ struct arena {
     bool is_manual;    /* constant: made by arena_create (manual.h) */
     bool is_destroyed; /* atomic: a manual one whose number is free */
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
+    struct page_heap *page_heap; /* constant: what it leases from */
     struct swing swing;
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
@@ -155,6 +156,9 @@ struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last`: where it filled last time, or NULL. NULL: no
  * memory. */
 struct arena *arena_choose(struct arena *last);
+/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held. No
+ * lock is taken. NULL: no memory. */
+struct arena *arena_for_move(const struct arena *last);
 /* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
  * have some. */
 struct arena *arena_choose_unhooked(void);
@@ -163,7 +167,7 @@ struct arena *arena_choose_unhooked(void);
 
 /* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. 0: no
  * memory. */
-uint32_t stock_take(struct stock *stock, unsigned arena_index, size_t pages, bool ahead);
+uint32_t stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead);
 void stock_put(struct stock *stock, uint32_t page);
 /* Returns so many, those that were put first: the others are warm. */
 void stock_return(struct stock *stock, uint32_t count);

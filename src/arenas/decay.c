@@ -73,9 +73,8 @@ void decay_thread_count(unsigned count)
 /* What may stay while it runs, and what needs it, changes with it. */
 static void set_background(bool runs)
 {
-    lock_take(&page_heap->lock);
     purge_set_background(runs);
-    lock_give(&page_heap->lock);
+    purge_obey_options(); /* also those who looked at a budget meanwhile */
 }
 
 /* Who changes it to true is the background thread, or starts it; returns what it was. */
@@ -126,9 +125,9 @@ static uint64_t look_ms(void)
     return max_size(min_size((size_t)decay_ms / QUIET_LOOKS_MAX, LOOK_MS_MAX), LOOK_MS_MIN);
 }
 
-void decay_close_tail(void)
+void decay_close_tail(bool waits)
 {
-    if (!option_is_set(OPTION_RETAIN)) (void)page_heaps_close_tail();
+    if (!option_is_set(OPTION_RETAIN)) (void)page_heaps_close_tail(waits);
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
@@ -149,7 +148,7 @@ static bool look(void)
     if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded() > 0;
-    decay_close_tail();
+    decay_close_tail(false);
     return busy;
 }
 
@@ -176,7 +175,7 @@ static void background_gives_way(void)
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
     purge_set_on_call(false);
     set_background(false);
-    purge_beyond_budget();
+    purge_heaps_beyond_budget();
     (void)change_background_runs(false);
 }
 
@@ -270,10 +269,7 @@ static bool may_leave_to_background(void)
 {
     if (!option_helper_thread() || option_decay_ms() == 0) return false;
     if (!is_alone()) return want_background();
-    /* Who counts over several page heaps waits for one lock while it holds another, and such a
-     * thread must hold none when it is left behind by a fork (decay_before_fork). */
-    if (PAGE_HEAPS > 1) return false;
-    return purge_wants_background() && want_background() && purge_is_within_budget();
+    return purge_wants_background() && want_background() && purge_is_within_live_budget();
 }
 
 bool decay_excess(void)
@@ -284,7 +280,7 @@ bool decay_excess(void)
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || may_leave_to_background()) return false;
         purge_set_on_call(false);
-        used = page_heaps_count_now().used;
+        used = page_heaps_count().used;
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);

@@ -19,8 +19,9 @@ void decay_start(void);
 /* dirty_decay_ms, oversize_threshold or retain were set: obeys them from now on. Called without a
  * lock. */
 void decay_obey_options(void);
-/* With retain:false, gives the free end of the heap back. Called without a lock. */
-void decay_close_tail(void);
+/* With retain:false, gives the free end of the heap back; `waits`: also when somebody is at the
+ * address space. Called without a lock. */
+void decay_close_tail(bool waits);
 
 /* What is known of the background thread, as of a moment ago. */
 struct decay_numbers {

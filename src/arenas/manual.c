@@ -17,7 +17,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
     if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
     lock_give(&arena->lock);
     if (!is_hooked) {
-        run = run_lease_for(pages, align_pages, purpose_of(arena->index, PAGE_USED));
+        run = run_lease_for(pages, align_pages, purpose_of(arena->page_heap, PAGE_USED));
         if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
     }
     if (run.page == 0) {

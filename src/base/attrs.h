@@ -83,6 +83,9 @@
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The compiler knows no longer where a value came from: it keeps it, or computes with it as it is. */
+#define FORGET(value) __asm__("" : "+r"(value))
+
 INLINE void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

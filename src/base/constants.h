@@ -28,9 +28,9 @@
 #define PURGE_USED_SHARE 8u  /* and an 8th of what is in use */
 #define HUGE_SHORT_SHARE 8u  /* an 8th of what is in use may go back in less than huge pages */
 
-/* How many page heaps arenas share (docs/decisions/0027). */
+/* How many page heaps arenas share at most, a power of two (docs/decisions/0043). */
 #ifndef PRAIRIE_PAGE_HEAPS
-#define PRAIRIE_PAGE_HEAPS 1
+#define PRAIRIE_PAGE_HEAPS 64
 #endif
 #define PAGE_HEAPS ((unsigned)PRAIRIE_PAGE_HEAPS)
 

@@ -22,13 +22,14 @@ void lock_init(struct lock *lock, enum lock_rank rank)
 /* By a fork; one less for a moment while the forking thread, which passed through, gives it. */
 static bool is_marked(uint32_t state) { return state >= LOCK_FORKING - 1; }
 
-static bool spin_and_try(struct lock *lock)
+/* For a while. `held`: what the lock's state is when it is taken. */
+static bool spin_and_try(struct lock *lock, uint32_t held)
 {
     if (is_marked(__atomic_load_n(&lock->state, __ATOMIC_RELAXED))) return false;
     for (unsigned pause = 0; pause < spin_pauses; pause++) {
         if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FREE) {
             uint32_t expected = LOCK_FREE;
-            if (__atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false,
+            if (__atomic_compare_exchange_n(&lock->state, &expected, held, false,
                                             __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 return true;
         }
@@ -61,7 +62,8 @@ static void note_sleep(struct lock *lock, const struct lock_sleep *sleep)
 }
 
 /* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot
- * know whether others still sleep. False: it is ours already, because we are forking. */
+ * know whether others still sleep. Who was woken and comes too late spins again, or it would pay for
+ * each waking and never be in time. False: it is ours already, because we are forking. */
 static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
 {
     for (;;) {
@@ -78,6 +80,7 @@ static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
         }
         if (sleep->sleepers == 0) begin_sleep(lock, sleep);
         port_wait(&lock->state, state);
+        if (spin_and_try(lock, LOCK_HELD_WITH_SLEEPERS)) return true;
     }
 }
 
@@ -89,7 +92,7 @@ void lock_take_contended(struct lock *lock)
     bool taken;
 
     check(!lock_is_surely_mine(lock) || lock_fork_is_mine());
-    taken = spin_and_try(lock) || sleep_and_take(lock, &sleep);
+    taken = spin_and_try(lock, LOCK_HELD) || sleep_and_take(lock, &sleep);
     if (sleep.sleepers != 0) (void)__atomic_sub_fetch(&lock->sleepers, 1, __ATOMIC_RELAXED);
     if (!taken) return;
     lock->taken++;

@@ -389,6 +389,16 @@ static struct arena *arena_for(struct cache *cache)
     return cache->arena;
 }
 
+NOINLINE struct page_heap *cache_move(struct cache *cache)
+{
+    if (cache->fixed == 0 && page_heap_count() > 1) {
+        struct arena *arena = arena_for_move(cache->arena);
+
+        if (arena != NULL) cache->arena = arena;
+    }
+    return cache->arena != NULL ? cache->arena->page_heap : page_heap;
+}
+
 /* A block out of the loaded magazine, which is empty and is filled first: from the depot, which
  * trades a full magazine for a full-size one and shares one with a small one; else from slabs. A
  * class that only takes, in a burst perhaps, gets its spare magazine filled in the same go, from

@@ -134,13 +134,18 @@ void cache_expect_blocks(const struct cache *cache);
 void cache_bind(struct cache *cache, struct arena *arena);
 /* C4, after something about that has changed. */
 void cache_aim(struct cache *cache);
-/* The number of the arena that the thread filled from last, where it says which page heap to lease
- * from. */
-INLINE unsigned cache_arena_index(void)
+/* The page heap that the thread leases from: its arena's. A thread that has filled from none yet, or
+ * whose page heap somebody is at, moves to the arena of its core, as it does where an arena is
+ * held. */
+struct page_heap *cache_move(struct cache *cache);
+INLINE struct page_heap *cache_page_heap(void)
 {
-    const struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_front()->cache;
+    struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_front()->cache;
 
-    return cache != NULL && cache->arena != NULL ? cache->arena->index : 0;
+    if (unlikely(cache == NULL)) return page_heap;
+    if (unlikely(cache->arena == NULL) || unlikely(page_heap_is_held(cache->arena->page_heap)))
+        return cache_move(cache);
+    return cache->arena->page_heap;
 }
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */
 struct arena *cache_large_arena(const struct cache *cache);

@@ -77,8 +77,6 @@ INLINE bool front_is_counting(const struct front *front)
  * made to forget the offset between accesses, so that each carries its own address and moving `top`
  * is one instruction on memory: 3 fewer than with the address in a register
  * (docs/decisions/0002). */
-#define FORGET(value) __asm__("" : "+r"(value))
-
 INLINE void **magazine_word(struct front *front, size_t offset) { return (void **)front + offset; }
 
 INLINE void *front_take(struct front *front, size_t offset)

@@ -45,7 +45,7 @@ static int serve_locks_reset(void)
 /* Vast blocks are no runs. */
 static size_t active_bytes(void)
 {
-    return (page_heaps_count_now().used << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
+    return (page_heaps_count().used << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static void set_active(bool active) { RELAXED_STORE(sampling_active, active); }

@@ -62,12 +62,19 @@ static NOINLINE void *take_vast(size_t pages, size_t align_pages)
     return block;
 }
 
-INLINE void look_when_due(unsigned arena_index, size_t pages)
+/* Which page heap serves a block. Of the longer ones all come from the first: to touch such pages
+ * anew costs more than to wait for those that another thread gave back. */
+INLINE struct page_heap *page_heap_for_run(size_t pages)
+{
+    return likely(pages <= LARGE_CACHE_PAGES_MAX) ? cache_page_heap() : page_heap;
+}
+
+INLINE void look_when_due(const struct page_heap *heap, size_t pages)
 {
     size_t look_at_bytes = RELAXED_LOAD(decay_look_at_bytes); /* 0: always */
 
     if (unlikely(decay_space_has(look_at_bytes))) {
-        bool grows = run_lease_would_grow(arena_index, pages);
+        bool grows = run_lease_would_grow(heap, pages);
 
         if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
     }
@@ -89,7 +96,7 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
     struct attempts attempts = { 0, false };
     struct run run;
 
-    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->index, pages);
+    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->page_heap, pages);
     if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
     do run = manual_lease(owner, pages, align_pages);
     while (run.page == 0 && thread_may_try_again(owner, pages, align_pages, &attempts));
@@ -107,18 +114,18 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     size_t align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
     bool is_vast = vast_is_better(bytes, request->align);
-    unsigned arena_index = cache_arena_index();
+    struct page_heap *heap = page_heap_for_run(pages);
     struct run run;
 
     if (unlikely(is_vast)) {
         void *block = take_vast(pages, align_pages);
         if (block != NULL) return block;
     }
-    look_when_due(arena_index, pages);
-    run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
+    look_when_due(heap, pages);
+    run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     if (unlikely(run.page == 0)) {
         decay_before_refusal(pages);
-        run = run_lease_for(pages, align_pages, purpose_of(arena_index, PAGE_LARGE));
+        run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     }
     if (likely(run.page != 0)) {
         if (request->zero && !run.zero) large_clear(page_address(run.page), bytes);
@@ -190,13 +197,15 @@ void *large_lease(const struct alloc_request *request)
 /* None was kept. */
 static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
 {
+    struct page_heap *heap;
     struct run run;
 
     if (AUDITED) heap_audit();
     if (unlikely(cache->large_cache == NULL)) large_cache_begin_soon(cache);
     if (unlikely(vast_is_better(size, 1))) return alloc_here(size, 1, false);
-    look_when_due(cache_arena_index(), pages);
-    run = run_lease_for(pages, 1, purpose_of(cache_arena_index(), PAGE_LARGE));
+    heap = page_heap_for_run(pages);
+    look_when_due(heap, pages);
+    run = run_lease_for(pages, 1, purpose_of(heap, PAGE_LARGE));
     return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
 }
 

@@ -245,6 +245,6 @@ PUBLIC size_t prairie_purge(void)
     shortage_gather();
     arenas_settle();
     bytes = purge_all();
-    decay_close_tail();
+    decay_close_tail(true);
     return bytes;
 }

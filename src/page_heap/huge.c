@@ -5,7 +5,14 @@
 
 struct huge huge;
 
-static size_t from_pages(void) { return HUGE_FROM_BYTES >> space.page_shift; }
+/* From how many on they are wanted: the last one of each page heap is touched in part only. */
+static READS_UNLOCKED size_t from_pages(void)
+{
+    size_t heaps_in_use = 1;
+
+    for (unsigned i = 1; i < page_heap_count(); i++) heaps_in_use += page_heap[i].open_pages != 0;
+    return heaps_in_use * (HUGE_FROM_BYTES >> space.page_shift);
+}
 
 /* Of all page heaps: open, and not free, as of a moment ago. */
 static size_t used_pages(void)
@@ -42,7 +49,7 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
         if (at < heap->huge_again_at) heap->huge_again_at = at;
         return;
     }
-    if (open_bytes >= HUGE_FROM_BYTES || huge.policy == HUGE_ALWAYS) want(heap, true);
+    if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS) want(heap, true);
 }
 
 /* The locks under which what is wished may change. */
@@ -84,10 +91,11 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     lock_give(&space.lock);
 }
 
+/* Not worth a wait: who purges in the background may have to hold nothing while it waits. */
 void huge_before_purge(struct page_heap *heap, size_t pages)
 {
     if (pages >= huge_pages_each() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
-    lock_take(&space.lock);
+    if (!lock_try(&space.lock)) return;
     huge.short_pages += pages;
     if (huge.short_pages >= from_pages() && huge.short_pages >= used_pages() / HUGE_SHORT_SHARE)
         want(heap, false);

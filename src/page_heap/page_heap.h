@@ -20,8 +20,9 @@
  * Its lock guards all of it, and the page map of its pages. Every function here takes and gives
  * that lock itself unless it says otherwise.
  *
- * There may be several (PAGE_HEAPS), which open the same regions in turn. A seam is a used page of
- * nobody's before pages that do not follow those which the same page heap opened last:
+ * There are as many as automatic arenas, rounded down to a power of two, at most PAGE_HEAPS; they
+ * open the same regions in turn. A seam is a used page of nobody's before pages that do not follow
+ * those which the same page heap opened last:
  *
  *      | opened by 0 | opened by 0 |seam| opened by 1 |seam| opened by 0 | ... reserved
  *
@@ -62,6 +63,7 @@ struct page_heap {
     struct page_piece *pieces;       /* under lock: of a supplied one */
     size_t open_pages;               /* under lock: of the address space, all that it has */
     uint32_t lease_pages_max;        /* atomic: no lease has more; 0: each asks for clean pages */
+    size_t dirty_max;                /* atomic: when more pages are dirty, page_heaps_are_over */
     size_t free_pages[FREE_KINDS];   /* under lock */
     size_t large_pages;              /* under lock: those of large blocks */
     size_t large_count;              /* under lock */
@@ -72,7 +74,7 @@ struct page_heap {
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
     uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
                                huge pages wants them again; UINT64_MAX: never */
-};
+} __attribute__((aligned(LINE_BYTES)));
 
 struct run {
     uint32_t page;
@@ -84,15 +86,32 @@ struct run {
  * with the first, under its lock. */
 extern PRIVATE struct page_heap page_heap[PAGE_HEAPS];
 
+/* How many of them there are, less one; atomic. There may come more, never less. */
+extern PRIVATE unsigned page_heap_mask;
+INLINE unsigned page_heap_count(void)
+{
+    return PAGE_HEAPS == 1 ? 1 : RELAXED_LOAD(page_heap_mask) + 1;
+}
+/* From now on so many arenas share them. By one thread at a time. */
+void page_heaps_share(unsigned arena_count);
+
 /* The one that an arena of this number leases from. */
 INLINE struct page_heap *page_heap_for(unsigned arena_index)
 {
-    return &page_heap[arena_index % PAGE_HEAPS];
+    return &page_heap[PAGE_HEAPS == 1 ? 0 : arena_index & RELAXED_LOAD(page_heap_mask)];
 }
 /* The one that a used run is of, by its first page. */
 INLINE struct page_heap *page_heap_of(uint32_t page)
 {
-    return &page_heap[page_heap_number(page_record(page))];
+    struct page_heap *heap = &page_heap[page_heap_number(page_record(page))];
+
+    if (PAGE_HEAPS > 1) FORGET(heap); /* or it is computed anew at each use */
+    return heap;
+}
+/* Is somebody at it, as of a moment ago? */
+INLINE bool page_heap_is_held(const struct page_heap *heap)
+{
+    return RELAXED_LOAD(heap->lock.state) != LOCK_FREE;
 }
 
 /* Pieces may lie between runs of the first page heap, whose lock guards them too. In a run of
@@ -122,28 +141,29 @@ void page_heaps_start(void);
 void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 
 struct page_counts {
-    size_t used, dirty;    /* pages that somebody holds, and free ones */
-    uint64_t clean_leased; /* pages leased that were clean */
+    size_t used, dirty; /* pages that somebody holds, and free ones */
 };
-/* Under the first one's lock. */
+/* Of all, one after the other, each under its lock. */
 struct page_counts page_heaps_count(void);
-/* The same without it. */
-struct page_counts page_heaps_count_now(void);
 /* As of a moment ago, without the locks. */
 INLINE_READS_UNLOCKED size_t page_heaps_free_now(unsigned kind)
 {
     size_t pages = 0;
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) pages += page_heap[i].free_pages[kind];
+    for (unsigned i = 0; i < page_heap_count(); i++) pages += page_heap[i].free_pages[kind];
     return pages;
 }
 INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
 {
     uint64_t pages = 0;
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) pages += page_heap[i].clean_leased;
+    for (unsigned i = 0; i < page_heap_count(); i++) pages += page_heap[i].clean_leased;
     return pages;
 }
+
+/* Pages were returned to one that has more dirty ones than its dirty_max, and nobody has looked
+ * since; atomic. */
+extern PRIVATE bool page_heaps_are_over;
 
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
@@ -163,26 +183,26 @@ INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
     return likely(RELAXED_LOAD(heap->lease_pages_max) != 0) || page_heaps_spare_clean(pages);
 }
 
-/* What a lease is for: the state of the first page, PAGE_USED or PAGE_LARGE, and the number of the
- * page heap. One word, so that where there is one page heap it is the state, and the heap's address
- * is a constant in the usual ways. */
+/* What a lease is for: the page heap, and the state of the first page, PAGE_USED or PAGE_LARGE. One
+ * word, so that where there is one page heap it is the state, and the heap's address is a constant
+ * in the usual ways. */
 enum { PURPOSE_HEAP = 16 };
-INLINE unsigned purpose_of(unsigned arena_index, enum page_state state)
+INLINE uintptr_t purpose_of(const struct page_heap *heap, enum page_state state)
 {
-    return state + arena_index % PAGE_HEAPS * PURPOSE_HEAP;
+    return PAGE_HEAPS == 1 ? state : (uintptr_t)heap + state;
 }
-INLINE enum page_state purpose_state(unsigned purpose)
+INLINE enum page_state purpose_state(uintptr_t purpose)
 {
     return (enum page_state)(PAGE_HEAPS == 1 ? purpose : purpose % PURPOSE_HEAP);
 }
-INLINE struct page_heap *purpose_heap(unsigned purpose)
+INLINE struct page_heap *purpose_heap(uintptr_t purpose)
 {
-    return &page_heap[PAGE_HEAPS == 1 ? 0 : purpose / PURPOSE_HEAP];
+    return PAGE_HEAPS == 1 ? page_heap : (struct page_heap *)(purpose - purpose % PURPOSE_HEAP);
 }
 
 /* A used run of `pages` at a multiple of align_pages (a power of two). `zero`: all of it reads as
  * zero. When its page heap can have none, others are asked. */
-struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose);
+struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose);
 /* A large run that is leased of pages nobody has touched yet, longer than what threads keep, has a
  * fence behind it while the next page is such a one too: the kernel's guard, in a used run of one
  * page. Only where huge pages are not wanted, for it breaks one. Before such a run is returned or
@@ -193,7 +213,7 @@ void run_refuse_fences(void);
 /* The same of the first page heap. */
 INLINE struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {
-    return run_lease_for(pages, align_pages, state);
+    return run_lease_for(pages, align_pages, purpose_of(page_heap, state));
 }
 /* The same of dirty pages only; 0: there are none. */
 uint32_t run_lease_dirty(size_t pages);
@@ -209,7 +229,7 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
 /* Gives several used runs back under one lock, or one for each page heap in turn. */
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
-bool run_lease_would_grow(unsigned arena_index, size_t pages);
+bool run_lease_would_grow(const struct page_heap *heap, size_t pages);
 /* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no
  * room, nothing happened. */
 bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
@@ -233,8 +253,8 @@ void run_put_free(uint32_t page, enum page_state state);
 void page_heaps_put_back_in_flight(void);
 
 /* Closes the free pages at the end of the newest region, for when the right to use memory is wanted
- * elsewhere. True: there were some. */
-bool page_heaps_close_tail(void);
+ * elsewhere. `waits`: also when somebody is at the address space. True: there were some. */
+bool page_heaps_close_tail(bool waits);
 /* Calls `visit` for each run in open pages, under the page heaps' locks, which are given and taken
  * again every so many runs: what changes meanwhile may be missed or counted twice. A run in a
  * large cache is a used one here, and a vast block a large one. */

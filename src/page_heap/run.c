@@ -196,7 +196,7 @@ uint32_t run_lease_dirty(size_t pages)
     uint32_t page = 0;
 
     if (pages > space.page_count_max) return 0;
-    for (unsigned i = 0; i < PAGE_HEAPS && page == 0; i++) {
+    for (unsigned i = 0; i < page_heap_count() && page == 0; i++) {
         struct page_heap *heap = &page_heap[i];
 
         lock_take(&heap->lock);
@@ -241,12 +241,12 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
 }
 
 /* Begins with the lock held. One page heap after the other, when there are several. */
-static struct run lease_anywhere(size_t pages, size_t align_pages, unsigned purpose)
+static struct run lease_anywhere(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct page_heap *heap = purpose_heap(purpose);
     struct run run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
 
-    for (unsigned i = 1; i < PAGE_HEAPS && run.page == 0; i++) {
+    for (unsigned i = 1; i < page_heap_count() && run.page == 0; i++) {
         heap = page_heap_for(heap->number + 1u);
         lock_take(&heap->lock);
         run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
@@ -310,7 +310,7 @@ void run_take_fence_away(uint32_t page)
 /* ---- leases that split ---- */
 
 /* Of clean pages. Begins with the lock held. */
-static NOINLINE struct run lease_clean(uint32_t page, size_t pages, unsigned purpose)
+static NOINLINE struct run lease_clean(uint32_t page, size_t pages, uintptr_t purpose)
 {
     struct page_heap *const heap = purpose_heap(purpose);
     enum page_state state = purpose_state(purpose);
@@ -322,7 +322,7 @@ static NOINLINE struct run lease_clean(uint32_t page, size_t pages, unsigned pur
     return with_fence(run, pages, state);
 }
 
-static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, unsigned purpose)
+static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct page_heap *const heap = purpose_heap(purpose);
     enum page_state state = purpose_state(purpose);
@@ -339,7 +339,7 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uns
     return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
 }
 
-INLINE struct run lease_locked(size_t pages, size_t align_pages, unsigned purpose)
+INLINE struct run lease_locked(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct page_heap *const heap = purpose_heap(purpose);
     enum page_state state = purpose_state(purpose);
@@ -352,13 +352,13 @@ INLINE struct run lease_locked(size_t pages, size_t align_pages, unsigned purpos
     return likely(lock_give_unless_contended(&heap->lock)) ? run : give_contended_after(run);
 }
 
-static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, unsigned purpose)
+static NOINLINE struct run lease_contended(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     lock_take_contended(&purpose_heap(purpose)->lock);
     return lease_locked(pages, align_pages, purpose);
 }
 
-struct run run_lease_for(size_t pages, size_t align_pages, unsigned purpose)
+struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     check(pages > 0 && is_power_of_two(align_pages));
     if (unlikely(!lock_try(&purpose_heap(purpose)->lock)))
@@ -385,9 +385,8 @@ INLINE void count_return(struct page_heap *heap, const struct page *record, size
     }
 }
 
-INLINE void return_locked(uint32_t page)
+INLINE void return_locked(struct page_heap *heap, uint32_t page)
 {
-    struct page_heap *const heap = page_heap_of(page);
     struct page *record = page_record(page);
     size_t pages = record->run_pages;
 
@@ -400,20 +399,25 @@ INLINE void return_locked(uint32_t page)
     record->state = PAGE_DIRTY;
     (record + pages - 1)->state = PAGE_DIRTY;
     heap->free_pages[FREE_DIRTY] += pages;
+    note_dirty(heap);
     bin_add(heap, (unsigned)pages - 1, page, record);
     if (unlikely(!lock_give_unless_contended(&heap->lock))) lock_give_contended(&heap->lock);
 }
 
 static NOINLINE void return_contended(uint32_t page)
 {
-    lock_take_contended(&page_heap_of(page)->lock);
-    return_locked(page);
+    struct page_heap *const heap = page_heap_of(page);
+
+    lock_take_contended(&heap->lock);
+    return_locked(heap, page);
 }
 
 void run_return(uint32_t page)
 {
-    if (unlikely(!lock_try(&page_heap_of(page)->lock))) return_contended(page);
-    else return_locked(page);
+    struct page_heap *const heap = page_heap_of(page);
+
+    if (unlikely(!lock_try(&heap->lock))) return_contended(page);
+    else return_locked(heap, page);
 }
 
 void run_return_clean(uint32_t page)

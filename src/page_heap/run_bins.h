@@ -79,6 +79,13 @@ INLINE void bin_replace(struct page_heap *heap, struct page *record, uint32_t pa
 
 /* ---- free runs ---- */
 
+/* There are more dirty pages: too many? */
+INLINE void note_dirty(const struct page_heap *heap)
+{
+    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->dirty_max)))
+        RELAXED_STORE(page_heaps_are_over, true);
+}
+
 /* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A
  * merged run that belongs into the bin where one of its parts is stays there. */
 INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum page_state state)
@@ -93,6 +100,7 @@ INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum 
         merges_right = merges_right && is_same_piece(heap, page, page + (uint32_t)pages);
     }
     heap->free_pages[kind_of((uint8_t)state)] += pages;
+    if (state == PAGE_DIRTY) note_dirty(heap);
     if (merges_left) {
         size_t left_pages = left->run_pages;
         left->state = PAGE_INSIDE;

@@ -45,9 +45,8 @@ uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pag
     return page != 0 ? page : find_aligned(heap, FREE_CLEAN, pages, align_pages);
 }
 
-READS_UNLOCKED bool run_lease_would_grow(unsigned arena_index, size_t pages)
+READS_UNLOCKED bool run_lease_would_grow(const struct page_heap *heap, size_t pages)
 {
-    const struct page_heap *heap = page_heap_for(arena_index);
     unsigned fitting;
 
     if (unlikely(pages > RUN_PAGES_MAX)) return true; /* beyond the last bin */

@@ -119,7 +119,7 @@ void run_put_free(uint32_t page, enum page_state state)
 
 void page_heaps_put_back_in_flight(void)
 {
-    for (unsigned i = 0; i < PAGE_HEAPS * IN_FLIGHT_MAX; i++) {
+    for (unsigned i = 0; i < page_heap_count() * IN_FLIGHT_MAX; i++) {
         struct page_heap *heap = &page_heap[i / IN_FLIGHT_MAX];
         uint32_t page = heap->in_flight[i % IN_FLIGHT_MAX];
 
@@ -128,16 +128,20 @@ void page_heaps_put_back_in_flight(void)
     }
 }
 
-bool page_heaps_close_tail(void)
+bool page_heaps_close_tail(bool waits)
 {
     bool closed = false;
 
-    for (unsigned i = 0; i < PAGE_HEAPS && !closed; i++) {
+    for (unsigned i = 0; i < page_heap_count() && !closed; i++) {
         struct page_heap *heap = &page_heap[i];
         struct hole tail;
 
         lock_take(&heap->lock);
-        lock_take(&space.lock);
+        if (waits) lock_take(&space.lock);
+        else if (!lock_try(&space.lock)) {
+            lock_give(&heap->lock);
+            continue;
+        }
         tail = hole_at_the_end(heap);
         closed = tail.pages != 0 && space_close_tail(tail.first, tail.pages);
         if (closed) {

@@ -181,7 +181,7 @@ void page_heaps_check(void)
         check_region(&space.region[i], &totals);
         open += space.region[i].open_pages;
     }
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+    for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         check(lock_is_mine(&heap->lock));

@@ -252,7 +252,7 @@ READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
     size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
 
-    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge.is_hard)) return 0;
+    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_mode.is_hard)) return 0;
     if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);
     if (RELAXED_LOAD(limits.follows_group))
         from = min_size(from, look_at_group_from(open_bytes, coming));

@@ -17,7 +17,10 @@ enum { REFUSED_SHARE = 8 };
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
 
-struct purge purge;
+struct purge purge[PAGE_HEAPS];
+struct purge_mode purge_mode;
+
+static struct purge *purge_of(const struct page_heap *heap) { return &purge[heap->number]; }
 
 /* Near a limit, and with dirty_decay_ms:0. */
 static bool nothing_may_stay(void)
@@ -25,32 +28,31 @@ static bool nothing_may_stay(void)
     return unlikely(purge_is_urgent()) || unlikely(option_decay_ms() == 0);
 }
 
-/* How many dirty pages may stay, as of one moment. */
+/* How many dirty pages of a page heap may stay, as of one moment. */
 struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
     size_t of_used; /* the latter part of it */
     size_t total;   /* with what regrets added */
     size_t most;    /* beyond this somebody purges */
     size_t dirty;   /* how many there are */
-    size_t used;    /* pages that somebody holds */
 };
 
 /* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
  * while somebody looks in the background; before he comes who would, neither they nor what is in
  * use count. Under the page heap's lock. */
-static struct budget budget_now(bool background)
+static struct budget budget_now(struct page_heap *heap, bool background)
 {
-    bool is_coming = !background && RELAXED_LOAD(purge.on_call);
-    size_t bonus = is_coming ? 0 : purge.bonus_pages;
-    struct page_counts counts = page_heaps_count();
-    struct budget budget = { .dirty = counts.dirty, .used = counts.used };
+    struct purge *own = purge_of(heap);
+    bool is_coming = !background && RELAXED_LOAD(purge_mode.on_call);
+    size_t bonus = is_coming ? 0 : own->bonus_pages, used = page_heap_used_pages(heap);
+    struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY] };
 
-    purge.peak_pages = max_size(purge.peak_pages, budget.used + budget.dirty);
+    own->peak_pages = max_size(own->peak_pages, used + budget.dirty);
     if (nothing_may_stay()) return budget;
     if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
-    if (!is_coming) budget.of_used = budget.used / PURGE_USED_SHARE;
+    if (!is_coming) budget.of_used = used / PURGE_USED_SHARE;
     budget.share =
-        max_size(pages_for(PURGE_KEEP_BYTES), purge.peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
+        max_size(pages_for(PURGE_KEEP_BYTES), own->peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
     budget.total = budget.share + bonus;
     budget.most = budget.total + budget.share / 2;
     return budget;
@@ -58,12 +60,13 @@ static struct budget budget_now(bool background)
 
 /* ---- giving back ---- */
 
-/* One pass of giving back. What the kernel would not take stays out of the bins until the pass
- * ends, or it would be tried again and again while it is the longest. */
+/* One pass of giving back from a page heap. What the kernel would not take stays out of the bins
+ * until the pass ends, or it would be tried again and again while it is the longest. */
 struct pass {
+    struct page_heap *heap;
     size_t wanted, purged; /* pages */
     unsigned calls, refusal_count;
-    uint32_t refused[2 * REFUSALS_MAX * PAGE_HEAPS]; /* first pages; of two rounds */
+    uint32_t refused[2 * REFUSALS_MAX]; /* first pages; of two rounds */
 };
 
 /* Of a run on its way. False: the kernel would not. */
@@ -74,21 +77,21 @@ static bool purge_run(uint32_t page)
 }
 
 /* Under the page heap's lock. */
-static void count_calls(size_t calls, size_t purged_pages)
+static void count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
 {
-    purge.calls += calls;
-    purge.purged_pages += purged_pages;
+    purge_of(heap)->calls += calls;
+    purge_of(heap)->purged_pages += purged_pages;
 }
 
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  */
-static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min, size_t run_max)
+static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
 {
     unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
 
     while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max) {
         size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
-        uint32_t page = run_take_dirty(heap, run_min, most);
+        uint32_t page = run_take_dirty(pass->heap, run_min, most);
 
         if (page == 0) return;
         pages = page_record(page)->run_pages;
@@ -102,26 +105,23 @@ static void purge_heap(struct page_heap *heap, struct pass *pass, size_t run_min
     }
 }
 
-static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
-{
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) purge_heap(&page_heap[i], pass, run_min, run_max);
-}
-
 /* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
  * when so many more pages are dirty. Returns pages that were purged. */
 static size_t end_pass(const struct pass *pass)
 {
+    struct page_heap *heap = pass->heap;
+    struct purge *own = purge_of(heap);
     size_t dirty;
 
     for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
-    lock_take(&page_heap->lock);
-    dirty = page_heaps_count().dirty;
-    count_calls(pass->calls, pass->purged);
-    if (pass->calls != 0) purge.refused = pass->purged == 0;
-    if (purge.refused)
-        RELAXED_STORE(purge.trigger_pages,
+    lock_take(&heap->lock);
+    dirty = heap->free_pages[FREE_DIRTY];
+    count_calls(heap, pass->calls, pass->purged);
+    if (pass->calls != 0) own->refused = pass->purged == 0;
+    if (own->refused)
+        RELAXED_STORE(heap->dirty_max,
                       dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
-    lock_give(&page_heap->lock);
+    lock_give(&heap->lock);
     return pass->purged;
 }
 
@@ -144,35 +144,48 @@ static void purge_left_behind(void)
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
     lock_take(&page_heap->lock);
-    count_calls(calls, purged);
+    count_calls(page_heap, calls, purged);
     lock_give(&page_heap->lock);
+}
+
+/* All runs of at least run_min and at most run_max. Returns pages. */
+static size_t purge_all_runs(size_t run_min, size_t run_max)
+{
+    size_t purged = 0;
+
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct pass pass = { .heap = &page_heap[i], .wanted = SIZE_MAX };
+
+        purge_runs(&pass, run_min, run_max);
+        purged += end_pass(&pass);
+    }
+    return purged;
 }
 
 size_t purge_all(void)
 {
-    struct pass pass = { .wanted = SIZE_MAX };
+    size_t purged = purge_all_runs(1, pages_for(RUN_BYTES_MAX));
 
-    purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
     purge_left_behind();
-    return end_pass(&pass) << space.page_shift;
+    return purged << space.page_shift;
 }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in
  * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
  * heap's lock. */
-static void learn(uint64_t now)
+static void learn(struct page_heap *heap, uint64_t now)
 {
-    uint64_t wanted_back = page_heaps_count().clean_leased - purge.last_clean_leased;
+    struct purge *own = purge_of(heap);
 
-    if (purge.last_pages == 0) return;
-    if (now >= purge.last_ms + REGRET_MS) {
-        purge.peak_pages -= purge.peak_pages / 4;
-        purge.bonus_pages -= purge.bonus_pages / 4;
-        purge.last_pages = 0;
-    } else if (wanted_back >= purge.last_pages / 2) {
-        purge.regrets++;
-        if (!nothing_may_stay()) purge.bonus_pages += purge.last_pages;
-        purge.last_pages = 0;
+    if (own->last_pages == 0) return;
+    if (now >= own->last_ms + REGRET_MS) {
+        own->peak_pages -= own->peak_pages / 4;
+        own->bonus_pages -= own->bonus_pages / 4;
+        own->last_pages = 0;
+    } else if (heap->clean_leased - own->last_clean_leased >= own->last_pages / 2) {
+        own->regrets++;
+        if (!nothing_may_stay()) own->bonus_pages += own->last_pages;
+        own->last_pages = 0;
     }
 }
 
@@ -183,17 +196,17 @@ static bool trigger_is_fixed(void)
     return option_decay_ms() <= 0 || option_is_set(OPTION_OVERSIZE_THRESHOLD);
 }
 
-void purge_beyond_budget(void)
+static void purge_heap_beyond_budget(struct page_heap *heap)
 {
+    struct purge *own = purge_of(heap);
+    struct pass pass = { .heap = heap };
     uint64_t now = os_now_ms();
-    struct page_counts counts;
     struct budget budget;
-    struct pass pass = { 0 };
 
-    lock_take(&page_heap->lock);
-    learn(now);
-    budget = budget_now(RELAXED_LOAD(purge.background));
-    lock_give(&page_heap->lock);
+    lock_take(&heap->lock);
+    learn(heap, now);
+    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
+    lock_give(&heap->lock);
     if (budget.dirty <= budget.total) return;
 
     /* Huge pages are not broken for little. */
@@ -201,57 +214,82 @@ void purge_beyond_budget(void)
     purge_runs(&pass, huge_pages_each(), pages_for(RUN_BYTES_MAX));
     if (pass.wanted - pass.purged > budget.share) purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
 
-    lock_take(&page_heap->lock);
-    counts = page_heaps_count();
-    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || purge.refused)) {
+    lock_take(&heap->lock);
+    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || own->refused)) {
         /* Left on purpose: not to be looked at again at once. */
-        RELAXED_STORE(purge.trigger_pages, counts.dirty + budget.share / 4);
+        RELAXED_STORE(heap->dirty_max, heap->free_pages[FREE_DIRTY] + budget.share / 4);
     }
-    if (purge.last_pages == 0) purge.last_clean_leased = counts.clean_leased;
-    purge.last_pages += pass.purged;
-    purge.last_ms = now;
-    lock_give(&page_heap->lock);
+    if (own->last_pages == 0) own->last_clean_leased = heap->clean_leased;
+    own->last_pages += pass.purged;
+    own->last_ms = now;
+    lock_give(&heap->lock);
     (void)end_pass(&pass);
+}
+
+void purge_heaps_beyond_budget(void)
+{
+    for (unsigned i = 0; i < page_heap_count(); i++) purge_heap_beyond_budget(&page_heap[i]);
+}
+
+void purge_beyond_budget(void)
+{
+    purge_heaps_beyond_budget();
     purge_left_behind();
 }
 
 /* ---- later ---- */
 
+/* The budgets are others from now on. */
+static void forget_bounds(void)
+{
+    for (unsigned i = 0; i < page_heap_count(); i++)
+        RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
+    RELAXED_STORE(page_heaps_are_over, true);
+}
+
 void purge_set_background(bool runs)
 {
-    RELAXED_STORE(purge.background, runs);
-    RELAXED_STORE(purge.trigger_pages, (size_t)0); /* the budget is another one */
+    RELAXED_STORE(purge_mode.background, runs);
+    forget_bounds();
 }
 
 void purge_set_on_call(bool comes)
 {
-    if (comes == RELAXED_LOAD(purge.on_call)) return;
-    RELAXED_STORE(purge.on_call, comes);
-    RELAXED_STORE(purge.trigger_pages, (size_t)0);
+    if (comes == RELAXED_LOAD(purge_mode.on_call)) return;
+    RELAXED_STORE(purge_mode.on_call, comes);
+    forget_bounds();
 }
 
 bool purge_wants_background(void)
 {
     uint64_t now = os_now_ms();
-    bool wants;
+    bool wants = false;
 
-    lock_take(&page_heap->lock);
-    learn(now);
-    wants = !nothing_may_stay() && purge.bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
-    lock_give(&page_heap->lock);
-    return wants;
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        lock_take(&heap->lock);
+        learn(heap, now);
+        wants |= purge[i].bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
+        lock_give(&heap->lock);
+    }
+    return wants && !nothing_may_stay();
 }
 
 bool purge_rests_on_background(void)
 {
-    struct budget budget;
-    bool rests;
+    bool rests = false;
 
-    lock_take(&page_heap->lock);
-    budget = budget_now(false);
-    rests = option_decay_ms() >= 0 && !purge.refused && budget.dirty > budget.most;
-    lock_give(&page_heap->lock);
-    return rests;
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct page_heap *heap = &page_heap[i];
+        struct budget budget;
+
+        lock_take(&heap->lock);
+        budget = budget_now(heap, false);
+        rests |= !purge[i].refused && budget.dirty > budget.most;
+        lock_give(&heap->lock);
+    }
+    return rests && option_decay_ms() >= 0;
 }
 
 /* Returns what it was. */
@@ -268,74 +306,96 @@ static size_t begin_dirty_low(struct page_heap *heap)
 
 void purge_begin_unneeded(void)
 {
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) (void)begin_dirty_low(&page_heap[i]);
+    for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
 size_t purge_unneeded(void)
 {
-    struct pass pass = { 0 };
+    size_t purged = 0;
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
-        size_t unneeded = begin_dirty_low(&page_heap[i]);
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct pass pass = { .heap = &page_heap[i] };
+        size_t unneeded = begin_dirty_low(pass.heap);
 
         if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) continue;
-        pass.wanted = pass.purged + (unneeded + 1) / 2;
-        purge_heap(&page_heap[i], &pass, 1, pages_for(RUN_BYTES_MAX));
+        pass.wanted = (unneeded + 1) / 2;
+        purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
+        purged += end_pass(&pass);
     }
-    (void)end_pass(&pass);
     purge_begin_unneeded();
-    return pass.purged;
+    return purged;
 }
 
 /* ---- is it time? ---- */
 
-bool purge_is_within_live_budget(void)
+static bool is_within_budget(struct page_heap *heap)
 {
     struct budget budget;
-    size_t trigger;
+    size_t dirty_max;
 
-    lock_take(&page_heap->lock);
-    budget = budget_now(RELAXED_LOAD(purge.background));
+    lock_take(&heap->lock);
+    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
     /* The least that it will be: memory in use only adds to it. */
-    trigger = budget.most - min_size(budget.most, budget.of_used * 3 / 2);
+    dirty_max = budget.most - min_size(budget.most, budget.of_used * 3 / 2);
     if (purge_is_urgent()) {
         budget.most = pages_for(LONG_RUN_BYTES) - 1;
-        trigger = purge.trigger_pages;
+        dirty_max = heap->dirty_max;
     } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        budget.most = trigger = never ? SIZE_MAX : 0;
+        budget.most = dirty_max = never ? SIZE_MAX : 0;
     }
-    RELAXED_STORE(purge.trigger_pages, trigger);
-    lock_give(&page_heap->lock);
+    RELAXED_STORE(heap->dirty_max, dirty_max);
+    lock_give(&heap->lock);
     return budget.dirty <= budget.most;
+}
+
+/* Who returns pages meanwhile is seen now, or says so again. */
+READS_UNLOCKED bool purge_is_within_live_budget(void)
+{
+    bool within = true;
+
+    RELAXED_STORE(page_heaps_are_over, false);
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        if (heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->dirty_max))
+            within &= is_within_budget(heap);
+    }
+    return within;
 }
 
 bool purge_oversize(void)
 {
     uint64_t bytes = option_value(OPTION_OVERSIZE_THRESHOLD);
-    size_t run_min = max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1);
-    struct pass pass = { .wanted = SIZE_MAX };
-    struct budget budget;
+    bool within = true;
 
     if (bytes == 0) return false;
-    purge_runs(&pass, run_min, SIZE_MAX);
-    (void)end_pass(&pass);
-    lock_take(&page_heap->lock);
-    budget = budget_now(RELAXED_LOAD(purge.background));
-    lock_give(&page_heap->lock);
-    return option_decay_ms() < 0 || budget.dirty <= budget.most;
+    (void)purge_all_runs(max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1), SIZE_MAX);
+    for (unsigned i = 0; i < page_heap_count() && option_decay_ms() >= 0; i++) {
+        struct page_heap *heap = &page_heap[i];
+        struct budget budget;
+
+        lock_take(&heap->lock);
+        budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
+        within &= budget.dirty <= budget.most;
+        lock_give(&heap->lock);
+    }
+    return within;
 }
 
 void purge_obey_options(void)
 {
-    lock_take(&page_heap->lock);
-    RELAXED_STORE(purge.trigger_pages, (size_t)0);
-    lock_give(&page_heap->lock);
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        lock_take(&page_heap[i].lock);
+        RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
+        lock_give(&page_heap[i].lock);
+    }
+    RELAXED_STORE(page_heaps_are_over, true);
 }
 
 void purge_set_hard(bool hard)
 {
-    if (hard == RELAXED_LOAD(purge.is_hard)) return;
-    RELAXED_STORE(purge.is_hard, hard);
+    if (hard == RELAXED_LOAD(purge_mode.is_hard)) return;
+    RELAXED_STORE(purge_mode.is_hard, hard);
     purge_obey_options();
 }

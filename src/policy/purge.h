@@ -7,8 +7,9 @@
  * More than a little stays only while somebody looks in the background, for the program may never
  * call again: where somebody would come to look, he is asked early.
  *
- * The budget is the process's. Who purges, and when, is decided in arenas/decay. System calls are
- * made without any lock; pages on their way are nobody's.
+ * Each page heap has a budget of its own, so that who returns pages looks at no other one. Who
+ * purges, and when, is decided in arenas/decay. System calls are made without any lock; pages on
+ * their way are nobody's.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_POLICY_PURGE_H
@@ -17,12 +18,9 @@
 #include "../page_heap/page_heap.h"
 #include "../space/commit.h"
 
-/* What is known of the need for dirty pages. Under the page heap's lock. */
+/* What is known of a page heap's need for dirty pages, beside its dirty_max, up to which nobody need
+ * think of purging. Under its lock. */
 struct purge {
-    size_t trigger_pages;       /* atomic: dirty pages up to which nobody need think of purging */
-    bool background;            /* atomic: somebody gives back later what is not needed */
-    bool on_call;               /* atomic: he would, if he was asked */
-    bool is_hard;               /* atomic: near a limit no dirty pages may stay */
     bool refused;               /* the kernel took nothing at the last try */
     size_t peak_pages;          /* the most pages in use, of late */
     size_t bonus_pages;         /* what regrets added to the budget */
@@ -33,24 +31,35 @@ struct purge {
                                               back soon */
 };
 
-extern PRIVATE struct purge purge;
+extern PRIVATE struct purge purge[PAGE_HEAPS];
+
+/* Who else gives pages back. */
+struct purge_mode {
+    bool background; /* atomic: somebody gives back later what is not needed */
+    bool on_call;    /* atomic: he would, if he was asked */
+    bool is_hard;    /* atomic: near a limit no dirty pages may stay */
+};
+
+extern PRIVATE struct purge_mode purge_mode;
 
 /* All of these are called without a lock. */
 
-/* Are the dirty pages, as of a moment ago, no more than may stay? */
+/* Are the dirty pages of each page heap, as of a moment ago, no more than may stay? */
 bool purge_is_within_live_budget(void);
-INLINE_READS_UNLOCKED bool purge_is_within_budget(void)
+INLINE bool purge_is_within_budget(void)
 {
-    return likely(page_heaps_free_now(FREE_DIRTY) <= RELAXED_LOAD(purge.trigger_pages))
-        || purge_is_within_live_budget();
+    return likely(!RELAXED_LOAD(page_heaps_are_over)) || purge_is_within_live_budget();
 }
-/* Gives back what goes beyond the budget, and learns from the last time. */
+/* Gives back what goes beyond the budgets, and learns from the last time; then what huge pages left
+ * behind, for which it takes all locks of page heaps at once. */
 void purge_beyond_budget(void);
-/* From now on, or no longer, somebody looks in the background for what is not needed. Under the
- * page heap's lock, or while no other thread is at work. */
+/* The first part of it. */
+void purge_heaps_beyond_budget(void);
+/* From now on, or no longer, somebody looks in the background for what is not needed. This and the
+ * next may be called with any lock held: a thread that looks at a budget at that moment may go by
+ * what was before. */
 void purge_set_background(bool runs);
-/* Whether somebody would come to look if he was asked. May be called with any lock held: a thread
- * that looks at the budget at that moment may go by what was before. */
+/* Whether somebody would come to look if he was asked. */
 void purge_set_on_call(bool comes);
 /* Do regrets ask for a budget that needs such a look? Learns from the last time. */
 bool purge_wants_background(void);
@@ -69,7 +78,7 @@ void purge_obey_options(void);
 /* Near a limit no dirty pages may stay (policy/limits.c). */
 void purge_set_hard(bool hard);
 /* That, or beyond the hard limit: nobody is to wait for a background thread. */
-INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge.is_hard) || commit_is_over(); }
+INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge_mode.is_hard) || commit_is_over(); }
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
 

@@ -143,7 +143,7 @@ static void poll_interval(void)
  * region opens further ahead than that. */
 static size_t mapped_bytes_now(void)
 {
-    struct page_counts counts = page_heaps_count_now();
+    struct page_counts counts = page_heaps_count();
 
     return ((counts.used + counts.dirty) << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }

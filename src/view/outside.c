@@ -31,7 +31,7 @@
     SINGLE(large_cache_takes_drained) \
     SINGLE(guarded_numbers)           \
     ARRAY(page_heap)                  \
-    SINGLE(purge)                     \
+    ARRAY(purge)                      \
     SINGLE(decay_looks)               \
     SINGLE(limits)                    \
     SINGLE(reserve)                   \

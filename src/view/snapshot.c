@@ -165,7 +165,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     size_t open_bytes, open_pages = 0, large_pages = 0, large_count = 0, gone_pages, gone_count;
     unsigned shift = space.page_shift;
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+    for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         lock_take(&heap->lock);
@@ -176,10 +176,8 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         large_count += heap->large_count;
         count->numbers->leases += heap->leases;
         count->numbers->returns += heap->returns;
-        if (i == 0) {
-            into->purges = purge.calls;
-            into->purged_pages = purge.purged_pages;
-        }
+        into->purges += purge[i].calls;
+        into->purged_pages += purge[i].purged_pages;
         lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&heap->lock));
         lock_give(&heap->lock);
     }

@@ -431,9 +431,13 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
     opened = outside_member(outside, part, "meta.zone_end", 0)
            - outside_member(outside, part, "meta.open_base", 0);
     figures->mapped = opened - records;
-    must(outside->read(outside, outside_root(outside, "purge"), part,
-                       outside_row(outside, "purge")->bytes));
-    figures->purged = outside_member(outside, part, "purge.purged_pages", 0) << count->shift;
+    root = outside_row(outside, "purge");
+    figures->purged = 0;
+    for (uint32_t i = 0; i < root->count; i++) {
+        must(outside->read(outside, outside_root(outside, "purge") + i * root->bytes, part,
+                           root->bytes));
+        figures->purged += outside_member(outside, part, "purge.purged_pages", 0) << count->shift;
+    }
 }
 
 /* Blocks that are held between guards, which are of no arena. */

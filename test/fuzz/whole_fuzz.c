@@ -154,7 +154,7 @@ static void rare_step(void)
     case 11: fake_core_current((unsigned)random_below(4)); break;
     case 12: fake_commit_bytes_max((8 + random_below(100)) * MiB); break;
     case 13: fake_commit_bytes_max(512 * MiB); break;
-    case 14: decay_close_tail(); break;
+    case 14: decay_close_tail(true); break;
     default: fake_one_thread(random_below(2) == 0);
     }
 }

@@ -198,13 +198,13 @@ static void clean_pages_beside_used_ones_go_when_the_wish_ends(void **state)
     (void)state;
     page = clean_after_a_wish();
     stain(page, 3, 1);
-    gone = purge.purged_pages;
+    gone = purge[0].purged_pages;
     assert_int_equal(purge_all(), 0); /* none was dirty */
     for (size_t i = 0; i < bytes_of(3); i += page_bytes())
         assert_int_equal(*((char *)page_address(page) + i), 0);
     expect_run(page, 3, PAGE_CLEAN);
     check_runs();
-    assert_true(purge.purged_pages >= gone + 3);
+    assert_true(purge[0].purged_pages >= gone + 3);
     stain(page, 3, 1);
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 1); /* once */

@@ -25,7 +25,7 @@ static uint32_t only_clean_run(void)
 {
     uint32_t page = fenced(RUN_PAGES);
 
-    while (!run_lease_would_grow(0, 1)) (void)lease(1);
+    while (!run_lease_would_grow(page_heap, 1)) (void)lease(1);
     give_back(page);
     (void)purge_all();
     expect_run(page, RUN_PAGES, PAGE_CLEAN);
@@ -45,9 +45,9 @@ static void a_run_that_is_used_meanwhile_is_not_seen(void **state)
     page = only_clean_run();
     open_bytes = space.open_bytes;
     let_happen("run_lease_would_grow", 0, another_uses_the_clean_run);
-    assert_true(run_lease_would_grow(0, RUN_PAGES));
+    assert_true(run_lease_would_grow(page_heap, RUN_PAGES));
     assert_true(it_happened());
-    assert_false(run_lease_would_grow(0, RUN_PAGES));
+    assert_false(run_lease_would_grow(page_heap, RUN_PAGES));
     assert_int_equal(lease(RUN_PAGES), page);
     assert_int_equal(space.open_bytes, open_bytes);
 }

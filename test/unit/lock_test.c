@@ -103,6 +103,28 @@ static void a_spinning_taker_needs_no_kernel(void **state)
     assert_int_equal(fake_calls(FAKE_WAIT), 0);
 }
 
+/* Who is woken and finds the lock held again has a while before it sleeps again, and leaves word that
+ * others may sleep. */
+static void a_woken_taker_spins_again(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(1 << 20);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) == 0) sched_yield();
+    usleep(5 * 1000);
+    port_wake(&lock.state, 1);
+    usleep(1000);
+    lock_give(&lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(lock.waits, 1);
+    assert_int_equal(fake_calls(FAKE_WAIT), 1);
+    assert_int_equal(fake_calls(FAKE_WAKE), 3); /* the test's, ours, and that of the woken one */
+}
+
 enum { THREADS = 4, ROUNDS = 20000 };
 
 static uint64_t volatile shared_count;
@@ -386,6 +408,7 @@ static void many_arena_locks_at_once(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
           UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
+          UNIT_TEST(a_woken_taker_spins_again),
           UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
           UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(a_lock_passed_through_is_still_held),

@@ -10,9 +10,20 @@ _Static_assert(PAGE_HEAPS == 4, "what these tests know");
 
 enum { RUN_PAGES = 40, RUN_COUNT = 12 };
 
+static void start_heaps(void)
+{
+    start_pages();
+    page_heaps_share(PAGE_HEAPS);
+}
+
+static uint32_t lease_of(unsigned arena_index, size_t pages, enum page_state state)
+{
+    return run_lease_for(pages, 1, purpose_of(page_heap_for(arena_index), state)).page;
+}
+
 static uint32_t lease_from(unsigned arena_index, size_t pages)
 {
-    uint32_t page = run_lease_for(pages, 1, purpose_of(arena_index, PAGE_USED)).page;
+    uint32_t page = lease_of(arena_index, pages, PAGE_USED);
 
     assert_int_not_equal(page, 0);
     check_runs();
@@ -27,14 +38,14 @@ static void two_arenas_share_no_lock(void **state)
     uint64_t taken[PAGE_HEAPS], of_space;
 
     (void)state;
-    start_pages();
+    start_heaps();
     for (unsigned i = 0; i < PAGE_HEAPS; i++) give_back(lease_from(i, RUN_PAGES));
     for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
     of_space = space.lock.taken;
     for (unsigned i = 0; i < 100; i++) {
-        run_return(run_lease_for(RUN_PAGES, 1, purpose_of(1, PAGE_LARGE)).page);
-        run_return(run_lease_for(3, 1, purpose_of(1, PAGE_USED)).page);
-        run_return(run_lease_for(RUN_PAGES, 1, purpose_of(6, PAGE_LARGE)).page);
+        run_return(lease_of(1, RUN_PAGES, PAGE_LARGE));
+        run_return(lease_of(1, 3, PAGE_USED));
+        run_return(lease_of(6, RUN_PAGES, PAGE_LARGE));
     }
     assert_int_equal(page_heap[0].lock.taken, taken[0]);
     assert_int_equal(page_heap[1].lock.taken, taken[1] + 400);
@@ -51,7 +62,7 @@ static void no_run_reaches_over_a_seam(void **state)
     unsigned seams = 0;
 
     (void)state;
-    start_pages();
+    start_heaps();
     for (unsigned i = 0; i < RUN_COUNT; i++) {
         pages = page_heap[i % 3].free_pages[FREE_CLEAN] + RUN_PAGES;
         page[i] = lease_from(i % 3, pages);
@@ -84,7 +95,7 @@ static void *give_others(void *unused)
 static void runs_come_home(void **state)
 {
     (void)state;
-    start_pages();
+    start_heaps();
     for (unsigned i = 0; i < 3; i++) given[i] = lease_from(i + 1, RUN_PAGES);
     run_thread(give_one, NULL);
     check_runs();
@@ -96,29 +107,61 @@ static void runs_come_home(void **state)
         assert_int_equal(page_heap[i].free_pages[FREE_DIRTY], RUN_PAGES);
 }
 
-/* One budget for all: what each might keep alone goes when together they have more. */
-static void the_budget_is_of_the_process(void **state)
+/* As many as arenas, rounded down; there come more with more arenas, and none goes. */
+static void there_are_as_many_as_arenas(void **state)
 {
-    size_t keep, page_count;
+    static const uint8_t counts[][2] = { { 1, 1 }, { 2, 2 }, { 3, 2 }, { 1, 2 }, { 4, 4 }, { 99, 4 } };
 
     (void)state;
     start_pages();
-    keep = pages_for(PURGE_KEEP_BYTES);
-    page_count = keep * 3 / 4;
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) given[i % 3] = lease_from(i, page_count);
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
-        uint32_t page = page_heap[i].end - (uint32_t)page_heap[i].open_pages;
-        run_return(page);
+    assert_int_equal(page_heap_count(), 1);
+    for (unsigned i = 0; i < ARRAY_COUNT(counts); i++) {
+        page_heaps_share(counts[i][0]);
+        assert_int_equal(page_heap_count(), counts[i][1]);
+        check_runs();
     }
+    assert_ptr_equal(page_heap_for(7), &page_heap[3]);
+    give_back(lease_from(3, RUN_PAGES));
+}
+
+/* Each has a budget of its own: one that has more than may stay is purged, the others keep theirs. */
+static void each_has_a_budget(void **state)
+{
+    size_t keep;
+
+    (void)state;
+    start_heaps();
+    keep = pages_for(PURGE_KEEP_BYTES);
+    given[0] = lease_from(1, keep / 2);
+    given[1] = lease_from(2, 8 * keep);
+    run_return(given[0]);
+    assert_true(purge_is_within_budget());
+    run_return(given[1]);
     check_runs();
-    assert_int_equal(all_dirty(), PAGE_HEAPS * page_count);
     assert_false(purge_is_within_budget());
     purge_beyond_budget();
     check_runs();
-    assert_in_range(all_dirty(), 1, keep + 4 * page_count / PURGE_PEAK_SHARE);
+    assert_int_equal(page_heap[1].free_pages[FREE_DIRTY], keep / 2);
+    assert_in_range(page_heap[2].free_pages[FREE_DIRTY], 1, keep + 8 * keep / PURGE_PEAK_SHARE);
+    assert_int_equal(purge[1].calls, 0);
+    assert_true(purge[2].calls > 0);
     assert_true(purge_is_within_budget());
     assert_int_equal(purge_all() >> space.page_shift != 0, true);
     assert_int_equal(all_dirty(), 0);
+}
+
+/* Who looks at the budget sees what was returned to any, and only once. */
+static void whoever_looks_sees_all(void **state)
+{
+    (void)state;
+    start_heaps();
+    given[0] = lease_from(3, 8 * pages_for(PURGE_KEEP_BYTES));
+    run_thread(give_one, NULL);
+    assert_true(page_heaps_are_over);
+    assert_false(purge_is_within_budget());
+    assert_false(page_heaps_are_over);
+    purge_beyond_budget();
+    assert_true(all_dirty() <= page_heap[3].dirty_max);
 }
 
 /* The hard limit counts what all have. A page heap that may not grow takes what another has. */
@@ -127,12 +170,13 @@ static void the_hard_limit_is_of_the_process(void **state)
     uint32_t first, second;
 
     (void)state;
+    fake_cores(4);
     assert_true(heap_start());
     first = lease_from(1, RUN_PAGES);
     second = lease_from(2, RUN_PAGES);
     limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift) / 2);
-    assert_int_equal(run_lease_for(RUN_PAGES, 1, purpose_of(1, PAGE_USED)).page, 0);
-    assert_int_equal(run_lease_for(RUN_PAGES, 1, purpose_of(3, PAGE_USED)).page, 0);
+    assert_int_equal(lease_of(1, RUN_PAGES, PAGE_USED), 0);
+    assert_int_equal(lease_of(3, RUN_PAGES, PAGE_USED), 0);
     run_return(first);
     assert_int_equal(lease_from(3, RUN_PAGES), first);
     assert_ptr_equal(page_heap_of(first), &page_heap[1]);
@@ -148,11 +192,11 @@ static void the_end_is_closed_by_whose_it_is(void **state)
     size_t open;
 
     (void)state;
-    start_pages();
+    start_heaps();
     (void)lease_from(0, 1);
     give_back(lease_from(3, RUN_PAGES));
     open = space.open_bytes;
-    assert_true(page_heaps_close_tail());
+    assert_true(page_heaps_close_tail(true));
     check_runs();
     assert_int_equal(page_heap[3].open_pages, 0);
     assert_true(space.open_bytes < open);
@@ -177,7 +221,7 @@ static void *small, *large;
 static void *take_both(void *unused)
 {
     small = prairie_malloc(100);
-    large = prairie_malloc(1 * MiB);
+    large = prairie_malloc(LARGE_CACHE_PAGES_MAX << space.page_shift);
     return unused;
 }
 
@@ -201,13 +245,50 @@ static void a_threads_pages_are_of_its_arena(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
+static void *take_long(void *unused)
+{
+    large = prairie_malloc((LARGE_CACHE_PAGES_MAX + 1) << space.page_shift);
+    return unused;
+}
+
+/* Whoever takes them, for whoever returns them is to serve the next. */
+static void long_blocks_are_of_the_first(void **state)
+{
+    (void)state;
+    fake_cores(4);
+    prairie_free(prairie_malloc(100));
+    run_thread(take_long, NULL);
+    assert_ptr_equal(page_heap_of(page_at(large)), page_heap);
+    prairie_free(large);
+    prairie_check_all();
+}
+
+static void a_thread_moves_when_its_page_heap_is_held(void **state)
+{
+    void *before, *after;
+
+    (void)state;
+    fake_cores(4);
+    before = prairie_malloc(5 * page_bytes());
+    assert_ptr_equal(page_heap_of(page_at(before)), page_heap);
+    assert_non_null(arena_at(2));
+    fake_core_current(2);
+    lock_take(&page_heap->lock);
+    after = prairie_malloc(7 * page_bytes());
+    lock_give(&page_heap->lock);
+    assert_ptr_equal(page_heap_of(page_at(after)), &page_heap[2]);
+    prairie_free(after);
+    prairie_free(before);
+    prairie_check_all();
+}
+
 /* A forked child has the runs back that were on their way to the kernel, wherever they belong. */
 static void a_child_puts_back_what_was_on_its_way(void **state)
 {
     uint32_t page;
 
     (void)state;
-    start_pages();
+    start_heaps();
     give_back(lease_from(2, RUN_PAGES));
     page = run_take_dirty(&page_heap[2], 1, RUN_PAGES);
     assert_int_not_equal(page, 0);
@@ -232,15 +313,17 @@ static void damage_seam(void)
 static void a_run_of_another_page_heap_is_found(void **state)
 {
     (void)state;
-    start_pages();
+    start_heaps();
     (void)lease_from(0, 1);
     (void)lease_from(1, 1);
     expect_abort(damage_seam, "prairie: broken invariant: ");
 }
 
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
-          UNIT_TEST(runs_come_home), UNIT_TEST(the_budget_is_of_the_process),
+          UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
+          UNIT_TEST(each_has_a_budget), UNIT_TEST(whoever_looks_sees_all),
           UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
           UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
+          UNIT_TEST(long_blocks_are_of_the_first), UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found))

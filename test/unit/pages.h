@@ -13,11 +13,11 @@ static void start_pages(void)
 
 static void take_page_heaps(void)
 {
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_take(&page_heap[i].lock);
+    for (unsigned i = 0; i < page_heap_count(); i++) lock_take(&page_heap[i].lock);
 }
 static void give_page_heaps(void)
 {
-    for (unsigned i = PAGE_HEAPS; i-- > 0;) lock_give(&page_heap[i].lock);
+    for (unsigned i = page_heap_count(); i-- > 0;) lock_give(&page_heap[i].lock);
 }
 
 static void check_runs(void)
@@ -70,6 +70,7 @@ static void tag_as(uint32_t page, size_t pages, enum page_state state)
     last->run_pages = first->run_pages = (uint32_t)pages;
     last->state = PAGE_USED;
     first->state = (uint8_t)state;
+    first->bin_index = page_heap->number;
 }
 
 /* Makes the first and the last page of a large run, which has two more than `pages`, used ones of

@@ -70,9 +70,9 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     breathe(pages);
     assert_true(fake_calls(FAKE_PURGE) > 0);
     assert_int_equal(dirty_pages(), kept_of(pages));
-    assert_int_equal(purge.purged_pages, pages - dirty_pages());
-    assert_int_equal(purge.calls, fake_calls(FAKE_PURGE));
-    assert_int_equal(fake_purged_bytes(), bytes_of(purge.purged_pages));
+    assert_int_equal(purge[0].purged_pages, pages - dirty_pages());
+    assert_int_equal(purge[0].calls, fake_calls(FAKE_PURGE));
+    assert_int_equal(fake_purged_bytes(), bytes_of(purge[0].purged_pages));
     page = lease(pages - dirty_pages()); /* the whole clean run */
     assert_true(all_bytes_are(page_address(page), 0, bytes_of(pages - dirty_pages())));
 }
@@ -144,7 +144,7 @@ static void a_program_that_breathes_pays_once(void **state)
     }
     purged = fake_purged_bytes();
     assert_true(purged > 0);
-    assert_int_equal(purge.regrets, 1);
+    assert_int_equal(purge[0].regrets, 1);
     for (unsigned i = 0; i < 20; i++) {
         breathe(burst_pages());
         fake_clock_ms(100);
@@ -168,7 +168,7 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
         assert_false(purge_rests_on_background());
         fake_clock_ms(100);
     }
-    assert_true(purge.regrets > 0);
+    assert_true(purge[0].regrets > 0);
     assert_true(purge_wants_background());
     purge_set_background(true);
     breathe(burst_pages());
@@ -213,7 +213,7 @@ static void slow_breaths_are_not_regretted(void **state)
         fake_clock_ms(3000);
         assert_true(fake_purged_bytes() > purged);
     }
-    assert_int_equal(purge.regrets, 0);
+    assert_int_equal(purge[0].regrets, 0);
 }
 
 /* What regrets added to the budget is forgotten again. */
@@ -244,7 +244,7 @@ static void breathe_where_nothing_may_stay(void)
         assert_int_equal(dirty_pages(), 0);
         fake_clock_ms(100);
     }
-    assert_true(purge.regrets > 2);
+    assert_true(purge[0].regrets > 2);
 }
 
 static void a_decay_of_zero_keeps_nothing_for_regrets(void **state)
@@ -298,7 +298,7 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     fake_fail_kind(FAKE_PURGE, true);
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
-    assert_int_equal(purge.purged_pages, 0);
+    assert_int_equal(purge[0].purged_pages, 0);
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
@@ -375,7 +375,7 @@ static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
     for (unsigned i = 0; i < 20; i++) run_return(runs[i]);
     assert_int_equal(purge_all(), 0);
     assert_in_range(fake_calls(FAKE_PURGE), 1, inside_purge_refusals_max * PAGE_HEAPS);
-    assert_int_equal(purge.purged_pages, 0);
+    assert_int_equal(purge[0].purged_pages, 0);
     check_runs();
 }
 
@@ -409,11 +409,11 @@ static void the_alarm_is_within_the_budget_while_others_lease(void **state)
     for (unsigned i = 0; i < RACE_ROUNDS; i++) {
         run_return(run_lease(pages_of_bytes(RACE_SMALL), 1, PAGE_LARGE).page);
         (void)purge_is_within_live_budget();
-        if (RELAXED_LOAD(purge.trigger_pages) > most) break;
+        if (RELAXED_LOAD(page_heap->dirty_max) > most) break;
     }
     RELAXED_STORE(race_is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_in_range(purge.trigger_pages, 0, most);
+    assert_in_range(page_heap->dirty_max, 0, most);
 }
 
 /* A call costs more than a short run is worth: long ones go first, short ones if those do not

@@ -244,20 +244,20 @@ static void the_free_end_can_be_closed(void **state)
     assert_true(tail >= 60);
     committed = fake_committed_bytes();
     open = space.open_bytes;
-    assert_true(page_heaps_close_tail());
+    assert_true(page_heaps_close_tail(true));
     check_runs();
     assert_int_equal(fake_committed_bytes(), committed - bytes_of(tail));
     assert_int_equal(space.open_bytes, open - bytes_of(tail));
     assert_int_equal(page_heap->free_pages[FREE_DIRTY] + page_heap->free_pages[FREE_CLEAN], 0);
     assert_int_equal(page_heap_used_pages(page_heap), 50);
-    assert_false(page_heaps_close_tail()); /* nothing is free at the end now */
+    assert_false(page_heaps_close_tail(true)); /* nothing is free at the end now */
 
     last = lease(60);
     assert_int_equal(last, kept + 50);
     assert_true(all_bytes_are(page_address(last), 0, bytes_of(60)));
     give_back(kept);
     if (page_heap->free_pages[FREE_CLEAN] > 0) (void)lease(page_heap->free_pages[FREE_CLEAN]);
-    assert_false(page_heaps_close_tail()); /* what is free lies before what is used */
+    assert_false(page_heaps_close_tail(true)); /* what is free lies before what is used */
     check_runs();
 }
 
@@ -268,19 +268,19 @@ static void a_refused_close_leaves_the_end_as_it_was(void **state)
 
     (void)state;
     start_pages();
-    assert_false(page_heaps_close_tail()); /* nothing is open at all */
+    assert_false(page_heaps_close_tail(true)); /* nothing is open at all */
     page = lease(50);
     stain(page, 50, 7);
     give_back(page);
     open = space.open_bytes;
     fake_fail_kind(FAKE_CLOSE, true);
-    assert_false(page_heaps_close_tail());
+    assert_false(page_heaps_close_tail(true));
     check_runs();
     assert_int_equal(space.open_bytes, open);
     expect_run(page, 50, PAGE_DIRTY);
     assert_true(all_bytes_are(page_address(page), 7, bytes_of(50)));
     fake_fail_kind(FAKE_CLOSE, false);
-    assert_true(page_heaps_close_tail());
+    assert_true(page_heaps_close_tail(true));
     check_runs();
     assert_int_equal(space.open_bytes, 0);
     assert_int_equal(lease(50), page);

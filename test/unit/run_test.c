@@ -256,8 +256,8 @@ static void absurd_wishes_are_refused(void **state)
         assert_int_equal(run_lease(sizes[i], 1, PAGE_LARGE).page, 0);
         assert_int_equal(run_lease(1, (size_t)1 << (SIZE_BITS - 1 - i), PAGE_LARGE).page, 0);
     }
-    assert_true(run_lease_would_grow(0, (size_t)1 << 30)); /* as many have no bin */
-    assert_true(run_lease_would_grow(0, SIZE_MAX >> space.page_shift));
+    assert_true(run_lease_would_grow(page_heap, (size_t)1 << 30)); /* as many have no bin */
+    assert_true(run_lease_would_grow(page_heap, SIZE_MAX >> space.page_shift));
     assert_int_equal(run_lease(space.number_max, 1, PAGE_LARGE).page, 0);
     assert_int_equal(run_lease((size_t)space.page_count_max + 1, 1, PAGE_LARGE).page, 0);
     assert_int_equal(fake_committed_bytes(), 0);

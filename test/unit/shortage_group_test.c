@@ -116,7 +116,7 @@ static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
     assert_string_equal(told.conditions, "L");
     assert_non_null(prairie_malloc(20000));
     assert_string_equal(told.conditions, "L");
-    assert_false(RELAXED_LOAD(purge.is_hard));
+    assert_false(RELAXED_LOAD(purge_mode.is_hard));
 }
 
 static void quiet_is_not_told(void **state)

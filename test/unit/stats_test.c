@@ -17,7 +17,7 @@ static size_t open_bytes_of_page_heaps(void)
 {
     size_t pages = 0;
 
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) pages += page_heap[i].open_pages;
+    for (unsigned i = 0; i < page_heap_count(); i++) pages += page_heap[i].open_pages;
     return pages << space.page_shift;
 }
 

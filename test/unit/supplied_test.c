@@ -149,9 +149,9 @@ static void the_way_through_dirty_runs(void **state)
 
 static void check_shared_heap(void)
 {
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_take(&page_heap[i].lock);
+    for (unsigned i = 0; i < page_heap_count(); i++) lock_take(&page_heap[i].lock);
     page_heaps_check();
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) lock_give(&page_heap[i].lock);
+    for (unsigned i = 0; i < page_heap_count(); i++) lock_give(&page_heap[i].lock);
 }
 
 /* At every moment it is whole runs for the page heap that it lies in. */

@@ -179,9 +179,14 @@ impl<'a> Count<'a> {
 
     fn rest(&mut self) -> Result<()> {
         let map = self.map;
-        let purge = Self::copy(self.memory, map, "purge", "purge")?;
-        self.figures.purges = map.member("purge.calls")?.first(&purge);
-        self.figures.purged = map.member("purge.purged_pages")?.first(&purge) << self.shift;
+        let purge = map.root("purge")?;
+        for index in 0..purge.count {
+            let copy = self.memory.bytes(purge.nth(index), map.size("purge")?)?;
+            let figures = &mut self.figures;
+            figures.purges = figures.purges.wrapping_add(map.member("purge.calls")?.first(&copy));
+            let pages = map.member("purge.purged_pages")?.first(&copy);
+            figures.purged = figures.purged.wrapping_add(pages << self.shift);
+        }
         let limits = Self::copy(self.memory, map, "limits", "limits")?;
         self.figures.limit_soft = limit_of(map.member("limits.soft_bytes")?, &limits);
         let reserve = Self::copy(self.memory, map, "reserve", "reserve")?;
