@@ -1,17 +1,18 @@
-/* scale.c - loads on prairie by 1 to 64 cores: of the model, or threads on the clock.
+/* scale.c - loads on an allocator by 1 to 64 cores: of the model, or threads on the clock.
  *
  *      scale LOAD --cores N [--rounds N] [--seed N] [--cost NAME=CYCLES]...     in the model
  *      scale-timed LOAD --cores N [--rounds N] [--seed N]                       as threads
  *
- * It is linked with the library on its real kernel, with a core for each thread, and without a
- * background thread. The first is compiled as for ThreadSanitizer, loads included: what a program
+ * ALLOCATOR is prairie.h, on its real kernel with a core for each thread and without a background
+ * thread, or peer.h. The first is compiled as for ThreadSanitizer, loads included: what a program
  * does with its blocks moves lines, too, and is told by its functions.
  * SPDX-License-Identifier: MIT
  */
-#include "prairie.c"
+#define _GNU_SOURCE
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,35 +22,22 @@
 
 #include "model.h"
 
-/* ---- the kernel, as far as it is not the real one ---- */
-
 static unsigned cores = 1;
 #ifndef MODELLED
 static __thread unsigned own_core;
-static unsigned core_here(void) { return own_core; }
-#else
-static unsigned core_here(void) { return model_core(); }
 #endif
-
-unsigned __wrap_os_core_count(void);
-unsigned __wrap_os_core_count(void) { return cores; }
-unsigned __wrap_os_core_current(void);
-unsigned __wrap_os_core_current(void) { return core_here(); }
-#ifdef MODELLED
-/* Time is the model's, of three cycles a nanosecond, and nothing is left to chance. */
-uint64_t __wrap_os_now_ms(void);
-uint64_t __wrap_os_now_ms(void) { return 1 + model_cycles() / 3000000; }
-uint64_t __wrap_port_now_ns(void);
-uint64_t __wrap_port_now_ns(void) { return model_cycles() / 3; }
-uint64_t __wrap_os_random(void);
-uint64_t __wrap_os_random(void) { return 88172645463325252u; }
-#endif
-bool __wrap_os_thread_start(void *(*body)(void *));
-bool __wrap_os_thread_start(void *(*body)(void *))
+/* For the kernel that prairie.h plays. */
+static inline unsigned core_count(void) { return cores; }
+static inline unsigned core_here(void)
 {
-    (void)body;
-    return false;
+#ifdef MODELLED
+    return model_core();
+#else
+    return own_core;
+#endif
 }
+
+#include ALLOCATOR
 
 /* ---- what the loads share ---- */
 
@@ -82,7 +70,7 @@ static uint64_t random_of(unsigned core)
 
 static unsigned char *filled(size_t bytes, size_t step)
 {
-    unsigned char *block = prairie_malloc(bytes);
+    unsigned char *block = scale_take(bytes);
 
     if (block == NULL) exit(1);
     for (size_t at = 0; at < bytes; at += step) block[at] = 1;
@@ -110,7 +98,7 @@ static void replace(unsigned core, unsigned live, size_t (*size)(uint64_t random
         unsigned victim = (unsigned)(random_of(core) % live);
 
         if (i == 4 * live) begin();
-        prairie_free(own[core].live[victim]);
+        scale_give(own[core].live[victim]);
         own[core].live[victim] = filled(size(random_of(core)), step);
         done(1);
     }
@@ -121,8 +109,8 @@ static size_t small_size(uint64_t random)
 {
     return random % 3 != 0 ? 8 + (random >> 8) % 121 : 8 + (random >> 8) % 2041;
 }
-static size_t medium_size(uint64_t random) { return 16 * KiB + random % (112 * KiB); }
-static size_t large_size(uint64_t random) { return 256 * KiB + random % (768 * KiB); }
+static size_t medium_size(uint64_t random) { return 16 * 1024 + random % (112 * 1024); }
+static size_t large_size(uint64_t random) { return 256 * 1024 + random % (768 * 1024); }
 
 static void small(unsigned core) { replace(core, 1000, small_size, 64); }
 static void medium(unsigned core) { replace(core, 32, medium_size, 4096); }
@@ -139,7 +127,7 @@ static void bursts(unsigned core)
         if (round == 6) begin();
         for (unsigned i = 0; i < 200; i++) own[core].live[i] = filled(bytes, 64);
         for (unsigned i = 0; i < 200; i++) {
-            prairie_free(own[core].live[i]);
+            scale_give(own[core].live[i]);
             done(1);
         }
     }
@@ -163,7 +151,7 @@ static void chain(unsigned core)
             unsigned char *block = ring[from].block[eaten % RING];
 
             block[0]++;
-            prairie_free(block);
+            scale_give(block);
             done(1);
         }
         __atomic_store_n(&ring[from].tail, eaten, __ATOMIC_RELEASE);
@@ -180,51 +168,11 @@ static const struct {
               { "bursts", bursts },
               { "chain", chain } };
 
-/* ---- what an address is ---- */
-
 #ifdef MODELLED
-static bool is_within(uintptr_t address, const void *base, size_t bytes)
-{
-    return address - (uintptr_t)base < bytes;
-}
-
-#define IS_IN(address, object) is_within(address, &(object), sizeof(object))
-
 static const char *structure_at(uintptr_t address)
 {
-    if (IS_IN(address, own) || IS_IN(address, ring)) return "program";
-    if (IS_IN(address, page_heap)) return "page heap";
-    for (uint32_t i = 0; i < space.region_count; i++)
-        if (is_within(address, space.region[i].base, space.region[i].bytes)) return "blocks";
-    if (is_within(address, page_map, (size_t)space_open_end() * sizeof *page_map))
-        return "page map";
-    if (is_within(address, class_map.bytes, class_map_reserved_bytes())) return "class map";
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        if (IS_IN(address, *arena)) return "arena";
-    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
-        if (IS_IN(address, *cache)) return "cache";
-    if (is_within(address, meta.zone_base, (size_t)((const char *)page_map - meta.zone_base)))
-        return "slab records, magazines";
-    return "other";
-}
-
-static const char *lock_at(const uint32_t *word)
-{
-    static const struct {
-        const struct lock *lock;
-        const char *name;
-    } single[] = { { &space.lock, "address space" }, { &meta.lock, "records" },
-                   { &decay_lock, "decay" },         { &threads_lock, "threads" },
-                   { &making_lock, "arenas made" },  { &limits.lock, "limits" },
-                   { &reserve.lock, "reserve" },     { &guarded_lock, "guarded blocks" } };
-
-    for (unsigned i = 0; i < page_heap_count(); i++)
-        if (word == &page_heap[i].lock.state) return "page heap";
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        if (word == &arena->lock.state) return "arena";
-    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
-        if (word == &single[i].lock->state) return single[i].name;
-    return NULL;
+    if (address - (uintptr_t)own < sizeof own || address - (uintptr_t)ring < sizeof ring) return "program";
+    return scale_place(address);
 }
 #endif
 
@@ -235,7 +183,8 @@ static void (*load)(unsigned core);
 static void run_load(unsigned core)
 {
     own[core].random = (seed * CORES_MAX + core + 1) * 0x9e3779b97f4a7c15u;
-    prairie_free(filled(100, 64)); /* every thread of a program has an arena */
+    scale_begin();
+    scale_give(filled(100, 64)); /* every thread of a program has an arena */
     load(core);
 }
 
@@ -282,7 +231,7 @@ static void set_cost(const char *text)
 
 static void run_all(void)
 {
-    const struct model_user user = { structure_at, lock_at };
+    const struct model_user user = { structure_at, scale_lock };
 
     stay_here();
     model_run(cores, &costs, &user, run_load);

@@ -156,8 +156,8 @@ struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last`: where it filled last time, or NULL. NULL: no
  * memory. */
 struct arena *arena_choose(struct arena *last);
-/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held. No
- * lock is taken. NULL: no memory. */
+/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held; not
+ * locked. NULL: no memory. */
 struct arena *arena_for_move(const struct arena *last);
 /* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
  * have some. */

@@ -41,7 +41,7 @@ static void unmap_pages(char *base, size_t bytes)
 
     if (bytes == 0) return;
     unix_discard((struct os_range){ base, bytes });
-    (void)munmap(base, bytes);
+    if (munmap(base, bytes) != 0) unix_keep((struct os_range){ base, bytes });
     errno = saved_errno;
 }
 

@@ -309,6 +309,29 @@ void run_take_fence_away(uint32_t page)
 
 /* ---- leases that split ---- */
 
+/* Dirty pages of another page heap that has more than it may keep without reason, before clean ones
+ * are touched: what one phase of a program left there serves the next. Begins and ends with the lock
+ * of its own held; one that is held is passed over. 0: there are none. */
+static READS_UNLOCKED uint32_t lease_left_over(const struct page_heap *heap, size_t pages,
+                                               enum page_state state)
+{
+    size_t enough = max_size(pages, pages_for(PURGE_KEEP_BYTES));
+    uint32_t page = 0;
+
+    for (unsigned i = 1; i < page_heap_count() && page == 0; i++) {
+        struct page_heap *other = &page_heap[heap->number ^ i];
+
+        if (other->free_pages[FREE_DIRTY] < enough || !lock_try(&other->lock)) continue;
+        page = run_find_dirty(other, pages);
+        if (page != 0) {
+            take_front(other, page, pages, state);
+            count_lease(other, pages, state);
+        }
+        lock_give(&other->lock);
+    }
+    return page;
+}
+
 /* Of clean pages. Begins with the lock held. */
 static NOINLINE struct run lease_clean(uint32_t page, size_t pages, uintptr_t purpose)
 {
@@ -330,6 +353,15 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uin
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
         run.page = run_find(heap, pages);
+    if (PAGE_HEAPS > 1 && align_pages == 1
+        && unlikely(run.page == 0 || page_record(run.page)->state == PAGE_CLEAN)) {
+        uint32_t page = lease_left_over(heap, pages, state);
+
+        if (page != 0) {
+            lock_give(&heap->lock);
+            return (struct run){ page, false };
+        }
+    }
     if (unlikely(run.page == 0))
         return with_fence(lease_anywhere(pages, align_pages, purpose), pages, state);
     if (unlikely(page_record(run.page)->state == PAGE_CLEAN))

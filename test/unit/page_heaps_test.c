@@ -36,10 +36,12 @@ static size_t all_dirty(void) { return page_heaps_free_now(FREE_DIRTY); }
 static void two_arenas_share_no_lock(void **state)
 {
     uint64_t taken[PAGE_HEAPS], of_space;
+    uint32_t page[PAGE_HEAPS];
 
     (void)state;
     start_heaps();
-    for (unsigned i = 0; i < PAGE_HEAPS; i++) give_back(lease_from(i, RUN_PAGES));
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) page[i] = lease_from(i, RUN_PAGES);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) give_back(page[i]);
     for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
     of_space = space.lock.taken;
     for (unsigned i = 0; i < 100; i++) {
@@ -148,6 +150,31 @@ static void each_has_a_budget(void **state)
     assert_true(purge_is_within_budget());
     assert_int_equal(purge_all() >> space.page_shift != 0, true);
     assert_int_equal(all_dirty(), 0);
+}
+
+/* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but not
+ * the few that any page heap keeps, nor what somebody is at. */
+static void what_is_left_over_serves_others(void **state)
+{
+    size_t keep;
+    uint32_t page;
+
+    (void)state;
+    start_heaps();
+    keep = pages_for(PURGE_KEEP_BYTES);
+    given[0] = lease_from(1, 2 * keep);
+    give_back(given[0]);
+    assert_int_equal(lease_from(2, keep + 1), given[0]);
+    assert_ptr_equal(page_heap_of(given[0]), &page_heap[1]);
+    page = lease_from(2, 1);
+    assert_ptr_equal(page_heap_of(page), &page_heap[2]);
+    give_back(page);
+    give_back(given[0]);
+    lock_take(&page_heap[1].lock);
+    page = lease_of(0, keep, PAGE_USED);
+    lock_give(&page_heap[1].lock);
+    assert_ptr_equal(page_heap_of(page), page_heap);
+    check_runs();
 }
 
 /* Who looks at the budget sees what was returned to any, and only once. */
@@ -321,7 +348,7 @@ static void a_run_of_another_page_heap_is_found(void **state)
 
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
-          UNIT_TEST(each_has_a_budget), UNIT_TEST(whoever_looks_sees_all),
+          UNIT_TEST(each_has_a_budget), UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(whoever_looks_sees_all),
           UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
           UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
           UNIT_TEST(long_blocks_are_of_the_first), UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),

@@ -30,6 +30,7 @@
 #define arena_expect_block prairie_own_arena_expect_block
 #define arena_fill prairie_own_arena_fill
 #define arena_finish prairie_own_arena_finish
+#define arena_for_move prairie_own_arena_for_move
 #define arena_give_stocks prairie_own_arena_give_stocks
 #define arena_grow prairie_own_arena_grow
 #define arena_hooks prairie_own_arena_hooks
@@ -64,6 +65,7 @@
 #define cache_init prairie_own_cache_init
 #define cache_large_arena prairie_own_cache_large_arena
 #define cache_make prairie_own_cache_make
+#define cache_move prairie_own_cache_move
 #define cache_put prairie_own_cache_put
 #define cache_take prairie_own_cache_take
 #define cache_take_one prairie_own_cache_take_one
@@ -419,16 +421,18 @@
 #define out_open prairie_own_out_open
 #define outside_layout prairie_own_outside_layout
 #define page_heap prairie_own_page_heap
+#define page_heap_mask prairie_own_page_heap_mask
 #define page_heap_start prairie_own_page_heap_start
+#define page_heaps_are_over prairie_own_page_heaps_are_over
 #define page_heaps_bar_clean prairie_own_page_heaps_bar_clean
 #define page_heaps_barred prairie_own_page_heaps_barred
 #define page_heaps_check prairie_own_page_heaps_check
 #define page_heaps_close_tail prairie_own_page_heaps_close_tail
 #define page_heaps_count prairie_own_page_heaps_count
-#define page_heaps_count_now prairie_own_page_heaps_count_now
 #define page_heaps_each_lock prairie_own_page_heaps_each_lock
 #define page_heaps_follow_limits prairie_own_page_heaps_follow_limits
 #define page_heaps_put_back_in_flight prairie_own_page_heaps_put_back_in_flight
+#define page_heaps_share prairie_own_page_heaps_share
 #define page_heaps_spare_clean prairie_own_page_heaps_spare_clean
 #define page_heaps_start prairie_own_page_heaps_start
 #define page_map prairie_own_page_map
@@ -461,7 +465,9 @@
 #define purge_all prairie_own_purge_all
 #define purge_begin_unneeded prairie_own_purge_begin_unneeded
 #define purge_beyond_budget prairie_own_purge_beyond_budget
+#define purge_heaps_beyond_budget prairie_own_purge_heaps_beyond_budget
 #define purge_is_within_live_budget prairie_own_purge_is_within_live_budget
+#define purge_mode prairie_own_purge_mode
 #define purge_obey_options prairie_own_purge_obey_options
 #define purge_oversize prairie_own_purge_oversize
 #define purge_rests_on_background prairie_own_purge_rests_on_background
