@@ -1,5 +1,5 @@
 /* peer.h - another allocator under the loads, compiled as for ThreadSanitizer too: PEER_TAKE and PEER_GIVE are its
- * malloc and free, PEER_BEGIN what each of its threads calls first. What lies where in it, and which words are its
+ * malloc and free, PEER_BEGIN what main, and then each thread, calls first. What lies where in it, and which words are its
  * locks, nobody says.
  * SPDX-License-Identifier: MIT
  */

@@ -303,6 +303,7 @@ int main(int argc, char **argv)
                 CORES_MAX);
         return 2;
     }
+    scale_begin();
     run_all();
     return 0;
 }

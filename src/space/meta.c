@@ -68,14 +68,15 @@ bool meta_hold_back(size_t bytes)
 void *meta_take(size_t bytes)
 {
     char *record;
+    bool is_used;
 
     check(bytes > 0 && bytes <= META_RECORD_BYTES_MAX);
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
     record = meta.given[bytes / META_UNIT_BYTES];
-    if (record != NULL) {
+    is_used = record != NULL;
+    if (is_used) {
         meta.given[bytes / META_UNIT_BYTES] = *(void **)record;
-        __builtin_memset(record, 0, bytes);
     } else {
         record = meta.next - bytes;
         if (is_aligned(bytes, os_page_bytes()))
@@ -87,6 +88,7 @@ void *meta_take(size_t bytes)
     }
     if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
     lock_give(&meta.lock);
+    if (is_used) __builtin_memset(record, 0, bytes);
     return record;
 }
 
