@@ -185,8 +185,10 @@ static int wait_for(pid_t child)
         if (ended == child) return status;
         if (ended != 0) violation("the child is lost");
         if (seconds > worked) worked = seconds, since = now_seconds();
-        if (worked > patience || now_seconds() - since > patience)
+        if (worked > patience || now_seconds() - since > patience) {
+            (void)kill(child, SIGKILL); /* or who reads our output waits for it, too */
             violation("the child of fork %llu hung", (unsigned long long)forks_made);
+        }
         nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     }
 }
