@@ -145,12 +145,17 @@ struct page_counts {
 };
 /* Of all, one after the other, each under its lock. */
 struct page_counts page_heaps_count(void);
-/* As of a moment ago, without the locks. */
-INLINE_READS_UNLOCKED size_t page_heaps_free_now(unsigned kind)
+/* As of a moment ago, without the locks: of one, and of all. */
+INLINE_READS_UNLOCKED size_t page_heap_free_now(const struct page_heap *heap, unsigned kind)
+{
+    return heap->free_pages[kind];
+}
+INLINE size_t page_heaps_free_now(unsigned kind)
 {
     size_t pages = 0;
 
-    for (unsigned i = 0; i < page_heap_count(); i++) pages += page_heap[i].free_pages[kind];
+    for (unsigned i = 0; i < page_heap_count(); i++)
+        pages += page_heap_free_now(&page_heap[i], kind);
     return pages;
 }
 INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)

@@ -312,8 +312,7 @@ void run_take_fence_away(uint32_t page)
 /* Dirty pages of another page heap that has more than it may keep without reason, before clean ones
  * are touched: what one phase of a program left there serves the next. Begins and ends with the lock
  * of its own held; one that is held is passed over. 0: there are none. */
-static READS_UNLOCKED uint32_t lease_left_over(const struct page_heap *heap, size_t pages,
-                                               enum page_state state)
+static uint32_t lease_left_over(const struct page_heap *heap, size_t pages, enum page_state state)
 {
     size_t enough = max_size(pages, pages_for(PURGE_KEEP_BYTES));
     uint32_t page = 0;
@@ -321,7 +320,7 @@ static READS_UNLOCKED uint32_t lease_left_over(const struct page_heap *heap, siz
     for (unsigned i = 1; i < page_heap_count() && page == 0; i++) {
         struct page_heap *other = &page_heap[heap->number ^ i];
 
-        if (other->free_pages[FREE_DIRTY] < enough || !lock_try(&other->lock)) continue;
+        if (page_heap_free_now(other, FREE_DIRTY) < enough || !lock_try(&other->lock)) continue;
         page = run_find_dirty(other, pages);
         if (page != 0) {
             take_front(other, page, pages, state);
@@ -423,8 +422,8 @@ INLINE void return_locked(struct page_heap *heap, uint32_t page)
     size_t pages = record->run_pages;
 
     count_return(heap, record, pages);
-    if (unlikely(pages > BIN_EXACT_COUNT || (record - 1)->state == PAGE_DIRTY
-                 || (record + pages)->state == PAGE_DIRTY)) {
+    if (unlikely(pages > BIN_EXACT_COUNT || state_beside(record - 1) == PAGE_DIRTY
+                 || state_beside(record + pages) == PAGE_DIRTY)) {
         return_merging(page, pages);
         return;
     }

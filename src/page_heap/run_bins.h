@@ -92,7 +92,7 @@ INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum 
 {
     struct page *record = page_record(page);
     struct page *left = record - 1, *right = record + pages;
-    bool merges_left = left->state == state, merges_right = right->state == state;
+    bool merges_left = state_beside(left) == state, merges_right = state_beside(right) == state;
     unsigned bin;
 
     if (state >= PAGE_SUPPLIED_DIRTY) {

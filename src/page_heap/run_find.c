@@ -61,7 +61,7 @@ READS_UNLOCKED bool run_lease_would_grow(const struct page_heap *heap, size_t pa
 /* Does a free run of the heap begin at the page, or end there? Pieces are not looked across. */
 INLINE bool is_free_in(const struct page_heap *heap, uint32_t page, uint32_t beside)
 {
-    uint8_t state = page_record(page)->state;
+    uint8_t state = state_beside(page_record(page));
 
     if (likely(!heap->is_supplied)) return is_free_state(state);
     return is_supplied_free_state(state) && is_same_piece(heap, page, beside);
@@ -85,7 +85,7 @@ struct hole hole_before(uint32_t page)
     struct hole hole = { page, 0 };
 
     for (unsigned runs = 0;
-         runs < HOLE_RUNS_MAX && is_free_state(page_record(hole.first - 1)->state); runs++) {
+         runs < HOLE_RUNS_MAX && is_free_state(state_beside(page_record(hole.first - 1))); runs++) {
         uint32_t run_pages = page_record(hole.first - 1)->run_pages;
         hole.first -= run_pages;
         hole.pages += run_pages;

@@ -9,6 +9,10 @@
 #include "../base/bits.h"
 #include "page_heap.h"
 
+/* The state of a page beside a run. A seam's may be written by who opens pages there, under another
+ * lock (K4). */
+INLINE_READS_UNLOCKED uint8_t state_beside(const struct page *record) { return record->state; }
+
 /* A hole: neighbouring free runs of both kinds, between two used ones. */
 struct hole {
     uint32_t first;

@@ -350,7 +350,7 @@ static bool is_within_budget(struct page_heap *heap)
 }
 
 /* Who returns pages meanwhile is seen now, or says so again. */
-READS_UNLOCKED bool purge_is_within_live_budget(void)
+bool purge_is_within_live_budget(void)
 {
     bool within = true;
 
@@ -358,7 +358,7 @@ READS_UNLOCKED bool purge_is_within_live_budget(void)
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
-        if (heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->dirty_max))
+        if (page_heap_free_now(heap, FREE_DIRTY) > RELAXED_LOAD(heap->dirty_max))
             within &= is_within_budget(heap);
     }
     return within;

@@ -203,6 +203,7 @@ static void take_with_flags(unsigned index, size_t bytes, int flags)
 
 static void live_in_arena(void)
 {
+    struct slot in_arena[ARENA_BLOCKS];
     unsigned arena = 0, cache = 0;
     int flags;
 
@@ -218,9 +219,11 @@ static void live_in_arena(void)
         (void)control("tcache.destroy", NULL, 0, &cache, sizeof cache);
     }
     (void)act_on_arena(arena, "purge");
-    /* What is left in it goes with it. */
-    if (!act_on_arena(arena, "destroy")) return;
+    /* What is left in it goes with it, and nobody may look at it once the call has begun. */
+    memcpy(in_arena, &slots[ARENA_FIRST], sizeof in_arena);
     for (unsigned i = 0; i < ARENA_BLOCKS; i++) slots[ARENA_FIRST + i].base = NULL;
+    if (!act_on_arena(arena, "destroy"))
+        memcpy(&slots[ARENA_FIRST], in_arena, sizeof in_arena);
 }
 
 static void drop_some(void *unused, reserve_cnd_t condition, size_t bytes)
