@@ -87,14 +87,14 @@ static void print_system(struct report *report)
 /* In 65536ths, as text. */
 static void print_fraction(struct report *report, uint64_t value)
 {
-    uint64_t hundredths = ((value & 65535) * 100 + 32768) >> 16;
+    uint64_t hundredths = (value * 100 + 32768) >> 16;
 
     if (value == UINT32_MAX) {
         report_text(report, "\"-1\"");
         return;
     }
-    report_print(report, "\"%" PRIu64 "%s%" PRIu64 "\"", value >> 16, hundredths < 10 ? ".0" : ".",
-                 hundredths);
+    report_print(report, "\"%" PRIu64 ".%" PRIu64 "%" PRIu64 "\"", hundredths / 100,
+                 hundredths / 10 % 10, hundredths % 10);
 }
 
 /* What a leaf of another name says now, behind the option that it began with. */

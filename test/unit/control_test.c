@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "control/control_tree.h"
 #include "control_tree.h"
 #include "unit.h"
 
@@ -103,6 +104,89 @@ static void how_many_blocks_are_held_is_told(void **state)
     }
 }
 
+/* None of its numbers is read when there are none, or more than any name has parts. */
+static void a_path_of_no_length_or_an_absurd_one_is_no_leaf(void **state)
+{
+    size_t path[CONTROL_DEPTH_MAX + 1], length = CONTROL_DEPTH_MAX;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_int_equal(control_path_of("epoch", path, &length), 0);
+    assert_int_equal(control_by_path(path, length, NULL, NULL, NULL, 0), 0);
+    assert_int_equal(control_by_path(NULL, 0, NULL, NULL, NULL, 0), ENOENT);
+    assert_int_equal(control_by_path(path, SIZE_MAX / 64, NULL, NULL, NULL, 0), ENOENT);
+}
+
+/* How full the slabs of blocks are: free blocks, blocks, bytes of each. Only where the quantum is 8
+ * has it a name. */
+struct use {
+    size_t free_blocks, blocks, bytes;
+};
+
+static int ask_for_use(void *const *blocks, size_t blocks_bytes, struct use *uses, size_t *length)
+{
+    struct control_call call = { .old_buffer = uses,
+                                 .old_length = length,
+                                 .new_buffer = (void *)(uintptr_t)blocks,
+                                 .new_length = blocks_bytes };
+
+    return serve_batch_query(&call);
+}
+
+static void the_use_of_many_blocks_is_told_at_once(void **state)
+{
+    unsigned class_index = class_of_size(100);
+    void *blocks[] = { prairie_malloc(100), prairie_malloc(100000), NULL };
+    struct use uses[3];
+    size_t length = sizeof uses;
+
+    (void)state;
+    assert_int_equal(ask_for_use(blocks, sizeof blocks, uses, &length), 0);
+    assert_int_equal(uses[0].blocks, slab_shape[class_index].block_count);
+    assert_int_equal(uses[0].bytes, slab_shape[class_index].bytes);
+    assert_true(uses[0].free_blocks < uses[0].blocks);
+    assert_int_equal(uses[1].free_blocks, 0);
+    assert_int_equal(uses[1].blocks, 1);
+    assert_int_equal(uses[1].bytes, prairie_usable_size(blocks[1]));
+    assert_true(all_bytes_are(&uses[2], 0, sizeof uses[2]));
+}
+
+/* Those that are left out, or of another length than the other says. */
+static void a_question_for_use_needs_both_arrays(void **state)
+{
+    void *blocks[] = { prairie_malloc(100), prairie_malloc(200) };
+    struct use uses[2];
+    size_t length = sizeof uses, less = sizeof uses[0];
+
+    (void)state;
+    memset(uses, 0x5a, sizeof uses);
+    assert_int_equal(ask_for_use(blocks, sizeof blocks, NULL, &length), EINVAL);
+    assert_int_equal(ask_for_use(NULL, sizeof blocks, uses, &length), EINVAL);
+    assert_int_equal(ask_for_use(blocks, sizeof blocks, uses, NULL), EINVAL);
+    assert_int_equal(ask_for_use(blocks, sizeof blocks, uses, &less), EINVAL);
+    assert_int_equal(ask_for_use(blocks, sizeof blocks - 1, uses, &length), EINVAL);
+    length = 0;
+    assert_int_equal(ask_for_use(blocks, 0, uses, &length), EINVAL);
+    assert_true(all_bytes_are(uses, 0x5a, sizeof uses));
+}
+
+/* The numbers that an arena can have end where its table does. */
+static void no_arena_has_a_number_beyond_the_last(void **state)
+{
+    unsigned beyond[] = { ARENA_INDEX_END, ARENA_INDEX_END + 1, UINT32_MAX };
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned i = 0; i < ARRAY_COUNT(beyond); i++) {
+        assert_null(made_arena_at(beyond[i]));
+        assert_null(manual_arena_at(beyond[i]));
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
           UNIT_TEST(with_a_heap_and_no_memory_every_leaf_answers),
-          UNIT_TEST(every_byte_but_0_is_true), UNIT_TEST(how_many_blocks_are_held_is_told))
+          UNIT_TEST(every_byte_but_0_is_true), UNIT_TEST(how_many_blocks_are_held_is_told),
+          UNIT_TEST(a_path_of_no_length_or_an_absurd_one_is_no_leaf),
+          UNIT_TEST(the_use_of_many_blocks_is_told_at_once),
+          UNIT_TEST(a_question_for_use_needs_both_arrays),
+          UNIT_TEST(no_arena_has_a_number_beyond_the_last))

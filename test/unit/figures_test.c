@@ -74,4 +74,57 @@ static void what_json_alone_has_is_no_name(void **state)
     assert_true(shown > 60);
 }
 
-UNIT_MAIN(UNIT_TEST(sums_leave_the_control_tree_alone), UNIT_TEST(what_json_alone_has_is_no_name))
+/* Neither its numbers nor what is set for it. */
+static void an_arena_that_is_not_there_has_no_names(void **state)
+{
+    static const char ends[][20] = { "uptime",  "dss",    "dirty_decay_ms", "muzzy_decay_ms",
+                                     "pactive", "mapped", "small.nmalloc",  "bins.0.nmalloc" };
+    char name[CONTROL_NAME_BYTES];
+
+    (void)state;
+    prairie_free(prairie_malloc(100));
+    for (unsigned i = 0; i < ARRAY_COUNT(ends); i++) {
+        size_t path[CONTROL_DEPTH_MAX], length = CONTROL_DEPTH_MAX;
+
+        (void)snprintf(name, sizeof name, "stats.arenas.0.%s", ends[i]);
+        assert_int_equal(control_path_of(name, path, &length), 0);
+        (void)snprintf(name, sizeof name, "stats.arenas.77.%s", ends[i]);
+        length = CONTROL_DEPTH_MAX;
+        assert_int_equal(control_path_of(name, path, &length), ENOENT);
+    }
+}
+
+static char metrics[1 << 17];
+
+static void keep_metrics(void *context, const char *text)
+{
+    (void)context;
+    assert_true(strlen(metrics) + strlen(text) < sizeof metrics);
+    strcat(metrics, text);
+}
+
+/* OpenMetrics wants the unit of those whose names end in one, and of no others. */
+static void metrics_have_the_units_of_their_names(void **state)
+{
+    unsigned units = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(100));
+    assert_true(prairie_stats_metrics(keep_metrics, NULL));
+    assert_non_null(strstr(metrics, "# UNIT prairie_allocated_bytes bytes\n"));
+    assert_non_null(strstr(metrics, "# UNIT prairie_uptime_seconds seconds\n"));
+    for (const char *at = metrics; (at = strstr(at, "# TYPE prairie_")) != NULL; at++) {
+        const char *name = at + strlen("# TYPE "), *space = strchr(name, ' ');
+        const char *next = strchr(at, '\n') + 1;
+        bool has_unit = strncmp(space - 6, "_bytes", 6) == 0
+                     || strncmp(space - 8, "_seconds", 8) == 0;
+
+        assert_true((strncmp(next, "# UNIT ", 7) == 0) == has_unit);
+        units += has_unit;
+    }
+    assert_true(units > 10);
+}
+
+UNIT_MAIN(UNIT_TEST(sums_leave_the_control_tree_alone), UNIT_TEST(what_json_alone_has_is_no_name),
+          UNIT_TEST(an_arena_that_is_not_there_has_no_names),
+          UNIT_TEST(metrics_have_the_units_of_their_names))

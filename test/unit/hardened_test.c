@@ -607,6 +607,28 @@ static void blocks_from_before_go_home_for_good(void **state)
     prairie_check_all();
 }
 
+/* The thread's counts know what it took before. */
+static void blocks_from_before_are_counted_when_they_go(void **state)
+{
+    char *before = prairie_malloc(100), *large = prairie_malloc(LARGE), *marked;
+    size_t bytes = prairie_usable_size(before), large_bytes_before = prairie_usable_size(large);
+    const struct counting_front *counting;
+
+    (void)state;
+    harden();
+    counting = thread_count_calls();
+    assert_non_null(counting);
+    assert_int_equal(counting->deallocated, 0);
+    prairie_free(before);
+    assert_int_equal(counting->deallocated, bytes);
+    prairie_free(large);
+    assert_int_equal(counting->deallocated, bytes + large_bytes_before);
+    marked = taken(LARGE);
+    assert_int_equal(counting->allocated, large_bytes(page_at(marked)));
+    prairie_free(marked);
+    assert_int_equal(counting->deallocated, bytes + large_bytes_before + counting->allocated);
+}
+
 static void manual_arenas_are_hardened_too(void **state)
 {
     struct arena *arena;
@@ -762,7 +784,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
           UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_is_to_be_zero_is),
           UNIT_TEST(junk_is_what_a_block_begins_with), UNIT_TEST(only_so_much_waits),
-          UNIT_TEST(blocks_from_before_go_home_for_good), UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(blocks_from_before_are_counted_when_they_go),
+          UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),

@@ -48,6 +48,9 @@ static void what_is_no_right_does_not_matter(void **state)
     assert_true(mixed_with("S (sleeping)", "R (running)") == mixed_usual());
     assert_true(mixed_with("Name:\tUid:", "Name:\tGroups:\t1") == mixed_usual());
     assert_true(mixed_with("Threads:\t2", "Threads:\t3") == mixed_usual());
+    /* Not the start of the line behind one that matters, nor one too short for a name. */
+    assert_true(mixed_with("FDSize:\t64", "VmPeak:\t64") == mixed_usual());
+    assert_true(mixed_with("FDSize:\t64", "x") == mixed_usual());
 }
 
 static void every_right_matters(void **state)

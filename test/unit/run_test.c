@@ -186,14 +186,16 @@ static void large_runs_are_counted(void **state)
 
 /* ---- holes ---- */
 
-/* Neither half is long enough, but together they are: the region need not open further. */
-static void reach_across(size_t wanted)
+/* Neither half is long enough, but together they are: the region need not open further. Longer runs
+ * that have no free neighbour are looked at before. */
+static void reach_across(size_t wanted, unsigned longer)
 {
     struct run run;
     uint32_t first;
     size_t open;
 
     start_pages();
+    for (unsigned i = 0; i < longer; i++) give_back(fenced(30 + i % 4));
     first = fenced(40);
     stain(first, 40, 7);
     give_back(first);
@@ -216,13 +218,19 @@ static void reach_across(size_t wanted)
 static void a_lease_reaches_across_dirty_and_clean(void **state)
 {
     (void)state;
-    reach_across(35);
+    reach_across(35, 0);
+}
+
+static void a_lease_reaches_across_behind_longer_runs(void **state)
+{
+    (void)state;
+    reach_across(35, 2);
 }
 
 static void a_lease_takes_all_of_dirty_and_clean(void **state)
 {
     (void)state;
-    reach_across(40);
+    reach_across(40, 0);
 }
 
 /* The free pages at the open end count: only what they lack is opened. */
@@ -309,6 +317,7 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(dirty_and_clean_do_not_merge),
           UNIT_TEST(a_bin_of_mixed_lengths_is_searched_for_the_best),
           UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
+          UNIT_TEST(a_lease_reaches_across_behind_longer_runs),
           UNIT_TEST(a_lease_takes_all_of_dirty_and_clean),
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),

@@ -209,6 +209,24 @@ static void large_ones_resize_in_place(void **state)
     prairie_check_all();
 }
 
+/* A new size is a chance like a new block, no more: it comes to at most one sample in thousands. */
+static void few_of_the_resized_are_sampled(void **state)
+{
+    enum { ROUNDS = 1000 };
+    char *block;
+
+    (void)state;
+    sample_from_now((uint64_t)1 << 40);
+    block = prairie_malloc(200000);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        block = prairie_realloc(block, i % 2 == 0 ? 100000 : 200000);
+        assert_non_null(block);
+    }
+    assert_true(estimate_now().taken < 5);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 static void cleared_blocks_are_clear(void **state)
 {
     (void)state;
@@ -455,6 +473,7 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
+          UNIT_TEST(few_of_the_resized_are_sampled),
           UNIT_TEST(cleared_blocks_are_clear), UNIT_TEST(alignment_is_kept),
           UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),

@@ -71,6 +71,14 @@ static void starting_reserves_and_commits_nothing(void **state)
     assert_int_equal(page_at(space.region[0].base + space.region[0].bytes), 0);
 }
 
+/* The map ends where the first region begins, and its last record is the last number's. */
+static void every_record_of_the_map_has_a_number(void **state)
+{
+    (void)state;
+    start_space();
+    assert_ptr_equal((char *)(page_record(space.number_max) + 1), space.region[0].base);
+}
+
 static void the_space_opens_as_a_prefix(void **state)
 {
     static const size_t wishes[] = { 1, 1, 7, 16, 100, 3, 300, 1 };
@@ -388,7 +396,8 @@ static void a_limit_that_comes_late_is_kept(void **state)
     check_numbers();
 }
 
-UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(the_space_opens_as_a_prefix),
+UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(every_record_of_the_map_has_a_number),
+          UNIT_TEST(the_space_opens_as_a_prefix),
           UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),

@@ -243,12 +243,15 @@ static void the_text_says_the_same(void **state)
     };
     static const char keys[8][16] = { "allocated",      "active",   "metadata", "metadata_edata",
                                       "metadata_rtree", "resident", "mapped",   "retained" };
-    char line[400] = "", path[60];
+    char line[400] = "", path[60], interval[60];
 
     (void)state;
     hold_some();
     (void)printed(""); /* the first one takes the records that hold the numbers */
     (void)printed_json("J");
+    (void)snprintf(interval, sizeof interval, ", num_runs: 0, run_interval: %zu ns\n",
+                   (size_t)json_number(print.text,
+                                       "jemalloc/stats/background_thread/run_interval"));
     for (unsigned i = 0; i < ARRAY_COUNT(words); i++) {
         size_t used = strlen(line);
 
@@ -258,6 +261,7 @@ static void the_text_says_the_same(void **state)
     }
     assert_non_null(strstr(printed(""), line));
     assert_non_null(strstr(print.text, "\nCount of realloc(non-null-ptr, 0) calls: 1\n"));
+    assert_non_null(strstr(print.text, interval));
     assert_int_equal(column_of("\nlarge: ", 0), LARGE_COUNT * LARGE_SIZE);
     assert_int_equal(column_of("\nlarge: ", 1), LARGE_COUNT + 1);
     assert_int_equal(column_of("\nlarge: ", 3), 1);
@@ -340,6 +344,29 @@ static void a_negative_decay_has_no_time(void **state)
                      0);
 }
 
+/* In hundredths, as jemalloc prints them; -1 where there is none. */
+static void expect_fraction(const char *said, const char *printed_as)
+{
+    char text[60];
+
+    (void)snprintf(text, sizeof text, "hpa_dirty_mult:%s", said);
+    options_parse(text, "test");
+    (void)snprintf(text, sizeof text, "\n  opt.hpa_dirty_mult: \"%s\"\n", printed_as);
+    assert_non_null(strstr(printed(""), text));
+    json_expect_text(printed_json("J"), "jemalloc/opt/hpa_dirty_mult", printed_as);
+}
+
+static void a_fraction_is_rounded_to_hundredths(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(100));
+    expect_fraction("0.25", "0.25");
+    expect_fraction("0.05", "0.05");
+    expect_fraction("0.996", "1.00");
+    expect_fraction("3.5", "3.50");
+    expect_fraction("-1", "-1");
+}
+
 /* ---- where it goes ---- */
 
 static unsigned messages;
@@ -398,5 +425,6 @@ UNIT_MAIN(UNIT_TEST(each_letter_leaves_its_sections_out), UNIT_TEST(the_sections
           UNIT_TEST(the_sums_are_those_of_the_heap), UNIT_TEST(the_text_says_the_same),
           UNIT_TEST(the_lists_count_what_is_there), UNIT_TEST(the_lists_of_the_text_have_gaps),
           UNIT_TEST(rates_are_by_the_second), UNIT_TEST(a_negative_decay_has_no_time),
+          UNIT_TEST(a_fraction_is_rounded_to_hundredths),
           UNIT_TEST(without_a_function_it_goes_to_malloc_message),
           UNIT_TEST(no_lock_is_held_meanwhile), UNIT_TEST(without_memory_nothing_is_said))

@@ -215,6 +215,27 @@ static void every_call_may_be_refused(void **state)
     expect_nothing_there(prairie_malloc(0));
 }
 
+/* For so many calls. */
+static void a_refusal_of_address_space_is_remembered(void **state)
+{
+    void *block = prairie_malloc(1);
+    uint64_t asked;
+
+    (void)state;
+    prairie_free(block);
+    fake_fail_kind(FAKE_RESERVE, true);
+    prairie_free(prairie_malloc(0));
+    asked = fake_calls(FAKE_RESERVE);
+    for (unsigned i = 0; i < 64; i++) {
+        block = prairie_malloc(0);
+        assert_int_not_equal(prairie_usable_size(block), 0);
+        prairie_free(block);
+    }
+    assert_int_equal(fake_calls(FAKE_RESERVE), asked);
+    fake_fail_kind(FAKE_RESERVE, false);
+    expect_nothing_there(prairie_malloc(0));
+}
+
 /* They may lie where a vast block was, which is remembered as freed. */
 static void old_vast_blocks_do_not_matter(void **state)
 {
@@ -257,4 +278,5 @@ UNIT_MAIN(UNIT_TEST(every_door_gives_an_address_of_its_own), UNIT_TEST(nobody_re
           UNIT_TEST(flags_make_no_difference), UNIT_TEST(a_size_of_0_that_is_wrong_is_told),
           UNIT_TEST(misuse_is_told), UNIT_TEST(an_address_that_came_back_rests),
           UNIT_TEST(where_there_is_no_address_it_has_bytes), UNIT_TEST(every_call_may_be_refused),
+          UNIT_TEST(a_refusal_of_address_space_is_remembered),
           UNIT_TEST(old_vast_blocks_do_not_matter), UNIT_TEST(threads_share_them))
