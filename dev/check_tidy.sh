@@ -8,7 +8,7 @@ plain="-DPRAIRIE_CHECK=0"
 checked="-DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -DPRAIRIE_OWN_NAMES"
 fake=(-std=gnu17 -Itest -Isrc -Iinclude -DPRAIRIE_CHECK=1 -DPRAIRIE_TINY)
 # Definitions that some of the lab's files expect from its build.
-lab=(-std=gnu17 -Ilab -Isrc -Iinclude -DPRAIRIE_CHECK=0 -DPRAIRIE_OWN_NAMES -DWITH_BTREE
+lab=(-std=gnu17 '-DALLOCATOR="prairie.h"' -Ilab -Isrc -Iinclude -DPRAIRIE_CHECK=0 -DPRAIRIE_OWN_NAMES -DWITH_BTREE
      -DRUN_TREE=bsd '-DRUNS_UNITY="../../src/prairie.c"')
 mapfile -t files < <(find lab -name '*.c' | sort)
 

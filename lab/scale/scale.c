@@ -39,6 +39,8 @@ static inline unsigned core_here(void)
 
 #include ALLOCATOR
 
+#define KIB ((size_t)1024)
+
 /* ---- what the loads share ---- */
 
 enum { LIVE_MAX = 1024, RING = 256 };
@@ -109,8 +111,8 @@ static size_t small_size(uint64_t random)
 {
     return random % 3 != 0 ? 8 + (random >> 8) % 121 : 8 + (random >> 8) % 2041;
 }
-static size_t medium_size(uint64_t random) { return 16 * 1024 + random % (112 * 1024); }
-static size_t large_size(uint64_t random) { return 256 * 1024 + random % (768 * 1024); }
+static size_t medium_size(uint64_t random) { return 16 * KIB + random % (112 * KIB); }
+static size_t large_size(uint64_t random) { return 256 * KIB + random % (768 * KIB); }
 
 static void small(unsigned core) { replace(core, 1000, small_size, 64); }
 static void medium(unsigned core) { replace(core, 32, medium_size, 4096); }
@@ -171,7 +173,8 @@ static const struct {
 #ifdef MODELLED
 static const char *structure_at(uintptr_t address)
 {
-    if (address - (uintptr_t)own < sizeof own || address - (uintptr_t)ring < sizeof ring) return "program";
+    if (address - (uintptr_t)own < sizeof own || address - (uintptr_t)ring < sizeof ring)
+        return "program";
     return scale_place(address);
 }
 #endif

@@ -306,7 +306,8 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     struct slab *slab;
     uint32_t page;
 
-    if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->page_heap, pages)) return false;
+    if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->page_heap, pages))
+        return false;
     slab = take_record(bin, class_index);
     if (slab == NULL) return false;
     if (unlikely(arena->is_hardened)) page = take_wiped(arena, pages);

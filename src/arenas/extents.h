@@ -59,8 +59,8 @@ struct hook_call {
 
 /* What an arena with hooks has; all of it under the arena's lock. */
 struct extents {
+    struct page_heap heap; /* it begins a line */
     struct extent_hooks *hooks;
-    struct page_heap heap;
     size_t next_bytes; /* how much to ask for next */
     size_t grow_limit; /* at most, unless more is wanted at once */
     /* The hooks do not want extents cut up: each is asked for in the size that is wanted. */

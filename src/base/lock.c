@@ -29,8 +29,8 @@ static bool spin_and_try(struct lock *lock, uint32_t held)
     for (unsigned pause = 0; pause < spin_pauses; pause++) {
         if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == LOCK_FREE) {
             uint32_t expected = LOCK_FREE;
-            if (__atomic_compare_exchange_n(&lock->state, &expected, held, false,
-                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            if (__atomic_compare_exchange_n(&lock->state, &expected, held, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
                 return true;
         }
         cpu_relax();

@@ -49,7 +49,8 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
         if (at < heap->huge_again_at) heap->huge_again_at = at;
         return;
     }
-    if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS) want(heap, true);
+    if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS)
+        want(heap, true);
 }
 
 /* The locks under which what is wished may change. */

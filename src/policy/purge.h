@@ -21,12 +21,12 @@
 /* What is known of a page heap's need for dirty pages, beside its dirty_max, up to which nobody need
  * think of purging. Under its lock. */
 struct purge {
-    bool refused;               /* the kernel took nothing at the last try */
-    size_t peak_pages;          /* the most pages in use, of late */
-    size_t bonus_pages;         /* what regrets added to the budget */
-    size_t last_pages;          /* given back lately, beyond the budget, */
-    uint64_t last_ms;           /* when, */
-    uint64_t last_clean_leased; /* and how many clean pages had been leased then */
+    bool refused;                          /* the kernel took nothing at the last try */
+    size_t peak_pages;                     /* the most pages in use, of late */
+    size_t bonus_pages;                    /* what regrets added to the budget */
+    size_t last_pages;                     /* given back lately, beyond the budget, */
+    uint64_t last_ms;                      /* when, */
+    uint64_t last_clean_leased;            /* and how many clean pages had been leased then */
     uint64_t purged_pages, calls, regrets; /* statistics; regrets are times that pages were wanted
                                               back soon */
 };

@@ -164,7 +164,8 @@ static void join_runs(void)
 
     if (reserve.run_count < 2 || reserve.run_count == RESERVE_RUNS_MAX || reserve.pages > wanted)
         return;
-    if (run_lease_would_grow(page_heap, wanted) || !has_room_for(wanted) || !add_run(wanted, false)) return;
+    if (run_lease_would_grow(page_heap, wanted) || !has_room_for(wanted) || !add_run(wanted, false))
+        return;
     for (uint32_t i = reserve.run_count - 1; i-- > 0;)
         (void)give_tail(i, page_record(reserve.run[i])->run_pages);
 }

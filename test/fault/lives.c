@@ -222,8 +222,7 @@ static void live_in_arena(void)
     /* What is left in it goes with it, and nobody may look at it once the call has begun. */
     memcpy(in_arena, &slots[ARENA_FIRST], sizeof in_arena);
     for (unsigned i = 0; i < ARENA_BLOCKS; i++) slots[ARENA_FIRST + i].base = NULL;
-    if (!act_on_arena(arena, "destroy"))
-        memcpy(&slots[ARENA_FIRST], in_arena, sizeof in_arena);
+    if (!act_on_arena(arena, "destroy")) memcpy(&slots[ARENA_FIRST], in_arena, sizeof in_arena);
 }
 
 static void drop_some(void *unused, reserve_cnd_t condition, size_t bytes)

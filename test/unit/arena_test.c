@@ -346,7 +346,8 @@ static void a_fill_may_be_kept_from_growing_the_region(void **state)
     open = space.open_bytes;
     while (fill_without_growth(slots, 100) != 0) {} /* what is open is used */
     assert_int_equal(space.open_bytes, open);
-    assert_true(run_lease_would_grow(page_heap, slab_shape[small_class()].bytes >> space.page_shift));
+    assert_true(
+        run_lease_would_grow(page_heap, slab_shape[small_class()].bytes >> space.page_shift));
 }
 
 /* Records of closed slabs wait for the next ones, a limited number of them. */

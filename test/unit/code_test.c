@@ -247,5 +247,5 @@ UNIT_MAIN(UNIT_TEST(the_id_is_found_behind_other_notes), UNIT_TEST(the_next_segm
           UNIT_TEST(behind_the_last_header_nothing_is_looked_at),
           UNIT_TEST(what_is_no_id_is_not_taken_for_one),
           UNIT_TEST(code_is_told_with_its_place_and_path),
-          UNIT_TEST(no_more_is_told_than_there_is_room_for),
-          UNIT_TEST(code_has_the_id_of_its_file), UNIT_TEST(without_the_file_nothing_is_told))
+          UNIT_TEST(no_more_is_told_than_there_is_room_for), UNIT_TEST(code_has_the_id_of_its_file),
+          UNIT_TEST(without_the_file_nothing_is_told))

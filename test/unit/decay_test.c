@@ -294,7 +294,7 @@ static void the_helper_is_asked_early(void **state)
     start_threads(2);
     (void)lease(burst_pages());
     breathe(pages_of_bytes(PURGE_KEEP_BYTES));
-    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);                  /* not for a little */
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);                   /* not for a little */
     assert_true(page_heaps_free_now(FREE_DIRTY) <= page_heap->dirty_max); /* and no lock either */
     breathe(eighth_pages());
     assert_true(fake_thread_waits());

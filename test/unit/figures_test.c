@@ -116,8 +116,8 @@ static void metrics_have_the_units_of_their_names(void **state)
     for (const char *at = metrics; (at = strstr(at, "# TYPE prairie_")) != NULL; at++) {
         const char *name = at + strlen("# TYPE "), *space = strchr(name, ' ');
         const char *next = strchr(at, '\n') + 1;
-        bool has_unit = strncmp(space - 6, "_bytes", 6) == 0
-                     || strncmp(space - 8, "_seconds", 8) == 0;
+        bool has_unit =
+            strncmp(space - 6, "_bytes", 6) == 0 || strncmp(space - 8, "_seconds", 8) == 0;
 
         assert_true((strncmp(next, "# UNIT ", 7) == 0) == has_unit);
         units += has_unit;

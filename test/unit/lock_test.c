@@ -408,9 +408,9 @@ static void many_arena_locks_at_once(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
           UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
-          UNIT_TEST(a_woken_taker_spins_again),
-          UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
-          UNIT_TEST(a_remade_lock_is_free), UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(a_woken_taker_spins_again), UNIT_TEST(threads_exclude_each_other),
+          UNIT_TEST(numbers_fit_each_other_at_any_moment), UNIT_TEST(a_remade_lock_is_free),
+          UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(a_lock_passed_through_is_still_held),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),

@@ -112,7 +112,9 @@ static void runs_come_home(void **state)
 /* As many as arenas, rounded down; there come more with more arenas, and none goes. */
 static void there_are_as_many_as_arenas(void **state)
 {
-    static const uint8_t counts[][2] = { { 1, 1 }, { 2, 2 }, { 3, 2 }, { 1, 2 }, { 4, 4 }, { 99, 4 } };
+    static const uint8_t counts[][2] = {
+        { 1, 1 }, { 2, 2 }, { 3, 2 }, { 1, 2 }, { 4, 4 }, { 99, 4 }
+    };
 
     (void)state;
     start_pages();
@@ -348,9 +350,10 @@ static void a_run_of_another_page_heap_is_found(void **state)
 
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
-          UNIT_TEST(each_has_a_budget), UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
-          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
-          UNIT_TEST(long_blocks_are_of_the_first), UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
+          UNIT_TEST(each_has_a_budget), UNIT_TEST(what_is_left_over_serves_others),
+          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
+          UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found))

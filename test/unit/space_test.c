@@ -396,8 +396,8 @@ static void a_limit_that_comes_late_is_kept(void **state)
     check_numbers();
 }
 
-UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing), UNIT_TEST(every_record_of_the_map_has_a_number),
-          UNIT_TEST(the_space_opens_as_a_prefix),
+UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing),
+          UNIT_TEST(every_record_of_the_map_has_a_number), UNIT_TEST(the_space_opens_as_a_prefix),
           UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),

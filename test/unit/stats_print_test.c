@@ -249,9 +249,9 @@ static void the_text_says_the_same(void **state)
     hold_some();
     (void)printed(""); /* the first one takes the records that hold the numbers */
     (void)printed_json("J");
-    (void)snprintf(interval, sizeof interval, ", num_runs: 0, run_interval: %zu ns\n",
-                   (size_t)json_number(print.text,
-                                       "jemalloc/stats/background_thread/run_interval"));
+    (void)snprintf(
+        interval, sizeof interval, ", num_runs: 0, run_interval: %zu ns\n",
+        (size_t)json_number(print.text, "jemalloc/stats/background_thread/run_interval"));
     for (unsigned i = 0; i < ARRAY_COUNT(words); i++) {
         size_t used = strlen(line);
 
