@@ -27,7 +27,6 @@ static unsigned cores = 1;
 static __thread unsigned own_core;
 #endif
 /* For the kernel that prairie.h plays. */
-static inline unsigned core_count(void) { return cores; }
 static inline unsigned core_here(void)
 {
 #ifdef MODELLED

@@ -24,7 +24,6 @@ void arenas_start(unsigned core_count)
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         require(slab_pages(class_index) <= STOCK_PAGES_MAX);
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
-    page_heaps_share(arena_limit);
 }
 
 /* NULL: not made yet. The table is not read before something is in it: see make_arena. */
@@ -39,7 +38,6 @@ void arenas_limit(unsigned wanted)
     lock_take(&making_lock);
     if (wanted < arena_limit) arena_limit = wanted;
     while (arena_limit < wanted && arena_of_number(arena_limit) == NULL) arena_limit++;
-    page_heaps_share(arena_limit);
     lock_give(&making_lock);
 }
 
@@ -70,7 +68,7 @@ static struct arena *make_arena(unsigned index, bool is_manual)
     ((volatile char *)arena)[sizeof *arena - 1] = 0;
     lock_init(&arena->lock, LOCK_ARENA);
     arena->index = index;
-    arena->page_heap = page_heap_for(index);
+    arena->page_heap = page_heap_for(index, arena_limit);
     arena->is_manual = is_manual;
     arena->is_hardened = arenas_are_hardened;
     __atomic_store_n(&arenas[index], arena, __ATOMIC_RELEASE);
@@ -142,6 +140,13 @@ static struct arena *take_arena(struct arena *arena)
     return arena;
 }
 
+struct arena *arena_for_move(const struct arena *last)
+{
+    if (last == NULL) return arena_at(place_new_thread());
+    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
+    return arena_at(place_by_core());
+}
+
 struct arena *arena_choose(struct arena *last)
 {
     struct arena *hop;
@@ -151,21 +156,9 @@ struct arena *arena_choose(struct arena *last)
         if (hop != NULL) return take_arena(hop);
     }
     if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
-    if (last == NULL) {
-        struct arena *placed = arena_at(place_new_thread());
-        if (placed == NULL) placed = arenas[arena_first];
-        return take_arena(placed);
-    }
-    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
-    hop = arena_at(place_by_core());
-    return take_arena(hop != NULL ? hop : last);
-}
-
-struct arena *arena_for_move(const struct arena *last)
-{
-    if (last == NULL) return arena_at(place_new_thread());
-    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
-    return arena_at(place_by_core());
+    hop = arena_for_move(last);
+    if (hop == NULL) hop = last != NULL ? last : arenas[arena_first];
+    return take_arena(hop);
 }
 
 struct arena *arena_choose_unhooked(void)

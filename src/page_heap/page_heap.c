@@ -6,6 +6,7 @@
  */
 #include "page_heap.h"
 
+#include "../base/bits.h"
 #include "../space/commit.h"
 
 _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
@@ -13,7 +14,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
                "PRAIRIE_PAGE_HEAPS is a power of two");
 
 struct page_heap page_heap[PAGE_HEAPS];
-unsigned page_heap_mask;
+unsigned page_heap_last;
 bool page_heaps_are_over;
 bool page_heaps_barred;
 
@@ -38,31 +39,45 @@ void page_heap_start(struct page_heap *heap)
 
 void page_heaps_start(void)
 {
-    page_heap_mask = 0;
+    page_heap_last = 0;
     page_heap_start(page_heap);
 }
 
+/* From the first one's lock on there are always as many. */
 void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
-    unsigned count = page_heap_count();
-
-    for (unsigned i = 0; i < count; i++)
-        visit(&page_heap[walk == WALK_TAKES ? i : count - 1 - i].lock);
+    if (walk == WALK_TAKES)
+        for (unsigned i = 0; i < page_heap_count(); i++) visit(&page_heap[i].lock);
+    else
+        for (unsigned i = page_heap_count(); i-- > 0;) visit(&page_heap[i].lock);
 }
 
-void page_heaps_share(unsigned arena_count)
+static void follow_limits(struct page_heap *heap)
 {
-    unsigned count = page_heap_count();
+    lock_take(&heap->lock);
+    RELAXED_STORE(heap->lease_pages_max, lease_pages_max_now());
+    lock_give(&heap->lock);
+}
 
-    if (page_heap->lock.rank == 0) return; /* they start later, and are told again */
-    while (count < PAGE_HEAPS && 2 * count <= arena_count) {
-        for (unsigned i = count; i < 2 * count; i++) {
-            page_heap[i].number = (uint8_t)i;
-            page_heap_start(&page_heap[i]);
-        }
-        count *= 2;
-    }
-    __atomic_store_n(&page_heap_mask, count - 1, __ATOMIC_RELEASE);
+static void start_next(void)
+{
+    struct page_heap *heap = &page_heap[page_heap_last + 1];
+
+    heap->number = (uint8_t)(page_heap_last + 1);
+    page_heap_start(heap);
+    lock_take(&page_heap->lock);
+    __atomic_store_n(&page_heap_last, heap->number, __ATOMIC_RELEASE);
+    lock_give(&page_heap->lock);
+    follow_limits(heap); /* who changed them meanwhile may not have seen it */
+}
+
+struct page_heap *page_heap_for(unsigned arena_index, unsigned arena_count)
+{
+    unsigned count = 1u << highest_bit(min_size(arena_count, PAGE_HEAPS));
+    unsigned number = arena_index & (count - 1);
+
+    while (page_heap_count() <= number) start_next();
+    return &page_heap[number];
 }
 
 struct page_counts page_heaps_count(void)
@@ -82,11 +97,7 @@ struct page_counts page_heaps_count(void)
 
 void page_heaps_follow_limits(void)
 {
-    for (unsigned i = 0; i < page_heap_count(); i++) {
-        lock_take(&page_heap[i].lock);
-        RELAXED_STORE(page_heap[i].lease_pages_max, lease_pages_max_now());
-        lock_give(&page_heap[i].lock);
-    }
+    for (unsigned i = 0; i < page_heap_count(); i++) follow_limits(&page_heap[i]);
 }
 
 void page_heaps_bar_clean(bool barred)

@@ -20,8 +20,8 @@
  * Its lock guards all of it, and the page map of its pages. Every function here takes and gives
  * that lock itself unless it says otherwise.
  *
- * There are as many as automatic arenas, rounded down to a power of two, at most PAGE_HEAPS; they
- * open the same regions in turn. A seam is a used page of nobody's before pages that do not follow
+ * There are as many as automatic arenas, rounded down to a power of two, at most PAGE_HEAPS, each
+ * from its first arena on; they open the same regions in turn. A seam is a used page of nobody's before pages that do not follow
  * those which the same page heap opened last:
  *
  *      | opened by 0 | opened by 0 |seam| opened by 1 |seam| opened by 0 | ... reserved
@@ -86,20 +86,15 @@ struct run {
  * with the first, under its lock. */
 extern PRIVATE struct page_heap page_heap[PAGE_HEAPS];
 
-/* How many of them there are, less one; atomic. There may come more, never less. */
-extern PRIVATE unsigned page_heap_mask;
+/* The number of the last one that has started; atomic. It only grows, under the first one's lock. */
+extern PRIVATE unsigned page_heap_last;
 INLINE unsigned page_heap_count(void)
 {
-    return PAGE_HEAPS == 1 ? 1 : RELAXED_LOAD(page_heap_mask) + 1;
+    return PAGE_HEAPS == 1 ? 1 : __atomic_load_n(&page_heap_last, __ATOMIC_ACQUIRE) + 1;
 }
-/* From now on so many arenas share them. By one thread at a time. */
-void page_heaps_share(unsigned arena_count);
-
-/* The one that an arena of this number leases from. */
-INLINE struct page_heap *page_heap_for(unsigned arena_index)
-{
-    return &page_heap[PAGE_HEAPS == 1 ? 0 : arena_index & RELAXED_LOAD(page_heap_mask)];
-}
+/* The one that an arena of this number leases from where there are so many arenas; it starts if need
+ * be. By one thread at a time, without a lock. */
+struct page_heap *page_heap_for(unsigned arena_index, unsigned arena_count);
 /* The one that a used run is of, by its first page. */
 INLINE struct page_heap *page_heap_of(uint32_t page)
 {

@@ -191,6 +191,17 @@ static NOINLINE struct run give_contended_after(struct run run)
     return run;
 }
 
+/* 0: there are none. */
+static uint32_t take_dirty(struct page_heap *heap, size_t pages, enum page_state state)
+{
+    uint32_t page = run_find_dirty(heap, pages);
+
+    if (page == 0) return 0;
+    take_front(heap, page, pages, state);
+    count_lease(heap, pages, state);
+    return page;
+}
+
 uint32_t run_lease_dirty(size_t pages)
 {
     uint32_t page = 0;
@@ -200,11 +211,7 @@ uint32_t run_lease_dirty(size_t pages)
         struct page_heap *heap = &page_heap[i];
 
         lock_take(&heap->lock);
-        page = run_find_dirty(heap, pages);
-        if (page != 0) {
-            take_front(heap, page, pages, PAGE_USED);
-            count_lease(heap, pages, PAGE_USED);
-        }
+        page = take_dirty(heap, pages, PAGE_USED);
         lock_give(&heap->lock);
     }
     return page;
@@ -243,13 +250,13 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
 /* Begins with the lock held. One page heap after the other, when there are several. */
 static struct run lease_anywhere(size_t pages, size_t align_pages, uintptr_t purpose)
 {
-    struct page_heap *heap = purpose_heap(purpose);
+    struct page_heap *const heap = purpose_heap(purpose);
     struct run run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
 
-    for (unsigned i = 1; i < page_heap_count() && run.page == 0; i++) {
-        heap = page_heap_for(heap->number + 1u);
-        lock_take(&heap->lock);
-        run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
+    for (unsigned i = 0; i < page_heap_count() && run.page == 0; i++) {
+        if (&page_heap[i] == heap) continue;
+        lock_take(&page_heap[i].lock);
+        run = lease_searching(&page_heap[i], pages, align_pages, purpose_state(purpose));
     }
     return run;
 }
@@ -317,15 +324,13 @@ static uint32_t lease_left_over(const struct page_heap *heap, size_t pages, enum
     size_t enough = max_size(pages, pages_for(PURGE_KEEP_BYTES));
     uint32_t page = 0;
 
-    for (unsigned i = 1; i < page_heap_count() && page == 0; i++) {
-        struct page_heap *other = &page_heap[heap->number ^ i];
+    for (unsigned i = 0; i < page_heap_count() && page == 0; i++) {
+        struct page_heap *other = &page_heap[i];
 
-        if (page_heap_free_now(other, FREE_DIRTY) < enough || !lock_try(&other->lock)) continue;
-        page = run_find_dirty(other, pages);
-        if (page != 0) {
-            take_front(other, page, pages, state);
-            count_lease(other, pages, state);
-        }
+        if (other == heap || page_heap_free_now(other, FREE_DIRTY) < enough
+            || !lock_try(&other->lock))
+            continue;
+        page = take_dirty(other, pages, state);
         lock_give(&other->lock);
     }
     return page;

@@ -17,7 +17,7 @@ enum { REFUSED_SHARE = 8 };
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
 
-struct purge purge[PAGE_HEAPS];
+struct purge purge[PAGE_HEAPS] SPARSE;
 struct purge_mode purge_mode;
 
 static struct purge *purge_of(const struct page_heap *heap) { return &purge[heap->number]; }
@@ -35,6 +35,7 @@ struct budget {
     size_t total;   /* with what regrets added */
     size_t most;    /* beyond this somebody purges */
     size_t dirty;   /* how many there are */
+    bool refused;   /* the kernel took none of them */
 };
 
 /* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
@@ -45,7 +46,7 @@ static struct budget budget_now(struct page_heap *heap, bool background)
     struct purge *own = purge_of(heap);
     bool is_coming = !background && RELAXED_LOAD(purge_mode.on_call);
     size_t bonus = is_coming ? 0 : own->bonus_pages, used = page_heap_used_pages(heap);
-    struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY] };
+    struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY], .refused = own->refused };
 
     own->peak_pages = max_size(own->peak_pages, used + budget.dirty);
     if (nothing_may_stay()) return budget;
@@ -55,6 +56,16 @@ static struct budget budget_now(struct page_heap *heap, bool background)
         max_size(pages_for(PURGE_KEEP_BYTES), own->peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
     budget.total = budget.share + bonus;
     budget.most = budget.total + budget.share / 2;
+    return budget;
+}
+
+static struct budget budget_of(struct page_heap *heap, bool background)
+{
+    struct budget budget;
+
+    lock_take(&heap->lock);
+    budget = budget_now(heap, background);
+    lock_give(&heap->lock);
     return budget;
 }
 
@@ -281,13 +292,9 @@ bool purge_rests_on_background(void)
     bool rests = false;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct page_heap *heap = &page_heap[i];
-        struct budget budget;
+        struct budget budget = budget_of(&page_heap[i], false);
 
-        lock_take(&heap->lock);
-        budget = budget_now(heap, false);
-        rests |= !purge[i].refused && budget.dirty > budget.most;
-        lock_give(&heap->lock);
+        rests |= !budget.refused && budget.dirty > budget.most;
     }
     return rests && option_decay_ms() >= 0;
 }
@@ -372,13 +379,9 @@ bool purge_oversize(void)
     if (bytes == 0) return false;
     (void)purge_all_runs(max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1), SIZE_MAX);
     for (unsigned i = 0; i < page_heap_count() && option_decay_ms() >= 0; i++) {
-        struct page_heap *heap = &page_heap[i];
-        struct budget budget;
+        struct budget budget = budget_of(&page_heap[i], RELAXED_LOAD(purge_mode.background));
 
-        lock_take(&heap->lock);
-        budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
         within &= budget.dirty <= budget.most;
-        lock_give(&heap->lock);
     }
     return within;
 }

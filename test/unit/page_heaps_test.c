@@ -13,12 +13,14 @@ enum { RUN_PAGES = 40, RUN_COUNT = 12 };
 static void start_heaps(void)
 {
     start_pages();
-    page_heaps_share(PAGE_HEAPS);
+    (void)page_heap_for(PAGE_HEAPS - 1, PAGE_HEAPS);
 }
 
 static uint32_t lease_of(unsigned arena_index, size_t pages, enum page_state state)
 {
-    return run_lease_for(pages, 1, purpose_of(page_heap_for(arena_index), state)).page;
+    struct page_heap *heap = page_heap_for(arena_index, PAGE_HEAPS);
+
+    return run_lease_for(pages, 1, purpose_of(heap, state)).page;
 }
 
 static uint32_t lease_from(unsigned arena_index, size_t pages)
@@ -109,23 +111,38 @@ static void runs_come_home(void **state)
         assert_int_equal(page_heap[i].free_pages[FREE_DIRTY], RUN_PAGES);
 }
 
-/* As many as arenas, rounded down; there come more with more arenas, and none goes. */
+/* As many as arenas, rounded down, each from its first arena on; and none goes. */
 static void there_are_as_many_as_arenas(void **state)
 {
-    static const uint8_t counts[][2] = {
-        { 1, 1 }, { 2, 2 }, { 3, 2 }, { 1, 2 }, { 4, 4 }, { 99, 4 }
-    };
+    static const struct {
+        uint8_t arena_index, arena_count, number, count;
+    } rows[] = { { 0, 1, 0, 1 }, { 1, 1, 0, 1 }, { 0, 2, 0, 1 },  { 1, 2, 1, 2 },
+                 { 2, 2, 0, 2 }, { 2, 3, 0, 2 }, { 0, 4, 0, 2 },  { 2, 4, 2, 3 },
+                 { 1, 1, 0, 3 }, { 3, 4, 3, 4 }, { 7, 99, 3, 4 }, { 98, 99, 2, 4 } };
 
     (void)state;
     start_pages();
     assert_int_equal(page_heap_count(), 1);
-    for (unsigned i = 0; i < ARRAY_COUNT(counts); i++) {
-        page_heaps_share(counts[i][0]);
-        assert_int_equal(page_heap_count(), counts[i][1]);
+    for (unsigned i = 0; i < ARRAY_COUNT(rows); i++) {
+        assert_ptr_equal(page_heap_for(rows[i].arena_index, rows[i].arena_count),
+                         &page_heap[rows[i].number]);
+        assert_int_equal(page_heap_count(), rows[i].count);
         check_runs();
     }
-    assert_ptr_equal(page_heap_for(7), &page_heap[3]);
     give_back(lease_from(3, RUN_PAGES));
+}
+
+/* One that starts while there is a hard limit asks for each clean page, as the others do. */
+static void a_limit_holds_for_those_to_come(void **state)
+{
+    (void)state;
+    fake_cores(4);
+    assert_true(heap_start());
+    limits_set_hard(commit_used_bytes() + 64 * page_bytes());
+    assert_int_equal(page_heap_for(3, 4)->lease_pages_max, 0);
+    limits_set_hard(0);
+    assert_int_not_equal(page_heap[3].lease_pages_max, 0);
+    prairie_check_all();
 }
 
 /* Each has a budget of its own: one that has more than may stay is purged, the others keep theirs. */
@@ -350,10 +367,11 @@ static void a_run_of_another_page_heap_is_found(void **state)
 
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
-          UNIT_TEST(each_has_a_budget), UNIT_TEST(what_is_left_over_serves_others),
-          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
-          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
-          UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
+          UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(whoever_looks_sees_all),
+          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
+          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
+          UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found))

@@ -421,7 +421,8 @@
 #define out_open prairie_own_out_open
 #define outside_layout prairie_own_outside_layout
 #define page_heap prairie_own_page_heap
-#define page_heap_mask prairie_own_page_heap_mask
+#define page_heap_for prairie_own_page_heap_for
+#define page_heap_last prairie_own_page_heap_last
 #define page_heap_start prairie_own_page_heap_start
 #define page_heaps_are_over prairie_own_page_heaps_are_over
 #define page_heaps_bar_clean prairie_own_page_heaps_bar_clean
@@ -432,7 +433,6 @@
 #define page_heaps_each_lock prairie_own_page_heaps_each_lock
 #define page_heaps_follow_limits prairie_own_page_heaps_follow_limits
 #define page_heaps_put_back_in_flight prairie_own_page_heaps_put_back_in_flight
-#define page_heaps_share prairie_own_page_heaps_share
 #define page_heaps_spare_clean prairie_own_page_heaps_spare_clean
 #define page_heaps_start prairie_own_page_heaps_start
 #define page_map prairie_own_page_map
