@@ -36,13 +36,17 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
 /* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
- * puts it after all other, whose few pages are then all touched (docs/decisions/0013). */
+ * puts it after all other, whose few pages are then all touched (docs/decisions/0013); where every
+ * process touches the first element, right after. */
 #if defined(__MACH__)
 #define SPARSE __attribute__((section("__DATA,__sparse,zerofill")))
+#define SPARSE_BUT_FIRST SPARSE
 #elif defined(_WIN32)
 #define SPARSE
+#define SPARSE_BUT_FIRST
 #else
 #define SPARSE __attribute__((section(".bss.sparse")))
+#define SPARSE_BUT_FIRST __attribute__((section(".bss.head")))
 #endif
 
 /* A note of type 1 in the ELF file, of lines for the assembler. Its name has 7 letters. */

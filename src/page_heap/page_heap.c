@@ -13,7 +13,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
                    && (PAGE_HEAPS & (PAGE_HEAPS - 1)) == 0,
                "PRAIRIE_PAGE_HEAPS is a power of two");
 
-struct page_heap page_heap[PAGE_HEAPS];
+struct page_heap page_heap[PAGE_HEAPS] SPARSE_BUT_FIRST;
 unsigned page_heap_last;
 bool page_heaps_are_over;
 bool page_heaps_barred;

@@ -12,7 +12,7 @@
 /* A preloaded library with nothing in it takes 5 to 7 where code and constants are segments of
  * their own, as they are in ours. Where code lies to the kernel's 64 KiB around a fault is chance,
  * so the least of some runs counts. */
-enum { RUNS = 40, FAULTS_IDLE_MAX = 16, FAULTS_BLOCK_MAX = 21 };
+enum { RUNS = 40, FAULTS_IDLE_MAX = 15, FAULTS_BLOCK_MAX = 20 };
 
 static void must(int held, const char *what)
 {
