@@ -41,6 +41,7 @@
 #include "os/port.c"
 #endif
 #include "space/space.c"
+#include "space/sealed.c"
 #include "space/meta.c"
 #include "space/page_map.c"
 #include "space/foreign.c"

@@ -9,8 +9,8 @@
 
 struct arena *arenas[ARENA_INDEX_END] SPARSE;
 unsigned arena_end;
-unsigned arena_first, arena_limit = 1;
-static bool arenas_are_hardened; /* under making_lock */
+unsigned arena_first SEALED, arena_limit SEALED = 1;
+static bool arenas_are_hardened SEALED; /* under making_lock */
 uint64_t arena_hops;
 
 struct lock making_lock = { .state = LOCK_FREE, .rank = LOCK_MAKING };

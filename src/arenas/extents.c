@@ -289,7 +289,7 @@ static bool default_merge(struct extent_hooks *hooks, void *base_a, size_t bytes
     return (char *)base_a + bytes_a != base_b;
 }
 
-struct extent_hooks extent_hooks_default = {
+const struct extent_hooks extent_hooks_default = {
     default_alloc, default_dalloc, default_destroy, default_commit, default_decommit,
     default_purge, default_purge,  default_split,   default_merge,
 };

@@ -70,7 +70,7 @@ struct extents {
 };
 
 /* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */
-extern PRIVATE struct extent_hooks extent_hooks_default;
+extern PRIVATE const struct extent_hooks extent_hooks_default;
 /* Runs that manual arenas, and the default hooks, leased from the page heap; atomic. */
 extern PRIVATE uint64_t manual_leases;
 

@@ -78,9 +78,15 @@ bool manual_resize(uint32_t page, size_t pages)
 
 /* ---- memory from the program ---- */
 
+/* Hooks get themselves as an argument, and may change what is theirs; nobody changes ours. */
+struct extent_hooks *extent_hooks_unset(void)
+{
+    return (struct extent_hooks *)(uintptr_t)&extent_hooks_default;
+}
+
 static struct extent_hooks *hooks_of(const struct arena *arena)
 {
-    return arena->extents != NULL ? arena->extents->hooks : &extent_hooks_default;
+    return arena->extents != NULL ? arena->extents->hooks : extent_hooks_unset();
 }
 
 struct extent_hooks *arena_hooks(struct arena *arena)

@@ -83,6 +83,8 @@ bool manual_resize(uint32_t page, size_t pages);
  * memory. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
 struct extent_hooks *arena_hooks(struct arena *arena);
+/* What an arena without any has; not to be written to. */
+struct extent_hooks *extent_hooks_unset(void);
 /* Asks the hooks for more, when there are any: room for a run of these pages. False: there is
  * none. */
 bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);

@@ -49,6 +49,30 @@
 #define SPARSE_BUT_FIRST __attribute__((section(".bss.head")))
 #endif
 
+/* Data that decides and stays as it is once the options were read. The linker lays it on pages of its
+ * own, which a hardened process closes (space/sealed.h). What is written later is written between
+ * sealed_open and sealed_close. */
+#if defined(__ELF__)
+#define SEALED __attribute__((section("prairie_sealed")))
+#else
+#define SEALED
+#endif
+/* Where such pages begin and end, as a definition: prairie_sealed_first and prairie_sealed_end. They
+ * begin at a page of 4 KiB, and what the assembler calls subsection 1 lies behind all else. */
+#if defined(__ELF__)
+#define SEALED_BOUNDS                                                          \
+    __asm__(".pushsection prairie_sealed,\"aw\",%progbits\n .balign 4096\n"    \
+            " .globl prairie_sealed_first\n .hidden prairie_sealed_first\n"    \
+            "prairie_sealed_first:\n .popsection\n"                            \
+            " .pushsection prairie_sealed,1,\"aw\",%progbits\n .balign 4096\n" \
+            " .globl prairie_sealed_end\n .hidden prairie_sealed_end\n"        \
+            "prairie_sealed_end:\n .popsection");                              \
+    extern PRIVATE char prairie_sealed_first[], prairie_sealed_end[]
+#else
+#define SEALED_BOUNDS \
+    static char prairie_sealed_first[1], *const prairie_sealed_end = prairie_sealed_first
+#endif
+
 /* A note of type 1 in the ELF file, of lines for the assembler. Its name has 7 letters. */
 #if defined(__ELF__)
 #define ELF_NOTE(name, lines)                                         \

@@ -7,8 +7,8 @@
 #include "port.h"
 #include "thread_local.h"
 
-static unsigned spin_pauses = 64; /* constant after start-up */
-static uintptr_t forking_thread;  /* atomic: its mark; compared by all with their own */
+static unsigned spin_pauses SEALED = 64; /* constant after start-up */
+static uintptr_t forking_thread;         /* atomic: its mark; compared by all with their own */
 
 bool lock_fork_is_mine(void) { return RELAXED_LOAD(forking_thread) == port_thread_mark(); }
 

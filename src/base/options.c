@@ -15,7 +15,7 @@ const struct option_row option_rows[OPTION_COUNT] = {
 #undef OPTION
 
 #define OPTION(id, kind, mode, name, standard, least, most, words, sentence) (uint64_t)(standard),
-uint64_t option_values[OPTION_COUNT] = {
+uint64_t option_values[OPTION_COUNT] SEALED = {
 #include "option_list.h"
 };
 #undef OPTION
@@ -37,8 +37,8 @@ struct text {
 enum verdict { PAIR_SET, PAIR_UNKNOWN, VALUE_UNKNOWN, VALUE_OUT_OF_RANGE };
 
 /* Where the texts of all sources are kept, so that options that are texts end with a NUL. */
-static char text_room[512] SPARSE;
-static size_t text_used;
+static char text_room[512] SEALED;
+static size_t text_used SEALED;
 static bool not_understood; /* a pair was not, and abort_conf does not forgive it */
 
 static bool equals(struct text text, const char *word)

@@ -31,8 +31,8 @@ enum { WISHES_BEFORE_NARROWER = 8 };
 /* Times that hooks are asked for a request: another thread may take what they gave. */
 enum { GROWTHS_MAX = 4 };
 
-unsigned cached_class_max = CLASS_COUNT - 1;
-uint16_t cached_guarded_from = 1024; /* guard_sample, unless somebody sets it */
+unsigned cached_class_max SEALED = CLASS_COUNT - 1;
+uint16_t cached_guarded_from SEALED = 1024; /* guard_sample, unless somebody sets it */
 ptrdiff_t cached_wide_bytes;
 
 /* An empty bottom slot; and of no class any block is left. */

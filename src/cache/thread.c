@@ -11,11 +11,12 @@ struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 struct cache *first_cache;
 static unsigned in_use;      /* under threads_lock: how many */
 static struct cache *oldest; /* under threads_lock: the first one of all, while its thread lives */
-static bool threads_are_sampled;  /* under threads_lock: every new thread has a sampled front */
-static bool threads_are_hardened; /* atomic: every new thread has a hardened front */
-static bool unsampled_at_birth;   /* atomic */
-static uintptr_t oldest_thread;   /* atomic, under threads_lock: the mark of that thread */
-static struct cache *waiting;     /* under threads_lock: drained ones, linked by next */
+static bool threads_are_sampled
+    SEALED; /* under threads_lock: every new thread has a sampled front */
+static bool threads_are_hardened SEALED; /* atomic: every new thread has a hardened front */
+static bool unsampled_at_birth;          /* atomic */
+static uintptr_t oldest_thread;          /* atomic, under threads_lock: the mark of that thread */
+static struct cache *waiting;            /* under threads_lock: drained ones, linked by next */
 
 const void *threads_list_address(void) { return &first_cache; }
 

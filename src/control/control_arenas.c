@@ -10,6 +10,7 @@
 #include "../heap/doors.h"
 #include "../heap/heap.h"
 #include "../policy/purge.h"
+#include "../space/sealed.h"
 #include "../base/report.h"
 #include "../view/snapshot.h"
 #include "control_tree.h"
@@ -92,6 +93,7 @@ int serve_option(struct control_call *call, enum option option)
 {
     bool is_word = option_rows[option].kind == OPTION_KIND_CHOICE;
     uint64_t wanted = 0, value;
+    bool may_write;
 
     if (call->writes && is_word) {
         int number = option_number(option, call->new_value.text);
@@ -102,8 +104,13 @@ int serve_option(struct control_call *call, enum option option)
     }
     lock_take(&control_lock);
     value = option_value(option);
-    if (call->writes) option_set(option, wanted);
+    may_write = call->writes && sealed_open();
+    if (may_write) {
+        option_set(option, wanted);
+        sealed_close();
+    }
     lock_give(&control_lock);
+    if (may_write != call->writes) return EAGAIN;
     call->old = control_value_of(call->row->type, value);
     if (is_word) call->old.text = option_word(option, value);
     if (call->writes && (call->row->rights & CONTROL_HEAP) != 0) decay_obey_options();

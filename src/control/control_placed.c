@@ -24,7 +24,7 @@ int serve_hooks(struct control_call *call)
 
     if (control_arena_kind(call->index[0]) != CONTROL_ARENA_ONE) return EFAULT;
     arena = made_arena_at(call->index[0]);
-    call->old.pointer = arena != NULL ? arena_hooks(arena) : &extent_hooks_default;
+    call->old.pointer = arena != NULL ? arena_hooks(arena) : extent_hooks_unset();
     if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
     if (call->new_value.pointer == NULL) return EFAULT;
     arena = placed_arena((unsigned)call->index[0]);

@@ -7,6 +7,7 @@
 #include "../guard/sampling.h"
 #include "../heap/heap.h"
 #include "../profile/profile.h"
+#include "../space/sealed.h"
 #include "control_tree.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
 {
     union sampling_hook standard = { .walk = kind == HOOK_WALK ? sampling_walk : NULL };
     void *hook = RELAXED_LOAD(sampling_hooks[kind].pointer);
+    bool may_write;
 
     if (call->old_buffer == NULL && !call->writes) return EINVAL;
     call->old.pointer = hook != NULL ? hook : standard.pointer;
@@ -63,8 +65,14 @@ int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
     if (!profile.on) return ENOENT;
     hook = call->new_value.pointer;
     if (hook == NULL && kind == HOOK_WALK) return EINVAL;
-    RELAXED_STORE(sampling_hooks[kind].pointer, hook != standard.pointer ? hook : NULL);
-    return 0;
+    lock_take(&control_lock);
+    may_write = sealed_open();
+    if (may_write) {
+        RELAXED_STORE(sampling_hooks[kind].pointer, hook != standard.pointer ? hook : NULL);
+        sealed_close();
+    }
+    lock_give(&control_lock);
+    return may_write ? 0 : EAGAIN;
 }
 
 int serve_prefix(struct control_call *call)

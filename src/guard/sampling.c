@@ -20,7 +20,7 @@ bool sampling_start(unsigned depth)
 
 /* ---- functions of the program ---- */
 
-union sampling_hook sampling_hooks[HOOK_COUNT];
+union sampling_hook sampling_hooks[HOOK_COUNT] SEALED;
 
 /* Where a thread was before a hook was called. */
 struct interlude {

@@ -15,7 +15,7 @@
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
 
-struct hardening hardening;
+struct hardening hardening SEALED;
 
 enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128, PAGE_BYTES_MIN = 4096 };
 /* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each of

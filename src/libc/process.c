@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
+#include "../heap/hardened.h"
 #include "../heap/heap.h"
 #include "../heap/shortage.h"
+#include "../space/sealed.h"
 
 #include "../control/conf.h"
 
@@ -11,9 +13,12 @@
  * the program's fork handlers. */
 __attribute__((constructor)) static void prepare_process(void)
 {
+    bool started;
+
     conf_read();
-    (void)heap_attach(); /* registers for fork before main does */
+    started = heap_attach() != NULL; /* registers for fork before main does */
     shortage_apply_options();
+    if (hardening.is_on && started) sealed_begin();
 }
 
 /* After main, exit handlers and the destructors of whoever was loaded after us. */

@@ -12,7 +12,7 @@ SLOT_SEEN_INLINE(prairie_front_v1);
 
 /* Atomic, and one more than the key; 0: not made yet. */
 static uint64_t end_key_next;
-static void (*end_hook)(void);
+static void (*end_hook)(void) SEALED;
 
 static void end_key_destructor(void *unused)
 {
@@ -36,7 +36,8 @@ static bool make_end_key(void)
 
 bool os_thread_end_hook(void (*hook)(void))
 {
-    RELAXED_STORE(end_hook, hook); /* the same for all threads */
+    if (RELAXED_LOAD(end_hook) != hook)
+        RELAXED_STORE(end_hook, hook); /* the same for all threads */
     if (RELAXED_LOAD(end_key_next) == 0 && !make_end_key()) return false;
     return pthread_setspecific((pthread_key_t)(RELAXED_LOAD(end_key_next) - 1), (void *)1) == 0;
 }

@@ -44,7 +44,7 @@ enum { INTERRUPTIONS_MAX = 100 };
 
 size_t os_page_bytes(void)
 {
-    static size_t page_bytes;
+    static size_t page_bytes SEALED;
     size_t bytes = RELAXED_LOAD(page_bytes);
 
     if (bytes == 0) {
@@ -127,6 +127,11 @@ bool os_close(struct os_range range)
     if (failed(kernel_map(range.base, range.bytes, PROT_NONE, MAP_FIXED))) return false;
     leave_out_of_dumps(range);
     return true;
+}
+
+bool os_forbid_writes(struct os_range range)
+{
+    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ, 0, 0, 0));
 }
 
 bool linux_advise(struct os_range range, int advice)
@@ -488,7 +493,7 @@ uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
 
 uint64_t port_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
-static int error_file = STDERR_FILENO;
+static int error_file SEALED = STDERR_FILENO;
 
 void os_keep_error_output(void)
 {

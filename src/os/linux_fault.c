@@ -12,8 +12,8 @@
 #include <signal.h>
 
 /* Of SIGSEGV and SIGBUS. */
-static struct sigaction handler_before[2];             /* constant once the handler is there */
-static bool (*fault_watcher)(const struct os_fault *); /* the same */
+static struct sigaction handler_before[2] SEALED; /* constant once the handler is there */
+static bool (*fault_watcher)(const struct os_fault *) SEALED; /* the same */
 
 uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 

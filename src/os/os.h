@@ -33,6 +33,9 @@ bool os_commit(struct os_range range);
 /* Undoes a commit: the contents and the right to use them go back. False: the right is still there,
  * and what is in the pages may be lost. */
 bool os_close(struct os_range range);
+/* Pages that may be read and no longer written, until they are committed again. False: could not be
+ * changed, nothing happened. */
+bool os_forbid_writes(struct os_range range);
 /* Gives the pages back to the kernel; they read as zero when next touched, after another commit
  * where OS_PURGE_CLOSES. False: the pages are still there; what is in them may be lost. */
 bool os_purge(struct os_range range);

@@ -55,14 +55,17 @@ struct os_range os_reserve(size_t bytes, size_t align_bytes)
 struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }
 void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
 
-bool os_commit(struct os_range range)
+static bool protect(struct os_range range, int protection)
 {
     int saved_errno = errno;
-    bool done = mprotect(range.base, range.bytes, PROT_READ | PROT_WRITE) == 0;
+    bool done = mprotect(range.base, range.bytes, protection) == 0;
 
     errno = saved_errno;
     return done;
 }
+
+bool os_commit(struct os_range range) { return protect(range, PROT_READ | PROT_WRITE); }
+bool os_forbid_writes(struct os_range range) { return protect(range, PROT_READ); }
 
 /* A new mapping over the old one. False: the old one is there; what is in it may be lost. */
 static bool map_over(struct os_range range, int protection)
@@ -252,7 +255,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 
 /* ---- messages and the end ---- */
 
-static int error_file = STDERR_FILENO;
+static int error_file SEALED = STDERR_FILENO;
 
 void os_keep_error_output(void)
 {

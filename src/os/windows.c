@@ -121,6 +121,13 @@ bool os_commit(struct os_range range)
     return at != NULL;
 }
 
+/* Nothing is sealed here (space/sealed.h). */
+bool os_forbid_writes(struct os_range range)
+{
+    (void)range;
+    return false;
+}
+
 bool os_close(struct os_range range)
 {
     BOOL closed;

@@ -3,6 +3,8 @@
  */
 #include "size_class.h"
 
+#include "../space/sealed.h"
+
 const uint16_t class_bytes[CLASS_COUNT] = { CLASS_BYTES_LIST };
 const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
     CLASS_BYTES_LIST,
@@ -13,7 +15,7 @@ const uint16_t bytes_of_half_offset[OFFSET_FOR_FREES] = {
 #define SIZES(least, most, class_index) [(least)...(most)] = offset_of_class(class_index)
 
 const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
-uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
+uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] SEALED = { CLASS_OFFSETS_LIST };
 SEEN_INLINE(uint8_t prairie_frees_v1[TABLE_BYTES_MAX + 1], offset_of_sized_free);
 uint32_t sized_frees_left;
 
@@ -22,7 +24,8 @@ void sized_free_goes_to(unsigned class_index, uint8_t offset)
 {
     size_t first = (size_t)class_bytes[class_index - 1] + 1;
 
-    if (class_index > CLASS_OF_1024) return;
+    /* Hardened threads have no front with room: the offsets lead nowhere. */
+    if (class_index > CLASS_OF_1024 || sealed_is_closed) return;
     for (size_t size = first; size <= class_bytes[class_index]; size++)
         RELAXED_STORE(offset_of_sized_free[size], offset);
 }

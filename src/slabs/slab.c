@@ -3,7 +3,7 @@
  */
 #include "slab.h"
 
-struct slab_shape slab_shape[CLASS_COUNT];
+struct slab_shape slab_shape[CLASS_COUNT] SEALED;
 
 /* Fewer blocks side by side are put one by one. */
 enum { NEIGHBOURS_MIN = 8 };

@@ -14,12 +14,12 @@ enum { ADDRESS_BITS_MIN = sizeof(void *) > 4 ? 47 : 32 };
 
 static const uint8_t not_a_slab[1];
 
-struct class_map class_map = { not_a_slab, 0 };
-struct page *page_map;
-uint8_t class_map_offset;
+struct class_map class_map SEALED = { not_a_slab, 0 };
+struct page *page_map SEALED;
+uint8_t class_map_offset SEALED;
 
-static struct os_range map_reserved;   /* constant after start */
-static uintptr_t open_first, open_end; /* under the lock: the written part, as map offsets */
+static struct os_range map_reserved SEALED; /* constant after start */
+static uintptr_t open_first, open_end;      /* under the lock: the written part, as map offsets */
 
 /* After the first region is there. It has a byte for as many addresses as the kernel gives without
  * being asked, and as the first region has. */

@@ -14,8 +14,8 @@
 
 struct space space;
 
-static char *map_open_end; /* under the lock: the page map is usable below it */
-static char *map_end;      /* constant after start */
+static char *map_open_end;   /* under the lock: the page map is usable below it */
+static char *map_end SEALED; /* constant after start */
 
 /* A kernel whose page is larger than 4 KiB still opens whole pages. */
 static size_t whole_pages(size_t bytes)

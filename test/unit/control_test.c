@@ -17,15 +17,17 @@ static void write_name(const struct control_row *row, char *name)
     *name = '\0';
 }
 
-/* Reads it, and writes zeros; whatever comes of it. */
+/* Reads it, and writes zeros; whatever comes of it. What is read may go to where the buffer points. */
 static void try_leaf(const struct control_row *row)
 {
-    char name[CONTROL_NAME_BYTES + 1], old[LENGTH_MAX];
+    char name[CONTROL_NAME_BYTES + 1], room[LENGTH_MAX],
+        *old[LENGTH_MAX / sizeof(char *)] = { room };
     static const char nothing[LENGTH_MAX];
 
     write_name(row, name);
     for (size_t bytes = 0; bytes <= 8; bytes++) {
         size_t length = bytes;
+        old[0] = room;
         (void)control_by_name(name, old, &length, NULL, 0);
         if (row->type != CONTROL_TEXT && row->type != CONTROL_POINTER)
             (void)control_by_name(name, NULL, NULL, (void *)(uintptr_t)nothing, bytes);
