@@ -114,7 +114,7 @@ lab-neighbours: ## CPython with and without its own pool; short-lived programs
 	@dev/lab neighbours $(ARGS)
 
 install: all ## install under PREFIX=/usr/local (DESTDIR is honoured); the command too, after `make tool`
-	@cmake --build $(BUILD) --target prairie_shared-hardened
+	@cmake --build $(BUILD) --target prairie_shared-hardened prairie_shared-copies
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' dev/tool install
 

@@ -41,7 +41,7 @@ set(PRAIRIE_COMPILE_OPTIONS
     -ffunction-sections -fdata-sections ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 
 # CMakePresets.json says what each flavour is: PRAIRIE_FLAVOURS are its names, and prairie_preset(<name>) sets
-# preset_CHECK, preset_TINY, preset_SANITIZE, preset_PAGE_HEAPS and preset_HARDENED in the caller's scope.
+# preset_CHECK, preset_TINY, preset_SANITIZE, preset_PAGE_HEAPS, preset_HARDENED and preset_COPIES in the caller's scope.
 file(READ ${PROJECT_SOURCE_DIR}/CMakePresets.json presets)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/CMakePresets.json)
 set(PRAIRIE_FLAVOURS "")
@@ -68,6 +68,10 @@ macro(prairie_preset name)
             set(preset_${word} ${PRAIRIE_${word}})
         endif()
     endforeach()
+    string(JSON preset_COPIES ERROR_VARIABLE none GET "${preset_of_${name}}" PRAIRIE_COPIES)
+    if(none)
+        set(preset_COPIES OFF)
+    endif()
 endmacro()
 
 # Definitions and flags of a choice of options, as two lists in the caller's scope.
@@ -91,12 +95,12 @@ function(prairie_choice definitions_out flags_out check tiny sanitize page_heaps
 endfunction()
 
 # prairie_library(<suffix> <folder> [CHECK n] [TINY bool] [SANITIZE kind] [PAGE_HEAPS n]
-# [HARDENED n])
+# [HARDENED n] [COPIES bool])
 # makes the targets prairie_shared<suffix> and prairie_static<suffix>, both named prairie, in that
 # folder. One position-independent object serves both: the linker turns its thread-local access into
 # the cheapest form.
 function(prairie_library suffix folder)
-    cmake_parse_arguments(arg "" "CHECK;TINY;SANITIZE;PAGE_HEAPS;HARDENED" "" ${ARGN})
+    cmake_parse_arguments(arg "" "CHECK;TINY;SANITIZE;PAGE_HEAPS;HARDENED;COPIES" "" ${ARGN})
     if(NOT DEFINED arg_PAGE_HEAPS)
         set(arg_PAGE_HEAPS ${PRAIRIE_PAGE_HEAPS})
     endif()
@@ -130,11 +134,25 @@ function(prairie_library suffix folder)
         set(early_object "")
     endif()
 
+    # The C library's copying functions, which look where blocks end; our own copies do not come there.
+    if(arg_COPIES)
+        add_library(prairie_copies${suffix} OBJECT ${PROJECT_SOURCE_DIR}/src/libc/copies.c)
+        target_compile_definitions(prairie_copies${suffix} PRIVATE ${definitions})
+        target_compile_options(prairie_copies${suffix} PRIVATE -O2 ${PRAIRIE_COMPILE_OPTIONS} -fno-builtin)
+        target_include_directories(prairie_copies${suffix} PRIVATE
+                                   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+        list(APPEND early_object $<TARGET_OBJECTS:prairie_copies${suffix}>)
+    endif()
+
     add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:${object}> ${early_object})
     add_library(prairie_static${suffix} STATIC $<TARGET_OBJECTS:${object}>)
     # nodelete: threads that still run keep our thread-end hook after a dlclose.
     target_link_options(prairie_shared${suffix} PRIVATE ${flags}
                         LINKER:-z,nodelete LINKER:-z,now LINKER:-z,relro LINKER:--as-needed)
+    if(arg_COPIES)
+        target_link_options(prairie_shared${suffix} PRIVATE
+                            LINKER:--wrap=memcpy LINKER:--wrap=memmove LINKER:--wrap=memset)
+    endif()
     if(arg_SANITIZE STREQUAL "none")
         # linux_early.c has what the start files would bring that is of use.
         target_link_options(prairie_shared${suffix} PRIVATE -nostartfiles LINKER:-z,defs)
@@ -173,7 +191,8 @@ function(prairie_library suffix folder)
     set_target_properties(${object} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
 endfunction()
 
-# prairie_flavour(<name> [CHECK n] [TINY bool] [PAGE_HEAPS n] [HARDENED n]): the two libraries of a flavour, in <build>/<name>/.
+# prairie_flavour(<name> [CHECK n] [TINY bool] [PAGE_HEAPS n] [HARDENED n] [COPIES bool]): the two libraries of a flavour, in
+# <build>/<name>/.
 # They are built by the target 'flavours', not by default.
 function(prairie_flavour name)
     prairie_library(-${name} ${PROJECT_BINARY_DIR}/${name} ${ARGN})

@@ -11,12 +11,17 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/prairie)
 install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# The same with the option `hardened` on: for preloading, so it is no target of the package.
+# The same with the option `hardened` on: for preloading, so it is no target of the package. And with checked copies
+# besides, where that was built: `make install` builds it, packages do not carry it.
+foreach(name hardened copies)
+    if(TARGET prairie_shared-${name})
+        install(FILES $<TARGET_FILE:prairie_shared-${name}> RENAME libprairie_${name}.so OPTIONAL
+                DESTINATION ${CMAKE_INSTALL_LIBDIR} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+                GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    endif()
+endforeach()
 if(TARGET prairie_shared-hardened)
     set_target_properties(prairie_shared-hardened prairie_object-hardened PROPERTIES EXCLUDE_FROM_ALL OFF)
-    install(FILES $<TARGET_FILE:prairie_shared-hardened> RENAME libprairie_hardened.so
-            DESTINATION ${CMAKE_INSTALL_LIBDIR} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
-            GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endif()
 # Where another jemalloc's header has its place, ours goes into a folder for those who ask (jemalloc.pc).
 set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR} CACHE STRING "folder of jemalloc/jemalloc.h")

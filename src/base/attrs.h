@@ -49,16 +49,16 @@
 #define SPARSE_BUT_FIRST __attribute__((section(".bss.head")))
 #endif
 
-/* Data that decides and stays as it is once the options were read. The linker lays it on pages of its
- * own, which a hardened process closes (space/sealed.h). What is written later is written between
- * sealed_open and sealed_close. */
+/* Data that decides and stays as it is once the options were read. The linker lays it on pages of
+ * its own, which a hardened process closes (space/sealed.h). What is written later is written
+ * between sealed_open and sealed_close. */
 #if defined(__ELF__)
 #define SEALED __attribute__((section("prairie_sealed")))
 #else
 #define SEALED
 #endif
-/* Where such pages begin and end, as a definition: prairie_sealed_first and prairie_sealed_end. They
- * begin at a page of 4 KiB, and what the assembler calls subsection 1 lies behind all else. */
+/* Where such pages begin and end, as a definition: prairie_sealed_first and prairie_sealed_end.
+ * They begin at a page of 4 KiB, and what the assembler calls subsection 1 lies behind all else. */
 #if defined(__ELF__)
 #define SEALED_BOUNDS                                                          \
     __asm__(".pushsection prairie_sealed,\"aw\",%progbits\n .balign 4096\n"    \

@@ -1,12 +1,12 @@
 /* sealed.h - data that decides, closed against writing once it is as it will stay.
  *
- * What is marked SEALED (base/attrs.h) lies on pages of its own. A hardened process closes them before
- * main; from then on a write to them ends it with SIGSEGV, wherever it comes from. Where a control
- * changes one of the values later, it opens the pages for that moment.
+ * What is marked SEALED (base/attrs.h) lies on pages of its own. A hardened process closes them
+ * before main; from then on a write to them ends it with SIGSEGV, wherever it comes from. Where a
+ * control changes one of the values later, it opens the pages for that moment.
  *
- * The pages are those of 4 KiB: where the kernel's are larger, those of them that hold nothing else,
- * which may be none. Only in ELF files is there such a section; a program that is optimised while it
- * is linked may have parts of it elsewhere.
+ * The pages are those of 4 KiB: where the kernel's are larger, those of them that hold nothing
+ * else, which may be none. Only in ELF files is there such a section; a program that is optimised
+ * while it is linked may have parts of it elsewhere.
  *
  * The lock of the control tree guards the opening and closing; who opens must hold it.
  * SPDX-License-Identifier: MIT
