@@ -152,6 +152,7 @@
 #define extent_ask prairie_own_extent_ask
 #define extent_give prairie_own_extent_give
 #define extent_hooks_default prairie_own_extent_hooks_default
+#define extent_hooks_unset prairie_own_extent_hooks_unset
 #define extent_may_be_cut prairie_own_extent_may_be_cut
 #define extent_of prairie_own_extent_of
 #define extent_purge prairie_own_extent_purge
@@ -372,6 +373,7 @@
 #define os_file_open prairie_own_os_file_open
 #define os_file_read prairie_own_os_file_read
 #define os_file_write prairie_own_os_file_write
+#define os_forbid_writes prairie_own_os_forbid_writes
 #define os_fork_begins prairie_own_os_fork_begins
 #define os_fork_ends_in_child prairie_own_os_fork_ends_in_child
 #define os_fork_ends_in_parent prairie_own_os_fork_ends_in_parent
@@ -571,6 +573,10 @@
 #define sampling_tell_given prairie_own_sampling_tell_given
 #define sampling_tell_taken prairie_own_sampling_tell_taken
 #define sampling_walk prairie_own_sampling_walk
+#define sealed_begin prairie_own_sealed_begin
+#define sealed_close prairie_own_sealed_close
+#define sealed_is_closed prairie_own_sealed_is_closed
+#define sealed_open prairie_own_sealed_open
 #define serve_active_at prairie_own_serve_active_at
 #define serve_arena_decay prairie_own_serve_arena_decay
 #define serve_batch_query prairie_own_serve_batch_query
