@@ -32,10 +32,11 @@ static void print_known(const char *name)
     puts(error == 0 ? "known" : error == ENOENT ? "unknown" : "?");
 }
 
-/* Of a text; numbers are smaller, or negative. */
+/* Of a text; numbers are smaller, or negative. With 32 bits the environment may lie right below the
+ * last pages, where nothing does. */
 static bool is_address(uint64_t value)
 {
-    return value > 0x10000000 && value < (UINTPTR_MAX > UINT32_MAX ? 0x7fffffffffff : 0xffff0000);
+    return value > 0x10000000 && value < (UINTPTR_MAX > UINT32_MAX ? 0x7fffffffffff : 0xffffe000);
 }
 
 static void print_leaf(const char *name)
