@@ -284,7 +284,7 @@ static void waiting_for_locks_is_told(const struct check *check)
 {
     enum { THREADS = 4, ROUNDS_MAX = 50 };
     pthread_t thread[THREADS];
-    size_t waits = 0, longest, sum;
+    uint64_t waits = 0, longest, sum; /* ns of a busy machine do not fit in 32 bits */
     unsigned threads_most = 0;
     size_t length = sizeof threads_most;
 
@@ -294,11 +294,11 @@ static void waiting_for_locks_is_told(const struct check *check)
             assert_int_equal(pthread_create(&thread[i], NULL, ask_again_and_again, NULL), 0);
         for (unsigned i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
         new_epoch();
-        waits = read_size("stats.mutexes.ctl.num_wait");
+        waits = read_number("stats.mutexes.ctl.num_wait", sizeof waits);
     }
     assert_true(waits > 0);
-    longest = read_size("stats.mutexes.ctl.max_wait_time");
-    sum = read_size("stats.mutexes.ctl.total_wait_time");
+    longest = read_number("stats.mutexes.ctl.max_wait_time", sizeof longest);
+    sum = read_number("stats.mutexes.ctl.total_wait_time", sizeof sum);
     assert_true(longest > 0 && longest <= sum && sum <= longest * waits);
     assert_int_equal(mallctl("stats.mutexes.ctl.max_num_thds", &threads_most, &length, NULL, 0), 0);
     /* Who was woken and holds the lock is one of those who sleep until it says otherwise. */
