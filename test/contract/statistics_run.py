@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 failures = 0
 
@@ -36,7 +37,7 @@ OPTIONS = {"abort", "abort_conf", "background_thread", "cache_oblivious", "confi
            "tcache", "tcache_gc_incr_bytes", "tcache_max", "tcache_nslots_small_max", "thp", "zero",
            "zero_realloc"}
 # What the profiler has, and how jemalloc prints it: with the value of now behind three of them.
-PROFILER = {"prof": True, "prof_prefix": "/tmp/it's", "prof_active": False,
+PROFILER = {"prof": True, "prof_active": False,
             "prof_thread_active_init": False, "lg_prof_sample": 17, "prof_accum": True,
             "lg_prof_interval": 40, "prof_gdump": True, "prof_final": False, "prof_leak": False,
             "prof_leak_error": False, "prof_bt_max": 20}
@@ -117,18 +118,19 @@ def as_text(value):
     return json.dumps(value)
 
 
-def check_profiler():
+def check_profiler(folder):
+    printed = PROFILER | {"prof_prefix": f"{folder}/it's"}      # it writes a profile at each new peak
     conf = ",".join(f"{key}:{value if isinstance(value, str) else as_text(value)}"
-                    for key, value in PROFILER.items())
+                    for key, value in printed.items())
     data = json.loads(output("statistics", "J", MALLOC_CONF=conf))["jemalloc"]
-    expect(f"opt.prof: {data['opt']}", PROFILER.items() <= data["opt"].items())
+    expect(f"opt.prof: {data['opt']}", printed.items() <= data["opt"].items())
     expect("prof", data["prof"] == {"thread_active_init": False, "active": False, "gdump": True,
                                     "interval": 1 << 40, "lg_sample": 17})
     text = output("statistics", MALLOC_CONF=conf)
     now = {"prof_active": " (prof.active: false)",
            "prof_thread_active_init": " (prof.thread_active_init: false)",
            "lg_prof_sample": " (prof.lg_sample: 17)"}
-    for key, value in PROFILER.items():
+    for key, value in printed.items():
         line = f"  opt.{key}: {as_text(value)}{now.get(key, '')}\n"
         expect(f"the line {line}", line in text)
     expect("the section of the profiler", "\nProfiling settings\n"
@@ -232,7 +234,8 @@ def check_metrics():
 
 check_json()
 check_letters()
-check_profiler()
+with tempfile.TemporaryDirectory() as folder:
+    check_profiler(folder)
 check_destroyed()
 check_text()
 check_metrics()
