@@ -168,7 +168,8 @@ bool heap_start(void)
     return ready;
 }
 
-/* Registering may allocate, so it happens after the first thread has its cache, and only once. */
+/* Registering may allocate, so it happens after the first thread has its cache, or none was to be had,
+ * and only once. */
 static void hook_process(void)
 {
     if (__atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED)) return;
@@ -209,7 +210,7 @@ struct front *heap_attach(void)
     saved_errno = errno;
     if (!heap_start()) return NULL;
     front = thread_attach(!threads_may_hold_blocks());
-    if (likely(front != NULL)) hook_process();
+    hook_process();
     decay_resume_looking();
     errno = saved_errno;
     return likely(front != NULL) ? front : GONE_FRONT;
