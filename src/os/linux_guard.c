@@ -31,7 +31,7 @@ static bool install(struct os_range range)
 /* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) closes pages
  * instead, each of which may be another two mappings; a process may have some 65,000 of those. */
 enum { GUARDS_UNKNOWN, GUARDS_OF_KERNEL, GUARDS_CLOSE };
-static uint8_t guards; /* atomic */
+static uint32_t guards; /* atomic; riscv64 exchanges no byte */
 
 enum { CLOSED_PAGES_MAX = 512 };                   /* they still count as committed */
 static size_t closed_pages_max = CLOSED_PAGES_MAX; /* atomic */
@@ -45,9 +45,9 @@ static bool protect(struct os_range range, int protection)
 }
 
 /* The first one that learns it decides. */
-static void decide_guards(uint8_t how)
+static void decide_guards(uint32_t how)
 {
-    uint8_t unknown = GUARDS_UNKNOWN;
+    uint32_t unknown = GUARDS_UNKNOWN;
 
     (void)__atomic_compare_exchange_n(&guards, &unknown, how, false, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED);
