@@ -194,8 +194,7 @@ static int wait_for(pid_t child)
         if (ended == child) return status;
         if (ended != 0) lose_child(child, "is lost");
         if (seconds > worked) worked = seconds, since = now_seconds();
-        if (worked > patience || now_seconds() - since > patience)
-            lose_child(child, "hung");
+        if (worked > patience || now_seconds() - since > patience) lose_child(child, "hung");
         nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
     }
 }
