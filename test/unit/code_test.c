@@ -160,13 +160,22 @@ static void what_is_no_id_is_not_taken_for_one(void **state)
 
 /* ---- mappings ---- */
 
+/* As high as addresses are. */
+#if UINTPTR_MAX > UINT32_MAX
+#define HIGH "7fabcdef"
+#define HIGH_START 0x7fabcdef0000
+#else
+#define HIGH "fabc"
+#define HIGH_START 0xfabc0000
+#endif
+
 static const char usual[] =
     "1000-2000 r--p 00000000 08:01 11 /usr/bin/one\n"
     "2000-4000 r-xp 00001000 08:01 11                         /usr/bin/one\n"
     "4000-5000 rw-p 00003000 08:01 11 /usr/bin/one\n"
     "a000-b000 rw-p 00000000 00:00 0 [heap]\n"
-    "c000-d000 r-xp 00000000 00:00 0 \n"
-    "fabc0000-fabc8000 r-xp 00000000 08:01 12 /lib/with a space.so (deleted)\n";
+    "c000-d000 r-xp 00000000 00:00 0 \n" HIGH "0000-" HIGH
+    "8000 r-xp 00000000 08:01 12 /lib/with a space.so (deleted)\n";
 
 static void code_is_told_with_its_place_and_path(void **state)
 {
@@ -184,8 +193,8 @@ static void code_is_told_with_its_place_and_path(void **state)
         assert_int_equal(code[0].build_id_bytes, 0);
         assert_int_equal(code[1].start, 0xc000);
         assert_string_equal(code[1].path, "");
-        assert_int_equal(code[2].start, 0xfabc0000);
-        assert_int_equal(code[2].limit, 0xfabc8000);
+        assert_int_equal(code[2].start, HIGH_START);
+        assert_int_equal(code[2].limit, HIGH_START + 0x8000);
         assert_int_equal(code[2].offset, 0);
         assert_string_equal(code[2].path, "/lib/with a space.so (deleted)");
     }
