@@ -1,11 +1,12 @@
 /* scale.c - loads on an allocator by 1 to 64 cores: of the model, or threads on the clock.
  *
- *      scale LOAD --cores N [--rounds N] [--seed N] [--cost NAME=CYCLES]...     in the model
- *      scale-timed LOAD --cores N [--rounds N] [--seed N]                       as threads
+ *      scale LOAD --cores N [--rounds N] [--warm N] [--seed N] [--cost NAME=CYCLES]...  in the model
+ *      scale-timed LOAD --cores N [--rounds N] [--warm N] [--seed N]                    as threads
  *
- * ALLOCATOR is prairie.h, on its real kernel with a core for each thread and without a background
- * thread, or peer.h. The first is compiled as for ThreadSanitizer, loads included: what a program
- * does with its blocks moves lines, too, and is told by its functions.
+ * ALLOCATOR is prairie.h, on its real kernel with a core for each thread and a background thread
+ * that sleeps, for its looks are rarer than a load is long; or peer.h. The first is compiled as for
+ * ThreadSanitizer, loads included: what a program does with its blocks moves lines, too, and is told
+ * by its functions.
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE
@@ -57,6 +58,7 @@ static struct {
 } ring[CORES_MAX];
 
 static unsigned rounds = 2000;
+static unsigned warm = 40; /* how often each block is replaced before anything counts */
 static uint64_t seed = 1;
 
 static uint64_t random_of(unsigned core)
@@ -95,10 +97,10 @@ static void done(unsigned operations) { (void)operations; }
 static void replace(unsigned core, unsigned live, size_t (*size)(uint64_t random), size_t step)
 {
     for (unsigned i = 0; i < live; i++) own[core].live[i] = filled(size(random_of(core)), step);
-    for (unsigned i = 0; i < 4 * live + rounds; i++) {
+    for (unsigned i = 0; i < warm * live + rounds; i++) {
         unsigned victim = (unsigned)(random_of(core) % live);
 
-        if (i == 4 * live) begin();
+        if (i == warm * live) begin();
         scale_give(own[core].live[victim]);
         own[core].live[victim] = filled(size(random_of(core)), step);
         done(1);
@@ -122,10 +124,10 @@ static void bursts(unsigned core)
 {
     static const uint16_t sizes[] = { 48, 256, 1024, 4096, 112, 2048 };
 
-    for (unsigned round = 0; round < 7 + rounds / 200; round++) {
+    for (unsigned round = 0; round <= 2 * warm + rounds / 200; round++) {
         size_t bytes = sizes[(round + core) % 6];
 
-        if (round == 6) begin();
+        if (round == 2 * warm) begin();
         for (unsigned i = 0; i < 200; i++) own[core].live[i] = filled(bytes, 64);
         for (unsigned i = 0; i < 200; i++) {
             scale_give(own[core].live[i]);
@@ -289,6 +291,8 @@ int main(int argc, char **argv)
             cores = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             rounds = (unsigned)strtoul(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--warm") == 0 && i + 1 < argc)
+            warm = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
             seed = strtoul(argv[++i], NULL, 10);
 #ifdef MODELLED
@@ -300,8 +304,8 @@ int main(int argc, char **argv)
     }
     if (load == NULL || cores == 0 || cores > CORES_MAX || rounds == 0) {
         fprintf(stderr,
-                "usage: scale small|medium|large|bursts|chain [--cores 1..%d] [--rounds N] [--seed "
-                "N]\n",
+                "usage: scale small|medium|large|bursts|chain [--cores 1..%d] [--rounds N] [--warm "
+                "N] [--seed N]\n",
                 CORES_MAX);
         return 2;
     }

@@ -278,7 +278,11 @@ bool decay_excess(void)
     bool shrunk = false;
 
     if (is_alone() || !purge_is_urgent()) {
-        if (purge_oversize() || may_leave_to_background()) return false;
+        if (purge_oversize()) return false;
+        if (may_leave_to_background()) {
+            purge_put_off();
+            return false;
+        }
         purge_set_on_call(false);
         used = page_heaps_count().used;
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
@@ -289,7 +293,7 @@ bool decay_excess(void)
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
     }
-    purge_beyond_budget();
+    purge_beyond_bounds();
     return shrunk;
 }
 

@@ -316,12 +316,12 @@ void run_take_fence_away(uint32_t page)
 
 /* ---- leases that split ---- */
 
-/* Dirty pages of another page heap that has more than it may keep without reason, before clean ones
- * are touched: what one phase of a program left there serves the next. Begins and ends with the lock
- * of its own held; one that is held is passed over. 0: there are none. */
+/* Dirty pages of another page heap that has more than might stay while nobody looks, before clean
+ * ones are touched: what one phase of a program left there serves the next. Begins and ends with the
+ * lock of its own held; one that is held is passed over. 0: there are none. */
 static uint32_t lease_left_over(const struct page_heap *heap, size_t pages, enum page_state state)
 {
-    size_t enough = max_size(pages, pages_for(PURGE_KEEP_BYTES));
+    size_t enough = max_size(pages, pages_for(PURGE_UNATTENDED_BYTES));
     uint32_t page = 0;
 
     for (unsigned i = 0; i < page_heap_count() && page == 0; i++) {

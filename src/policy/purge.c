@@ -9,8 +9,9 @@ enum { REGRET_MS = 2000 };
 /* Runs that the kernel would not take in one pass before the pass ends: locked in memory,
  * perhaps. */
 enum { REFUSALS_MAX = 2 };
-/* Pages that the kernel would not take are offered again when so many more are dirty. */
-enum { REFUSED_SHARE = 8 };
+/* What the kernel would not take, or somebody else is to give back, is looked at again when so many
+ * more pages are dirty. */
+enum { PUT_OFF_SHARE = 8 };
 
 /* Shorter runs cost more in calls than in pages: nobody purges for their sake alone. */
 #define LONG_RUN_BYTES (64 * KiB)
@@ -116,6 +117,12 @@ static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
     }
 }
 
+static void put_off(struct page_heap *heap, size_t dirty)
+{
+    RELAXED_STORE(heap->dirty_max,
+                  dirty + max_size(dirty / PUT_OFF_SHARE, pages_for(PURGE_KEEP_BYTES)));
+}
+
 /* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
  * when so many more pages are dirty. Returns pages that were purged. */
 static size_t end_pass(const struct pass *pass)
@@ -129,9 +136,7 @@ static size_t end_pass(const struct pass *pass)
     dirty = heap->free_pages[FREE_DIRTY];
     count_calls(heap, pass->calls, pass->purged);
     if (pass->calls != 0) own->refused = pass->purged == 0;
-    if (own->refused)
-        RELAXED_STORE(heap->dirty_max,
-                      dirty + max_size(dirty / REFUSED_SHARE, pages_for(PURGE_KEEP_BYTES)));
+    if (own->refused) put_off(heap, dirty);
     lock_give(&heap->lock);
     return pass->purged;
 }
@@ -242,6 +247,20 @@ void purge_heaps_beyond_budget(void)
     for (unsigned i = 0; i < page_heap_count(); i++) purge_heap_beyond_budget(&page_heap[i]);
 }
 
+/* As of a moment ago. */
+static bool is_beyond_bound(const struct page_heap *heap)
+{
+    return page_heap_free_now(heap, FREE_DIRTY) > RELAXED_LOAD(heap->dirty_max);
+}
+
+void purge_beyond_bounds(void)
+{
+    for (unsigned i = 0; i < page_heap_count(); i++)
+        if (is_beyond_bound(&page_heap[i]) || purge_is_urgent())
+            purge_heap_beyond_budget(&page_heap[i]);
+    purge_left_behind();
+}
+
 void purge_beyond_budget(void)
 {
     purge_heaps_beyond_budget();
@@ -250,25 +269,28 @@ void purge_beyond_budget(void)
 
 /* ---- later ---- */
 
-/* The budgets are others from now on. */
-static void forget_bounds(void)
+/* The budgets are others from now on. `waits`: also for who is looking at one. */
+static void forget_bounds(bool waits)
 {
-    for (unsigned i = 0; i < page_heap_count(); i++)
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        if (waits) lock_take(&page_heap[i].lock);
         RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
+        if (waits) lock_give(&page_heap[i].lock);
+    }
     RELAXED_STORE(page_heaps_are_over, true);
 }
 
 void purge_set_background(bool runs)
 {
     RELAXED_STORE(purge_mode.background, runs);
-    forget_bounds();
+    forget_bounds(false);
 }
 
 void purge_set_on_call(bool comes)
 {
     if (comes == RELAXED_LOAD(purge_mode.on_call)) return;
     RELAXED_STORE(purge_mode.on_call, comes);
-    forget_bounds();
+    forget_bounds(false);
 }
 
 bool purge_wants_background(void)
@@ -335,6 +357,16 @@ size_t purge_unneeded(void)
 
 /* ---- is it time? ---- */
 
+/* The least that a budget will be, for memory in use only adds to it; but what is in use changes
+ * with each call, so a look that finds enough room lasts until most of it is taken. */
+static size_t next_look(struct budget budget)
+{
+    size_t least = budget.most - min_size(budget.most, budget.of_used * 3 / 2);
+    size_t room = budget.most - min_size(budget.most, budget.dirty);
+
+    return room == 0 ? least : max_size(least, budget.dirty + room / 4 * 3);
+}
+
 static bool is_within_budget(struct page_heap *heap)
 {
     struct budget budget;
@@ -342,8 +374,7 @@ static bool is_within_budget(struct page_heap *heap)
 
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
-    /* The least that it will be: memory in use only adds to it. */
-    dirty_max = budget.most - min_size(budget.most, budget.of_used * 3 / 2);
+    dirty_max = next_look(budget);
     if (purge_is_urgent()) {
         budget.most = pages_for(LONG_RUN_BYTES) - 1;
         dirty_max = heap->dirty_max;
@@ -365,10 +396,16 @@ bool purge_is_within_live_budget(void)
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
-        if (page_heap_free_now(heap, FREE_DIRTY) > RELAXED_LOAD(heap->dirty_max))
-            within &= is_within_budget(heap);
+        if (is_beyond_bound(heap)) within &= is_within_budget(heap);
     }
     return within;
+}
+
+void purge_put_off(void)
+{
+    for (unsigned i = 0; i < page_heap_count() && !trigger_is_fixed(); i++)
+        if (is_beyond_bound(&page_heap[i]))
+            put_off(&page_heap[i], page_heap_free_now(&page_heap[i], FREE_DIRTY));
 }
 
 bool purge_oversize(void)
@@ -386,15 +423,7 @@ bool purge_oversize(void)
     return within;
 }
 
-void purge_obey_options(void)
-{
-    for (unsigned i = 0; i < page_heap_count(); i++) {
-        lock_take(&page_heap[i].lock);
-        RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
-        lock_give(&page_heap[i].lock);
-    }
-    RELAXED_STORE(page_heaps_are_over, true);
-}
+void purge_obey_options(void) { forget_bounds(true); }
 
 void purge_set_hard(bool hard)
 {

@@ -55,6 +55,10 @@ INLINE bool purge_is_within_budget(void)
 void purge_beyond_budget(void);
 /* The first part of it. */
 void purge_heaps_beyond_budget(void);
+/* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
+void purge_beyond_bounds(void);
+/* Or leaves it to who looks in the background: for a while nobody need say so again. */
+void purge_put_off(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the
  * next may be called with any lock held: a thread that looks at a budget at that moment may go by
  * what was before. */

@@ -252,13 +252,14 @@ static void a_neighbour_is_in_the_way(const struct check *check)
 /* An alignment that a block does not have is not had in place. */
 static void alignment_is_asked_of_xallocx(const struct check *check)
 {
-    char *block = x.mallocx(64 * KIB, MALLOCX_ALIGN(4096));
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), half = page > 32 * KIB ? page : 32 * KIB;
+    char *block = x.mallocx(2 * half, MALLOCX_ALIGN(page));
     int beyond = 63;
 
     (void)check;
     while (!is_aligned(block, (size_t)1 << beyond)) beyond--;
-    assert_int_equal(x.xallocx(block, 32 * KIB, 0, MALLOCX_LG_ALIGN(beyond + 1)), 64 * KIB);
-    assert_int_equal(x.xallocx(block, 32 * KIB, 0, MALLOCX_LG_ALIGN(beyond)), 32 * KIB);
+    assert_int_equal(x.xallocx(block, half, 0, MALLOCX_LG_ALIGN(beyond + 1)), 2 * half);
+    assert_int_equal(x.xallocx(block, half, 0, MALLOCX_LG_ALIGN(beyond)), half);
     x.dallocx(block, 0);
 }
 

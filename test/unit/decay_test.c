@@ -478,6 +478,25 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     assert_true(fake_thread_waits());
 }
 
+/* What is left to the background thread is not told it again at each return. */
+static void it_is_asked_once(void **state)
+{
+    (void)state;
+    start_threads(2);
+    (void)lease(1);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    breathe(burst_pages()); /* the budget is that of a program with one from now on */
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    run_return(lease(1));
+    assert_false(page_heaps_are_over);
+    options_parse("oversize_threshold:1073741824", "MALLOC_CONF");
+    decay_obey_options();
+    breathe(burst_pages());
+    run_return(lease(1)); /* such a threshold is looked at each time */
+    assert_true(page_heaps_are_over);
+}
+
 /* A program whose threads have ended but for one purges at once again, and the background thread
  * ends when nothing is left to it. */
 static void the_last_thread_purges_at_once(void **state)
@@ -737,30 +756,33 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(
-    UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-    UNIT_TEST(the_only_thread_purges_at_once),
-    UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
-    UNIT_TEST(a_program_that_shrank_empties_its_depots),
-    UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
-    UNIT_TEST(what_a_breathing_program_leaves_goes_later),
-    UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
-    UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
-    UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
-    UNIT_TEST(a_fork_of_one_thread_meets_no_other),
-    UNIT_TEST(a_fork_of_several_threads_changes_nothing), UNIT_TEST(the_helper_is_asked_early),
-    UNIT_TEST(who_has_no_helper_keeps_the_budget), UNIT_TEST(one_thread_asks_nobody_early),
-    UNIT_TEST(the_helper_gives_back_what_nobody_needs), UNIT_TEST(the_helper_leaves_what_is_needed),
-    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
-    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
-    UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(the_last_thread_purges_at_once),
-    UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
-    UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
-    UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
-    UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
-    UNIT_TEST(sparse_slabs_are_reclaimed_before_growth), UNIT_TEST(dense_slabs_are_left_alone),
-    UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
-    UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
+UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
+          UNIT_TEST(the_only_thread_purges_at_once),
+          UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
+          UNIT_TEST(a_program_that_shrank_empties_its_depots),
+          UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+          UNIT_TEST(what_a_breathing_program_leaves_goes_later),
+          UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
+          UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
+          UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
+          UNIT_TEST(a_fork_of_one_thread_meets_no_other),
+          UNIT_TEST(a_fork_of_several_threads_changes_nothing),
+          UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
+          UNIT_TEST(one_thread_asks_nobody_early),
+          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
+          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
+          UNIT_TEST(the_helper_empties_what_was_opened),
+          UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
+          UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
+          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(it_is_asked_once),
+          UNIT_TEST(the_last_thread_purges_at_once),
+          UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
+          UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
+          UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
+          UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
+          UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
+          UNIT_TEST(dense_slabs_are_left_alone),
+          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

@@ -171,6 +171,34 @@ static void each_has_a_budget(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
+/* Who purges takes no lock of a page heap that has no more than may stay; near a limit of each. */
+static void who_purges_passes_by_the_others(void **state)
+{
+    uint64_t taken;
+    size_t keep;
+
+    (void)state;
+    start_heaps();
+    keep = pages_for(PURGE_KEEP_BYTES);
+    given[0] = lease_from(1, keep / 2);
+    given[1] = lease_from(2, 8 * keep);
+    run_return(given[0]);
+    assert_true(purge_is_within_live_budget());
+    run_return(given[1]);
+    assert_false(purge_is_within_live_budget());
+    taken = page_heap[1].lock.taken;
+    purge_beyond_bounds();
+    assert_int_equal(page_heap[1].lock.taken, taken);
+    assert_true(purge[2].calls > 0);
+    check_runs();
+    taken = page_heap[1].lock.taken;
+    purge_mode.is_hard = true;
+    purge_beyond_bounds();
+    purge_mode.is_hard = false;
+    assert_true(page_heap[1].lock.taken > taken);
+    assert_int_equal(all_dirty(), 0);
+}
+
 /* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but not
  * the few that any page heap keeps, nor what somebody is at. */
 static void what_is_left_over_serves_others(void **state)
@@ -181,7 +209,7 @@ static void what_is_left_over_serves_others(void **state)
     (void)state;
     start_heaps();
     keep = pages_for(PURGE_KEEP_BYTES);
-    given[0] = lease_from(1, 2 * keep);
+    given[0] = lease_from(1, pages_for(PURGE_UNATTENDED_BYTES));
     give_back(given[0]);
     assert_int_equal(lease_from(2, keep + 1), given[0]);
     assert_ptr_equal(page_heap_of(given[0]), &page_heap[1]);
@@ -368,10 +396,10 @@ static void a_run_of_another_page_heap_is_found(void **state)
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
           UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
-          UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
-          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
-          UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(who_purges_passes_by_the_others), UNIT_TEST(what_is_left_over_serves_others),
+          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
+          UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found))

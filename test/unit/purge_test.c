@@ -379,6 +379,26 @@ static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
     check_runs();
 }
 
+/* Memory in use adds to what may stay, and is less after each return: a look at it lasts. */
+static void a_look_lasts_until_most_of_the_room_is_taken(void **state)
+{
+    enum { RETURNS = 200 };
+    uint32_t run[RETURNS];
+    uint64_t taken;
+
+    (void)state;
+    start_small();
+    (void)lease(32 * burst_pages());
+    for (unsigned i = 0; i < RETURNS; i++) run[i] = fenced(pages_of_bytes(PURGE_KEEP_BYTES));
+    taken = page_heap->lock.taken;
+    for (unsigned i = 0; i < RETURNS; i++) {
+        run_return(run[i]);
+        assert_true(purge_is_within_budget());
+    }
+    assert_in_range(page_heap->lock.taken - taken, RETURNS + 1, RETURNS + RETURNS / 10);
+    check_runs();
+}
+
 /* ---- several threads ---- */
 
 enum { RACE_LARGE_MIN = 64 * 1024 * 1024, RACE_SMALL = 300 * 1024, RACE_ROUNDS = 40000 };
@@ -563,6 +583,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
           UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
+          UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
           UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
           UNIT_TEST(large_purges_go_in_parts_without_the_lock),
