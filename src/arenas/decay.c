@@ -264,12 +264,16 @@ void decay_before_refusal(size_t pages)
 /* ---- the door ---- */
 
 /* A program of one thread purges at once, and gets a background thread only for what it may keep
- * because it breathes: who else would give that back when it does not breathe again? */
-static bool may_leave_to_background(void)
+ * because it breathes: who else would give that back when it does not breathe again? True: what is
+ * too much is another's to give back, or is not too much with him there. */
+static bool leave_to_background(void)
 {
     if (!option_helper_thread() || option_decay_ms() == 0) return false;
-    if (!is_alone()) return want_background();
-    return purge_wants_background() && want_background() && purge_is_within_live_budget();
+    if (is_alone())
+        return purge_wants_background() && want_background() && purge_is_within_live_budget();
+    if (!want_background()) return false;
+    purge_put_off();
+    return true;
 }
 
 bool decay_excess(void)
@@ -278,11 +282,7 @@ bool decay_excess(void)
     bool shrunk = false;
 
     if (is_alone() || !purge_is_urgent()) {
-        if (purge_oversize()) return false;
-        if (may_leave_to_background()) {
-            purge_put_off();
-            return false;
-        }
+        if (purge_oversize() || leave_to_background()) return false;
         purge_set_on_call(false);
         used = page_heaps_count().used;
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));

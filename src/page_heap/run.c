@@ -491,7 +491,13 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
         if (page == 0) {
             struct run run = { find_allowed(heap, pages), false };
 
-            if (run.page != 0) take_part(heap, &run, pages, PAGE_USED);
+            if (run.page == 0) break;
+            if (PAGE_HEAPS > 1 && page_record(run.page)->state == PAGE_CLEAN
+                && (page = lease_left_over(heap, pages, PAGE_USED)) != 0) {
+                leased[count++] = page;
+                continue;
+            }
+            take_part(heap, &run, pages, PAGE_USED);
             page = run.page;
             if (page == 0) break;
         }

@@ -224,6 +224,29 @@ static void what_is_left_over_serves_others(void **state)
     check_runs();
 }
 
+/* The same where several are leased at once, which open no more of the region. */
+static void what_is_left_over_serves_batches(void **state)
+{
+    enum { COUNT = 2, PAGES = 2 };
+    uint32_t leased[2 * COUNT];
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(2, 1);
+    assert_true(page_heap[2].free_pages[FREE_CLEAN] >= 2 * COUNT * PAGES);
+    give_back(lease_from(1, pages_for(PURGE_UNATTENDED_BYTES) + 2 * COUNT * PAGES));
+    assert_int_equal(run_lease_batch(&page_heap[2], PAGES, COUNT, leased), COUNT);
+    check_runs();
+    lock_take(&page_heap[1].lock);
+    assert_int_equal(run_lease_batch(&page_heap[2], PAGES, COUNT, leased + COUNT), COUNT);
+    lock_give(&page_heap[1].lock);
+    check_runs();
+    for (unsigned i = 0; i < 2 * COUNT; i++)
+        assert_ptr_equal(page_heap_of(leased[i]), &page_heap[i < COUNT ? 1 : 2]);
+    run_return_batch(leased, 2 * COUNT);
+    check_runs();
+}
+
 /* Who looks at the budget sees what was returned to any, and only once. */
 static void whoever_looks_sees_all(void **state)
 {
@@ -397,9 +420,10 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
           UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
           UNIT_TEST(who_purges_passes_by_the_others), UNIT_TEST(what_is_left_over_serves_others),
-          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
-          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
-          UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(what_is_left_over_serves_batches), UNIT_TEST(whoever_looks_sees_all),
+          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
+          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
+          UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found))
