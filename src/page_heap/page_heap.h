@@ -224,7 +224,8 @@ void run_return_clean(uint32_t page);
 /* Under the first page heap's lock: the same of one whose pages have moved away and left zeros. */
 void run_return_emptied(uint32_t page);
 /* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without
- * opening more of the region. Returns how many. */
+ * opening more of the region; of what another page heap has left over before clean ones. Returns
+ * how many. */
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased);
 /* Gives several used runs back under one lock, or one for each page heap in turn. */
 void run_return_batch(const uint32_t *pages, unsigned count);

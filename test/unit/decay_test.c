@@ -74,6 +74,26 @@ static void options_that_keep_nothing_are_obeyed_at_once(void **state)
     check_arenas();
 }
 
+/* A twentieth of the span, within bounds; where nothing is given back in time they are rare. */
+static void looks_are_as_frequent_as_the_span_is_short(void **state)
+{
+    static const struct {
+        char option[32];
+        unsigned look_ms;
+    } rows[] = { { "dirty_decay_ms:10000", 500 },
+                 { "dirty_decay_ms:100", 10 },
+                 { "dirty_decay_ms:0", 10 },
+                 { "dirty_decay_ms:-1", 60000 },
+                 { "dirty_decay_ms:86400000", 60000 } };
+
+    (void)state;
+    start_threads(2);
+    for (unsigned i = 0; i < ARRAY_COUNT(rows); i++) {
+        options_parse(rows[i].option, "MALLOC_CONF");
+        assert_int_equal(decay_numbers().look_ms, rows[i].look_ms);
+    }
+}
+
 /* A full magazine into the depot of arena 0. */
 static void fill_depot(unsigned class_index)
 {
@@ -759,6 +779,7 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
+          UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
           UNIT_TEST(what_a_breathing_program_leaves_goes_later),
