@@ -403,7 +403,8 @@ bool purge_is_within_live_budget(void)
 
 void purge_put_off(void)
 {
-    for (unsigned i = 0; i < page_heap_count() && !trigger_is_fixed(); i++)
+    if (trigger_is_fixed()) return;
+    for (unsigned i = 0; i < page_heap_count(); i++)
         if (is_beyond_bound(&page_heap[i]))
             put_off(&page_heap[i], page_heap_free_now(&page_heap[i], FREE_DIRTY));
 }

@@ -145,12 +145,11 @@ static void a_limit_holds_for_those_to_come(void **state)
     prairie_check_all();
 }
 
-/* Each has a budget of its own: one that has more than may stay is purged, the others keep theirs. */
-static void each_has_a_budget(void **state)
+/* The page heap of arena 2, while that of 1 has no more than may stay. */
+static void bring_one_beyond_its_budget(void)
 {
     size_t keep;
 
-    (void)state;
     start_heaps();
     keep = pages_for(PURGE_KEEP_BYTES);
     given[0] = lease_from(1, keep / 2);
@@ -160,6 +159,16 @@ static void each_has_a_budget(void **state)
     run_return(given[1]);
     check_runs();
     assert_false(purge_is_within_budget());
+}
+
+/* Each has a budget of its own: one that has more than may stay is purged, the others keep theirs. */
+static void each_has_a_budget(void **state)
+{
+    size_t keep;
+
+    (void)state;
+    bring_one_beyond_its_budget();
+    keep = pages_for(PURGE_KEEP_BYTES);
     purge_beyond_budget();
     check_runs();
     assert_int_equal(page_heap[1].free_pages[FREE_DIRTY], keep / 2);
@@ -175,17 +184,9 @@ static void each_has_a_budget(void **state)
 static void who_purges_passes_by_the_others(void **state)
 {
     uint64_t taken;
-    size_t keep;
 
     (void)state;
-    start_heaps();
-    keep = pages_for(PURGE_KEEP_BYTES);
-    given[0] = lease_from(1, keep / 2);
-    given[1] = lease_from(2, 8 * keep);
-    run_return(given[0]);
-    assert_true(purge_is_within_live_budget());
-    run_return(given[1]);
-    assert_false(purge_is_within_live_budget());
+    bring_one_beyond_its_budget();
     taken = page_heap[1].lock.taken;
     purge_beyond_bounds();
     assert_int_equal(page_heap[1].lock.taken, taken);
