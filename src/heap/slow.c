@@ -423,16 +423,17 @@ void free_placed(void *block, struct cache *cache)
 
 /* ---- resizing ---- */
 
-/* A large block has another size now, by the same chance a sampled one as if it were new. In place
- * the two sizes are never held at once. */
-static void count_resized(void *block, size_t old_bytes, const void *frame)
+/* A large block has another size now, by the same chance a sampled one as if it were new. Both were
+ * held at once if it moved, and never in place. */
+static void count_resized(void *block, size_t old_bytes, bool moved, const void *frame)
 {
     struct counting_front *counting = counting_of(thread_front());
     size_t bytes = large_bytes(page_at(block));
 
     if (counting == NULL || old_bytes == bytes) return;
+    if (moved) counting_add_taken(counting, bytes);
     counting_add_given(counting, old_bytes);
-    counting_add_taken(counting, bytes);
+    if (!moved) counting_add_taken(counting, bytes);
     if (sampled_number(page_at(block)) == 0 && counting_large_is_due(counting, bytes))
         sampled_begin(counting, block, frame);
 }
@@ -446,7 +447,7 @@ void *resize_large(void *block, size_t size, const void *frame)
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
     resized = large_resize(block, page, size);
     sampled_go_on(block, number, resized != NULL && large_bytes(page_at(resized)) != old_bytes);
-    if (resized != NULL) count_resized(resized, old_bytes, frame);
+    if (resized != NULL) count_resized(resized, old_bytes, resized != block, frame);
     return resized;
 }
 
@@ -457,6 +458,6 @@ size_t resize_in_place(void *block, size_t least, size_t most, const void *frame
     size_t bytes = large_resize_in_place(page, least, most);
 
     sampled_go_on(block, number, bytes != old_bytes);
-    count_resized(block, old_bytes, frame);
+    count_resized(block, old_bytes, false, frame);
     return bytes;
 }
