@@ -169,23 +169,22 @@ SHARED void sleep_ms(long ms)
     while (nanosleep(&left, &left) != 0) {}
 }
 
-/* KiB that the process maps (column 0) or holds resident (column 1), from /proc/self/statm. */
-SHARED long statm_kb(int column)
+/* KiB that a line of /proc/self/status has: "VmSize:" of what is mapped, "VmRSS:" of what is resident. Not statm: an
+ * emulator hands through its pages, which are the machine's. */
+SHARED long status_kb(const char *field)
 {
-    char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (file < 0) give_up("no /proc/self/statm");
+    char text[4096];
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (file < 0) give_up("no /proc/self/status");
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
-    if (length <= 0) give_up("/proc/self/statm is empty");
-    text[length] = '\0';
-    char *at = text;
-    long pages = strtol(at, &at, 10);
-    while (column-- > 0) pages = strtol(at, &at, 10);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *line = strstr(text, field);
+    if (line == NULL) give_up("/proc/self/status has no %s", field);
+    return strtol(line + strlen(field), NULL, 10);
 }
 
-SHARED long resident_kb(void) { return statm_kb(1); }
+SHARED long resident_kb(void) { return status_kb("VmRSS:"); }
 
 /* Threads of this process, those that the C library does not know among them. */
 SHARED int task_count(void)

@@ -332,19 +332,7 @@ static void numbers_stay_until_the_next_epoch(const struct check *check)
 
 /* ---- the kernel ---- */
 
-/* Resident bytes of anonymous memory, in this process. */
-static size_t kernel_anonymous(void)
-{
-    char line[256];
-    size_t kib = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "RssAnon: %zu", &kib) == 1) break;
-    fclose(file);
-    return kib * 1024;
-}
+static size_t kernel_anonymous(void) { return (size_t)status_kb("RssAnon:") * 1024; }
 
 static void resident_is_what_the_kernel_says(const struct check *check)
 {

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     size_t limit_bytes = strtoul(argv[2], NULL, 10) * MIB;
     use_heap_once(1);
     use_heap_in_threads(2, 2);
-    printf("mapped before the limit: %ld MiB\n", statm_kb(0) / 1024);
+    printf("mapped before the limit: %ld MiB\n", status_kb("VmSize:") / 1024);
     limit(strcmp(argv[1], "as") == 0 ? RLIMIT_AS : RLIMIT_DATA, limit_bytes);
     fill_and_refill(limit_bytes / (limit_bytes < SMALL_LIMIT ? 4 : 2),
                     limit_bytes + limit_bytes / 8 + OPEN_BYTES);

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     use_heap_once(1);
     if (limit_bytes >= 64 * MIB) use_heap_in_threads(2, 2);
     /* The program, the libraries and stacks take their part; the rest is for the heap. */
-    size_t mapped = (size_t)statm_kb(0) * 1024;
+    size_t mapped = (size_t)status_kb("VmSize:") * 1024;
     printf("limit %zu MiB, mapped at the start %zu MiB\n", limit_bytes / MIB, mapped / MIB);
     fill_and_refill(limit_bytes / 2, limit_bytes);
     use_heap_once(2);

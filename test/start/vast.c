@@ -18,7 +18,7 @@ enum { COUNT = 180 };
 static void *watch_memory(void *unused)
 {
     for (;;) {
-        if (statm_kb(1) > 2 << 20) give_up("%ld MiB are resident", statm_kb(1) / 1024);
+        if (resident_kb() > 2 << 20) give_up("%ld MiB are resident", resident_kb() / 1024);
         usleep(5000);
     }
     return unused;

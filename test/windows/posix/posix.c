@@ -81,8 +81,7 @@ int setenv(const char *name, const char *value, int overwrite)
 
 int unsetenv(const char *name) { return _putenv_s(name, ""); }
 
-/* Pages of 4 KiB: mapped, and resident. */
-static int open_statm(void)
+static int open_status(void)
 {
     PROCESS_MEMORY_COUNTERS counters = { .cb = sizeof counters };
     int ends[2], length;
@@ -91,8 +90,8 @@ static int open_statm(void)
     if (!K32GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters)
         || _pipe(ends, 4096, _O_BINARY) != 0)
         return -1;
-    length = snprintf(text, sizeof text, "%zu %zu\n", counters.PagefileUsage / 4096,
-                      counters.WorkingSetSize / 4096);
+    length = snprintf(text, sizeof text, "VmSize: %zu kB\nVmRSS: %zu kB\n",
+                      counters.PagefileUsage / 1024, counters.WorkingSetSize / 1024);
     if (write(ends[1], text, (unsigned)length) != length) return -1;
     close(ends[1]);
     return ends[0];
@@ -102,7 +101,7 @@ int posix_open(const char *path, int flags, ...)
 {
     int mode = 0;
 
-    if (strcmp(path, "/proc/self/statm") == 0) return open_statm();
+    if (strcmp(path, "/proc/self/status") == 0) return open_status();
     if ((flags & O_CREAT) != 0) {
         va_list arguments;
 

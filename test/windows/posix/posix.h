@@ -40,7 +40,7 @@ long sysconf(int what);
 int pause(void);
 int setenv(const char *name, const char *value, int overwrite);
 int unsetenv(const char *name);
-/* Files of /proc/self: statm has the process's own memory. */
+/* Files of /proc/self: status has the process's own memory. */
 int posix_open(const char *path, int flags, ...);
 #define open posix_open
 
