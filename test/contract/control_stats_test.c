@@ -346,7 +346,7 @@ static void resident_is_what_the_kernel_says(const struct check *check)
     others = kernel_anonymous() > ours_before ? kernel_anonymous() - ours_before : 0;
     for (size_t i = 0; i < count; i++) {
         many[i] = call.malloc(check->bytes);
-        memset(many[i], 1, check->bytes);
+        memset(many[i], 1, call.malloc_usable_size(many[i]));
     }
     new_epoch();
     ours = read_size("stats.resident");
