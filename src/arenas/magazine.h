@@ -51,13 +51,16 @@ INLINE bool slots_have(void *const *top, unsigned count, const void *block)
     return false;
 }
 
-/* Is the block among the last so many that came back? */
-INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block, unsigned looks)
+/* Is the block among the last MAGAZINE_LOOKS that came back? */
+INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block)
 {
-    void *const *slot = magazine->top;
+#pragma GCC unroll 16
+    for (unsigned i = 0; i < MAGAZINE_LOOKS; i++) {
+        const void *held = magazine->top[-(ptrdiff_t)i];
 
-    for (; looks > 0 && *slot != NULL; looks--, slot--)
-        if (*slot == block) return true;
+        if (unlikely(held == block)) return true;
+        if (held == NULL) return false; /* slot 0, or M3 */
+    }
     return false;
 }
 

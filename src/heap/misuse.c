@@ -140,7 +140,7 @@ READS_UNLOCKED void misuse_check_moved(const void *pointer, unsigned class_index
     unsigned index = slab_quotient_index(slab_quotient(shape, offset));
 
     if (!slab_offset_is_block(shape, offset)) misuse_abort("realloc", POINTER_INTERIOR, pointer);
-    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer, MAGAZINE_LOOKS)
+    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer)
         || (slab != NULL && slab_has_free(slab, index)))
         misuse_abort("realloc", POINTER_FREED, pointer);
 }
