@@ -51,11 +51,11 @@ INLINE bool slots_have(void *const *top, unsigned count, const void *block)
     return false;
 }
 
-/* Is the block among the last MAGAZINE_LOOKS that came back? */
-INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block)
+/* Is the block among the last so many that came back? `looks` is a constant, 16 at most. */
+INLINE bool magazine_has_lately(const struct magazine *magazine, const void *block, unsigned looks)
 {
 #pragma GCC unroll 16
-    for (unsigned i = 0; i < MAGAZINE_LOOKS; i++) {
+    for (unsigned i = 0; i < looks; i++) {
         const void *held = magazine->top[-(ptrdiff_t)i];
 
         if (unlikely(held == block)) return true;

@@ -23,8 +23,9 @@ void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size
 
 static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
 {
-    void *moved = alloc_from(FRAME_HERE(), size, 1, false);
+    void *moved = class_hit(class_of_request(size, 1));
 
+    if (unlikely(moved == NULL)) moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) return NULL;
     copy_contents(moved, block, old_bytes, size);
     prairie_free(block);
