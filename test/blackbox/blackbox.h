@@ -169,8 +169,8 @@ SHARED void sleep_ms(long ms)
     while (nanosleep(&left, &left) != 0) {}
 }
 
-/* KiB that a line of /proc/self/status has: "VmSize:" of what is mapped, "VmRSS:" of what is resident. Not statm: an
- * emulator hands through its pages, which are the machine's. */
+/* KiB that a line of /proc/self/status has: "VmSize:" of what is mapped, "VmRSS:" of what is resident.
+ * Not statm: an emulator hands through its pages, which are the machine's. */
 SHARED long status_kb(const char *field)
 {
     char text[4096];

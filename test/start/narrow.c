@@ -5,15 +5,7 @@
 
 enum { MIB = 1 << 20, PIECES_MAX = 4096, KEPT_MAX = 1 << 16 };
 
-static size_t mapped_mib(void)
-{
-    FILE *file = fopen("/proc/self/statm", "r");
-    unsigned long pages = 0;
-
-    must(file != NULL && fscanf(file, "%lu", &pages) == 1);
-    fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE) / MIB;
-}
+static size_t mapped_mib(void) { return (size_t)status_kb("VmSize:") / 1024; }
 
 /* Blocks of one size until malloc says no; none of them is touched but for its ends. */
 static size_t fill_up(char **block, size_t bytes, size_t most)
