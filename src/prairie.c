@@ -71,6 +71,7 @@ struct arena *rule_choose(struct arena *last);
 #include "arenas/depot.c"
 #include "arenas/decay.c"
 #include "cache/large_cache.c"
+#include "cache/growth.c"
 #include "cache/cache.c"
 #include "cache/quarantine.c"
 #include "cache/sampler.c"

@@ -1,6 +1,7 @@
 /* cache.c - what happens when a magazine is empty or full, cheapest way first.
  * SPDX-License-Identifier: MIT
  */
+#include "growth.h"
 #include "large_cache.h"
 #include "quarantine.h"
 
@@ -16,8 +17,6 @@ _Static_assert(offsetof(struct front, left)
 _Static_assert(offsetof(struct cache, front) == 0, "a front of kind FRONT_CACHE is a cache");
 _Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "places count words");
 
-/* Refills and overflows after which a class gets a larger magazine. */
-enum { FIRST_PRESSURE = 6, MIDDLE_PRESSURE = 12 };
 /* Blocks that a thread gives back one by one before it keeps those of a class it does not take
  * from. */
 enum { STRANGERS_BEFORE_FIRST = 2 };
@@ -25,15 +24,11 @@ enum { STRANGERS_BEFORE_FIRST = 2 };
  * overflows after which it gives two. */
 enum { RUNNING_BEFORE_TWO = 4 };
 
-/* Refused wishes for a wide magazine, after which those that stand idle are taken from. */
-enum { WISHES_BEFORE_NARROWER = 8 };
-
 /* Times that hooks are asked for a request: another thread may take what they gave. */
 enum { GROWTHS_MAX = 4 };
 
 unsigned cached_class_max SEALED = CLASS_COUNT - 1;
 uint16_t cached_guarded_from SEALED = 1024; /* guard_sample, unless somebody sets it */
-ptrdiff_t cached_wide_bytes;
 
 /* An empty bottom slot; and of no class any block is left. */
 static const union {
@@ -81,11 +76,6 @@ void cache_give(struct cache *cache)
     meta_give(cache, CACHE_BYTES);
 }
 
-INLINE unsigned count_of(const struct cache *cache, unsigned class_index)
-{
-    return (unsigned)(cache->front.magazine[class_index].top - cache_loaded(cache, class_index));
-}
-
 /* Around what moves blocks in several steps; inside of one another when hooks run in between. A
  * signal handler of the same thread looks. */
 INLINE bool begin_call(struct cache *cache)
@@ -103,61 +93,6 @@ INLINE void end_call(struct cache *cache, bool was_busy)
     cache->is_busy = was_busy;
 }
 
-INLINE void load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count)
-{
-    cache->spare[class_index].closed = 0;
-    cache->front.magazine[class_index] =
-        (struct magazine){ slots + count, slots + cache->spare[class_index].capacity };
-}
-
-/* ---- growth ---- */
-
-static void **first_slots_of(struct cache *cache, unsigned class_index)
-{
-    const size_t slots = FIRST_CAPACITY + 1, slots_beyond = FIRST_CAPACITY_BEYOND_1024 + 1;
-
-    if (class_index == 1) return cache->first_slots;
-    if (class_index <= CLASS_OF_1024) return cache->first_slots + class_index * slots;
-    return cache->first_slots + (CLASS_OF_1024 + 1) * slots
-         + (class_index - CLASS_OF_1024 - 1) * slots_beyond;
-}
-
-static unsigned first_capacity(unsigned class_index)
-{
-    if (class_index == 1) return 2 * FIRST_CAPACITY + 1;
-    return class_index > CLASS_OF_1024 ? FIRST_CAPACITY_BEYOND_1024 : FIRST_CAPACITY;
-}
-
-static void use_first(struct cache *cache, unsigned class_index)
-{
-    unsigned full = magazine_capacity(class_index), first = first_capacity(class_index);
-    void **slots = first_slots_of(cache, class_index);
-
-    cache->spare[class_index].capacity = (uint16_t)(full < first ? full : first);
-    cache->spare[class_index].pressure = 0;
-    slots[0] = NULL; /* M1 */
-    load_magazine(cache, class_index, slots, 0);
-}
-
-/* It is the class's first magazine. */
-INLINE bool is_in_place(const struct cache *cache, void *const *slots)
-{
-    return (uintptr_t)slots - (uintptr_t)cache < sizeof *cache;
-}
-
-/* Magazines in place are never traded, even when their class needs no larger ones. */
-INLINE bool is_full_size(struct cache *cache, unsigned class_index)
-{
-    return cache->spare[class_index].capacity == magazine_capacity(class_index)
-        && !is_in_place(cache, cache_loaded(cache, class_index));
-}
-
-/* One that is larger than what is traded. */
-INLINE bool is_wide(const struct cache *cache, unsigned class_index)
-{
-    return cache->spare[class_index].capacity > magazine_capacity(class_index);
-}
-
 /* ---- room ---- */
 
 /* After a block was taken that was not ready. Not after one was given back: who only frees what
@@ -171,184 +106,6 @@ INLINE void close_room(struct cache *cache, unsigned class_index)
     magazine->limit = magazine->top;
 }
 
-/* ---- how many blocks at a time ---- */
-
-/* A thread that allocates a little of everything holds what it did not take of each fill: threads
- * are many, so small magazines are filled by bytes (200 threads of 100 KB: 151 KB each with whole
- * ones, 130 so). */
-enum { FIRST_FILL_BYTES = 1024, MIDDLE_FILL_BYTES = 8192 };
-
-/* What goes into a wide one or out of it at a time. */
-static unsigned some_of_wide(const struct cache *cache, unsigned class_index)
-{
-    unsigned quarter = cache->spare[class_index].capacity / 4u;
-
-    return (unsigned)max_size(quarter, magazine_capacity(class_index));
-}
-
-/* As many as end where a cache line ends, so that two threads that fill one after the other do not
- * write to one line. */
-static unsigned fill_count(struct cache *cache, unsigned class_index)
-{
-    unsigned capacity = cache->spare[class_index].capacity, count = capacity;
-    size_t size = class_bytes[class_index], factor = size & (0 - size);
-    size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
-    unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
-
-    if (unlikely(is_wide(cache, class_index))) return some_of_wide(cache, class_index);
-    if (!is_full_size(cache, class_index) && bytes / size < capacity)
-        count = (unsigned)max_size(bytes / size, 1);
-    return count >= group ? count & ~(group - 1) : count;
-}
-
-/* ---- larger ones ---- */
-
-/* A magazine of another capacity, with the same blocks in it. False: no memory; it is as it was. */
-static bool change_loaded(struct cache *cache, unsigned class_index, unsigned capacity)
-{
-    struct spare *spare = &cache->spare[class_index];
-    unsigned count = count_of(cache, class_index), old_capacity = spare->capacity;
-    void **old = cache_loaded(cache, class_index), **slots = meta_take(magazine_bytes(capacity));
-
-    if (slots == NULL) return false;
-    __builtin_memcpy(slots + 1, old + 1, count * sizeof *slots);
-    spare->capacity = (uint16_t)capacity;
-    load_magazine(cache, class_index, slots, count);
-    if (!is_in_place(cache, old)) meta_give(old, magazine_bytes(old_capacity));
-    return true;
-}
-
-/* After enough refills and overflows the class gets a larger loaded magazine with the same blocks
- * in it. Without memory it stays as it is. */
-static void enlarge_if_pressed(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-    bool is_first = spare->capacity < MIDDLE_CAPACITY;
-    unsigned capacity = magazine_capacity(class_index), old_capacity = spare->capacity;
-    unsigned filled;
-
-    if (spare->slots != NULL || is_wide(cache, class_index)) return;
-    if (++spare->pressure < FIRST_PRESSURE || is_full_size(cache, class_index)) return;
-    filled = fill_count(cache, class_index); /* never 0 */
-    if (filled != 0
-        && spare->pressure < (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity / filled)
-        return;
-    if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
-    if (change_loaded(cache, class_index, capacity)) spare->pressure = 0;
-}
-
-/* ---- wide ones ---- */
-
-/* A thread that works in bursts gives away what its two magazines of a class do not hold, and wants
- * it back in the next one: a lock for every few blocks of several KiB. Such a class gets one
- * magazine with room for that, as long as the sum of those of a thread, and of all threads, stays
- * within its bounds. Who only takes, or only gives, or gives more than could be held, gets none.
- * (docs/decisions/0036). */
-
-static size_t bytes_beyond(unsigned class_index, unsigned capacity)
-{
-    size_t bytes = capacity * (size_t)class_bytes[class_index];
-    size_t two = max_size(2 * MAGAZINE_BYTES_MAX, 4 * (size_t)class_bytes[class_index]);
-
-    return bytes > two ? bytes - two : 0;
-}
-
-size_t cache_wide_bytes(const struct cache *cache)
-{
-    size_t sum = 0;
-
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        sum += bytes_beyond(class_index, cache->spare[class_index].capacity);
-    return sum;
-}
-
-static void give_wide_bytes(size_t bytes)
-{
-    if (bytes == 0) return;
-    (void)__atomic_fetch_sub(&cached_wide_bytes, (ptrdiff_t)bytes, __ATOMIC_RELAXED);
-}
-
-/* Counts so many more for all threads. False: that would be too many. */
-static READS_UNLOCKED bool claim_wide_bytes(size_t bytes)
-{
-    size_t most = CACHES_WIDE_BYTES_MAX + space.open_bytes / CACHES_WIDE_SHARE;
-    ptrdiff_t claimed = __atomic_add_fetch(&cached_wide_bytes, (ptrdiff_t)bytes, __ATOMIC_RELAXED);
-
-    if (claimed <= (ptrdiff_t)most) return true;
-    give_wide_bytes(bytes);
-    return false;
-}
-
-/* So many of the oldest blocks leave. */
-static void drain_first(struct cache *cache, unsigned class_index, unsigned count)
-{
-    void **slots = cache_loaded(cache, class_index);
-    unsigned left = count_of(cache, class_index) - count;
-
-    arenas_drain(class_index, slots + 1, count);
-    __builtin_memmove(slots + 1, slots + 1 + count, left * sizeof(void *));
-    load_magazine(cache, class_index, slots, left);
-}
-
-/* By what was not used of it. */
-static void narrow_wide(struct cache *cache, unsigned class_index, unsigned unused)
-{
-    struct spare *spare = &cache->spare[class_index];
-    unsigned full = magazine_capacity(class_index), capacity = spare->capacity - unused, count;
-    size_t bytes = bytes_beyond(class_index, spare->capacity);
-
-    if (capacity <= 2 * full) capacity = full;
-    count = count_of(cache, class_index);
-    if (count > unused + capacity) unused = count - capacity;
-    drain_first(cache, class_index, unused);
-    if (!change_loaded(cache, class_index, capacity)) return;
-    give_wide_bytes(bytes - bytes_beyond(class_index, capacity));
-    if (capacity == full) spare->pressure = 0;
-    spare->low = 0;
-}
-
-/* A class wants more than there is: the others are looked at, and lose what they did not use. */
-static void narrow_idle(struct cache *cache)
-{
-    bool harvest = ++cache->spare[0].refused % WISHES_BEFORE_NARROWER == 0;
-
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct spare *spare = &cache->spare[class_index];
-        unsigned count;
-
-        if (bytes_beyond(class_index, spare->capacity) == 0) continue;
-        count = count_of(cache, class_index);
-        if ((unsigned)spare->low > count) spare->low = (int8_t)count;
-        if (!harvest) continue;
-        if (spare->low > 0) narrow_wide(cache, class_index, (unsigned)spare->low);
-        if (is_wide(cache, class_index)) spare->low = INT8_MAX;
-    }
-}
-
-/* Both magazines of the class are empty, or its wide one is. */
-static void widen(struct cache *cache, unsigned class_index)
-{
-    struct spare *spare = &cache->spare[class_index];
-    unsigned capacity = spare->slots != NULL ? 2u * spare->capacity : spare->capacity;
-    unsigned given = spare->given, wanted = (unsigned)min_size(capacity + given, WIDE_BLOCKS_MAX);
-    size_t bytes = bytes_beyond(class_index, wanted) - bytes_beyond(class_index, capacity);
-    void **slots = spare->slots;
-
-    spare->given = 0;
-    if (given > WIDE_BLOCKS_MAX || wanted <= capacity) return;
-    if (cache_wide_bytes(cache) + bytes > CACHE_WIDE_BYTES_MAX || !claim_wide_bytes(bytes)) {
-        narrow_idle(cache);
-        return;
-    }
-    if (!change_loaded(cache, class_index, wanted)) {
-        give_wide_bytes(bytes);
-        return;
-    }
-    if (slots != NULL) meta_give(slots, magazine_bytes(magazine_capacity(class_index)));
-    spare->slots = NULL;
-    spare->low = 0;
-}
-
 /* The spare magazine becomes the loaded one. */
 static void swap_magazines(struct cache *cache, unsigned class_index)
 {
@@ -356,7 +113,7 @@ static void swap_magazines(struct cache *cache, unsigned class_index)
     void **slots = spare->slots;
     unsigned count = spare->count;
 
-    spare->count = (uint16_t)count_of(cache, class_index);
+    spare->count = (uint16_t)loaded_count(cache, class_index);
     spare->slots = cache_loaded(cache, class_index);
     load_magazine(cache, class_index, slots, count);
 }
@@ -411,11 +168,11 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     unsigned count = 0, wanted = 0, traded = 0, traded_spare = 0;
 
     if (arena == NULL) return NULL;
-    if (spare->capacity == 0) use_first(cache, class_index);
+    if (spare->capacity == 0) cache_use_first(cache, class_index);
     slots = cache_loaded(cache, class_index);
     if (!is_full_size(cache, class_index)) {
         count = depot_take_some(arena, class_index, slots,
-                                is_wide(cache, class_index) ? some_of_wide(cache, class_index)
+                                is_wide(cache, class_index) ? wide_part(cache, class_index)
                                                             : spare->capacity);
     } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
         slots = full;
@@ -426,7 +183,7 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     if (block == NULL) {
         full = NULL;
         traded = 0;
-        wanted = fill_count(cache, class_index);
+        wanted = cache_fill_count(cache, class_index);
         count = arena_fill(arena, class_index, slots, wanted, may_grow);
         load_magazine(cache, class_index, slots, count);
         block = take_loaded(cache, class_index);
@@ -493,14 +250,14 @@ static void *take_anew(struct cache *cache, unsigned class_index)
     void *block;
 
     cache->refills++;
-    if (spare->capacity == 0) use_first(cache, class_index);
+    if (spare->capacity == 0) cache_use_first(cache, class_index);
     block = take_loaded(cache, class_index);
     if (block == NULL && spare->count > 0) {
         swap_magazines(cache, class_index);
         block = take_loaded(cache, class_index);
     }
     if (block != NULL) return block;
-    enlarge_if_pressed(cache, class_index);
+    cache_enlarge_if_pressed(cache, class_index);
     if (spare->slots == NULL && spare->pressure >= 2 && is_full_size(cache, class_index)) {
         /* Only for who takes. A thread that frees what others took trades one magazine as often as
          * two, and would hold another 32 KiB of every class for nobody. */
@@ -508,7 +265,7 @@ static void *take_anew(struct cache *cache, unsigned class_index)
         spare->count = 0;
         spare->given = 0;
     } else if (spare->given != 0 && (spare->slots != NULL || is_wide(cache, class_index))) {
-        widen(cache, class_index);
+        cache_widen(cache, class_index);
     }
     block = refill(cache, class_index, !decay_could_reclaim());
     if (block != NULL) return block;
@@ -555,22 +312,17 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 
 /* ---- full ---- */
 
-static void note_given(struct spare *spare, unsigned count)
-{
-    if (spare->given <= WIDE_BLOCKS_MAX) spare->given += (uint16_t)count;
-}
-
 /* The older half goes, or of a wide one some; what was freed last is likely to be warm and is wanted
  * first. */
 static void drain_some(struct cache *cache, unsigned class_index)
 {
-    unsigned count = (count_of(cache, class_index) + 1) / 2;
+    unsigned count = (loaded_count(cache, class_index) + 1) / 2;
 
     if (is_wide(cache, class_index)) {
-        count = some_of_wide(cache, class_index);
+        count = wide_part(cache, class_index);
         note_given(&cache->spare[class_index], count);
     }
-    drain_first(cache, class_index, count);
+    cache_drain_first(cache, class_index, count);
 }
 
 /* The loaded magazine, which is full, goes home to the arena of its blocks: into the depot, which
@@ -616,17 +368,17 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
             arenas_drain(class_index, &block, 1);
             return;
         }
-        use_first(cache, class_index);
+        cache_use_first(cache, class_index);
     } else {
-        enlarge_if_pressed(cache, class_index);
+        cache_enlarge_if_pressed(cache, class_index);
     }
 
-    if (count_of(cache, class_index) == spare->capacity) {
+    if (loaded_count(cache, class_index) == spare->capacity) {
         if (!is_full_size(cache, class_index)) {
             drain_some(cache, class_index);
         } else {
             if (spare->slots != NULL) swap_magazines(cache, class_index);
-            if (count_of(cache, class_index) == spare->capacity) give_full(cache, class_index);
+            if (loaded_count(cache, class_index) == spare->capacity) give_full(cache, class_index);
         }
     }
     (void)magazine_put(&cache->front.magazine[class_index], block);
@@ -649,8 +401,8 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
 
     if (magazine_put(magazine, block)) return;
     closed = cache->spare[class_index].closed != 0;
-    looks =
-        (unsigned)min_size(count_of(cache, class_index), closed ? FIRST_CAPACITY : MAGAZINE_LOOKS);
+    looks = (unsigned)min_size(loaded_count(cache, class_index),
+                               closed ? FIRST_CAPACITY : MAGAZINE_LOOKS);
     if (unlikely(slots_have(magazine->top, looks, block)) && block != NULL)
         fatal_address("double free", block);
     /* Without a magazine its slab looks at it. */
@@ -673,13 +425,13 @@ void cache_drain_all(struct cache *cache)
     bool was_busy = begin_call(cache);
 
     if (unlikely(cache->front.quarantine != 0)) quarantine_drain(cache);
-    if (RELAXED_LOAD(cached_wide_bytes) != 0) give_wide_bytes(cache_wide_bytes(cache));
+    cache_forget_wide(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];
         void **loaded = cache_loaded(cache, class_index);
 
         if (spare->capacity != 0) {
-            arenas_drain(class_index, loaded + 1, count_of(cache, class_index));
+            arenas_drain(class_index, loaded + 1, loaded_count(cache, class_index));
             if (!is_in_place(cache, loaded)) meta_give(loaded, magazine_bytes(spare->capacity));
         }
         if (spare->slots != NULL) {
@@ -707,7 +459,8 @@ COLD void cache_expect_blocks(const struct cache *cache)
         const struct spare *spare = &cache->spare[class_index];
 
         if (spare->capacity == 0) continue;
-        expect_blocks(class_index, cache_loaded(cache, class_index), count_of(cache, class_index));
+        expect_blocks(class_index, cache_loaded(cache, class_index),
+                      loaded_count(cache, class_index));
         if (spare->slots != NULL) expect_blocks(class_index, spare->slots, spare->count);
     }
 }

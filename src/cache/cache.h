@@ -7,13 +7,11 @@
  *      first_slots    the first magazine of each class: 7 blocks up to 1 KiB, 2 blocks beyond;
  *                     15 of 8 bytes, where class 0 has none
  *
- * A class grows from its first magazine to a middle one and then to a pair of full-size ones, as
- * its traffic asks; only full-size ones are traded at depots. A class that wants back what it gave
- * away gets one wide magazine instead of its two, as long as the thread's wide ones stay within a
- * budget (docs/decisions/0036). The first one keeps its room closed:
- * `limit` stands where `top` was when a block was taken that was not ready, and each slot beyond it
- * is opened by a block that was looked at. So who takes one block and gives two back, in a thread
- * that does little with the class, is told at the second.
+ * A class grows from its first magazine to larger ones, as its traffic asks (growth.h); only those
+ * of full size are traded at depots. The first one keeps its room closed: `limit` stands where `top`
+ * was when a block was taken that was not ready, and each slot beyond it is opened by a block that
+ * was looked at. So who takes one block and gives two back, in a thread that does little with the
+ * class, is told at the second.
  *
  *      loaded   slot 0    1     2     3     4    ...   capacity
  *             | NULL  | block | block | open | closed  ...     |
@@ -99,11 +97,6 @@ INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
 /* Of caches that are made: their first guarded block. Atomic. */
 enum { GUARDED_NEVER = INT16_MAX }; /* refills later, when it is put off again */
 extern PRIVATE uint16_t cached_guarded_from;
-
-/* What wide magazines of all caches can hold beyond two of full size each; C7. Atomic. In the child
- * of a fork in the middle of a call it may miss some. */
-extern PRIVATE ptrdiff_t cached_wide_bytes;
-size_t cache_wide_bytes(const struct cache *cache);
 
 void cache_init(struct cache *cache);
 /* Slot 0 of the loaded magazine. C1 */

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "explicit_cache.h"
+#include "growth.h"
 
 #include "../arenas/manual.h"
 

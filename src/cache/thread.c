@@ -5,6 +5,7 @@
 
 #include "../arenas/decay.h"
 #include "../base/port.h"
+#include "growth.h"
 #include "large_cache.h"
 
 struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };

@@ -28,6 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process_status.h"
+
 /* A function that every test has and not every test needs. */
 #define SHARED static __attribute__((unused))
 
@@ -169,19 +171,11 @@ SHARED void sleep_ms(long ms)
     while (nanosleep(&left, &left) != 0) {}
 }
 
-/* KiB that a line of /proc/self/status has: "VmSize:" of what is mapped, "VmRSS:" of what is resident.
- * Not statm: an emulator hands through its pages, which are the machine's. */
 SHARED long status_kb(const char *field)
 {
-    char text[4096];
-    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0) give_up("no /proc/self/status");
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    text[length < 0 ? 0 : length] = '\0';
-    const char *line = strstr(text, field);
-    if (line == NULL) give_up("/proc/self/status has no %s", field);
-    return strtol(line + strlen(field), NULL, 10);
+    long kb = read_status_kb(field);
+    if (kb < 0) give_up("/proc/self/status has no %s", field);
+    return kb;
 }
 
 SHARED long resident_kb(void) { return status_kb("VmRSS:"); }

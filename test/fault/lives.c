@@ -9,6 +9,7 @@
 #include "gate.h"
 #include "script.h"
 
+#include "../blackbox/process_status.h"
 #include "../stress/lane.h"
 #include "../stress/sizes.h"
 #include "../stress/ways.h"
@@ -18,7 +19,6 @@
 #include "control/stats_print.h"
 #include "heap/heap.h"
 
-#include <fcntl.h>
 #include <jemalloc/jemalloc.h>
 #include <prairie/reserve.h>
 #include <pthread.h>
@@ -346,15 +346,11 @@ static void expect_memory(void)
     }
 }
 
-static void read_statm(struct account *account)
+static void read_status(struct account *account)
 {
-    char text[128] = { 0 }, *at = text;
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-
-    if (file < 0 || read(file, text, sizeof text - 1) <= 0) complain("no statm", 0);
-    close(file);
-    account->mapped_kb = strtol(at, &at, 10) * (sysconf(_SC_PAGESIZE) / KB);
-    account->resident_kb = strtol(at, &at, 10) * (sysconf(_SC_PAGESIZE) / KB);
+    account->mapped_kb = read_status_kb("VmSize:");
+    account->resident_kb = read_status_kb("VmRSS:");
+    if (account->mapped_kb < 0 || account->resident_kb < 0) complain("no /proc/self/status", 0);
 }
 
 /* What is cached or waits in a quarantine is no block. */
@@ -391,7 +387,7 @@ _Noreturn void live_whole_life(const struct life *life, uint64_t seed, struct ac
     if (refusals != account->requests && life->give_back == give_all)
         complain("requests are refused after the refusals ended", refusals);
     expect_nothing_left();
-    read_statm(account);
+    read_status(account);
     account->requests += lane_requests;
     account->walks = walks;
     account->ended = true;

@@ -5,11 +5,11 @@
 
 #include "lane.h"
 
-#include <fcntl.h>
+#include "../blackbox/process_status.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SAMPLES_MAX = 1000, SAMPLES_MIN = 16, GROWTH_MIB = 16, GROWTH_PARTS = 4 };
 enum { LEAK_MIB = 600 };
@@ -24,13 +24,10 @@ static double mib(double bytes) { return bytes / (1 << 20); }
 
 static double resident_bytes(void)
 {
-    char text[64] = "", *after_size;
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    long kb = read_status_kb("VmRSS:");
 
-    if (file < 0 || read(file, text, sizeof text - 1) <= 0) violation("no /proc/self/statm");
-    close(file);
-    (void)strtoul(text, &after_size, 10);
-    return (double)strtoul(after_size, NULL, 10) * (double)sysconf(_SC_PAGESIZE);
+    if (kb < 0) violation("/proc/self/status does not say what is resident");
+    return (double)kb * 1024;
 }
 
 void drift_start(double now_seconds, double seconds)

@@ -1,7 +1,7 @@
 /* bins.h - what the tests of arenas, depots and caches share. */
 /* SPDX-License-Identifier: MIT */
-#ifndef PRAIRIE_TEST_SHELVES_H
-#define PRAIRIE_TEST_SHELVES_H
+#ifndef PRAIRIE_TEST_BINS_H
+#define PRAIRIE_TEST_BINS_H
 
 #include "pages.h"
 

@@ -1,45 +1,8 @@
-/* cache_test.c - a thread's magazines: growing, swapping, trading, NULLs among the blocks. */
+/* cache_test.c - a thread's magazines: swapping, trading, NULLs among the blocks. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "bins.h"
-
-static struct cache *make_test_cache(void)
-{
-    struct cache *cache = meta_take(round_up(sizeof(struct cache), 4 * KiB));
-
-    assert_non_null(cache);
-    cache_init(cache);
-    return cache;
-}
-
-static void check_all(struct cache *cache)
-{
-    cache_check(cache);
-    check_arenas();
-}
-
-/* Bursts of takes and puts, until the class has both its full-size magazines. They are too large for
- * a wide one. */
-static void press(struct cache *cache, unsigned class_index)
-{
-    unsigned burst = 5 * magazine_capacity(class_index) + WIDE_BLOCKS_MAX;
-    void **blocks = calloc(burst, sizeof *blocks);
-
-    for (unsigned round = 0; round < 60; round++) {
-        for (unsigned i = 0; i < burst; i++) {
-            blocks[i] = cache_take(cache, class_index);
-            assert_non_null(blocks[i]);
-        }
-        for (unsigned i = 0; i < burst; i++) cache_put(cache, class_index, blocks[i]);
-    }
-    assert_true(inside_is_full_size(cache, class_index));
-    assert_non_null(cache->spare[class_index].slots);
-    free(blocks);
-    /* What is left of that would decide about depots. */
-    (void)arenas_clear(CLEAR_ALL);
-    arenas[0]->swing = (struct swing){ .bytes = 0 };
-}
+#include "caches.h"
 
 /* ---- empty ones ---- */
 
@@ -86,78 +49,6 @@ static void class_0_takes_and_gives_nothing(void **state)
     assert_false(front_put(&cache->front, offset_of_class(0), cache));
 }
 
-/* ---- growth ---- */
-
-static void a_class_starts_small_and_grows_with_its_traffic(void **state)
-{
-    struct cache *cache;
-
-    (void)state;
-    start_arenas(1);
-    cache = make_test_cache();
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        const struct spare *spare = &cache->spare[class_index];
-        unsigned full = magazine_capacity(class_index), before = 0;
-        void *blocks[600];
-
-        for (unsigned round = 0; round < 80; round++) {
-            unsigned burst = 2 * full + 2 + WIDE_BLOCKS_MAX;
-            blocks[0] = cache_take(cache, class_index);
-            if (round == 0) assert_in_range(spare->capacity, 1, inside_first_capacity(class_index));
-            for (unsigned i = 1; i < burst; i++) blocks[i] = cache_take(cache, class_index);
-            for (unsigned i = 0; i < burst; i++) cache_put(cache, class_index, blocks[i]);
-            assert_true(spare->capacity >= before && spare->capacity <= full);
-            before = spare->capacity;
-            cache_check(cache);
-        }
-        assert_int_equal(spare->capacity, full);
-        assert_non_null(spare->slots);
-    }
-    check_all(cache);
-}
-
-/* A little traffic needs no metadata beyond the cache itself. */
-#define CACHE_LINE 64
-
-/* Does a cache line hold part of a block of both? */
-static bool share_a_line(void *const *some, unsigned some_count, void *const *others,
-                         unsigned other_count, size_t bytes)
-{
-    for (unsigned i = 0; i < some_count; i++)
-        for (unsigned j = 0; j < other_count; j++) {
-            uintptr_t first = (uintptr_t)some[i], second = (uintptr_t)others[j];
-            if (first / CACHE_LINE <= (second + bytes - 1) / CACHE_LINE
-                && second / CACHE_LINE <= (first + bytes - 1) / CACHE_LINE)
-                return true;
-        }
-    return false;
-}
-
-/* Two threads take by turns from one slab. */
-static void two_caches_do_not_share_a_line(void **state)
-{
-    enum { FIRSTS = 3 };
-    unsigned tried = 0;
-
-    (void)state;
-    start_arenas(1);
-    for (unsigned class_index = 1; class_bytes[class_index] <= 512; class_index++) {
-        /* Tiny magazines do not hold a line of the smallest blocks. */
-        if (magazine_capacity(class_index) * class_bytes[class_index] % CACHE_LINE != 0
-            && magazine_capacity(class_index) < 4)
-            continue;
-        tried++;
-        struct cache *caches[2] = { make_test_cache(), make_test_cache() };
-        void *blocks[2][FIRSTS];
-
-        for (unsigned i = 0; i < FIRSTS; i++)
-            for (unsigned j = 0; j < 2; j++) blocks[j][i] = cache_take(caches[j], class_index);
-        assert_false(share_a_line(blocks[0], FIRSTS, blocks[1], FIRSTS, class_bytes[class_index]));
-        for (unsigned j = 0; j < 2; j++) check_all(caches[j]);
-    }
-    assert_true(tried > 5);
-}
-
 /* What another thread handed over goes back to its neighbours, unless there is much of it. */
 static void the_first_strangers_go_home(void **state)
 {
@@ -180,21 +71,6 @@ static void the_first_strangers_go_home(void **state)
     assert_ptr_equal(cache_take(user, 2), blocks[inside_strangers_before_first]);
     check_all(user);
     check_all(maker);
-}
-
-static void few_blocks_need_no_magazine(void **state)
-{
-    struct cache *cache;
-
-    (void)state;
-    start_arenas(1);
-    cache = make_test_cache();
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        cache_put(cache, class_index, cache_take(cache, class_index));
-        assert_ptr_equal(cache_loaded(cache, class_index),
-                         inside_first_slots_of(cache, class_index));
-    }
-    check_all(cache);
 }
 
 /* ---- what is put back wrong ---- */
@@ -299,7 +175,7 @@ static void a_traded_magazine_is_looked_through(void **state)
         lock_give(&arenas[0]->lock);
         assert_false(drain);
         wronged->spare[wronged_class].capacity = (uint16_t)capacity;
-        inside_load_magazine(wronged, wronged_class, meta_take(magazine_bytes(capacity)), 0);
+        load_magazine(wronged, wronged_class, meta_take(magazine_bytes(capacity)), 0);
         expect_told(take_one, interior ? "free of an interior pointer" : "double free");
         lock_take(&arenas[0]->lock);
         (void)depot_take_full(arenas[0], wronged_class, meta_take(magazine_bytes(capacity)));
@@ -411,177 +287,6 @@ static void a_burst_that_fits_two_magazines_needs_no_lock(void **state)
     check_all(cache);
 }
 
-/* ---- wide ones ---- */
-
-static void burst(struct cache *cache, unsigned class_index, unsigned count)
-{
-    void *blocks[2 * WIDE_BLOCKS_MAX];
-
-    for (unsigned i = 0; i < count; i++) {
-        blocks[i] = cache_take(cache, class_index);
-        assert_non_null(blocks[i]);
-    }
-    for (unsigned i = 0; i < count; i++) cache_put(cache, class_index, blocks[i]);
-    cache_check(cache);
-}
-
-static bool has_wide(const struct cache *cache, unsigned class_index)
-{
-    return cache->spare[class_index].capacity > magazine_capacity(class_index);
-}
-
-/* The blocks of a burst that go beyond two magazines are given away once, and stay from then on. */
-static void a_class_that_wants_its_blocks_back_holds_them(void **state)
-{
-    unsigned tried = 0;
-
-    (void)state;
-    start_arenas(1);
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        struct cache *cache = make_test_cache();
-        unsigned full = magazine_capacity(class_index), count = 2 * full + 3;
-        uint64_t taken;
-
-        if (count + full > WIDE_BLOCKS_MAX) continue; /* it is refilled by as many */
-        press(cache, class_index);
-        for (unsigned round = 0; round < 6; round++) burst(cache, class_index, count);
-        assert_true(has_wide(cache, class_index));
-        assert_in_range(cache->spare[class_index].capacity, count, WIDE_BLOCKS_MAX);
-        taken = arenas[0]->lock.taken;
-        for (unsigned round = 0; round < 50; round++) burst(cache, class_index, count);
-        assert_int_equal(arenas[0]->lock.taken, taken);
-        check_all(cache);
-        cache_drain_all(cache);
-        assert_int_equal(cached_wide_bytes, 0);
-        tried++;
-    }
-    assert_true(tried > 10);
-}
-
-/* A thread that only takes, or only frees, or whose bursts are too large, gains nothing by one. */
-static void others_get_none(void **state)
-{
-    unsigned class_index = CLASS_COUNT - 1;
-    struct cache *maker, *eater;
-
-    (void)state;
-    start_arenas(1);
-    maker = make_test_cache();
-    eater = make_test_cache();
-    press(maker, class_index);
-    press(eater, class_index);
-    for (unsigned i = 0; i < 1000; i++)
-        cache_put(eater, class_index, cache_take(maker, class_index));
-    for (unsigned round = 0; round < 20; round++)
-        burst(maker, class_index, WIDE_BLOCKS_MAX + 3 * magazine_capacity(class_index));
-    assert_false(has_wide(maker, class_index));
-    assert_false(has_wide(eater, class_index));
-    assert_int_equal(cached_wide_bytes, 0);
-}
-
-static unsigned burst_of_wide(unsigned class_index)
-{
-    return (unsigned)min_size(WIDE_BLOCKS_MAX,
-                              2u * magazine_capacity(class_index)
-                                  + CACHE_WIDE_BYTES_MAX / 2 / class_bytes[class_index]);
-}
-
-/* Whatever a thread does with all its classes, what it holds beyond full-size magazines is bounded;
- * and what one class no longer uses another one gets. */
-static void wide_magazines_share_a_budget(void **state)
-{
-    unsigned first = CLASS_COUNT - 4, last = CLASS_COUNT - 1;
-    struct cache *cache;
-
-    (void)state;
-    start_arenas(1);
-    cache = make_test_cache();
-    for (unsigned class_index = first; class_index <= last; class_index++) {
-        press(cache, class_index);
-        for (unsigned round = 0; round < 100; round++)
-            burst(cache, class_index, burst_of_wide(class_index));
-        assert_in_range(cache_wide_bytes(cache), 1, CACHE_WIDE_BYTES_MAX);
-        assert_int_equal(cached_wide_bytes, cache_wide_bytes(cache));
-        assert_true(has_wide(cache, class_index));
-    }
-    assert_true(cache->spare[last].capacity > cache->spare[first].capacity);
-    check_all(cache);
-    cache_drain_all(cache);
-    assert_int_equal(cached_wide_bytes, 0);
-}
-
-/* Many threads hold together no more than is allowed to all. */
-static void all_threads_share_another_budget(void **state)
-{
-    enum { CACHES = 24 };
-    unsigned class_index = CLASS_COUNT - 1;
-    struct cache *caches[CACHES];
-    size_t most, sum = 0;
-
-    (void)state;
-    start_arenas(1);
-    for (unsigned i = 0; i < CACHES; i++) {
-        caches[i] = make_test_cache();
-        press(caches[i], class_index);
-        for (unsigned round = 0; round < 20; round++)
-            burst(caches[i], class_index, burst_of_wide(class_index));
-        sum += cache_wide_bytes(caches[i]);
-    }
-    most = CACHES_WIDE_BYTES_MAX + space.open_bytes / CACHES_WIDE_SHARE;
-    assert_int_equal(cached_wide_bytes, sum);
-    assert_in_range(sum, most / 2, most);
-    assert_false(has_wide(caches[CACHES - 1], class_index));
-    for (unsigned i = 0; i < CACHES; i++) cache_drain_all(caches[i]);
-    assert_int_equal(cached_wide_bytes, 0);
-}
-
-/* In the child of a fork the caches of other threads are gone, and what they may hold. */
-static void a_child_counts_its_own_alone(void **state)
-{
-    unsigned class_index = CLASS_COUNT - 1;
-    struct cache *cache;
-
-    (void)state;
-    start_arenas(1);
-    cache = make_test_cache();
-    press(cache, class_index);
-    for (unsigned round = 0; round < 20; round++)
-        burst(cache, class_index, burst_of_wide(class_index));
-    assert_int_not_equal(cached_wide_bytes, 0);
-    threads_forget_others();
-    assert_int_equal(cached_wide_bytes, 0);
-    cache_drain_all(cache);
-    burst(cache, class_index, 1); /* whatever it counts now, others are not refused */
-    cache = make_test_cache();
-    press(cache, class_index);
-    for (unsigned round = 0; round < 20; round++)
-        burst(cache, class_index, burst_of_wide(class_index));
-    assert_true(has_wide(cache, class_index));
-}
-
-/* A thread hands every second batch to another one, and gets as many. */
-static void handed_over_blocks_stay_too(void **state)
-{
-    unsigned class_index = class_of_size(3000), count = 2 * magazine_capacity(class_index) + 4;
-    void *blocks[2][WIDE_BLOCKS_MAX];
-    struct cache *caches[2];
-    uint64_t taken;
-
-    (void)state;
-    start_arenas(1);
-    for (unsigned i = 0; i < 2; i++) press(caches[i] = make_test_cache(), class_index);
-    for (unsigned round = 0; round < 60; round++) {
-        if (round == 10) taken = arenas[0]->lock.taken;
-        for (unsigned i = 0; i < 2; i++)
-            for (unsigned j = 0; j < count; j++) blocks[i][j] = cache_take(caches[i], class_index);
-        for (unsigned i = 0; i < 2; i++)
-            for (unsigned j = 0; j < count; j++)
-                cache_put(caches[(i + round) % 2], class_index, blocks[i][j]);
-    }
-    assert_int_equal(arenas[0]->lock.taken, taken);
-    for (unsigned i = 0; i < 2; i++) check_all(caches[i]);
-}
-
 /* What goes past the depot goes two magazines at a time, and counts as what came back. */
 static void a_class_that_only_gives_gives_two(void **state)
 {
@@ -652,7 +357,7 @@ static void who_only_frees_has_one_magazine(void **state)
     press(maker, class_index);
     for (unsigned i = 0; i < BLOCKS; i++)
         cache_put(eater, class_index, cache_take(maker, class_index));
-    assert_true(inside_is_full_size(eater, class_index));
+    assert_true(is_full_size(eater, class_index));
     taken = arenas[0]->lock.taken;
     drains = arenas[0]->bin[class_index].flow.drains;
     for (unsigned i = 0; i < BLOCKS; i++)
@@ -735,7 +440,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         assert_false(drain);
         if (!small) { /* a full-size magazine that is empty, and no spare */
             cache->spare[class_index].capacity = (uint16_t)capacity;
-            inside_load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
+            load_magazine(cache, class_index, meta_take(magazine_bytes(capacity)), 0);
         }
         assert_non_null(cache_take(cache, class_index));
         check_all(cache);
@@ -860,15 +565,10 @@ static void broken_invariants_are_found(void **state)
 
 UNIT_MAIN(
     UNIT_TEST(a_new_cache_has_no_blocks_and_no_room), UNIT_TEST(the_constant_caches_never_change),
-    UNIT_TEST(class_0_takes_and_gives_nothing),
-    UNIT_TEST(a_class_starts_small_and_grows_with_its_traffic),
-    UNIT_TEST(two_caches_do_not_share_a_line), UNIT_TEST(the_first_strangers_go_home),
-    UNIT_TEST(few_blocks_need_no_magazine), UNIT_TEST(a_class_of_little_traffic_tells_at_once),
+    UNIT_TEST(class_0_takes_and_gives_nothing), UNIT_TEST(the_first_strangers_go_home),
+    UNIT_TEST(a_class_of_little_traffic_tells_at_once),
     UNIT_TEST(a_block_that_is_free_in_its_slab_is_told),
     UNIT_TEST(closed_room_takes_all_that_is_right), UNIT_TEST(a_traded_magazine_is_looked_through),
-    UNIT_TEST(a_class_that_wants_its_blocks_back_holds_them), UNIT_TEST(others_get_none),
-    UNIT_TEST(wide_magazines_share_a_budget), UNIT_TEST(all_threads_share_another_budget),
-    UNIT_TEST(a_child_counts_its_own_alone), UNIT_TEST(handed_over_blocks_stay_too),
     UNIT_TEST(magazines_of_any_order_are_looked_through),
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),

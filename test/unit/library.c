@@ -58,10 +58,8 @@ INSIDE(swing_out);
 INSIDE(swing_back);
 INSIDE(want_background);
 INSIDE(background_may_end);
-INSIDE(load_magazine);
 INSIDE(first_slots_of);
 INSIDE(first_capacity);
-INSIDE(is_full_size);
 INSIDE(exponential);
 INSIDE(each_lock);
 

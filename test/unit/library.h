@@ -33,6 +33,7 @@
 #include "cache/counting.h"
 #include "cache/explicit_cache.h"
 #include "cache/front.h"
+#include "cache/growth.h"
 #include "cache/large_cache.h"
 #include "cache/sampler.h"
 #include "cache/thread.h"
@@ -92,10 +93,8 @@ void inside_swing_back(struct swing *swing, size_t bytes);
 bool inside_want_background(void);
 bool inside_background_may_end(void);
 /* cache */
-void inside_load_magazine(struct cache *cache, unsigned class_index, void **slots, unsigned count);
 void **inside_first_slots_of(struct cache *cache, unsigned class_index);
 unsigned inside_first_capacity(unsigned class_index);
-bool inside_is_full_size(struct cache *cache, unsigned class_index);
 double inside_exponential(uint64_t *state);
 /* heap */
 size_t inside_table_bytes_of(size_t size, size_t align);
