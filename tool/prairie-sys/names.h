@@ -9,6 +9,8 @@
 #endif
 #ifndef _WIN32
 #define arena_first prairie_own_arena_first
+#define cache_drain_first prairie_own_cache_drain_first
+#define cache_use_first prairie_own_cache_use_first
 #define options_parse_first prairie_own_options_parse_first
 #define page_address_beyond_first prairie_own_page_address_beyond_first
 #define page_at_beyond_first prairie_own_page_at_beyond_first
@@ -60,7 +62,10 @@
 #define cache_bind prairie_own_cache_bind
 #define cache_check prairie_own_cache_check
 #define cache_drain_all prairie_own_cache_drain_all
+#define cache_enlarge_if_pressed prairie_own_cache_enlarge_if_pressed
 #define cache_expect_blocks prairie_own_cache_expect_blocks
+#define cache_fill_count prairie_own_cache_fill_count
+#define cache_forget_wide prairie_own_cache_forget_wide
 #define cache_give prairie_own_cache_give
 #define cache_init prairie_own_cache_init
 #define cache_large_arena prairie_own_cache_large_arena
@@ -70,6 +75,7 @@
 #define cache_take prairie_own_cache_take
 #define cache_take_one prairie_own_cache_take_one
 #define cache_wide_bytes prairie_own_cache_wide_bytes
+#define cache_widen prairie_own_cache_widen
 #define cached_class_max prairie_own_cached_class_max
 #define cached_guarded_from prairie_own_cached_guarded_from
 #define cached_wide_bytes prairie_own_cached_wide_bytes
