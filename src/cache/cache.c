@@ -172,7 +172,7 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
     slots = cache_loaded(cache, class_index);
     if (!is_full_size(cache, class_index)) {
         count = depot_take_some(arena, class_index, slots,
-                                is_wide(cache, class_index) ? wide_part(cache, class_index)
+                                is_wide(cache, class_index) ? cache_wide_part(cache, class_index)
                                                             : spare->capacity);
     } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
         slots = full;
@@ -319,8 +319,8 @@ static void drain_some(struct cache *cache, unsigned class_index)
     unsigned count = (loaded_count(cache, class_index) + 1) / 2;
 
     if (is_wide(cache, class_index)) {
-        count = wide_part(cache, class_index);
-        note_given(&cache->spare[class_index], count);
+        count = cache_wide_part(cache, class_index);
+        cache_note_given(&cache->spare[class_index], count);
     }
     cache_drain_first(cache, class_index, count);
 }
@@ -345,11 +345,11 @@ static void give_full(struct cache *cache, unsigned class_index)
         if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;
         else if (spare->slots != NULL && drain) {
             spare->count = (uint16_t)depot_pass_full(home, class_index, spare->slots);
-            note_given(spare, spare->capacity);
+            cache_note_given(spare, spare->capacity);
         }
         lock_give(&home->lock);
     }
-    if (spare->slots != NULL) note_given(spare, spare->capacity);
+    if (spare->slots != NULL) cache_note_given(spare, spare->capacity);
     arenas_drain(class_index, full + 1, left);
     load_magazine(cache, class_index, full, 0);
 }

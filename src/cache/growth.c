@@ -48,7 +48,7 @@ unsigned cache_fill_count(const struct cache *cache, unsigned class_index)
     size_t bytes = capacity < MIDDLE_CAPACITY ? FIRST_FILL_BYTES : MIDDLE_FILL_BYTES;
     unsigned group = factor < LINE_BYTES ? (unsigned)(LINE_BYTES / factor) : 1;
 
-    if (unlikely(is_wide(cache, class_index))) return wide_part(cache, class_index);
+    if (unlikely(is_wide(cache, class_index))) return cache_wide_part(cache, class_index);
     if (!is_full_size(cache, class_index) && bytes / size < capacity)
         count = (unsigned)max_size(bytes / size, 1);
     return count >= group ? count & ~(group - 1) : count;

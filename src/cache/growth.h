@@ -47,7 +47,7 @@ INLINE bool is_wide(const struct cache *cache, unsigned class_index)
 /* How many blocks an empty loaded magazine is filled with from slabs. */
 unsigned cache_fill_count(const struct cache *cache, unsigned class_index);
 /* How many go into a wide one or out of it at a time. */
-INLINE unsigned wide_part(const struct cache *cache, unsigned class_index)
+INLINE unsigned cache_wide_part(const struct cache *cache, unsigned class_index)
 {
     unsigned quarter = cache->spare[class_index].capacity / 4u;
 
@@ -63,7 +63,7 @@ void cache_use_first(struct cache *cache, unsigned class_index);
 void cache_enlarge_if_pressed(struct cache *cache, unsigned class_index);
 
 /* Of a class with two magazines, or a wide one: so many blocks were given away. */
-INLINE void note_given(struct spare *spare, unsigned count)
+INLINE void cache_note_given(struct spare *spare, unsigned count)
 {
     if (spare->given <= WIDE_BLOCKS_MAX) spare->given += (uint16_t)count;
 }
