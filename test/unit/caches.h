@@ -7,10 +7,9 @@
 
 static struct cache *make_test_cache(void)
 {
-    struct cache *cache = meta_take(round_up(sizeof(struct cache), 4 * KiB));
+    struct cache *cache = cache_make();
 
     assert_non_null(cache);
-    cache_init(cache);
     return cache;
 }
 
