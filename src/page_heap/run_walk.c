@@ -151,7 +151,7 @@ uint16_t run_heap_number(const struct page *record, uint16_t before)
     uint16_t number;
 
     if (PAGE_HEAPS == 1) return 0;
-    number = record->bin_index % PAGE_CACHED;
+    number = RELAXED_LOAD(record->bin_index) % PAGE_CACHED; /* a thread may mark it meanwhile */
     if (number == PAGE_SEAM) return HEAP_NOT_TOLD;
     number %= PAGE_FENCED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
