@@ -40,6 +40,21 @@
 
 enum { INTERRUPTIONS_MAX = 100 };
 
+/* ---- time ---- */
+
+/* 32 bits of seconds last until 2106. */
+static uint64_t clock_ns(int clock)
+{
+    struct kernel_span now = { 0, 0 };
+
+    (void)kernel(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+    return (uint64_t)(unsigned long)now.seconds * 1000000000 + (uint64_t)now.nanoseconds;
+}
+
+uint64_t os_now_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
+
+uint64_t os_wall_ns(void) { return clock_ns(CLOCK_REALTIME); }
+
 /* ---- memory ---- */
 
 size_t os_page_bytes(void)
@@ -280,6 +295,14 @@ void os_wish_huge_pages(struct os_range range, bool wanted)
     (void)linux_advise(range, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
+uint64_t os_first_touch_us(void *page)
+{
+    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+    *(volatile char *)page = 0;
+    return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1000;
+}
+
 /* ---- limits and facts ---- */
 
 size_t os_address_space_limit(void)
@@ -293,17 +316,6 @@ size_t os_address_space_limit(void)
 }
 
 uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0); }
-
-/* 32 bits of seconds last until 2106. */
-static uint64_t clock_ns(int clock)
-{
-    struct kernel_span now = { 0, 0 };
-
-    (void)kernel(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
-    return (uint64_t)(unsigned long)now.seconds * 1000000000 + (uint64_t)now.nanoseconds;
-}
-
-uint64_t os_wall_ns(void) { return clock_ns(CLOCK_REALTIME); }
 
 static int open_file(const char *path, int flags)
 {
@@ -418,8 +430,6 @@ unsigned os_core_current(void)
     errno = saved_errno;
     return core < 0 ? 0 : (unsigned)core;
 }
-
-uint64_t os_now_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
 
 const char *os_setting(const char *name)
 {

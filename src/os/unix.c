@@ -140,6 +140,12 @@ void os_wish_huge_pages(struct os_range range, bool wanted)
     (void)wanted;
 }
 
+uint64_t os_first_touch_us(void *page)
+{
+    (void)page;
+    return 0;
+}
+
 void os_huge_page_mode(char *text, size_t room_bytes)
 {
     (void)strlcpy(text, "not supported", room_bytes);

@@ -199,6 +199,12 @@ bool os_keep_from_child(struct os_range range, bool kept)
 /* Huge pages here are never taken away, and need a right that few users have. */
 void os_wish_huge_pages(struct os_range range, bool wanted) { (void)range, (void)wanted; }
 
+uint64_t os_first_touch_us(void *page)
+{
+    (void)page;
+    return 0;
+}
+
 void os_huge_page_mode(char *text, size_t room_bytes)
 {
     static const char words[] = "not supported";

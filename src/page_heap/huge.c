@@ -29,6 +29,9 @@ bool huge_is_possible(void)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
+/* So many clean pages are leased before what was refused is wished again. */
+static size_t pause_pages(void) { return from_pages() << huge.backoff; }
+
 /* Under both locks. */
 static void want(struct page_heap *heap, bool wanted)
 {
@@ -36,7 +39,8 @@ static void want(struct page_heap *heap, bool wanted)
     RELAXED_STORE(huge.left_behind, !wanted);
     huge.refused = !wanted;
     huge.short_pages = 0;
-    heap->huge_again_at = wanted ? UINT64_MAX : heap->clean_leased + from_pages();
+    if (wanted) RELAXED_STORE(huge.until_try, 0);
+    heap->huge_again_at = wanted ? UINT64_MAX : heap->clean_leased + pause_pages();
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
@@ -44,7 +48,7 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
     if (huge.wanted || !huge_is_possible()) return;
     if (huge.refused) { /* perhaps while another page heap purged */
-        uint64_t at = heap->clean_leased + from_pages();
+        uint64_t at = heap->clean_leased + pause_pages();
 
         if (at < heap->huge_again_at) heap->huge_again_at = at;
         return;
@@ -54,15 +58,15 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 }
 
 /* The locks under which what is wished may change. */
-static void take_locks(void)
+static void take_locks(struct page_heap *heap)
 {
-    lock_take(&page_heap->lock);
+    lock_take(&heap->lock);
     lock_take(&space.lock);
 }
-static void give_locks(void)
+static void give_locks(struct page_heap *heap)
 {
     lock_give(&space.lock);
-    lock_give(&page_heap->lock);
+    lock_give(&heap->lock);
 }
 
 void huge_obey_option(enum huge_policy policy)
@@ -70,23 +74,23 @@ void huge_obey_option(enum huge_policy policy)
     RELAXED_STORE(huge.policy, policy);
     if (__atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE) == 0)
         return; /* nor are locks there */
-    take_locks();
+    take_locks(page_heap);
     if (space.open_bytes != 0) huge_before_growth(page_heap, space.open_bytes);
-    give_locks();
+    give_locks(page_heap);
 }
 
 void huge_bar(bool barred)
 {
-    take_locks();
+    take_locks(page_heap);
     RELAXED_STORE(huge.barred, barred);
     if (barred && huge.wanted) want(page_heap, false);
-    give_locks();
+    give_locks(page_heap);
 }
 
 COLD NOINLINE void huge_want_again(struct page_heap *heap)
 {
     lock_take(&space.lock);
-    heap->huge_again_at = huge.barred ? heap->clean_leased + from_pages() : UINT64_MAX;
+    heap->huge_again_at = huge.barred ? heap->clean_leased + pause_pages() : UINT64_MAX;
     huge.refused = huge.barred;
     if (!huge.barred && !huge.wanted && used_pages() >= from_pages()) want(heap, true);
     lock_give(&space.lock);
@@ -101,4 +105,35 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
     if (huge.short_pages >= from_pages() && huge.short_pages >= used_pages() / HUGE_SHORT_SHARE)
         want(heap, false);
     lock_give(&space.lock);
+}
+
+static void note_touch(struct page_heap *heap, bool is_late)
+{
+    take_locks(heap);
+    RELAXED_STORE(huge.until_try,
+                  max_size(HUGE_TRY_MIN, used_pages() / HUGE_TRY_SHARE / pages_of_huge_page()));
+    if (!is_late) {
+        huge.backoff = 0;
+    } else if (huge.wanted) {
+        want(heap, false);
+        if (huge.backoff < HUGE_BACKOFF_MAX) huge.backoff++;
+    }
+    give_locks(heap);
+}
+
+void huge_try(uint32_t page, size_t pages)
+{
+    size_t ahead = pages_to_huge_page(page), begun, left = RELAXED_LOAD(huge.until_try);
+    uint64_t took_us;
+
+    if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
+    begun = 1 + (pages - ahead - 1) / pages_of_huge_page();
+    if (left > begun) {
+        RELAXED_STORE(huge.until_try, left - begun); /* another thread's may get lost */
+        return;
+    }
+    took_us = os_first_touch_us(page_address(page));
+    if (took_us < HUGE_FOUND_US && ahead != 0)
+        took_us = os_first_touch_us(page_address(page + (uint32_t)ahead));
+    note_touch(page_heap_of(page), took_us > HUGE_SLOW_US);
 }

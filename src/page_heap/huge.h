@@ -7,6 +7,10 @@
  * refused them again when runs shorter than a huge page go back to the kernel, which would
  * otherwise fill them up behind our back. It wants them again when it grows again.
  *
+ * Where the kernel has to look for them (it moves pages together first, or runs in a machine whose host
+ * took the memory back), one costs ten times what the small pages in it would. So the first touch of
+ * one is timed now and then, and a slow one ends the wish; each wait for the next wish is longer then.
+ *
  * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too. When
  * they are no longer, those go back, once (policy/purge.c).
  *
@@ -31,6 +35,8 @@ struct huge {
     uint32_t left_behind; /* atomic, exchanged: clean pages may be resident, beside
                              what was touched while they were wanted */
     size_t short_pages;   /* given back in short runs since they were wanted */
+    size_t until_try;     /* atomic: so many begin before the first touch of one is timed */
+    unsigned backoff;     /* such touches in a row that were slow */
 };
 
 extern PRIVATE struct huge huge;
@@ -39,6 +45,12 @@ extern PRIVATE struct huge huge;
 INLINE size_t pages_of_huge_page(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
 /* The same; 1: there are none for us. */
 INLINE size_t huge_pages_each(void) { return RELAXED_LOAD(huge.wanted) ? pages_of_huge_page() : 1; }
+
+/* From this page to where the next huge page begins. */
+INLINE size_t pages_to_huge_page(uint32_t page)
+{
+    return (-(uintptr_t)page_address(page) & (HUGE_PAGE_BYTES - 1)) >> space.page_shift;
+}
 
 struct page_heap;
 
@@ -60,6 +72,11 @@ void huge_obey_option(enum huge_policy policy);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);
+/* They are wanted, and this run was just leased, and reads as zero: is the kernel quick to find them?
+ * Where one begins in it, touches the run's first page, now and then, which the program is about to do; when
+ * that was there, with what lies before it, the first page of the one that begins. Takes the page
+ * heap's lock. */
+void huge_try(uint32_t page, size_t pages);
 
 /* Below, under the page heap's lock. */
 

@@ -291,11 +291,18 @@ static void build_fence(uint32_t page)
 }
 
 /* What a thread may keep has none, and where there are huge pages it would break one. */
-static struct run with_fence(struct run run, size_t pages, enum page_state state)
+INLINE bool may_have_fence(size_t pages, enum page_state state)
 {
-    if (run.zero && state == PAGE_LARGE && pages > LARGE_CACHE_PAGES_MAX && !OS_PURGE_CLOSES
-        && huge_pages_each() == 1 && !RELAXED_LOAD(fences_are_refused))
-        build_fence(run.page);
+    return state == PAGE_LARGE && pages > LARGE_CACHE_PAGES_MAX && !OS_PURGE_CLOSES
+        && !RELAXED_LOAD(fences_are_refused);
+}
+
+/* Under no lock: a lease of which nobody knows yet. */
+static struct run finish_lease(struct run run, size_t pages, enum page_state state)
+{
+    if (run.page == 0 || !run.zero) return run;
+    if (huge_pages_each() > 1) huge_try(run.page, pages);
+    else if (may_have_fence(pages, state)) build_fence(run.page);
     return run;
 }
 
@@ -346,7 +353,7 @@ static NOINLINE struct run lease_clean(uint32_t page, size_t pages, uintptr_t pu
     take_part(heap, &run, pages, state);
     if (run.page != 0) count_lease(heap, pages, state);
     lock_give(&heap->lock);
-    return with_fence(run, pages, state);
+    return finish_lease(run, pages, state);
 }
 
 static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uintptr_t purpose)
@@ -367,7 +374,7 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uin
         }
     }
     if (unlikely(run.page == 0))
-        return with_fence(lease_anywhere(pages, align_pages, purpose), pages, state);
+        return finish_lease(lease_anywhere(pages, align_pages, purpose), pages, state);
     if (unlikely(page_record(run.page)->state == PAGE_CLEAN))
         return lease_clean(run.page, pages, purpose);
     take_front(heap, run.page, pages, state);
@@ -482,6 +489,7 @@ void run_return_emptied(uint32_t page)
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
     unsigned count = 0;
+    uint32_t begins_huge = 0; /* a clean one in which a huge page begins */
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
     lock_take(&heap->lock);
@@ -500,11 +508,13 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
             take_part(heap, &run, pages, PAGE_USED);
             page = run.page;
             if (page == 0) break;
+            if (run.zero && pages_to_huge_page(page) < pages) begins_huge = page;
         }
         count_lease(heap, pages, PAGE_USED);
         leased[count++] = page;
     }
     lock_give(&heap->lock);
+    if (begins_huge != 0 && huge_pages_each() > 1) huge_try(begins_huge, pages);
     return count;
 }
 

@@ -35,7 +35,8 @@ static struct {
 
     uint64_t purged_bytes, moved_bytes, touched_bytes;
     size_t group_limit_bytes, group_used_bytes, own_bytes;
-    uint64_t stalled_us;
+    uint64_t stalled_us, first_touch_us;
+    const void *first_touched;
     enum fake_purge purge_does;
 
     uint64_t now_ms;
@@ -425,6 +426,20 @@ void os_wish_huge_pages(struct os_range range, bool wanted)
     leave();
 }
 
+uint64_t os_first_touch_us(void *page)
+{
+    enter();
+    count_call(FAKE_FIRST_TOUCH);
+    (void)committed_states((struct os_range){ page, model.page_bytes },
+                           "a first touch outside every reservation",
+                           "a first touch of memory that is not committed");
+    for (size_t at = 0; at < model.page_bytes && fake.purge_does == FAKE_PURGE_ZEROES; at++)
+        if (((const char *)page)[at] != 0) broken("a first touch of a page that is not zero");
+    fake.first_touched = page;
+    leave();
+    return RELAXED_LOAD(fake.first_touch_us);
+}
+
 /* ---- os.h: facts ---- */
 
 size_t os_address_space_limit(void) { return model.limit_bytes; }
@@ -691,6 +706,8 @@ size_t fake_reserved_bytes(void) { return model.reserved_bytes; }
 size_t fake_committed_bytes(void) { return model.committed_bytes; }
 uint64_t fake_purged_bytes(void) { return fake.purged_bytes; }
 uint64_t fake_moved_bytes(void) { return fake.moved_bytes; }
+void fake_first_touch_us(uint64_t us) { RELAXED_STORE(fake.first_touch_us, us); }
+const void *fake_first_touched(void) { return fake.first_touched; }
 uint64_t fake_touched_bytes(void) { return fake.touched_bytes; }
 
 bool fake_is_committed(const void *base, size_t bytes)

@@ -41,6 +41,7 @@ enum fake_call {
     FAKE_RELEASE,
     FAKE_HUGE_WANT,
     FAKE_HUGE_REFUSE,
+    FAKE_FIRST_TOUCH,
     FAKE_SLEEP,
     FAKE_WAIT,
     FAKE_WAKE,
@@ -69,7 +70,8 @@ void fake_setting(const char *name, const char *value); /* the one setting there
 void fake_group(size_t limit_bytes, size_t used_bytes);
 /* At any time. SIZE_MAX (the default): all that prairie may have touched is there. */
 void fake_own(size_t bytes);
-void fake_stall(uint64_t more_us); /* somebody waited that long for memory; at any time */
+void fake_first_touch_us(uint64_t us); /* how long each takes from now on: 0 */
+void fake_stall(uint64_t more_us);     /* somebody waited that long for memory; at any time */
 
 /* ---- failing ---- */
 
@@ -104,6 +106,7 @@ size_t fake_committed_bytes(void);
 uint64_t fake_purged_bytes(void); /* all successful purges together */
 uint64_t fake_moved_bytes(void);
 uint64_t fake_touched_bytes(void);
+const void *fake_first_touched(void);                   /* the last page so touched; NULL: none */
 bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 
 /* A block that another heap gave, once; NULL: none. */

@@ -208,6 +208,12 @@ static void release_a_part(void) { os_release(part(0, 9)); }
 static void release_twice(void) { os_release(range), os_release(range); }
 static void reserve_oddly(void) { (void)os_reserve(PAGE, 3 * PAGE); }
 static void reserve_half_a_page(void) { (void)os_reserve(PAGE / 2, PAGE); }
+static void touch_first_the_reserved(void) { (void)os_first_touch_us(range.base + 5 * PAGE); }
+static void touch_first_the_written(void)
+{
+    range.base[PAGE - 1] = 1;
+    (void)os_first_touch_us(range.base);
+}
 static void late_page_size(void) { fake_page_bytes(16 * KiB); }
 
 static void impossible_calls_abort(void **state)
@@ -232,6 +238,8 @@ static void impossible_calls_abort(void **state)
         { release_twice, "a release outside" },
         { reserve_oddly, "a reservation with an odd alignment" },
         { reserve_half_a_page, "a reservation of no whole pages" },
+        { touch_first_the_reserved, "a first touch of memory that is not committed" },
+        { touch_first_the_written, "a first touch of a page that is not zero" },
         { late_page_size, "the page size changes after the start" },
     };
     char line[100];

@@ -270,6 +270,206 @@ static void nothing_clean_is_taken_under_a_hard_limit(void **state)
     assert_int_equal(*(char *)page_address(page), 0);
 }
 
+/* ---- how quick the kernel finds them ---- */
+
+static uint64_t touches(void) { return fake_calls(FAKE_FIRST_TOUCH); }
+
+/* Leases clean pages, a huge page at a time, until one is timed. Returns how many that took. */
+static uint64_t lease_until_timed(void)
+{
+    uint64_t leased = page_heap->clean_leased, timed = touches();
+
+    while (touches() == timed) {
+        assert_true(page_heap->clean_leased - leased < 1000 * pages_from());
+        (void)run_lease(huge_each(), 1, PAGE_LARGE);
+    }
+    check_runs();
+    return page_heap->clean_leased - leased;
+}
+
+static void start_and_wish(void)
+{
+    need_huge_pages();
+    start_pages();
+    while (!huge.wanted) (void)lease(1);
+}
+
+static void slow_ones_end_the_wish(void **state)
+{
+    uint64_t refused;
+
+    (void)state;
+    start_and_wish();
+    refused = fake_calls(FAKE_HUGE_REFUSE);
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    (void)lease_until_timed();
+    assert_false(huge.wanted);
+    assert_int_equal(fake_calls(FAKE_HUGE_REFUSE), refused + 1);
+    assert_int_equal(huge_pages_each(), 1);
+    assert_true(huge_take_left_behind());
+}
+
+/* The first that begins, and then each so many-th; a larger heap has fewer. */
+static void some_are_timed(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    start_and_wish();
+    fake_first_touch_us(HUGE_SLOW_US);
+    (void)lease_until_timed();
+    before = touches();
+    for (unsigned i = 0; i < 3 * HUGE_TRY_MIN; i++) {
+        uint64_t timed = touches();
+        uint32_t page = lease(huge_each());
+
+        if (touches() != timed) assert_ptr_equal(fake_first_touched(), page_address(page));
+    }
+    assert_int_equal(touches(), before + 3);
+    assert_true(huge.wanted);
+    (void)lease(3 * HUGE_TRY_MIN * HUGE_TRY_SHARE * huge_each()); /* one look at all of these */
+    assert_int_equal(touches(), before + 4);
+    for (unsigned i = 0; i < 2 * HUGE_TRY_MIN; i++) (void)lease(huge_each());
+    assert_int_equal(touches(), before + 4);
+}
+
+/* Clean pages between used ones: as many as a huge page has, and so many behind the start of one. */
+static uint32_t clean_behind(size_t pages)
+{
+    size_t each = huge_each();
+    uint32_t first = run_lease(3 * each, each, PAGE_LARGE).page,
+             page = first + (uint32_t)(each + pages);
+
+    lock_take(&page_heap->lock);
+    tag_as(first, each + pages, PAGE_USED);
+    tag_as(page, each, PAGE_LARGE);
+    tag_as(page + (uint32_t)each, each - pages, PAGE_USED);
+    page_heap->large_pages -= 2 * each;
+    lock_give(&page_heap->lock);
+    run_return_clean(page);
+    check_runs();
+    return page;
+}
+
+/* A page that was there, with what lies before it, tells nothing; one that begins in the run does. */
+static void what_was_there_is_no_answer(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_and_wish();
+    huge.until_try = SIZE_MAX;
+    page = clean_behind(7);
+    fake_first_touch_us(HUGE_FOUND_US - 1);
+    huge.until_try = 0;
+    assert_int_equal(lease(huge_each()), page);
+    assert_int_equal(touches(), 2);
+    assert_ptr_equal(fake_first_touched(), page_address(page + (uint32_t)huge_each() - 7));
+
+    huge.until_try = SIZE_MAX;
+    page = clean_behind(7);
+    fake_first_touch_us(HUGE_FOUND_US);
+    huge.until_try = 0;
+    assert_int_equal(lease(huge_each()), page);
+    assert_int_equal(touches(), 3);
+    assert_ptr_equal(fake_first_touched(), page_address(page));
+}
+
+static void one_that_begins_with_the_run_is_timed_once(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_and_wish();
+    huge.until_try = SIZE_MAX;
+    page = clean_behind(0);
+    fake_first_touch_us(HUGE_FOUND_US - 1);
+    huge.until_try = 0;
+    assert_int_equal(lease(huge_each()), page);
+    assert_int_equal(touches(), 1);
+}
+
+static void what_is_not_fresh_is_not_timed(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_and_wish();
+    page = lease(4 * huge_each());
+    give_back(page);
+    stain(page, 4 * huge_each(), 1);
+    huge.until_try = 0;
+    for (unsigned i = 0; i < 4; i++) (void)run_lease_dirty(huge_each());
+    page = lease(huge_each());
+    assert_true(huge.until_try > 0); /* fresh again */
+    give_back(page);
+    huge.until_try = 0;
+    page = lease(huge_each());
+    assert_int_equal(huge.until_try, 0);
+}
+
+/* Slabs' runs come in batches. */
+static void batches_are_timed(void **state)
+{
+    uint32_t leased[4];
+    size_t pages;
+
+    (void)state;
+    start_and_wish();
+    pages = pages_for(SLAB_BYTES_MIN);
+    (void)lease(1);
+    run_return_clean(lease(2 * huge_each()));
+    huge.until_try = 0;
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    for (size_t i = 0; i < 2 * huge_each() && huge.wanted; i += 4 * pages)
+        assert_int_equal(run_lease_batch(page_heap, pages, 4, leased), 4);
+    assert_false(huge.wanted);
+    check_runs();
+}
+
+/* Each time twice as long, up to a point; one that was quick forgets that. */
+static void each_wait_is_longer_than_the_last(void **state)
+{
+    uint64_t wait;
+
+    (void)state;
+    start_and_wish();
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    (void)lease_until_timed();
+    for (unsigned i = 0; i < HUGE_BACKOFF_MAX + 3; i++) {
+        wait = lease_until_timed() >> min_size(i, HUGE_BACKOFF_MAX);
+        assert_in_range(wait, pages_from(), pages_from() + 2 * huge_each());
+        assert_false(huge.wanted);
+    }
+    fake_first_touch_us(HUGE_SLOW_US);
+    (void)lease_until_timed();
+    assert_true(huge.wanted);
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    (void)lease_until_timed();
+    assert_in_range(lease_until_timed(), pages_from(), pages_from() + 2 * huge_each());
+}
+
+static void who_always_wants_them_is_not_asked(void **state)
+{
+    (void)state;
+    need_huge_pages();
+    huge.policy = HUGE_ALWAYS;
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    start_pages();
+    for (unsigned i = 0; i < 20; i++) (void)lease(huge_each());
+    assert_true(huge.wanted);
+    assert_int_equal(touches(), 0);
+}
+
+static void who_has_none_is_not_asked(void **state)
+{
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    start_pages();
+    for (unsigned i = 0; i < 20; i++) (void)lease(huge_each());
+    assert_int_equal(touches(), 0);
+}
+
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
@@ -279,4 +479,9 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(clean_pages_beside_used_ones_go_when_the_wish_ends),
           UNIT_TEST(only_their_edges_share_a_huge_page),
           UNIT_TEST(what_they_left_stays_while_they_are_wanted),
-          UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit))
+          UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit), UNIT_TEST(slow_ones_end_the_wish),
+          UNIT_TEST(some_are_timed), UNIT_TEST(what_was_there_is_no_answer),
+          UNIT_TEST(one_that_begins_with_the_run_is_timed_once),
+          UNIT_TEST(what_is_not_fresh_is_not_timed), UNIT_TEST(batches_are_timed),
+          UNIT_TEST(each_wait_is_longer_than_the_last),
+          UNIT_TEST(who_always_wants_them_is_not_asked), UNIT_TEST(who_has_none_is_not_asked))

@@ -32,6 +32,36 @@ static uint32_t lease_from(unsigned arena_index, size_t pages)
     return page;
 }
 
+static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
+
+/* Clean pages that an arena leases until somebody looks how quick the kernel finds huge ones. */
+static size_t leased_until_timed(unsigned arena_index)
+{
+    uint64_t timed = fake_calls(FAKE_FIRST_TOUCH);
+    size_t leased = 0;
+
+    for (; fake_calls(FAKE_FIRST_TOUCH) == timed; leased += huge_each())
+        assert_int_not_equal(lease_of(arena_index, huge_each(), PAGE_LARGE), 0);
+    return leased;
+}
+
+/* Slow huge pages are slow for all: each waits as long, from when it grows next. */
+static void all_wait_for_late_huge_pages(void **state)
+{
+    size_t in_use, wait;
+
+    (void)state;
+    need_huge_pages();
+    start_heaps();
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    for (unsigned i = 0; i < 3; i++) (void)leased_until_timed(0);
+    assert_int_equal(huge.backoff, 3);
+    in_use = HUGE_FROM_BYTES >> space.page_shift << huge.backoff;
+    wait = leased_until_timed(1);
+    assert_in_range(wait, in_use, 2 * in_use + 4 * huge_each()); /* of two page heaps in use */
+    assert_int_equal(huge.backoff, 4);
+}
+
 static size_t all_dirty(void) { return page_heaps_free_now(FREE_DIRTY); }
 
 /* Free runs of two arenas, and no other lock is taken than that of their page heap. */
@@ -427,4 +457,4 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
-          UNIT_TEST(a_run_of_another_page_heap_is_found))
+          UNIT_TEST(a_run_of_another_page_heap_is_found), UNIT_TEST(all_wait_for_late_huge_pages))

@@ -265,6 +265,7 @@
 #define huge_before_purge prairie_own_huge_before_purge
 #define huge_is_possible prairie_own_huge_is_possible
 #define huge_obey_option prairie_own_huge_obey_option
+#define huge_try prairie_own_huge_try
 #define huge_want_again prairie_own_huge_want_again
 #define is_same_piece prairie_own_is_same_piece
 #define large_bytes prairie_own_large_bytes
@@ -379,6 +380,7 @@
 #define os_file_open prairie_own_os_file_open
 #define os_file_read prairie_own_os_file_read
 #define os_file_write prairie_own_os_file_write
+#define os_first_touch_us prairie_own_os_first_touch_us
 #define os_forbid_writes prairie_own_os_forbid_writes
 #define os_fork_begins prairie_own_os_fork_begins
 #define os_fork_ends_in_child prairie_own_os_fork_ends_in_child
