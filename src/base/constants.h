@@ -29,9 +29,9 @@
 #define HUGE_SHORT_SHARE 8u  /* an 8th of what is in use may go back in less than huge pages */
 
 #define HUGE_SLOW_US 2000u  /* the first touch of a huge page may take as long */
-#define HUGE_FOUND_US 20u   /* what takes less was there: to clear 2 MiB takes longer */
-#define HUGE_TRY_MIN 4u     /* the first touch of each 8th huge page is timed, */
-#define HUGE_TRY_SHARE 16u  /* or as many as are an 8th of what is in use */
+#define HUGE_FOUND_US 50u   /* what takes less was there: to clear 2 MiB takes longer */
+#define HUGE_TRY_MIN 4u     /* the first touch of each 4th huge page is timed, */
+#define HUGE_TRY_SHARE 16u  /* or as many as are a 16th of what is in use */
 #define HUGE_BACKOFF_MAX 6u /* the wait for the next wish is doubled so often at most */
 
 /* How many page heaps arenas share at most, a power of two (docs/decisions/0043). */

@@ -297,10 +297,11 @@ void os_wish_huge_pages(struct os_range range, bool wanted)
 
 uint64_t os_first_touch_us(void *page)
 {
-    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID), after;
 
     *(volatile char *)page = 0;
-    return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - before) / 1000;
+    after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return after < before ? 0 : (after - before) / 1000;
 }
 
 /* ---- limits and facts ---- */

@@ -74,7 +74,7 @@ bool os_keep_from_child(struct os_range range, bool kept);
 /* A wish, for huge pages or against them, which the kernel may ignore. */
 void os_wish_huge_pages(struct os_range range, bool wanted);
 /* Writes a zero to a page that reads as zero. Returns the microseconds that the thread's processor
- * worked on it; 0: cannot be told, and nothing was written. */
+ * worked on it; 0: less than one, or it cannot be told, and perhaps nothing was written. */
 uint64_t os_first_touch_us(void *page);
 
 /* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */

@@ -29,8 +29,14 @@ bool huge_is_possible(void)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
-/* So many clean pages are leased before what was refused is wished again. */
-static size_t pause_pages(void) { return from_pages() << huge.backoff; }
+/* The page heap counts clean pages from now on, up to when what is refused is wished again. */
+static void wait_for_wish(struct page_heap *heap)
+{
+    size_t late = (HUGE_FROM_BYTES >> space.page_shift) << huge.backoff;
+
+    heap->huge_again_at = heap->clean_leased + max_size(from_pages(), late);
+    heap->huge_refusal = huge.refusals;
+}
 
 /* Under both locks. */
 static void want(struct page_heap *heap, bool wanted)
@@ -39,8 +45,13 @@ static void want(struct page_heap *heap, bool wanted)
     RELAXED_STORE(huge.left_behind, !wanted);
     huge.refused = !wanted;
     huge.short_pages = 0;
-    if (wanted) RELAXED_STORE(huge.until_try, 0);
-    heap->huge_again_at = wanted ? UINT64_MAX : heap->clean_leased + pause_pages();
+    if (wanted) {
+        RELAXED_STORE(huge.until_try, 0);
+        heap->huge_again_at = UINT64_MAX;
+    } else {
+        huge.refusals++;
+        wait_for_wish(heap);
+    }
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
@@ -48,9 +59,7 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
     if (huge.wanted || !huge_is_possible()) return;
     if (huge.refused) { /* perhaps while another page heap purged */
-        uint64_t at = heap->clean_leased + pause_pages();
-
-        if (at < heap->huge_again_at) heap->huge_again_at = at;
+        if (heap->huge_refusal != huge.refusals) wait_for_wish(heap);
         return;
     }
     if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS)
@@ -90,9 +99,14 @@ void huge_bar(bool barred)
 COLD NOINLINE void huge_want_again(struct page_heap *heap)
 {
     lock_take(&space.lock);
-    heap->huge_again_at = huge.barred ? heap->clean_leased + pause_pages() : UINT64_MAX;
-    huge.refused = huge.barred;
-    if (!huge.barred && !huge.wanted && used_pages() >= from_pages()) want(heap, true);
+    if (huge.barred || (huge.refused && heap->huge_refusal != huge.refusals)) {
+        huge.refused = true;
+        wait_for_wish(heap);
+    } else {
+        heap->huge_again_at = UINT64_MAX;
+        huge.refused = false;
+        if (!huge.wanted && used_pages() >= from_pages()) want(heap, true);
+    }
     lock_give(&space.lock);
 }
 
@@ -107,16 +121,18 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
     lock_give(&space.lock);
 }
 
-static void note_touch(struct page_heap *heap, bool is_late)
+/* What was there, or small because the wish has ended meanwhile, is no answer. */
+static void note_touch(struct page_heap *heap, uint64_t took_us)
 {
+    if (took_us < HUGE_FOUND_US) return;
     take_locks(heap);
     RELAXED_STORE(huge.until_try,
                   max_size(HUGE_TRY_MIN, used_pages() / HUGE_TRY_SHARE / pages_of_huge_page()));
-    if (!is_late) {
-        huge.backoff = 0;
-    } else if (huge.wanted) {
-        want(heap, false);
+    if (huge.wanted && took_us > HUGE_SLOW_US) {
         if (huge.backoff < HUGE_BACKOFF_MAX) huge.backoff++;
+        want(heap, false);
+    } else if (huge.wanted) {
+        huge.backoff = 0;
     }
     give_locks(heap);
 }
@@ -128,12 +144,11 @@ void huge_try(uint32_t page, size_t pages)
 
     if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
     begun = 1 + (pages - ahead - 1) / pages_of_huge_page();
-    if (left > begun) {
-        RELAXED_STORE(huge.until_try, left - begun); /* another thread's may get lost */
-        return;
-    }
+    /* Other threads' may get lost, and do not wait for the answer. */
+    RELAXED_STORE(huge.until_try, left > begun ? left - begun : HUGE_TRY_MIN);
+    if (left > begun) return;
     took_us = os_first_touch_us(page_address(page));
     if (took_us < HUGE_FOUND_US && ahead != 0)
         took_us = os_first_touch_us(page_address(page + (uint32_t)ahead));
-    note_touch(page_heap_of(page), took_us > HUGE_SLOW_US);
+    note_touch(page_heap_of(page), took_us);
 }

@@ -7,9 +7,10 @@
  * refused them again when runs shorter than a huge page go back to the kernel, which would
  * otherwise fill them up behind our back. It wants them again when it grows again.
  *
- * Where the kernel has to look for them (it moves pages together first, or runs in a machine whose host
- * took the memory back), one costs ten times what the small pages in it would. So the first touch of
- * one is timed now and then, and a slow one ends the wish; each wait for the next wish is longer then.
+ * Where the kernel has to look for them (it moves pages together first, or runs in a machine whose
+ * host took the memory back), one costs ten times what the small pages in it would. So the first
+ * touch of one is timed now and then, and a slow one ends the wish; each wait for the next wish is
+ * longer then.
  *
  * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too. When
  * they are no longer, those go back, once (policy/purge.c).
@@ -37,6 +38,7 @@ struct huge {
     size_t short_pages;   /* given back in short runs since they were wanted */
     size_t until_try;     /* atomic: so many begin before the first touch of one is timed */
     unsigned backoff;     /* such touches in a row that were slow */
+    uint64_t refusals;    /* so far */
 };
 
 extern PRIVATE struct huge huge;
@@ -72,10 +74,10 @@ void huge_obey_option(enum huge_policy policy);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);
-/* They are wanted, and this run was just leased, and reads as zero: is the kernel quick to find them?
- * Where one begins in it, touches the run's first page, now and then, which the program is about to do; when
- * that was there, with what lies before it, the first page of the one that begins. Takes the page
- * heap's lock. */
+/* They are wanted, and this run was just leased, and reads as zero: is the kernel quick to find
+ * them? Where one begins in it, now and then, touches the run's first page, which the program is
+ * about to do; when that was there, with what lies before it, the first page of the one that begins.
+ * Takes the locks of the page heap and the address space. */
 void huge_try(uint32_t page, size_t pages);
 
 /* Below, under the page heap's lock. */

@@ -297,7 +297,7 @@ INLINE bool may_have_fence(size_t pages, enum page_state state)
         && !RELAXED_LOAD(fences_are_refused);
 }
 
-/* Under no lock: a lease of which nobody knows yet. */
+/* Under no lock of the page heap: a lease of which nobody else knows yet. */
 static struct run finish_lease(struct run run, size_t pages, enum page_state state)
 {
     if (run.page == 0 || !run.zero) return run;

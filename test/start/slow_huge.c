@@ -107,6 +107,7 @@ int main(void)
     must(looks > 1);
     step_us = SLOW_US;
     grow_by(64);
+    for (unsigned i = 0; i < 8 && asks_for_huge_pages(); i++) grow_by(1); /* again, for a moment */
     must(!asks_for_huge_pages());
     step_us = QUICK_US;
     for (before = block_count; !asks_for_huge_pages();) grow_by(1);

@@ -333,7 +333,7 @@ static void some_are_timed(void **state)
     assert_int_equal(touches(), before + 4);
 }
 
-/* Clean pages between used ones: as many as a huge page has, and so many behind the start of one. */
+/* Clean pages between used ones: as many as a huge page has, so many behind the start of one. */
 static uint32_t clean_behind(size_t pages)
 {
     size_t each = huge_each();
@@ -436,7 +436,7 @@ static void each_wait_is_longer_than_the_last(void **state)
     start_and_wish();
     fake_first_touch_us(HUGE_SLOW_US + 1);
     (void)lease_until_timed();
-    for (unsigned i = 0; i < HUGE_BACKOFF_MAX + 3; i++) {
+    for (unsigned i = 1; i < HUGE_BACKOFF_MAX + 3; i++) {
         wait = lease_until_timed() >> min_size(i, HUGE_BACKOFF_MAX);
         assert_in_range(wait, pages_from(), pages_from() + 2 * huge_each());
         assert_false(huge.wanted);
@@ -446,7 +446,30 @@ static void each_wait_is_longer_than_the_last(void **state)
     assert_true(huge.wanted);
     fake_first_touch_us(HUGE_SLOW_US + 1);
     (void)lease_until_timed();
-    assert_in_range(lease_until_timed(), pages_from(), pages_from() + 2 * huge_each());
+    assert_in_range(lease_until_timed(), 2 * pages_from(), 2 * pages_from() + 2 * huge_each());
+}
+
+/* What was there, and what came after the wish had ended: the wait is as long as before. */
+static void no_answer_shortens_no_wait(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_and_wish();
+    huge.until_try = SIZE_MAX;
+    page = clean_behind(7);
+    huge.backoff = 3;
+    huge.until_try = 0;
+    fake_first_touch_us(HUGE_FOUND_US - 1);
+    assert_int_equal(lease(huge_each()), page);
+    assert_int_equal(touches(), 2);
+    assert_int_equal(huge.backoff, 3);
+    purge_short_until_refused();
+    huge.until_try = 0;
+    fake_first_touch_us(HUGE_SLOW_US);
+    huge_try(page, huge_each());
+    assert_int_equal(touches(), 3);
+    assert_int_equal(huge.backoff, 3);
 }
 
 static void who_always_wants_them_is_not_asked(void **state)
@@ -484,4 +507,5 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(one_that_begins_with_the_run_is_timed_once),
           UNIT_TEST(what_is_not_fresh_is_not_timed), UNIT_TEST(batches_are_timed),
           UNIT_TEST(each_wait_is_longer_than_the_last),
-          UNIT_TEST(who_always_wants_them_is_not_asked), UNIT_TEST(who_has_none_is_not_asked))
+          UNIT_TEST(who_always_wants_them_is_not_asked), UNIT_TEST(who_has_none_is_not_asked),
+          UNIT_TEST(no_answer_shortens_no_wait))
