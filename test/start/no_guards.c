@@ -2,11 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 /* usage: no_guards: refuses them, and starts itself again. */
 #include "limits.h"
+#include "../blackbox/filter.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -25,11 +23,8 @@ static void refuse_guards(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
     };
-    struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
 
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        skip_test("no filter of system calls (errno %d)", errno);
+    filter_calls(filter, sizeof filter / sizeof filter[0]);
 }
 
 /* Does who touches it end by a fault? */

@@ -11,11 +11,9 @@
  * in it.
  */
 #include "limits.h"
+#include "../blackbox/filter.h"
 
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 static const struct {
@@ -77,10 +75,7 @@ static void refuse(char **words, int count)
             (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
     }
     program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    struct sock_fprog filter = { length, program };
-    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-        skip_test("this kernel or container takes no filter (errno %d)", errno);
+    filter_calls(program, length);
 }
 
 /* A refusal may cost memory, never correctness: blocks are whole, and requests are served or

@@ -3,14 +3,12 @@
 /* SPDX-License-Identifier: MIT */
 /* usage: secrets            starts itself many times
  *        secrets refused    the same without getrandom */
+#include "../blackbox/filter.h"
 #include "../blackbox/blackbox.h"
 
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <spawn.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -26,10 +24,7 @@ static void refuse_getrandom(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog filter = { sizeof program / sizeof program[0], program };
-    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-        skip_test("this kernel or container takes no filter (errno %d)", errno);
+    filter_calls(program, sizeof program / sizeof program[0]);
 }
 
 /* What lies behind a block, up to the class's end: eleven bytes of canary or of mark, and a zero between. */

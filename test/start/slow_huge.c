@@ -1,13 +1,11 @@
 /* slow_huge.c - huge pages that the kernel is slow to find are not asked for, and later again. */
 /* SPDX-License-Identifier: MIT */
 /* The clock of the thread's processor is the test's: each look at it finds it `step_us` later. */
+#include "../blackbox/filter.h"
 #include "../blackbox/use.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -48,14 +46,11 @@ static void take_the_clock(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
     };
-    struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
     struct sigaction action = { .sa_sigaction = tell_time, .sa_flags = SA_SIGINFO };
     struct timespec now;
 
     must(sigaction(SIGSYS, &action, NULL) == 0);
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        skip_test("no filter of system calls (errno %d)", errno);
+    filter_calls(filter, sizeof filter / sizeof filter[0]);
     (void)syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
     if (looks == 0) skip_test("calls that are filtered cannot be answered here");
 }

@@ -8,14 +8,12 @@
  *        lone_background declined   PRAIRIE_CONF=helper_thread:false: there is never one
  * What it does when the program gives up rights is in rights.c. */
 #define _GNU_SOURCE
+#include "../blackbox/filter.h"
 #include "../blackbox/use.h"
 
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -85,12 +83,7 @@ static void refused(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = { sizeof filter / sizeof filter[0], filter };
-    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-        printf("no seccomp filters here\n");
-        exit(77);
-    }
+    filter_calls(filter, sizeof filter / sizeof filter[0]);
     long before_kb = resident_kb();
     for (int i = 0; i < 3; i++) {
         breathe_often();

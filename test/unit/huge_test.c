@@ -5,7 +5,6 @@
 
 #include "pages.h"
 
-static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
 static size_t pages_from(void) { return HUGE_FROM_BYTES >> space.page_shift; }
 
 static void tell_purge(size_t pages) { huge_before_purge(page_heap, pages); }
@@ -38,9 +37,9 @@ static void a_space_that_has_grown_wants_them_once(void **state)
     start_pages();
     for (unsigned i = 0; i < 8; i++) (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
-    assert_int_equal(huge_pages_each(), huge_each());
+    assert_int_equal(huge_pages_each(), pages_of_huge_page());
     assert_true(ends_at_a_huge_page());
-    (void)lease(huge_each() + 1);
+    (void)lease(pages_of_huge_page() + 1);
     assert_true(ends_at_a_huge_page());
 }
 
@@ -133,15 +132,15 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     (void)state;
     need_huge_pages();
     start_pages();
-    page = fenced(16 * huge_each() + 3);
+    page = fenced(16 * pages_of_huge_page() + 3);
     assert_true(huge.wanted);
     run_return(page);
-    page = run_take_dirty(page_heap, huge_each(), 4 * huge_each() + 1);
+    page = run_take_dirty(page_heap, pages_of_huge_page(), 4 * pages_of_huge_page() + 1);
     at = (uintptr_t)page_address(page);
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
-    assert_int_equal(page_record(page)->run_pages, 4 * huge_each());
+    assert_int_equal(page_record(page)->run_pages, 4 * pages_of_huge_page());
     run_put_free(page, PAGE_CLEAN);
-    page = run_take_dirty(page_heap, huge_each(), SIZE_MAX);
+    page = run_take_dirty(page_heap, pages_of_huge_page(), SIZE_MAX);
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
     run_put_free(page, PAGE_CLEAN);
@@ -153,7 +152,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
 /* A used page, `pages` clean ones, and another used page, from the start of a huge page on. */
 static uint32_t clean_between(size_t pages)
 {
-    uint32_t page = run_lease(pages + 2, huge_each(), PAGE_LARGE).page;
+    uint32_t page = run_lease(pages + 2, pages_of_huge_page(), PAGE_LARGE).page;
 
     assert_true(page >= space.region[0].first_page);
     assert_true(page + pages + 2 <= space.region[0].first_page + space.region[0].open_pages);
@@ -220,7 +219,7 @@ static void only_their_edges_share_a_huge_page(void **state)
     (void)state;
     need_huge_pages();
     start_pages();
-    pages = 2 * huge_each();
+    pages = 2 * pages_of_huge_page();
     page = clean_between(pages); /* where huge pages begin early, these are enough */
     grow_and_wish();
     end_the_wish();
@@ -281,7 +280,7 @@ static uint64_t lease_until_timed(void)
 
     while (touches() == timed) {
         assert_true(page_heap->clean_leased - leased < 1000 * pages_from());
-        (void)run_lease(huge_each(), 1, PAGE_LARGE);
+        (void)run_lease(pages_of_huge_page(), 1, PAGE_LARGE);
     }
     check_runs();
     return page_heap->clean_leased - leased;
@@ -321,25 +320,29 @@ static void some_are_timed(void **state)
     before = touches();
     for (unsigned i = 0; i < 3 * HUGE_TRY_MIN; i++) {
         uint64_t timed = touches();
-        uint32_t page = lease(huge_each());
+        uint32_t page = lease(pages_of_huge_page());
 
         if (touches() != timed) assert_ptr_equal(fake_first_touched(), page_address(page));
     }
     assert_int_equal(touches(), before + 3);
     assert_true(huge.wanted);
-    (void)lease(3 * HUGE_TRY_MIN * HUGE_TRY_SHARE * huge_each()); /* one look at all of these */
+    (void)lease(3 * HUGE_TRY_MIN * HUGE_TRY_SHARE
+                * pages_of_huge_page()); /* one look at all of these */
     assert_int_equal(touches(), before + 4);
-    for (unsigned i = 0; i < 2 * HUGE_TRY_MIN; i++) (void)lease(huge_each());
+    for (unsigned i = 0; i < 2 * HUGE_TRY_MIN; i++) (void)lease(pages_of_huge_page());
     assert_int_equal(touches(), before + 4);
 }
 
-/* Clean pages between used ones: as many as a huge page has, so many behind the start of one. */
+/* Clean pages between used ones: as many as a huge page has, so many behind the start of one. To make
+ * them, nothing is timed. */
 static uint32_t clean_behind(size_t pages)
 {
-    size_t each = huge_each();
-    uint32_t first = run_lease(3 * each, each, PAGE_LARGE).page,
-             page = first + (uint32_t)(each + pages);
+    size_t each = pages_of_huge_page();
+    uint32_t first, page;
 
+    huge.until_try = SIZE_MAX;
+    first = run_lease(3 * each, each, PAGE_LARGE).page;
+    page = first + (uint32_t)(each + pages);
     lock_take(&page_heap->lock);
     tag_as(first, each + pages, PAGE_USED);
     tag_as(page, each, PAGE_LARGE);
@@ -351,6 +354,17 @@ static uint32_t clean_behind(size_t pages)
     return page;
 }
 
+/* Leases such pages, timed, where each first touch takes so long. Returns their first one. */
+static uint32_t lease_behind(size_t pages, uint64_t touch_us)
+{
+    uint32_t page = clean_behind(pages);
+
+    huge.until_try = 0;
+    fake_first_touch_us(touch_us);
+    assert_int_equal(lease(pages_of_huge_page()), page);
+    return page;
+}
+
 /* A page that was there, with what lies before it, tells nothing; one that begins in the run does. */
 static void what_was_there_is_no_answer(void **state)
 {
@@ -358,34 +372,19 @@ static void what_was_there_is_no_answer(void **state)
 
     (void)state;
     start_and_wish();
-    huge.until_try = SIZE_MAX;
-    page = clean_behind(7);
-    fake_first_touch_us(HUGE_FOUND_US - 1);
-    huge.until_try = 0;
-    assert_int_equal(lease(huge_each()), page);
+    page = lease_behind(7, HUGE_FOUND_US - 1);
     assert_int_equal(touches(), 2);
-    assert_ptr_equal(fake_first_touched(), page_address(page + (uint32_t)huge_each() - 7));
-
-    huge.until_try = SIZE_MAX;
-    page = clean_behind(7);
-    fake_first_touch_us(HUGE_FOUND_US);
-    huge.until_try = 0;
-    assert_int_equal(lease(huge_each()), page);
+    assert_ptr_equal(fake_first_touched(), page_address(page + (uint32_t)pages_of_huge_page() - 7));
+    page = lease_behind(7, HUGE_FOUND_US);
     assert_int_equal(touches(), 3);
     assert_ptr_equal(fake_first_touched(), page_address(page));
 }
 
 static void one_that_begins_with_the_run_is_timed_once(void **state)
 {
-    uint32_t page;
-
     (void)state;
     start_and_wish();
-    huge.until_try = SIZE_MAX;
-    page = clean_behind(0);
-    fake_first_touch_us(HUGE_FOUND_US - 1);
-    huge.until_try = 0;
-    assert_int_equal(lease(huge_each()), page);
+    (void)lease_behind(0, HUGE_FOUND_US - 1);
     assert_int_equal(touches(), 1);
 }
 
@@ -395,16 +394,16 @@ static void what_is_not_fresh_is_not_timed(void **state)
 
     (void)state;
     start_and_wish();
-    page = lease(4 * huge_each());
+    page = lease(4 * pages_of_huge_page());
     give_back(page);
-    stain(page, 4 * huge_each(), 1);
+    stain(page, 4 * pages_of_huge_page(), 1);
     huge.until_try = 0;
-    for (unsigned i = 0; i < 4; i++) (void)run_lease_dirty(huge_each());
-    page = lease(huge_each());
+    for (unsigned i = 0; i < 4; i++) (void)run_lease_dirty(pages_of_huge_page());
+    page = lease(pages_of_huge_page());
     assert_true(huge.until_try > 0); /* fresh again */
     give_back(page);
     huge.until_try = 0;
-    page = lease(huge_each());
+    page = lease(pages_of_huge_page());
     assert_int_equal(huge.until_try, 0);
 }
 
@@ -418,10 +417,10 @@ static void batches_are_timed(void **state)
     start_and_wish();
     pages = pages_for(SLAB_BYTES_MIN);
     (void)lease(1);
-    run_return_clean(lease(2 * huge_each()));
+    run_return_clean(lease(2 * pages_of_huge_page()));
     huge.until_try = 0;
     fake_first_touch_us(HUGE_SLOW_US + 1);
-    for (size_t i = 0; i < 2 * huge_each() && huge.wanted; i += 4 * pages)
+    for (size_t i = 0; i < 2 * pages_of_huge_page() && huge.wanted; i += 4 * pages)
         assert_int_equal(run_lease_batch(page_heap, pages, 4, leased), 4);
     assert_false(huge.wanted);
     check_runs();
@@ -438,7 +437,7 @@ static void each_wait_is_longer_than_the_last(void **state)
     (void)lease_until_timed();
     for (unsigned i = 1; i < HUGE_BACKOFF_MAX + 3; i++) {
         wait = lease_until_timed() >> min_size(i, HUGE_BACKOFF_MAX);
-        assert_in_range(wait, pages_from(), pages_from() + 2 * huge_each());
+        assert_in_range(wait, pages_from(), pages_from() + 2 * pages_of_huge_page());
         assert_false(huge.wanted);
     }
     fake_first_touch_us(HUGE_SLOW_US);
@@ -446,7 +445,8 @@ static void each_wait_is_longer_than_the_last(void **state)
     assert_true(huge.wanted);
     fake_first_touch_us(HUGE_SLOW_US + 1);
     (void)lease_until_timed();
-    assert_in_range(lease_until_timed(), 2 * pages_from(), 2 * pages_from() + 2 * huge_each());
+    assert_in_range(lease_until_timed(), 2 * pages_from(),
+                    2 * pages_from() + 2 * pages_of_huge_page());
 }
 
 /* What was there, and what came after the wish had ended: the wait is as long as before. */
@@ -456,18 +456,14 @@ static void no_answer_shortens_no_wait(void **state)
 
     (void)state;
     start_and_wish();
-    huge.until_try = SIZE_MAX;
-    page = clean_behind(7);
     huge.backoff = 3;
-    huge.until_try = 0;
-    fake_first_touch_us(HUGE_FOUND_US - 1);
-    assert_int_equal(lease(huge_each()), page);
+    page = lease_behind(7, HUGE_FOUND_US - 1);
     assert_int_equal(touches(), 2);
     assert_int_equal(huge.backoff, 3);
     purge_short_until_refused();
     huge.until_try = 0;
     fake_first_touch_us(HUGE_SLOW_US);
-    huge_try(page, huge_each());
+    huge_try(page, pages_of_huge_page());
     assert_int_equal(touches(), 3);
     assert_int_equal(huge.backoff, 3);
 }
@@ -479,7 +475,7 @@ static void who_always_wants_them_is_not_asked(void **state)
     huge.policy = HUGE_ALWAYS;
     fake_first_touch_us(HUGE_SLOW_US + 1);
     start_pages();
-    for (unsigned i = 0; i < 20; i++) (void)lease(huge_each());
+    for (unsigned i = 0; i < 20; i++) (void)lease(pages_of_huge_page());
     assert_true(huge.wanted);
     assert_int_equal(touches(), 0);
 }
@@ -489,7 +485,7 @@ static void who_has_none_is_not_asked(void **state)
     (void)state;
     huge.policy = HUGE_NEVER;
     start_pages();
-    for (unsigned i = 0; i < 20; i++) (void)lease(huge_each());
+    for (unsigned i = 0; i < 20; i++) (void)lease(pages_of_huge_page());
     assert_int_equal(touches(), 0);
 }
 

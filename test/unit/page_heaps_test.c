@@ -32,16 +32,14 @@ static uint32_t lease_from(unsigned arena_index, size_t pages)
     return page;
 }
 
-static size_t huge_each(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
-
 /* Clean pages that an arena leases until somebody looks how quick the kernel finds huge ones. */
 static size_t leased_until_timed(unsigned arena_index)
 {
     uint64_t timed = fake_calls(FAKE_FIRST_TOUCH);
     size_t leased = 0;
 
-    for (; fake_calls(FAKE_FIRST_TOUCH) == timed; leased += huge_each())
-        assert_int_not_equal(lease_of(arena_index, huge_each(), PAGE_LARGE), 0);
+    for (; fake_calls(FAKE_FIRST_TOUCH) == timed; leased += pages_of_huge_page())
+        assert_int_not_equal(lease_of(arena_index, pages_of_huge_page(), PAGE_LARGE), 0);
     return leased;
 }
 
@@ -60,7 +58,7 @@ static void all_wait_for_late_huge_pages(void **state)
     for (unsigned i = 0; i < 3; i++) (void)leased_until_timed(0);
     assert_int_equal(huge.backoff, 4);
     wait = HUGE_FROM_BYTES >> space.page_shift << huge.backoff;
-    assert_in_range(leased_until_timed(1), wait, wait + 2 * huge_each());
+    assert_in_range(leased_until_timed(1), wait, wait + 2 * pages_of_huge_page());
     assert_int_equal(huge.backoff, 5);
 }
 
