@@ -62,11 +62,6 @@ static void count_lease(size_t pages, enum page_state state)
     }
 }
 
-static size_t to_alignment(uint32_t page, size_t align_pages)
-{
-    return (0 - ((uintptr_t)page_address(page) >> space.page_shift)) & (align_pages - 1);
-}
-
 static struct run take_part(struct tree_run *from, size_t skip, size_t pages, enum page_state state)
 {
     struct tree_run *extent = cut_out(from, skip, pages);
@@ -103,7 +98,7 @@ static COLD struct run lease_growing(size_t pages, size_t align_pages, enum page
     struct tree_run *from = find(wanted);
     if (from == NULL && grow(wanted)) from = find(wanted);
     if (from == NULL || !have_extents()) return (struct run){ 0, false };
-    return take_part(from, to_alignment(from->page, align_pages), pages, state);
+    return take_part(from, pages_to_alignment(from->page, align_pages), pages, state);
 }
 
 static struct run lease_locked(size_t pages, size_t align_pages, enum page_state state)
@@ -114,7 +109,7 @@ static struct run lease_locked(size_t pages, size_t align_pages, enum page_state
         return (struct run){ 0, false };
     from = find(pages + align_pages - 1);
     if (from == NULL) return lease_growing(pages, align_pages, state);
-    return take_part(from, to_alignment(from->page, align_pages), pages, state);
+    return take_part(from, pages_to_alignment(from->page, align_pages), pages, state);
 }
 
 struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose)
@@ -279,7 +274,7 @@ static struct tree_run *cut_end(struct tree_run *from, size_t pages_max)
     size_t pages = min_size(length, pages_max), head, rest;
 
     if (pages < 2 * unit) return cut_out(from, length - pages, pages);
-    head = to_alignment(from->page, unit);
+    head = pages_to_alignment(from->page, unit);
     rest = round_down(length - head, unit);
     pages = min_size(rest, round_down(pages_max, unit));
     return cut_out(from, head + rest - pages, pages);

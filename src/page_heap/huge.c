@@ -49,7 +49,7 @@ static void want(struct page_heap *heap, bool wanted)
         RELAXED_STORE(huge.until_try, 0);
         heap->huge_again_at = UINT64_MAX;
     } else {
-        huge.refusals++;
+        RELAXED_STORE(huge.refusals, huge.refusals + 1);
         wait_for_wish(heap);
     }
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
@@ -121,17 +121,20 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
     lock_give(&space.lock);
 }
 
-/* What was there, or small because the wish has ended meanwhile, is no answer. */
-static void note_touch(struct page_heap *heap, uint64_t took_us)
+/* What was there is no answer, nor is what came when the wish had ended, and perhaps begun anew. */
+static void note_touch(struct page_heap *heap, uint64_t took_us, size_t refusals)
 {
+    bool is_answer;
+
     if (took_us < HUGE_FOUND_US) return;
     take_locks(heap);
     RELAXED_STORE(huge.until_try,
                   max_size(HUGE_TRY_MIN, used_pages() / HUGE_TRY_SHARE / pages_of_huge_page()));
-    if (huge.wanted && took_us > HUGE_SLOW_US) {
+    is_answer = huge.wanted && huge.refusals == refusals;
+    if (is_answer && took_us > HUGE_SLOW_US) {
         if (huge.backoff < HUGE_BACKOFF_MAX) huge.backoff++;
         want(heap, false);
-    } else if (huge.wanted) {
+    } else if (is_answer) {
         huge.backoff = 0;
     }
     give_locks(heap);
@@ -139,7 +142,8 @@ static void note_touch(struct page_heap *heap, uint64_t took_us)
 
 void huge_try(uint32_t page, size_t pages)
 {
-    size_t ahead = pages_to_huge_page(page), begun, left = RELAXED_LOAD(huge.until_try);
+    size_t ahead = pages_to_alignment(page, pages_of_huge_page()), begun;
+    size_t left = RELAXED_LOAD(huge.until_try), refusals = RELAXED_LOAD(huge.refusals);
     uint64_t took_us;
 
     if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
@@ -150,5 +154,5 @@ void huge_try(uint32_t page, size_t pages)
     took_us = os_first_touch_us(page_address(page));
     if (took_us < HUGE_FOUND_US && ahead != 0)
         took_us = os_first_touch_us(page_address(page + (uint32_t)ahead));
-    note_touch(page_heap_of(page), took_us);
+    note_touch(page_heap_of(page), took_us, refusals);
 }

@@ -38,7 +38,7 @@ struct huge {
     size_t short_pages;   /* given back in short runs since they were wanted */
     size_t until_try;     /* atomic: so many begin before the first touch of one is timed */
     unsigned backoff;     /* such touches in a row that were slow */
-    uint64_t refusals;    /* so far */
+    size_t refusals;      /* atomic: so far */
 };
 
 extern PRIVATE struct huge huge;
@@ -47,12 +47,6 @@ extern PRIVATE struct huge huge;
 INLINE size_t pages_of_huge_page(void) { return HUGE_PAGE_BYTES >> space.page_shift; }
 /* The same; 1: there are none for us. */
 INLINE size_t huge_pages_each(void) { return RELAXED_LOAD(huge.wanted) ? pages_of_huge_page() : 1; }
-
-/* From this page to where the next huge page begins. */
-INLINE size_t pages_to_huge_page(uint32_t page)
-{
-    return (-(uintptr_t)page_address(page) & (HUGE_PAGE_BYTES - 1)) >> space.page_shift;
-}
 
 struct page_heap;
 

@@ -74,7 +74,7 @@ struct page_heap {
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
     uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
                                huge pages wants them again; UINT64_MAX: never */
-    uint64_t huge_refusal;  /* under lock: the one that huge_again_at is for */
+    size_t huge_refusal;    /* under lock: the one that huge_again_at is for */
 } __attribute__((aligned(LINE_BYTES)));
 
 struct run {

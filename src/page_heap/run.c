@@ -489,7 +489,7 @@ void run_return_emptied(uint32_t page)
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
     unsigned count = 0;
-    uint32_t begins_huge = 0; /* a clean one in which a huge page begins */
+    struct run begins_huge = { 0, false }; /* a clean one in which a huge page begins */
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
     lock_take(&heap->lock);
@@ -508,13 +508,14 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
             take_part(heap, &run, pages, PAGE_USED);
             page = run.page;
             if (page == 0) break;
-            if (run.zero && pages_to_huge_page(page) < pages) begins_huge = page;
+            if (run.zero && pages_to_alignment(page, pages_of_huge_page()) < pages)
+                begins_huge = run;
         }
         count_lease(heap, pages, PAGE_USED);
         leased[count++] = page;
     }
     lock_give(&heap->lock);
-    if (begins_huge != 0 && huge_pages_each() > 1) huge_try(begins_huge, pages);
+    (void)finish_lease(begins_huge, pages, PAGE_USED);
     return count;
 }
 

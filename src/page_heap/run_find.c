@@ -8,13 +8,6 @@ _Static_assert(RUN_PAGES_MAX < (size_t)15 << 26,
 
 enum { ALIGNED_PROBES_MAX = 64, HOLE_PROBES_MAX = 8, HOLE_RUNS_MAX = 16 };
 
-size_t pages_to_alignment(uint32_t page, size_t align_pages)
-{
-    size_t at = (uintptr_t)page_address(page) >> space.page_shift;
-
-    return (0 - at) & (align_pages - 1);
-}
-
 /* A run with an aligned stretch in it. Any run of pages + align - 1 has one, but the shorter ones
  * are tried first: freed aligned blocks are exactly as long as the next request. */
 static uint32_t find_aligned(struct page_heap *heap, unsigned kind, size_t pages,

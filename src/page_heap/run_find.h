@@ -118,8 +118,6 @@ INLINE uint32_t run_find_dirty(struct page_heap *heap, size_t pages)
 /* Of a supplied page heap: do both pages lie in the same piece? */
 bool is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 
-/* How many pages of a run lie before its first aligned address. */
-size_t pages_to_alignment(uint32_t page, size_t align_pages);
 /* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
 uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pages);
 /* A hole of at least `pages`, looked for around the longest dirty runs. pages == 0: none was

@@ -128,4 +128,12 @@ INLINE char *page_address(uint32_t page)
     return first->base + ((size_t)(page - 1) << space.page_shift);
 }
 
+/* How many pages lie between it and the next aligned address. */
+INLINE size_t pages_to_alignment(uint32_t page, size_t align_pages)
+{
+    size_t at = (uintptr_t)page_address(page) >> space.page_shift;
+
+    return (0 - at) & (align_pages - 1);
+}
+
 #endif

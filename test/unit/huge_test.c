@@ -468,6 +468,29 @@ static void no_answer_shortens_no_wait(void **state)
     assert_int_equal(huge.backoff, 3);
 }
 
+/* Meanwhile another thread's answer has ended the wish, and growth has begun it anew. */
+static void end_and_wish_anew(enum fake_call kind)
+{
+    if (kind == FAKE_FIRST_TOUCH) huge.refusals++;
+}
+
+static void a_late_answer_is_of_an_ended_wish(void **state)
+{
+    (void)state;
+    start_and_wish();
+    huge.backoff = 3;
+    fake_on_call(end_and_wish_anew);
+    (void)lease_behind(0, HUGE_SLOW_US + 1);
+    assert_int_equal(touches(), 1);
+    assert_true(huge.wanted);
+    assert_int_equal(huge.backoff, 3);
+    (void)lease_behind(0, HUGE_SLOW_US);
+    assert_int_equal(huge.backoff, 3);
+    fake_on_call(NULL);
+    (void)lease_behind(0, HUGE_SLOW_US + 1);
+    assert_false(huge.wanted);
+}
+
 static void who_always_wants_them_is_not_asked(void **state)
 {
     (void)state;
@@ -504,4 +527,4 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(what_is_not_fresh_is_not_timed), UNIT_TEST(batches_are_timed),
           UNIT_TEST(each_wait_is_longer_than_the_last),
           UNIT_TEST(who_always_wants_them_is_not_asked), UNIT_TEST(who_has_none_is_not_asked),
-          UNIT_TEST(no_answer_shortens_no_wait))
+          UNIT_TEST(no_answer_shortens_no_wait), UNIT_TEST(a_late_answer_is_of_an_ended_wish))

@@ -446,7 +446,6 @@
 #define page_heaps_spare_clean prairie_own_page_heaps_spare_clean
 #define page_heaps_start prairie_own_page_heaps_start
 #define page_map prairie_own_page_map
-#define pages_to_alignment prairie_own_pages_to_alignment
 #define past_arenas prairie_own_past_arenas
 #define placed_arena prairie_own_placed_arena
 #define placed_destroy prairie_own_placed_destroy
