@@ -18,7 +18,7 @@
 
 enum { TOKEN_BITS = 16 };
 
-/* A part of a name: from `start` up to a dot or the end. */
+/* A part of a row's name: from `start` up to a dot or the end. */
 struct part {
     const char *start;
     size_t length;
@@ -41,22 +41,27 @@ static bool is_last(struct part part) { return part.start[part.length] != '.'; }
 
 static bool is_star(struct part part) { return part.length == 1 && part.start[0] == '*'; }
 
-static bool parts_equal(struct part a, struct part b)
+static bool ends_part(char after) { return after == '.' || after == '\0'; }
+
+/* Are the names equal up to there, and does a part end there in both? The second one is known
+ * to. */
+static bool begins_alike(const char *name, const char *other, size_t length)
 {
-    return a.length == b.length && __builtin_memcmp(a.start, b.start, a.length) == 0;
+    return __builtin_strncmp(name, other, length) == 0 && ends_part(name[length]);
 }
 
-static bool number_of_part(struct part part, size_t *number)
+/* A part that is a number, of few digits. Returns its end; NULL: it is none. */
+static const char *after_number(const char *part, size_t *number)
 {
-    size_t value = 0;
+    size_t value = 0, length = 0;
 
-    for (size_t i = 0; i < part.length; i++) {
-        unsigned digit = (unsigned char)part.start[i] - '0';
-        if (digit > 9 || value > (SIZE_MAX - digit) / 10) return false;
+    for (; length < CONTROL_NAME_BYTES && !ends_part(part[length]); length++) {
+        unsigned digit = (unsigned char)part[length] - '0';
+        if (digit > 9 || value > (SIZE_MAX - digit) / 10) return NULL;
         value = value * 10 + digit;
     }
     *number = value;
-    return part.length > 0;
+    return length > 0 && ends_part(part[length]) ? part + length : NULL;
 }
 
 /* ---- rows ---- */
@@ -82,19 +87,20 @@ struct found {
     bool whole;                      /* as many as the row has */
 };
 
-/* Does the row begin as the name says? */
+/* Does the row begin as the name says? Of a name, however long, no more is read than rows have. */
 static bool row_matches(const struct control_row *row, const char *name, struct found *found)
 {
-    struct part pattern = first_part(row->name), part = first_part(name);
+    const char *at = name;
     unsigned stars = 0;
 
     *found = (struct found){ .parts = 0 };
-    for (; pattern.length != 0; pattern = part_after(pattern), part = part_after(part)) {
-        if (is_star(pattern) ? !number_of_part(part, &found->index[stars++])
-                             : !parts_equal(pattern, part))
-            return false;
+    for (struct part pattern = first_part(row->name); pattern.length != 0;
+         pattern = part_after(pattern), at++) {
+        if (is_star(pattern)) at = after_number(at, &found->index[stars++]);
+        else at = begins_alike(at, pattern.start, pattern.length) ? at + pattern.length : NULL;
+        if (at == NULL) return false;
         found->parts++;
-        if (is_last(part)) {
+        if (*at == '\0') {
             found->whole = is_last(pattern);
             return true;
         }
@@ -124,14 +130,6 @@ static int64_t find_token(const char *name, struct found *found)
 }
 
 /* ---- number paths ---- */
-
-/* Are the names equal up to there, and does a part end there in both? The second one is known
- * to. */
-static bool begins_alike(const char *name, const char *other, size_t length)
-{
-    return __builtin_strncmp(name, other, length) == 0
-        && (name[length] == '.' || name[length] == '\0');
-}
 
 /* The token of the first row that begins as this one does, up to and with the part. */
 static size_t token_of_start(const struct control_row *row, struct part last)

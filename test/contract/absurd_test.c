@@ -274,6 +274,9 @@ static void names_of_any_kind(const struct check *check)
         assert_int_not_equal(error, 0);
         AT_ONCE(error = mallctlnametomib(name, path, &depth));
     }
+    memset(longest, '0', MIB);
+    memcpy(longest, "arena.", 6);
+    AT_ONCE(assert_int_not_equal(mallctl(longest, NULL, NULL, NULL, 0), 0));
     memset(longest, '.', MIB);
     AT_ONCE(assert_int_not_equal(mallctl(longest, NULL, NULL, NULL, 0), 0));
 }

@@ -260,6 +260,8 @@ int main(void)
         "Version",
         "version ",
         "arenas.bin.18446744073709551616.size",
+        "arenas.bin.0000000000000000000000000000000000000000000000000000000000001.size",
+        "arenas.bin.0001x.size",
         "a.b.c.d.e.f.g.h.i",
     };
     static const struct {
@@ -269,6 +271,7 @@ int main(void)
                     { "arenas.bin", 2 },
                     { "arenas.bin.0", 3 },
                     { "arena.0", 2 },
+                    { "arenas.bin.00000000000000000000000000000000000000001", 3 },
                     { "stats.arenas", 2 },
                     { "stats.arenas.0", 3 },
                     { "stats.arenas.0.bins.3", 5 },
