@@ -146,6 +146,7 @@ static void tell(const char *folder)
     unsigned arena = 0;
     int status = 0;
 
+    must(write_text("thread.prof.name", "who takes") == 0);
     for (unsigned i = 0; i < HELD; i++) {
         held_by_malloc[i] = take_by_malloc(random_between(&random, 1, 600));
         held_by_new[i] = take_by_new(random_between(&random, 1, 1500));
@@ -163,6 +164,7 @@ static void tell(const char *folder)
     print_truth("take_by_malloc", (void *)take_by_malloc, bytes_held(held_by_malloc));
     print_truth("take_by_new", (void *)take_by_new, bytes_held(held_by_new));
     print_truth("take_by_realloc", (void *)take_by_realloc, (double)malloc_usable_size(grown));
+    must(write_text("thread.prof.name", "who fills") == 0);
     print_truth("take_by_arena", (void *)take_by_arena, fill_an_arena(&random, &arena));
     must(write_text("prof.dump", path_in(folder, "held.heap")) == 0);
     must(write_text("prof.dump", path_in(folder, "held.pb.gz")) == 0);

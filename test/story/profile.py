@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 PERIOD_LG = 10
+SAMPLE_TYPES = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
+NAMES = {"who takes", "who fills"}  # of the program's thread, one after the other
 FUNCTION_BYTES = 400
 
 
@@ -56,9 +58,11 @@ def read_pprof(path):
     """Samples as (addresses, bytes held, bytes of a block), and facts about the rest."""
     with gzip.open(path) as file:  # checks length and checksum
         data = file.read()
-    samples, locations, mappings, strings, labels = [], {}, {}, [], set()
+    types, samples, locations, mappings, strings, labels = [], [], {}, {}, [], set()
     for number, value in fields(data):
-        if number == 2:
+        if number == 1:
+            types.append(dict(fields(value)))
+        elif number == 2:
             parts = [(n, v) for n, v in fields(value)]
             ids = packed(dict(parts)[1]) if 1 in dict(parts) else []
             label = [dict(fields(v)) for n, v in parts if n == 3]
@@ -74,6 +78,11 @@ def read_pprof(path):
             strings.append(value.decode())
     if strings[0] != "":
         sys.exit("profile: the first string is not empty")
+    if [(strings[kind[1]], strings[kind[2]]) for kind in types] != SAMPLE_TYPES:
+        sys.exit("profile: not the four numbers of a heap profile")
+    addresses = [locations[i + 1][3] for i in range(len(locations))]
+    if addresses != sorted(set(addresses)):
+        sys.exit("profile: locations are not in order, each once")
     for location in locations.values():
         mapping = mappings[location[2]]
         if not mapping[2] <= location[3] < mapping[3]:
@@ -140,7 +149,9 @@ def main():
         FUNCTION_BYTES = min(b - a for a, b in zip(starts, starts[1:]))
         if len(truth) != 4:
             sys.exit("profile: the program told nothing")
-        stacks, mappings, _ = read_pprof(os.path.join(folder, "held.pb.gz"))
+        stacks, mappings, names = read_pprof(os.path.join(folder, "held.pb.gz"))
+        if names != NAMES:
+            sys.exit(f"profile: samples of threads with the names {names}")
         compare("pprof", stacks, truth)
         compare("jeprof", read_jeprof(os.path.join(folder, "held.heap")), truth)
         if not re.fullmatch(r"[0-9a-f]{16,64}", mappings[os.path.realpath(program)]):
