@@ -198,6 +198,23 @@ static void *keep_and_wait(void *barriers)
     return NULL;
 }
 
+/* The snapshot tells each thread, and what its cache holds, of the arena that it is bound to. */
+static void expect_each_in_its_arena(unsigned arenas_wanted)
+{
+    lock_take(&control_lock);
+    assert_non_null(snapshot_take());
+    for (unsigned index = 0; index < arenas_wanted; index++) {
+        const struct snapshot_arena *arena = snapshot_arena(index);
+        uint64_t cached = 0;
+
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+            cached += arena->of_class[class_index].cached;
+        assert_int_equal(arena->threads, 1);
+        assert_true(cached > 0);
+    }
+    lock_give(&control_lock);
+}
+
 static void threads_are_counted_with_what_they_hold(void **state)
 {
     pthread_barrier_t barrier[2];
@@ -208,6 +225,7 @@ static void threads_are_counted_with_what_they_hold(void **state)
     (void)state;
     fake_cores(4);
     usable = prairie_usable_size(prairie_malloc(1000));
+    prairie_free(prairie_malloc(48));
     for (unsigned i = 0; i < 2; i++) pthread_barrier_init(&barrier[i], NULL, 4);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, keep_and_wait, barrier), 0);
@@ -216,6 +234,7 @@ static void threads_are_counted_with_what_they_hold(void **state)
     assert_int_equal(stats.threads, 4);
     assert_int_equal(stats.arenas, 4);
     assert_int_equal(stats.allocated, 4 * usable);
+    expect_each_in_its_arena(4);
     pthread_barrier_wait(&barrier[1]);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
     stats = read_stats();
