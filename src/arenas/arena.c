@@ -198,9 +198,10 @@ static struct slab *unlist_slab(struct slab_list *list, struct slab *slab)
 
 /* ---- stocks ---- */
 
-uint32_t stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead)
+struct run stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead)
 {
-    uint32_t leased[STOCK_RUNS_MAX], page;
+    uint32_t leased[STOCK_RUNS_MAX];
+    struct run run;
 
     if (stock->count == 0 && ahead) {
         /* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending
@@ -211,13 +212,13 @@ uint32_t stock_take(struct stock *stock, struct page_heap *heap, size_t pages, b
         for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
     }
     if (stock->count == 0) {
-        page = run_lease_for(pages, 1, purpose_of(heap, PAGE_USED)).page;
-        stock->leased += page != 0;
-        return page;
+        run = run_lease_for(pages, 1, purpose_of(heap, PAGE_USED));
+        stock->leased += run.page != 0;
+        return run;
     }
     stock->count--;
     if (stock->count < stock->low) stock->low = stock->count;
-    return stock->page[stock->count];
+    return (struct run){ stock->page[stock->count], false };
 }
 
 void stock_return(struct stock *stock, uint32_t count)
@@ -273,12 +274,10 @@ enum { SLABS_BEFORE_AHEAD = 4 };
 /* A run for a slab of a hardened arena: free blocks read as zero. */
 static uint32_t take_wiped(struct arena *arena, size_t pages)
 {
-    struct stock *stock = &arena->stock[pages];
     struct run run = { 0, false };
 
     if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, 1);
-    else if (stock->count != 0) run.page = stock_take(stock, arena->page_heap, pages, false);
-    else run = run_lease_for(pages, 1, purpose_of(arena->page_heap, PAGE_USED));
+    else run = stock_take(&arena->stock[pages], arena->page_heap, pages, false);
     if (run.page != 0 && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages << space.page_shift);
     return run.page;
@@ -305,7 +304,9 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     if (slab == NULL) return false;
     if (unlikely(arena->is_hardened)) page = take_wiped(arena, pages);
     else if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
-    else page = stock_take(stock, arena->page_heap, pages, bin->slab_count >= SLABS_BEFORE_AHEAD);
+    else
+        page =
+            stock_take(stock, arena->page_heap, pages, bin->slab_count >= SLABS_BEFORE_AHEAD).page;
     if (page == 0) {
         keep_record(bin, slab, class_index);
         return false;

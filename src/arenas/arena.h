@@ -165,9 +165,9 @@ struct arena *arena_choose_unhooked(void);
 
 /* Below, the caller holds arena->lock. */
 
-/* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. 0: no
- * memory. */
-uint32_t stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead);
+/* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. Page 0:
+ * no memory. */
+struct run stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead);
 void stock_put(struct stock *stock, uint32_t page);
 /* Returns so many, those that were put first: the others are warm. */
 void stock_return(struct stock *stock, uint32_t count);
@@ -223,9 +223,10 @@ void magazine_expect_blocks(unsigned class_index, void *const *slots, unsigned c
 extern PRIVATE bool depots_closed;
 /* Drains the magazines of all depots and gives them back, returns the runs of the stocks, and
  * closes slabs that were kept empty: all there are, or half of the magazines and runs that nobody
- * took since the last call. True: magazines or runs were. */
+ * took since the last call, and then all runs if there were magazines. True: there were any. */
 enum clear_what { CLEAR_ALL, CLEAR_UNNEEDED };
 bool arenas_clear(enum clear_what what);
+/* Closes slabs that were kept empty, and returns the runs of the stocks. */
 void arenas_close_empty(void);
 /* A free block of the class from the slabs of any automatic arena; NULL: none has one. */
 void *arenas_take_one(unsigned class_index);

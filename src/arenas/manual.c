@@ -272,7 +272,7 @@ void arena_reset(struct arena *arena)
 struct past_arenas past_arenas;
 
 /* The arena that comes to have this number begins at 0. */
-static void count_as_past(struct arena *arena)
+static void become_past(struct arena *arena)
 {
     lock_take(&making_lock);
     lock_take(&arena->lock);
@@ -291,6 +291,8 @@ static void count_as_past(struct arena *arena)
     lock_numbers_add(&past_arenas.lock, lock_numbers(&arena->lock));
     lock_forget_numbers(&arena->lock);
     RELAXED_STORE(past_arenas.count, past_arenas.count + 1);
+    RELAXED_STORE(arena->ends, arena->ends + 1);
+    RELAXED_STORE(arena->is_destroyed, true);
     lock_give(&arena->lock);
     lock_give(&making_lock);
 }
@@ -322,7 +324,7 @@ static void give_extents(struct arena *arena)
 bool arena_begin_end(struct arena *arena)
 {
     static const uint32_t never = 0;
-    bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_RELAXED) == 0;
+    bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_ACQUIRE) == 0;
 
     while (may_end && waits) {
         struct extents *extents;
@@ -349,7 +351,5 @@ void arena_finish(struct arena *arena)
     arena_give_stocks(arena);
     lock_give(&arena->lock);
     give_extents(arena);
-    count_as_past(arena);
-    RELAXED_STORE(arena->ends, arena->ends + 1);
-    RELAXED_STORE(arena->is_destroyed, true);
+    become_past(arena);
 }

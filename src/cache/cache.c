@@ -76,23 +76,6 @@ void cache_give(struct cache *cache)
     meta_give(cache, CACHE_BYTES);
 }
 
-/* Around what moves blocks in several steps; inside of one another when hooks run in between. A
- * signal handler of the same thread looks. */
-INLINE bool begin_call(struct cache *cache)
-{
-    bool was_busy = cache->is_busy;
-
-    cache->is_busy = true;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return was_busy;
-}
-
-INLINE void end_call(struct cache *cache, bool was_busy)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    cache->is_busy = was_busy;
-}
-
 /* ---- room ---- */
 
 /* After a block was taken that was not ready. Not after one was given back: who only frees what
@@ -284,10 +267,10 @@ void *cache_take(struct cache *cache, unsigned class_index)
     bool was_busy;
 
     if (likely(block != NULL)) return block;
-    was_busy = begin_call(cache);
+    was_busy = cache_begin_call(cache);
     block = take_anew(cache, class_index);
     close_room(cache, class_index);
-    end_call(cache, was_busy);
+    cache_end_call(cache, was_busy);
     return block;
 }
 
@@ -360,7 +343,7 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
     struct spare *spare = &cache->spare[class_index];
 
     cache->overflows++;
-    if (spare->running > 0) spare->running = 0;
+    if (spare->slots != NULL && spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {
         /* A class that this thread has not taken from. What another thread handed over would be
          * given out here again, beside its neighbours that live there. */
@@ -387,10 +370,10 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
 
 static NOINLINE void put_when_full(struct cache *cache, unsigned class_index, void *block)
 {
-    bool was_busy = begin_call(cache);
+    bool was_busy = cache_begin_call(cache);
 
     put_anew(cache, class_index, block);
-    end_call(cache, was_busy);
+    cache_end_call(cache, was_busy);
 }
 
 void cache_put(struct cache *cache, unsigned class_index, void *block)
@@ -422,7 +405,7 @@ void cache_put(struct cache *cache, unsigned class_index, void *block)
 
 void cache_drain_all(struct cache *cache)
 {
-    bool was_busy = begin_call(cache);
+    bool was_busy = cache_begin_call(cache);
 
     if (unlikely(cache->front.quarantine != 0)) quarantine_drain(cache);
     cache_forget_wide(cache);
@@ -441,7 +424,7 @@ void cache_drain_all(struct cache *cache)
         *spare = (struct spare){ .capacity = 0 };
         load_magazine(cache, class_index, &cache->front.nothing, 0);
     }
-    end_call(cache, was_busy);
+    cache_end_call(cache, was_busy);
     if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
 }
 
@@ -465,10 +448,11 @@ COLD void cache_expect_blocks(const struct cache *cache)
     }
 }
 
+/* Without an arena it may hold blocks that were put into it, of automatic ones. */
 void cache_bind(struct cache *cache, struct arena *arena)
 {
-    if (cache->arena != arena && cache->arena != NULL
-        && (cache->arena->is_manual || arena->is_manual))
+    if (cache->arena != arena
+        && (arena->is_manual || (cache->arena != NULL && cache->arena->is_manual)))
         cache_drain_all(cache);
     cache->arena = arena;
     cache->fixed |= CACHE_BOUND;

@@ -106,6 +106,22 @@ INLINE void **cache_loaded(const struct cache *cache, unsigned class_index)
 
     return cache->front.magazine[class_index].limit + spare->closed - spare->capacity;
 }
+/* Around what moves blocks in several steps; inside of one another when hooks run in between. A
+ * signal handler of the same thread looks, and so does the child of a fork. */
+INLINE bool cache_begin_call(struct cache *cache)
+{
+    bool was_busy = cache->is_busy;
+
+    cache->is_busy = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return was_busy;
+}
+INLINE void cache_end_call(struct cache *cache, bool was_busy)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    cache->is_busy = was_busy;
+}
+
 /* A new one. NULL: no memory. */
 struct cache *cache_make(void);
 /* Gives back one that was made so and is drained. */

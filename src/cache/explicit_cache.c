@@ -66,9 +66,9 @@ struct arena *explicit_cache_arena(struct cache *cache)
 
 void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned class_index)
 {
+    bool was_busy = cache_begin_call(cache);
     void *block;
 
-    cache->is_busy = true;
     leave_destroyed(cache);
     if (arena != NULL && (cache->arena != arena || cache->fixed == 0)) {
         cache_bind(cache, arena);
@@ -80,7 +80,7 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
         arenas_drain(class_index, &block, 1);
         block = cache_take_one(cache, arena, class_index);
     }
-    cache->is_busy = false;
+    cache_end_call(cache, was_busy);
     return block;
 }
 
@@ -97,20 +97,17 @@ static bool belongs(const struct cache *cache, unsigned class_index, const void 
 
 bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
 {
+    bool was_busy;
+
     leave_destroyed(cache);
     if (!belongs(cache, class_index, block)) return false;
-    cache->is_busy = true;
+    was_busy = cache_begin_call(cache);
     cache_put(cache, class_index, block);
-    cache->is_busy = false;
+    cache_end_call(cache, was_busy);
     return true;
 }
 
-void explicit_cache_flush(struct cache *cache)
-{
-    cache->is_busy = true;
-    cache_drain_all(cache);
-    cache->is_busy = false;
-}
+void explicit_cache_flush(struct cache *cache) { cache_drain_all(cache); }
 
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {

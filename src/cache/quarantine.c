@@ -188,8 +188,10 @@ static void return_open(uint32_t page)
     struct page *last = page_record(behind);
 
     if ((last->bin.previous & RUN_GUARDED) != 0
-        && !os_unguard((struct os_range){ page_address(behind), page_bytes() }))
-        return; /* as above */
+        && !os_unguard((struct os_range){ page_address(behind), page_bytes() })) {
+        page_mark_cached(page_record(page)); /* as above */
+        return;
+    }
     last->bin.previous = 0;
     page_unmark_cached(page_record(page));
     run_return(page);
@@ -205,6 +207,15 @@ static bool may_wait(uint32_t page)
         return true;
     (void)__atomic_sub_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED);
     return false;
+}
+
+/* Those of the other threads wait for ever. */
+void quarantines_forget_others(const struct cache *mine)
+{
+    const struct quarantine *quarantine = mine != NULL ? quarantine_of(mine) : NULL;
+
+    RELAXED_STORE(waiting_bytes,
+                  quarantine != NULL ? (size_t)quarantine->run_pages << space.page_shift : 0);
 }
 
 static void count_runs(struct quarantine *quarantine, uint32_t pages, uint32_t runs)

@@ -125,6 +125,8 @@ bool quarantine_may_close(size_t pages);
 /* In the child of a fork: not all that the parent could have closed at once, for there may be many
  * children that do not live for long. */
 void quarantine_close_less(void);
+/* In it: what other threads' wait for counts no more. `mine`: this one's cache, or NULL. */
+void quarantines_forget_others(const struct cache *mine);
 extern PRIVATE uint32_t closing_left; /* atomic: pages that may still be closed at once, */
 extern PRIVATE uint64_t closing_ms;   /* atomic: when that was reckoned; 0: not yet */
 

@@ -46,10 +46,10 @@ static void leave_cache(struct cache *cache)
 
 static bool is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
 
-static void unbind(struct cache *cache)
+/* It may end from now on: no cache of the thread's has a block of it. */
+static void leave_arena(struct arena *arena)
 {
-    if (is_bound(cache)) (void)__atomic_fetch_sub(&cache->arena->threads, 1, __ATOMIC_RELAXED);
-    cache->fixed &= (uint8_t)~CACHE_BOUND;
+    (void)__atomic_fetch_sub(&arena->threads, 1, __ATOMIC_RELEASE);
 }
 
 static void end_front(struct front *front)
@@ -58,7 +58,8 @@ static void end_front(struct front *front)
 
     if (front_is_counting(front)) counting_end((struct counting_front *)front);
     cache_drain_all(cache);
-    unbind(cache);
+    if (is_bound(cache)) leave_arena(cache->arena);
+    cache->fixed &= (uint8_t)~CACHE_BOUND;
     cache->is_off = false;
     cache_aim(cache);
     leave_cache(cache);
@@ -374,10 +375,11 @@ struct arena *thread_arena(void)
 void thread_bind(struct arena *arena)
 {
     struct cache *cache = thread_front()->cache;
+    struct arena *before = is_bound(cache) ? cache->arena : NULL;
 
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
-    unbind(cache);
     cache_bind(cache, arena);
+    if (before != NULL) leave_arena(before);
     aim(cache);
 }
 
@@ -417,6 +419,7 @@ void threads_forget_others(void)
     in_use = 0;
     if (mine != NULL) list_add(mine);
     RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
+    quarantines_forget_others(mine);
 }
 
 void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)

@@ -189,7 +189,7 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
     size_t align = flags_align(flags);
 
-    return class_of_aligned(size, align) == 0 && align <= os_page_bytes()
+    return class_of_aligned(max_size(size, 1), align) == 0 && align <= os_page_bytes()
         && (flags & FLAG_ARENA) == 0 && is_large(block);
 }
 

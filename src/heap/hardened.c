@@ -534,7 +534,7 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     struct os_range from = { block, round_up(bytes, page_bytes()) };
     uint32_t to_page = page_at(to);
     size_t to_bytes = prairie_usable_size(to);
-    struct cache *cache = thread_front()->cache;
+    struct counting_front *counting = counting_of(thread_front());
 
     if (page_record(page)->class_at != 0 || page_record(to_page)->class_at != 0) return false;
     if (from.bytes > round_up(to_bytes, page_bytes()) || !large_may_move(bytes)) return false;
@@ -543,7 +543,8 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     __builtin_memset((char *)to + bytes, 0, from.bytes - bytes);
     if (page_is_held_hardened(page_record(to_page)))
         write_canaries((char *)to + to_bytes, data_bytes(to_page) - to_bytes);
-    end_large(cache, block, page);
+    if (counting != NULL) counting_add_given(counting, large_bytes(page));
+    end_large(thread_front()->cache, block, page);
     return true;
 }
 

@@ -3,8 +3,12 @@
  */
 #include "../view/stats.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
+
+/* Not below 0: what hooks supplied is not opened, and other threads go on while all is counted. */
+static size_t less(size_t a, size_t b) { return a > b ? a - b : 0; }
 
 /* In the terms of mallinfo: the arena is everything opened, ordinary blocks are in use or free, and
  * large blocks stand in for mmapped ones. */
@@ -14,9 +18,9 @@ PUBLIC struct mallinfo2 mallinfo2(void)
     struct mallinfo2 info = { 0 };
 
     if (!prairie_stats_read(&stats)) return info;
-    info.arena = stats.mapped - stats.large_allocated;
-    info.uordblks = stats.allocated - stats.large_allocated;
-    info.fordblks = info.arena - info.uordblks;
+    info.arena = less(stats.mapped, stats.large_allocated);
+    info.uordblks = less(stats.allocated, stats.large_allocated);
+    info.fordblks = less(info.arena, info.uordblks);
     info.hblks = stats.large_count;
     info.hblkhd = stats.large_allocated;
     info.fsmblks = stats.cached;
@@ -75,7 +79,10 @@ PUBLIC int malloc_info(int options, FILE *stream)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
 
-    if (options != 0) return -1;
+    if (options != 0) {
+        errno = EINVAL;
+        return -1;
+    }
     if (!prairie_stats_read(&stats)) return -1;
     fprintf(stream,
             "<malloc version=\"1\">\n"

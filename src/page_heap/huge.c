@@ -78,12 +78,21 @@ static void give_locks(struct page_heap *heap)
     lock_give(&heap->lock);
 }
 
+void huge_wish_again(struct os_range range)
+{
+    const struct region *first = &space.region[0];
+
+    if ((uintptr_t)range.base - (uintptr_t)first->base < first->bytes)
+        os_wish_huge_pages(range, huge.wanted);
+}
+
 void huge_obey_option(enum huge_policy policy)
 {
     RELAXED_STORE(huge.policy, policy);
     if (__atomic_load_n(&space.region_count, __ATOMIC_ACQUIRE) == 0)
         return; /* nor are locks there */
     take_locks(page_heap);
+    if (policy == HUGE_NEVER && huge.wanted) want(page_heap, false);
     if (space.open_bytes != 0) huge_before_growth(page_heap, space.open_bytes);
     give_locks(page_heap);
 }
@@ -105,7 +114,7 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     } else {
         heap->huge_again_at = UINT64_MAX;
         huge.refused = false;
-        if (!huge.wanted && used_pages() >= from_pages()) want(heap, true);
+        if (!huge.wanted && huge_is_possible() && used_pages() >= from_pages()) want(heap, true);
     }
     lock_give(&space.lock);
 }

@@ -65,6 +65,9 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes);
 /* What is open already was refused huge pages, and is wished them now when they are always
  * wanted. */
 void huge_obey_option(enum huge_policy policy);
+/* Of a range that was closed: what lies in the first region is wished as the rest of it. Under the
+ * lock of the address space. */
+void huge_wish_again(struct os_range range);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);

@@ -115,9 +115,13 @@ static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages
     size_t skip;
     bool zero;
 
-    if (page == 0 && page_heap_may_take_clean(heap, pages)
-        && grow(heap, pages + align_pages - 1).count != 0)
-        page = run_find_aligned(heap, pages, align_pages);
+    if (page == 0 && page_heap_may_take_clean(heap, pages)) {
+        struct page_span span = grow(heap, pages + align_pages - 1);
+
+        /* The clean run that ends there has such a stretch; a search may miss it among others. */
+        if (span.count != 0)
+            page = span.first + span.count - page_record(span.first + span.count - 1)->run_pages;
+    }
     if (page == 0) return none;
     zero = kind_of(page_record(page)->state) == FREE_CLEAN;
     if (zero && !page_heap_may_take_clean(heap, pages)) return none;
@@ -364,6 +368,7 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uin
 
     if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
         run.page = run_find(heap, pages);
+    else if (align_pages == 1) run.page = run_find_dirty(heap, pages);
     if (PAGE_HEAPS > 1 && align_pages == 1
         && unlikely(run.page == 0 || page_record(run.page)->state == PAGE_CLEAN)) {
         uint32_t page = lease_left_over(heap, pages, state);
@@ -463,26 +468,31 @@ void run_return(uint32_t page)
     else return_locked(heap, page);
 }
 
+/* Under the page heap's lock. */
+static void return_as(struct page_heap *heap, uint32_t page, enum page_state state)
+{
+    const struct page *record = page_record(page);
+
+    count_return(heap, record, record->run_pages);
+    make_free(heap, page, record->run_pages, state);
+}
+
 void run_return_clean(uint32_t page)
 {
     struct page_heap *heap = page_heap_of(page);
-    const struct page *record = page_record(page);
 
     lock_take(&heap->lock);
-    count_return(heap, record, record->run_pages);
-    make_free(heap, page, record->run_pages, PAGE_CLEAN);
+    return_as(heap, page, PAGE_CLEAN);
     lock_give(&heap->lock);
 }
 
 void run_return_emptied(uint32_t page)
 {
     struct page_heap *heap = page_heap_of(page);
-    const struct page *record = page_record(page);
 
     check(lock_is_mine(&page_heap->lock));
     if (heap != page_heap) lock_take(&heap->lock);
-    count_return(heap, record, record->run_pages);
-    make_free(heap, page, record->run_pages, PAGE_CLEAN);
+    return_as(heap, page, PAGE_CLEAN);
     if (heap != page_heap) lock_give(&heap->lock);
 }
 
@@ -526,15 +536,13 @@ void run_return_batch(const uint32_t *pages, unsigned count)
     lock_take(&held->lock);
     for (unsigned i = 0; i < count; i++) {
         struct page_heap *heap = page_heap_of(pages[i]);
-        const struct page *record = page_record(pages[i]);
 
         if (heap != held) {
             lock_give(&held->lock);
             lock_take(&heap->lock);
             held = heap;
         }
-        count_return(heap, record, record->run_pages);
-        make_free(heap, pages[i], record->run_pages, PAGE_DIRTY);
+        return_as(heap, pages[i], PAGE_DIRTY);
     }
     lock_give(&held->lock);
 }

@@ -145,6 +145,8 @@ bool page_heaps_close_tail(bool waits)
         tail = hole_at_the_end(heap);
         closed = tail.pages != 0 && space_close_tail(tail.first, tail.pages);
         if (closed) {
+            huge_wish_again((struct os_range){ page_address(tail.first),
+                                               (size_t)tail.pages << space.page_shift });
             heap->end = tail.first;
             heap->open_pages -= tail.pages;
             for (size_t at = 0; at < tail.pages;)

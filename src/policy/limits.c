@@ -73,21 +73,25 @@ static void bar_huge_pages(void)
     if (barred != RELAXED_LOAD(huge.barred)) huge_bar(barred);
 }
 
-/* Pages that were leased and not touched yet are not in the group's account, and will be. */
+/* Pages that were leased and not touched yet are not in the group's account, and will be. Who looks
+ * meanwhile sees what was read before, and all that was taken since: the count of that begins anew
+ * when all else is there. */
 static READS_UNLOCKED void read_group(void)
 {
+    uint64_t clean = page_heaps_clean_leased_now();
+    struct os_group group = os_group_memory();
     size_t used, untouched;
 
-    limits.group_clean = page_heaps_clean_leased_now();
-    limits.group = os_group_memory();
-    if (limits.group.limit_bytes != SIZE_MAX) {
+    if (group.limit_bytes != SIZE_MAX) {
         used = commit_used_bytes();
         untouched = used - min_size(used, os_own_bytes());
-        limits.group.room_bytes -= min_size(limits.group.room_bytes, untouched);
+        group.room_bytes -= min_size(group.room_bytes, untouched);
     }
+    limits.group = group;
     limits.group_known = true;
     limits.group_open_bytes = space.open_bytes;
     limits.group_ms = os_now_ms();
+    limits.group_clean = clean;
     bar_huge_pages();
 }
 
@@ -243,9 +247,11 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
     size_t idle = free_bytes(FREE_CLEAN), half = limits.group.room_bytes / 2;
 
     if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
-    if (!group_is_limited()) return max_size(2 * limits.group_open_bytes, GROUP_OPEN_BYTES_MIN);
+    if (!group_is_limited())
+        return max_size(2 * min_size(limits.group_open_bytes, SIZE_MAX / 2), GROUP_OPEN_BYTES_MIN);
     if (half <= idle || group_is_crowded()) return 0;
-    return before_growth(open_bytes + (half - idle), open_bytes, coming);
+    return before_growth(open_bytes + min_size(half - idle, SIZE_MAX - open_bytes), open_bytes,
+                         coming);
 }
 
 READS_UNLOCKED size_t limits_look_from(size_t coming)

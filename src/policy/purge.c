@@ -277,7 +277,7 @@ static void forget_bounds(bool waits)
         RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
         if (waits) lock_give(&page_heap[i].lock);
     }
-    RELAXED_STORE(page_heaps_are_over, true);
+    __atomic_store_n(&page_heaps_are_over, true, __ATOMIC_RELEASE);
 }
 
 void purge_set_background(bool runs)
@@ -387,12 +387,12 @@ static bool is_within_budget(struct page_heap *heap)
     return budget.dirty <= budget.most;
 }
 
-/* Who returns pages meanwhile is seen now, or says so again. */
+/* Who returns pages meanwhile is seen now, or says so again. Partner: note_dirty. */
 bool purge_is_within_live_budget(void)
 {
     bool within = true;
 
-    RELAXED_STORE(page_heaps_are_over, false);
+    (void)__atomic_exchange_n(&page_heaps_are_over, false, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
@@ -403,10 +403,14 @@ bool purge_is_within_live_budget(void)
 
 void purge_put_off(void)
 {
-    if (trigger_is_fixed()) return;
-    for (unsigned i = 0; i < page_heap_count(); i++)
-        if (is_beyond_bound(&page_heap[i]))
-            put_off(&page_heap[i], page_heap_free_now(&page_heap[i], FREE_DIRTY));
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        if (!is_beyond_bound(heap)) continue;
+        lock_take(&heap->lock);
+        if (!trigger_is_fixed()) put_off(heap, heap->free_pages[FREE_DIRTY]);
+        lock_give(&heap->lock);
+    }
 }
 
 bool purge_oversize(void)
@@ -415,7 +419,8 @@ bool purge_oversize(void)
     bool within = true;
 
     if (bytes == 0) return false;
-    (void)purge_all_runs(max_size(pages_for(min_size(bytes, SIZE_MAX / 2)), 1), SIZE_MAX);
+    (void)purge_all_runs(
+        max_size(pages_for(bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2), 1), SIZE_MAX);
     for (unsigned i = 0; i < page_heap_count() && option_decay_ms() >= 0; i++) {
         struct budget budget = budget_of(&page_heap[i], RELAXED_LOAD(purge_mode.background));
 

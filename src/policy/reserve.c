@@ -223,7 +223,11 @@ READS_UNLOCKED bool reserve_is_short(void)
 
 /* ---- fork and walks ---- */
 
-void reserve_forget_pages(void) { reserve.untouched = reserve.pages != 0; }
+void reserve_forget_pages(void)
+{
+    reserve.untouched = reserve.pages != 0;
+    reserve.records_short = reserve.wanted_pages != 0;
+}
 
 void reserve_check(void)
 {

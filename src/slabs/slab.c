@@ -18,7 +18,8 @@ static size_t span_bytes(size_t block_bytes)
         round_up(max_size(max_size(SLAB_BYTES_MIN, wanted), SLAB_BLOCKS_MIN * block_bytes), page);
     size_t bytes = least;
 
-    while (bytes % block_bytes > bytes / 64 || bytes / block_bytes > UINT16_MAX) bytes += page;
+    while (bytes % block_bytes > bytes / 64) bytes += page;
+    check(bytes / block_bytes <= UINT16_MAX);
     return bytes;
 }
 

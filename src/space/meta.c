@@ -64,6 +64,17 @@ bool meta_hold_back(size_t bytes)
     return held;
 }
 
+/* What is held back lies below the next record, wherever that is: its last pages are made real as it
+ * moves. */
+static bool hold_below(char *record)
+{
+    uintptr_t base = round_down((uintptr_t)record - meta.held_back_bytes, os_page_bytes());
+    uintptr_t end = round_down((uintptr_t)meta.next - meta.held_back_bytes, os_page_bytes());
+
+    return meta.held_back_bytes == 0 || base == end
+        || os_touch((struct os_range){ (char *)base, end - base });
+}
+
 /* A list of given records runs through their first words. */
 void *meta_take(size_t bytes)
 {
@@ -82,7 +93,7 @@ void *meta_take(size_t bytes)
         if (is_aligned(bytes, os_page_bytes()))
             record = (char *)round_down((uintptr_t)record, os_page_bytes());
         if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !commit_allows(bytes)
-            || !open_down_to(record - meta.held_back_bytes))
+            || !open_down_to(record - meta.held_back_bytes) || !hold_below(record))
             record = NULL;
         else meta.next = record;
     }

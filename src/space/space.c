@@ -236,7 +236,7 @@ static struct region *add_region(size_t pages)
     *region = (struct region){ range.base, range.bytes, space.next_number, 0 };
     space.next_number += (uint32_t)(range.bytes >> space.page_shift) + 1;
     space.reserved_bytes += range.bytes;
-    if (space.region_count % 8 == 0)
+    if (space.region_count % 8 == 0 && space.region_bytes_next <= SIZE_MAX / 8)
         space.region_bytes_next *= 2; /* the array of regions is short */
     __atomic_store_n(&space.region_count, space.region_count + 1, __ATOMIC_RELEASE);
     return region;

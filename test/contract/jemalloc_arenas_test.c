@@ -5,7 +5,9 @@
 
 #include <jemalloc/jemalloc.h>
 
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static int (*control)(const char *, void *, size_t *, void *, size_t);
@@ -214,6 +216,47 @@ static void free_pages_of_hooks_are_counted(const struct check *check)
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
+static void *alloc_mapped(extent_hooks_t *hooks, void *new_address, size_t bytes, size_t align,
+                          bool *zero, bool *commit, unsigned arena)
+{
+    char *base = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    (void)hooks, (void)new_address, (void)arena;
+    *zero = *commit = true;
+    return base != MAP_FAILED ? base + (-(uintptr_t)base & (align - 1)) : NULL;
+}
+
+static bool dalloc_mapped(extent_hooks_t *hooks, void *base, size_t bytes, bool committed,
+                          unsigned arena)
+{
+    (void)hooks, (void)committed, (void)arena;
+    return munmap(base, bytes) != 0;
+}
+
+/* What was never prairie's to open is no part of what it has opened, nor less than none of it. */
+static void mallinfo_keeps_to_what_is_opened(const struct check *check)
+{
+    static extent_hooks_t hooks = { .alloc = alloc_mapped, .dalloc = dalloc_mapped };
+    struct mallinfo2 (*info2)(void) = (struct mallinfo2(*)(void))dlsym(RTLD_DEFAULT, "mallinfo2");
+    extent_hooks_t *table = &hooks;
+    unsigned arena = create_arena();
+    struct mallinfo2 info;
+    void *block;
+
+    (void)check;
+    must(info2 != NULL);
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
+    block = take((size_t)256 << 20, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
+    must(block != NULL);
+    info = info2();
+    assert_true(info.hblkhd >= (size_t)256 << 20);
+    assert_true(info.arena <= info.usmblks && info.uordblks < (size_t)64 << 20);
+    assert_true(info.fordblks <= info.arena);
+    give(block, MALLOCX_TCACHE_NONE);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
 static void lookup_tells_the_arena(const struct check *check)
 {
     unsigned arena = create_arena(), index;
@@ -326,6 +369,25 @@ static void arena_with_a_cache(const struct check *check)
         }
         for (int i = round; i < 300; i++) give(block[i], flags);
     }
+    assert_int_equal(write_cache("tcache.destroy", cache), 0);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+/* A cache of no arena takes blocks of automatic ones; it has none of them any more once a call names
+ * a manual arena. */
+static void a_cache_that_was_filled_from_none(const struct check *check)
+{
+    unsigned arena = create_arena(), cache = create_cache();
+    int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE(cache);
+    void *block[8];
+
+    for (int i = 0; i < 8; i++) block[i] = call.malloc(check->bytes);
+    for (int i = 0; i < 8; i++) give(block[i], MALLOCX_TCACHE(cache));
+    for (int i = 0; i < 8; i++) {
+        block[i] = take(check->bytes, flags);
+        assert_int_equal(arena_of(block[i]), arena);
+    }
+    for (int i = 0; i < 8; i++) give(block[i], flags);
     assert_int_equal(write_cache("tcache.destroy", cache), 0);
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
@@ -533,6 +595,8 @@ int main(void)
               "large calls are counted with their arena");
     check_add((struct check){ .run = free_pages_of_hooks_are_counted },
               "free pages of hooks are counted");
+    check_add((struct check){ .run = mallinfo_keeps_to_what_is_opened },
+              "mallinfo2 beside extents that hooks supply");
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");
@@ -551,6 +615,8 @@ int main(void)
         check_add(check, "tcache.create serves %zu bytes", bytes[i]);
         check.run = arena_with_a_cache;
         check_add(check, "an arena with a cache serves %zu bytes", bytes[i]);
+        check.run = a_cache_that_was_filled_from_none;
+        check_add(check, "a cache that was filled from no arena, %zu bytes", bytes[i]);
         check.run = blocks_go_home_from_other_threads;
         check_add(check, "blocks of %zu bytes go home", bytes[i]);
         check.run = reset_frees_everything;

@@ -164,6 +164,30 @@ static void size_0_stays_apart(const struct check *check)
     x.dallocx(x.rallocx(x.mallocx(0, 0), 0, MALLOCX_ZERO), 0);
 }
 
+/* A block of any size that becomes one of none: its memory is others' from then on, and nothing
+ * else's. */
+static void resizing_to_nothing(const struct check *check)
+{
+    enum { BLOCKS = 4 };
+    char *block[BLOCKS], *none;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        block[i] = x.mallocx(check->bytes, 0);
+        must(block[i] != NULL);
+        stamp(block[i], check->bytes, (uint64_t)i);
+    }
+    none = x.rallocx(block[1], 0, (int)check->other);
+    must(none != NULL);
+    must(x.sallocx(none, 0) <= 16); /* those of the first class stay where they are */
+    block[1] = x.mallocx(check->bytes, 0);
+    stamp(block[1], check->bytes, 1);
+    for (int i = 0; i < BLOCKS; i++) {
+        must(stamp_holds(block[i], check->bytes, (uint64_t)i));
+        x.dallocx(block[i], 0);
+    }
+    x.dallocx(none, 0);
+}
+
 static void resizing_keeps_contents(const struct check *check)
 {
     static const size_t bytes[] = { 1,     100,   700,    1000,    1025,     8000,
@@ -350,6 +374,10 @@ int main(void)
         check_add(check, "blocks of %zu bytes go between the families", bytes[i]);
         check.run = without_a_cache_the_lower_block_comes_back;
         check_add(check, "blocks of %zu bytes without a cache", bytes[i]);
+        check.run = resizing_to_nothing;
+        check_add(check, "rallocx of %zu bytes to 0", bytes[i]);
+        check.other = (size_t)MALLOCX_TCACHE_NONE;
+        check_add(check, "rallocx of %zu bytes to 0 without a cache", bytes[i]);
     }
     return checks_run("contract jemalloc_functions");
 }

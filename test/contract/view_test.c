@@ -253,7 +253,10 @@ static void info_refuses_options(const struct check *check)
 {
     FILE *file = tmpfile();
     assert_non_null(file);
-    assert_int_not_equal(print_info((int)check->bytes, file), 0);
+    errno = 0;
+    assert_int_equal(print_info((int)check->bytes, file), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(ftell(file), 0);
     fclose(file);
 }
 

@@ -420,7 +420,7 @@ static void unneeded_runs_go_back_whatever_their_length(void **state)
 
         give_back(lease((size_t)pages * STOCK_RUNS_MAX));
         lock_take(&arenas[0]->lock);
-        stock_put(stock, stock_take(stock, page_heap, pages, true));
+        stock_put(stock, stock_take(stock, page_heap, pages, true).page);
         lock_give(&arenas[0]->lock);
         assert_true(stock->count > 1);
     }

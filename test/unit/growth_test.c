@@ -208,6 +208,30 @@ static void wide_magazines_share_a_budget(void **state)
     assert_int_equal(cached_wide_bytes, 0);
 }
 
+/* What a wide one was never without is known until the classes are looked at, full or not. */
+static void an_overflow_forgets_nothing_of_a_wide_one(void **state)
+{
+    unsigned class_index = CLASS_COUNT - 1;
+    struct cache *cache, *maker;
+    uint64_t overflows;
+
+    (void)state;
+    start_arenas(1);
+    cache = make_test_cache();
+    maker = make_test_cache();
+    press(cache, class_index);
+    for (unsigned round = 0; round < 20; round++)
+        burst(cache, class_index, burst_of_wide(class_index));
+    assert_true(is_wide(cache, class_index));
+    cache->spare[class_index].low = 5;
+    overflows = cache->overflows;
+    for (unsigned i = 0; i < WIDE_BLOCKS_MAX; i++)
+        cache_put(cache, class_index, cache_take(maker, class_index));
+    assert_true(cache->overflows > overflows);
+    assert_int_equal(cache->spare[class_index].low, 5);
+    check_all(cache);
+}
+
 /* Many threads hold together no more than is allowed to all. */
 static void all_threads_share_another_budget(void **state)
 {
@@ -262,5 +286,6 @@ UNIT_MAIN(UNIT_TEST(few_blocks_need_no_magazine),
           UNIT_TEST(two_caches_do_not_share_a_line),
           UNIT_TEST(a_class_that_wants_its_blocks_back_holds_them),
           UNIT_TEST(handed_over_blocks_stay_too), UNIT_TEST(others_get_none),
-          UNIT_TEST(wide_magazines_share_a_budget), UNIT_TEST(all_threads_share_another_budget),
-          UNIT_TEST(a_child_counts_its_own_alone))
+          UNIT_TEST(wide_magazines_share_a_budget),
+          UNIT_TEST(an_overflow_forgets_nothing_of_a_wide_one),
+          UNIT_TEST(all_threads_share_another_budget), UNIT_TEST(a_child_counts_its_own_alone))

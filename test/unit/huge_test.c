@@ -52,6 +52,44 @@ static void never_means_never(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
 }
 
+/* Heaps that grow before options are read may have a wish by then. */
+static void never_ends_what_was_wished(void **state)
+{
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    (void)lease(2 * pages_from());
+    assert_true(huge.wanted);
+    huge_obey_option(HUGE_NEVER);
+    assert_false(huge.wanted);
+    for (unsigned i = 0; i < 20; i++) (void)lease(pages_from());
+    assert_false(huge.wanted);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
+}
+
+/* What is closed is mapped anew, without what was wished of it. */
+static void a_tail_that_was_closed_is_wished_the_same(void **state)
+{
+    uint64_t refused;
+    uint32_t page;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    page = lease(pages_from() / 2);
+    give_back(page);
+    refused = fake_calls(FAKE_HUGE_REFUSE);
+    assert_true(page_heaps_close_tail(true));
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+    assert_int_equal(fake_calls(FAKE_HUGE_REFUSE), refused + 1);
+    (void)lease(2 * pages_from());
+    page = lease(pages_of_huge_page());
+    give_back(page);
+    assert_true(huge.wanted);
+    assert_true(page_heaps_close_tail(true));
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2); /* when it had grown, and now */
+}
+
 static void always_means_from_the_first_page(void **state)
 {
     (void)state;
@@ -514,6 +552,8 @@ static void who_has_none_is_not_asked(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
+          UNIT_TEST(never_ends_what_was_wished),
+          UNIT_TEST(a_tail_that_was_closed_is_wished_the_same),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
           UNIT_TEST(an_empty_space_does_not_want_them_again),

@@ -11,7 +11,7 @@ enum { PAGES = 4 };
 
 static uint32_t take(bool ahead)
 {
-    uint32_t page = stock_take(&stock, page_heap, PAGES, ahead);
+    uint32_t page = stock_take(&stock, page_heap, PAGES, ahead).page;
 
     check_runs();
     stock_check(&stock, PAGES);
@@ -49,11 +49,11 @@ static void several_are_leased_under_one_lock_and_taken_in_ascending_order(void 
     (void)state;
     start();
     locks = page_heap->lock.taken;
-    last = stock_take(&stock, page_heap, PAGES, true);
+    last = stock_take(&stock, page_heap, PAGES, true).page;
     assert_int_equal(page_heap->lock.taken, locks + 1);
     assert_int_equal(stock.count, STOCK_RUNS_MAX - 1);
     for (unsigned i = 1; i < STOCK_RUNS_MAX; i++) {
-        uint32_t page = stock_take(&stock, page_heap, PAGES, true);
+        uint32_t page = stock_take(&stock, page_heap, PAGES, true).page;
         assert_int_equal(page, last + PAGES);
         last = page;
     }

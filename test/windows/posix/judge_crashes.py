@@ -18,31 +18,22 @@ from crash_run import expectation, judge  # pylint: disable=wrong-import-positio
 
 ABORTED = 0xC0000409 & 0xff     # what a shell sees of the exit code of abort
 TIMEOUT_S = 120                 # wine takes its time, and the machine may be busy
-WINES_OWN = "wine client error"  # it lost its server while the process ended, which says nothing of the program
-TRIES = 3
 
 
-def run_once(command):
+def run(command):
     """Into files: wine's own processes inherit a pipe, and outlive the program."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors, \
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors,
+                             start_new_session=True) as program:
         try:
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, check=False,
-                                  timeout=TIMEOUT_S).returncode
+            code = program.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
+            os.killpg(program.pid, signal.SIGKILL)
             return None, "", "it hung"
         out.seek(0)
         errors.seek(0)
         texts = [file.read().decode(errors="replace").replace("\r\n", "\n") for file in (out, errors)]
     return (-signal.SIGABRT if code == ABORTED else code), *texts
-
-
-def run(command):
-    """Anew when wine failed, as it did in 2 of 409 runs."""
-    for _ in range(TRIES):
-        ended = run_once(command)
-        if WINES_OWN not in ended[2]:
-            break
-    return ended
 
 
 def main():
