@@ -458,6 +458,7 @@ struct os_group os_group_memory(void)
 {
     struct os_group group = { fake.group_limit_bytes, SIZE_MAX };
 
+    count_call(FAKE_READ_GROUP);
     if (group.limit_bytes != SIZE_MAX)
         group.room_bytes = group.limit_bytes - min_size(group.limit_bytes, fake.group_used_bytes);
     return group;

@@ -46,6 +46,7 @@ enum fake_call {
     FAKE_WAIT,
     FAKE_WAKE,
     FAKE_WRITE,
+    FAKE_READ_GROUP,
     FAKE_CALL_COUNT
 };
 

@@ -233,6 +233,37 @@ static void a_busy_arena_is_waited_for(void **state)
     assert_true(placed_destroy(arena));
 }
 
+/* Until it is waited for; and tells how many threads are bound to it then. */
+static void *hold_until_waited_for(void *arena)
+{
+    uint64_t waits = fake_calls(FAKE_WAIT);
+
+    lock_take(&((struct arena *)arena)->lock);
+    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+    while (fake_calls(FAKE_WAIT) == waits) usleep(100);
+    __atomic_store_n(&may_end, ((struct arena *)arena)->threads, __ATOMIC_RELAXED);
+    lock_give(&((struct arena *)arena)->lock);
+    return NULL;
+}
+
+/* It could end otherwise, and blocks of it come home to another one. */
+static void an_arena_is_left_when_its_blocks_are_home(void **state)
+{
+    struct arena *arena = new_arena();
+    pthread_t holder;
+
+    (void)state;
+    thread_bind(arena);
+    for (unsigned i = 0; i < 50; i++) prairie_free(prairie_malloc(100));
+    assert_int_equal(pthread_create(&holder, NULL, hold_until_waited_for, arena), 0);
+    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    thread_bind(arenas[0]);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    assert_int_equal(may_end, 1);
+    assert_int_equal(arena->threads, 0);
+    assert_true(placed_destroy(arena));
+}
+
 /* ---- where large blocks come from ---- */
 
 static void expect_large_from(const struct arena *arena)
@@ -601,6 +632,7 @@ UNIT_MAIN(UNIT_TEST(a_bound_thread_takes_all_from_its_arena),
           UNIT_TEST(the_cache_comes_back_to_the_same_arena),
           UNIT_TEST(options_take_the_cache_and_not_the_arena),
           UNIT_TEST(uncached_classes_come_from_the_arena), UNIT_TEST(a_busy_arena_is_waited_for),
+          UNIT_TEST(an_arena_is_left_when_its_blocks_are_home),
           UNIT_TEST(hooks_come_after_the_binding), UNIT_TEST(a_hook_binds_for_large_blocks),
           UNIT_TEST(a_bound_thread_keeps_no_runs),
           UNIT_TEST(a_child_has_no_threads_bound_but_its_own), UNIT_TEST(totals_outlive_the_cache),

@@ -6,6 +6,7 @@
 #include "heap/hardened.h"
 #include "unit.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -476,6 +477,24 @@ static void what_moved_away_is_gone(void **state)
     expect_abort(free_it, "prairie: write past the end of a block: ");
 }
 
+static void what_moved_away_is_counted(void **state)
+{
+    const struct prairie_thread_totals *totals;
+    char *other;
+
+    (void)state;
+    harden();
+    totals = prairie_thread_totals();
+    block = taken(REMAP_BYTES_MIN + 5);
+    other = taken(LARGE); /* it cannot grow */
+    block = prairie_realloc(block, 3 * REMAP_BYTES_MIN + 1);
+    assert_int_equal(totals->allocated - totals->deallocated,
+                     large_bytes(page_at(block)) + large_bytes(page_at(other)));
+    prairie_free(block);
+    prairie_free(other);
+    assert_int_equal(totals->allocated, totals->deallocated);
+}
+
 static void touch_end(void) { *(volatile char *)block = 1; }
 
 /* Where there is room behind it, a large one is resized where it is, and its guard goes along. */
@@ -752,6 +771,83 @@ static void a_run_that_stays_closed_is_lost(void **state)
     prairie_check_all();
 }
 
+/* What slabs are made of is no large block. */
+static void slabs_are_not_counted_as_large(void **state)
+{
+    (void)state;
+    harden();
+    for (size_t bytes = 1; bytes < 8000; bytes += 10) (void)taken(bytes);
+    lock_take(&control_lock);
+    assert_int_equal(snapshot_take()->all.large.taken, 0);
+    lock_give(&control_lock);
+}
+
+/* Another thread's quarantine has as much as all may have, until that is ended. */
+static pthread_t other;
+static pthread_barrier_t filled, ends;
+
+static void *let_as_much_wait_as_may(void *unused)
+{
+    char *blocks[WAITING_RUNS];
+
+    for (unsigned i = 0; i < WAITING_RUNS; i++)
+        blocks[i] = taken(WAITING_RUN_BYTES / WAITING_RUNS - 2 * page_bytes());
+    may_close(2 * (WAITING_RUN_BYTES >> space.page_shift));
+    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(blocks[i]);
+    pthread_barrier_wait(&filled);
+    pthread_barrier_wait(&ends);
+    return unused;
+}
+
+static void begin_waiting(void)
+{
+    harden();
+    (void)taken(2 * WAITING_RUN_BYTES); /* the program does not shrink */
+    pthread_barrier_init(&filled, NULL, 2);
+    pthread_barrier_init(&ends, NULL, 2);
+    assert_int_equal(pthread_create(&other, NULL, let_as_much_wait_as_may, NULL), 0);
+    pthread_barrier_wait(&filled);
+    prairie_free(taken(8 * LARGE));
+    assert_int_equal(quarantine()->run_count, 0);
+}
+
+static void end_waiting_of_other(void)
+{
+    pthread_barrier_wait(&ends);
+    assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+/* What waits in the quarantines of threads that a child does not have is no part of its budget. */
+static void a_child_counts_what_waits_of_its_own(void **state)
+{
+    int status;
+
+    (void)state;
+    begin_waiting();
+    if (fake_fork() == 0) {
+        prairie_free(taken(8 * LARGE));
+        _exit(quarantine()->run_count == 1 ? 0 : 1);
+    }
+    assert_true(wait(&status) > 0 && status == 0);
+    end_waiting_of_other();
+}
+
+/* One that may not wait, and whose guard stays, is lost as others are: its second free is told. */
+static void a_run_whose_guard_stays_is_nobodys(void **state)
+{
+    (void)state;
+    begin_waiting();
+    block = taken(LARGE);
+    fake_fail_kind(FAKE_CLOSE, true);
+    fake_fail_kind(FAKE_COMMIT, true);
+    prairie_free(block);
+    fake_fail_kind(FAKE_CLOSE, false);
+    fake_fail_kind(FAKE_COMMIT, false);
+    expect_abort(free_it, "prairie: double free");
+    end_waiting_of_other();
+    prairie_check_all();
+}
+
 /* A thread without a cache has no quarantine either. */
 static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
 {
@@ -782,13 +878,15 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
           UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),
           UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
-          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_is_to_be_zero_is),
-          UNIT_TEST(junk_is_what_a_block_begins_with), UNIT_TEST(only_so_much_waits),
-          UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
+          UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+          UNIT_TEST(only_so_much_waits), UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
-          UNIT_TEST(a_run_that_stays_closed_is_lost),
+          UNIT_TEST(a_run_that_stays_closed_is_lost), UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
+          UNIT_TEST(slabs_are_not_counted_as_large),
+          UNIT_TEST(a_child_counts_what_waits_of_its_own),
           UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once))

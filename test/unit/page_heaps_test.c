@@ -314,6 +314,30 @@ static void the_hard_limit_is_of_the_process(void **state)
     prairie_check_all();
 }
 
+/* Dirty pages of its own go first there, too. */
+static void under_a_hard_limit_own_pages_go_first(void **state)
+{
+    uint32_t own, others, page;
+
+    (void)state;
+    fake_cores(4);
+    assert_true(heap_start());
+    own = lease_from(2, 100);
+    others = lease_from(1, pages_for(PURGE_UNATTENDED_BYTES) + 100);
+    (void)lease_from(2, 1);
+    (void)lease_from(1, 1);
+    give_back(own);
+    give_back(others);
+    limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift));
+    assert_int_equal(page_heap[2].lease_pages_max, 0);
+    page = lease_from(2, 10);
+    assert_ptr_equal(page_heap_of(page), &page_heap[2]);
+    assert_int_equal(page, own);
+    limits_set_hard(0);
+    give_back(page);
+    prairie_check_all();
+}
+
 /* Pages end at one place: who has them there closes them. */
 static void the_end_is_closed_by_whose_it_is(void **state)
 {
@@ -452,9 +476,10 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
           UNIT_TEST(who_purges_passes_by_the_others), UNIT_TEST(what_is_left_over_serves_others),
           UNIT_TEST(what_is_left_over_serves_batches), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_end_is_closed_by_whose_it_is),
-          UNIT_TEST(one_thread_has_one_page_heap), UNIT_TEST(a_threads_pages_are_of_its_arena),
-          UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(under_a_hard_limit_own_pages_go_first),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
+          UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found), UNIT_TEST(all_wait_for_late_huge_pages))

@@ -233,6 +233,43 @@ static void a_lease_takes_all_of_dirty_and_clean(void **state)
     reach_across(40, 0);
 }
 
+static void take_the_open_end(void)
+{
+    uint32_t last = space_open_end() - 1, page = last + 1 - page_record(last)->run_pages;
+
+    if (page_record(page)->state == PAGE_CLEAN)
+        assert_int_equal(lease(page_record(page)->run_pages), page);
+}
+
+/* What was opened for an alignment is long enough, however many runs a search meets before it. */
+static void what_grew_for_an_alignment_serves_it(void **state)
+{
+    enum { LENGTHS = 10, EACH = 8 };
+    uint32_t runs[LENGTHS * EACH], count = 0;
+    size_t align_pages = 1024;
+    struct run run;
+    uint64_t grows;
+
+    (void)state;
+    start_pages();
+    for (size_t pages = 2; pages < 2 + LENGTHS; pages++)
+        for (unsigned i = 0; i < EACH; i++) {
+            runs[count++] = lease(pages);
+            (void)lease(1);
+        }
+    for (uint32_t i = 0; i < count; i++) run_return_clean(runs[i]);
+    for (unsigned i = 0; i < 5; i++) {
+        take_the_open_end();
+        while (1 + pages_to_alignment(1, align_pages) < space_open_end()) align_pages *= 2;
+        grows = page_heap->grows;
+        run = run_lease(2, align_pages, PAGE_LARGE);
+        assert_int_not_equal(run.page, 0);
+        assert_true(is_aligned((uintptr_t)page_address(run.page), align_pages * page_bytes()));
+        assert_int_equal(page_heap->grows, grows + 1);
+        check_runs();
+    }
+}
+
 /* The free pages at the open end count: only what they lack is opened. */
 static void growing_continues_the_open_end(void **state)
 {
@@ -319,6 +356,7 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
           UNIT_TEST(a_lease_reaches_across_behind_longer_runs),
           UNIT_TEST(a_lease_takes_all_of_dirty_and_clean),
+          UNIT_TEST(what_grew_for_an_alignment_serves_it),
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
           UNIT_TEST(runs_never_reach_into_the_next_region))

@@ -4,6 +4,9 @@
 
 #include "shortage.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 /* ---- the group ---- */
 
 static void follow_group(size_t limit, size_t used)
@@ -28,6 +31,41 @@ static void a_crowded_group_is_told(void **state)
     limits.group_known = false;
     spare_block(20000);
     assert_string_equal(told.conditions, "L");
+}
+
+static uint32_t looked; /* atomic */
+
+static void *look(void *unused)
+{
+    (void)limits_look();
+    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static pthread_t looker;
+
+static void look_meanwhile(enum fake_call kind)
+{
+    if (kind != FAKE_READ_GROUP || looker != 0) return;
+    assert_int_equal(pthread_create(&looker, NULL, look, NULL), 0);
+    usleep(20000);
+    assert_int_equal(__atomic_load_n(&looked, __ATOMIC_ACQUIRE), 0);
+}
+
+/* While the group is read, what was taken since it was read last still counts: others wait. */
+static void who_looks_meanwhile_waits(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 10 * MiB);
+    (void)limits_look();
+    assert_non_null(prairie_malloc(40 * MiB));
+    fake_group(64 * MiB, 50 * MiB);
+    fake_on_call(look_meanwhile);
+    (void)limits_look();
+    fake_on_call(NULL);
+    assert_int_not_equal(looker, 0);
+    assert_int_equal(pthread_join(looker, NULL), 0);
+    assert_int_equal(looked, 1);
 }
 
 /* With a reserve the last of the group is left alone: what is asked for comes from pages it has
@@ -150,7 +188,8 @@ static void the_helper_stays_for_listeners(void **state)
     assert_true(background_looks >= 100);
 }
 
-UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(the_last_of_a_group_is_not_taken),
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(who_looks_meanwhile_waits),
+          UNIT_TEST(the_last_of_a_group_is_not_taken),
           UNIT_TEST(idle_pages_are_counted_before_growth),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),
           UNIT_TEST(a_group_without_a_limit_is_asked_seldom),

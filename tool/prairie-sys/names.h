@@ -267,6 +267,7 @@
 #define huge_obey_option prairie_own_huge_obey_option
 #define huge_try prairie_own_huge_try
 #define huge_want_again prairie_own_huge_want_again
+#define huge_wish_again prairie_own_huge_wish_again
 #define is_same_piece prairie_own_is_same_piece
 #define large_bytes prairie_own_large_bytes
 #define large_cache_add_numbers prairie_own_large_cache_add_numbers
@@ -497,6 +498,7 @@
 #define quarantine_return_closed prairie_own_quarantine_return_closed
 #define quarantine_take prairie_own_quarantine_take
 #define quarantine_take_open prairie_own_quarantine_take_open
+#define quarantines_forget_others prairie_own_quarantines_forget_others
 #define realloc_zero_calls prairie_own_realloc_zero_calls
 #define refuse_memory prairie_own_refuse_memory
 #define regions_share_slots prairie_own_regions_share_slots
