@@ -7,6 +7,7 @@
 #include "../base/port.h"
 #include "growth.h"
 #include "large_cache.h"
+#include "quarantine.h"
 
 struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 struct cache *first_cache;

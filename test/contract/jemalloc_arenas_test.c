@@ -5,9 +5,7 @@
 
 #include <jemalloc/jemalloc.h>
 
-#include <malloc.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 static int (*control)(const char *, void *, size_t *, void *, size_t);
@@ -213,47 +211,6 @@ static void free_pages_of_hooks_are_counted(const struct check *check)
     assert_int_equal(runs, 1);
     assert_true(stat(0, "pactive") <= first + 1); /* the extent is not the first arena's */
     assert_int_equal(stat(0, "large.nmalloc"), first_taken);
-    assert_int_equal(call_arena(arena, "destroy"), 0);
-}
-
-static void *alloc_mapped(extent_hooks_t *hooks, void *new_address, size_t bytes, size_t align,
-                          bool *zero, bool *commit, unsigned arena)
-{
-    char *base = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-    (void)hooks, (void)new_address, (void)arena;
-    *zero = *commit = true;
-    return base != MAP_FAILED ? base + (-(uintptr_t)base & (align - 1)) : NULL;
-}
-
-static bool dalloc_mapped(extent_hooks_t *hooks, void *base, size_t bytes, bool committed,
-                          unsigned arena)
-{
-    (void)hooks, (void)committed, (void)arena;
-    return munmap(base, bytes) != 0;
-}
-
-/* What was never prairie's to open is no part of what it has opened, nor less than none of it. */
-static void mallinfo_keeps_to_what_is_opened(const struct check *check)
-{
-    static extent_hooks_t hooks = { .alloc = alloc_mapped, .dalloc = dalloc_mapped };
-    struct mallinfo2 (*info2)(void) = (struct mallinfo2(*)(void))dlsym(RTLD_DEFAULT, "mallinfo2");
-    extent_hooks_t *table = &hooks;
-    unsigned arena = create_arena();
-    struct mallinfo2 info;
-    void *block;
-
-    (void)check;
-    must(info2 != NULL);
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
-    block = take((size_t)256 << 20, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
-    must(block != NULL);
-    info = info2();
-    assert_true(info.hblkhd >= (size_t)256 << 20);
-    assert_true(info.arena <= info.usmblks && info.uordblks < (size_t)64 << 20);
-    assert_true(info.fordblks <= info.arena);
-    give(block, MALLOCX_TCACHE_NONE);
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
@@ -595,8 +552,6 @@ int main(void)
               "large calls are counted with their arena");
     check_add((struct check){ .run = free_pages_of_hooks_are_counted },
               "free pages of hooks are counted");
-    check_add((struct check){ .run = mallinfo_keeps_to_what_is_opened },
-              "mallinfo2 beside extents that hooks supply");
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");

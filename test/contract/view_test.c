@@ -1,8 +1,9 @@
 /* view_test.c - mallinfo, mallinfo2, malloc_info, malloc_stats, malloc_trim, mallopt: true
  * numbers, not zeros. */
 /* SPDX-License-Identifier: MIT */
-#include "checks.h"
+#include "control.h"
 
+#include <jemalloc/jemalloc.h>
 #include <malloc.h>
 
 enum { BURST_MIB = 100 };
@@ -11,6 +12,8 @@ enum { BURST_MIB = 100 };
 static struct mallinfo2 (*info2)(void);
 static struct mallinfo (*info)(void);
 static int (*print_info)(int, FILE *);
+static void *(*take_flagged)(size_t, int);
+static void (*give_flagged)(void *, int);
 static void (*print_stats)(void);
 static int (*trim)(size_t);
 static int (*set_option)(int, int);
@@ -175,6 +178,50 @@ static void option_unknown(const struct check *check)
     assert_int_equal(set_option((int)(ptrdiff_t)check->bytes, 1), 0);
 }
 
+/* --- extents of hooks --- */
+
+static _Alignas(2 * MIB) char outside[66 * MIB]; /* never touched */
+
+static void *alloc_outside(extent_hooks_t *hooks, void *new_address, size_t bytes, size_t align,
+                           bool *zero, bool *commit, unsigned arena)
+{
+    (void)hooks, (void)new_address, (void)arena;
+    *zero = *commit = true;
+    return bytes <= sizeof outside && align <= 2 * MIB ? outside : NULL;
+}
+
+static bool dalloc_outside(extent_hooks_t *hooks, void *base, size_t bytes, bool committed,
+                           unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)committed, (void)arena;
+    return false;
+}
+
+/* What was never prairie's to open is no part of what it has opened, nor less than none of it. */
+static void info_keeps_to_what_is_opened(const struct check *check)
+{
+    static extent_hooks_t hooks = { .alloc = alloc_outside, .dalloc = dalloc_outside };
+    extent_hooks_t *table = &hooks;
+    unsigned arena;
+    size_t length = sizeof arena, bytes = 64 * MIB;
+    struct mallinfo2 numbers;
+    char name[40];
+    void *block;
+
+    (void)check;
+    assert_int_equal(mallctl("arenas.create", &arena, &length, NULL, 0), 0);
+    snprintf(name, sizeof name, "arena.%u.extent_hooks", arena);
+    assert_int_equal(mallctl(name, NULL, NULL, &table, sizeof table), 0);
+    block = take_flagged(bytes, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
+    assert_non_null(block);
+    numbers = info2();
+    assert_true(numbers.hblkhd >= bytes && numbers.uordblks < bytes / 4);
+    assert_true(numbers.arena <= numbers.usmblks && numbers.fordblks <= numbers.arena);
+    give_flagged(block, MALLOCX_TCACHE_NONE);
+    snprintf(name, sizeof name, "arena.%u.destroy", arena);
+    assert_int_equal(mallctl(name, NULL, NULL, NULL, 0), 0);
+}
+
 /* --- malloc_info --- */
 
 /* True when `text` is one properly nested element named `root`, with quoted attributes. */
@@ -316,6 +363,8 @@ int main(void)
     FETCH(info2, "mallinfo2");
     FETCH(info, "mallinfo");
     FETCH(print_info, "malloc_info");
+    FETCH(take_flagged, "mallocx");
+    FETCH(give_flagged, "dallocx");
     FETCH(print_stats, "malloc_stats");
     FETCH(trim, "malloc_trim");
     FETCH(set_option, "mallopt");
@@ -325,6 +374,11 @@ int main(void)
         must(lies_in_prairie((void *)info2) && lies_in_prairie((void *)info)
              && lies_in_prairie((void *)print_info) && lies_in_prairie((void *)print_stats)
              && lies_in_prairie((void *)trim) && lies_in_prairie((void *)set_option));
+
+    /* Before others have opened as much. */
+    if (!any_allocator_will_do())
+        check_add((struct check){ .run = info_keeps_to_what_is_opened },
+                  "mallinfo2 beside extents that hooks supply");
 
     static const size_t sizes[] = { 64, 1000, 14336 };
     for (size_t i = 0; i < 3; i++) {
