@@ -21,8 +21,8 @@
  * that lock itself unless it says otherwise.
  *
  * There are as many as automatic arenas, rounded down to a power of two, at most PAGE_HEAPS, each
- * from its first arena on; they open the same regions in turn. A seam is a used page of nobody's before pages that do not follow
- * those which the same page heap opened last:
+ * from its first arena on; they open the same regions in turn. A seam is a used page of nobody's
+ * before pages that do not follow those which the same page heap opened last:
  *
  *      | opened by 0 | opened by 0 |seam| opened by 1 |seam| opened by 0 | ... reserved
  *
@@ -50,7 +50,7 @@ struct run_bins {
 
 /* A stretch of pages that was given to a page heap, which does not open more by itself. */
 struct page_piece {
-    struct page_piece *next; /* under the heap's lock */
+    struct page_piece *next; /* under the heap's lock, or that of the arena which it is of */
     uint32_t first, pages;
     uint16_t lent; /* what bin_index of its first page was: it may lie in a used run */
 };
@@ -60,7 +60,7 @@ struct page_heap {
     bool is_supplied;                /* constant: by pieces (supplied.h) */
     uint8_t number;                  /* constant: its place in page_heap; PAGE_HEAPS: supplied */
     uint32_t end;                    /* under lock: the page after those that it opened last */
-    struct page_piece *pieces;       /* under lock: of a supplied one */
+    struct page_piece *pieces;       /* of a supplied one: written under lock and its arena's */
     size_t open_pages;               /* under lock: of the address space, all that it has */
     uint32_t lease_pages_max;        /* atomic: no lease has more; 0: each asks for clean pages */
     size_t dirty_max;                /* atomic: when more pages are dirty, page_heaps_are_over */
@@ -94,7 +94,7 @@ INLINE unsigned page_heap_count(void)
     return PAGE_HEAPS == 1 ? 1 : __atomic_load_n(&page_heap_last, __ATOMIC_ACQUIRE) + 1;
 }
 /* The one that an arena of this number leases from where there are so many arenas; it starts if need
- * be. By one thread at a time, without a lock. */
+ * be. By one thread at a time: under the lock of making, which a fork takes, or before main. */
 struct page_heap *page_heap_for(unsigned arena_index, unsigned arena_count);
 /* The one that a used run is of, by its first page. */
 INLINE struct page_heap *page_heap_of(uint32_t page)

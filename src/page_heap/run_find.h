@@ -1,6 +1,6 @@
 /* run_find.h - the search for free pages: in the bins, and across neighbouring free runs.
  *
- * Changes nothing. All of it is called under the page heap's lock.
+ * Changes nothing. Called under the page heap's lock, but for run_lease_would_grow.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_RUN_FIND_H

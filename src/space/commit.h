@@ -1,10 +1,12 @@
 /* commit.h - what prairie takes of the machine, and the hard limit on it.
  *
  * Taken is what memory stands or may stand behind: open pages, but for the free ones that are
- * clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own records. Who changes one of
- * these writes its counter here, and asks before it takes more.
+ * clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own
+ * records. Who changes one of these writes its counter here, and asks before it takes more.
  *
- * Sums are of a moment ago. Those of pages are exact under the page heaps' locks.
+ * Sums are of a moment ago. Those of pages are exact under the page heaps' locks: who asks under one
+ * of them and takes may meet another who does so under another, and both get what was left for one,
+ * a run each.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_COMMIT_H
@@ -25,7 +27,7 @@ struct commit {
 
 extern PRIVATE struct commit commit;
 
-/* A page heap counts its clean free pages there, atomically. */
+/* A page heap counts its clean free pages there, under its lock. */
 void commit_add_heap(const size_t *clean_pages);
 
 size_t commit_used_bytes(void);

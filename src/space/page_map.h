@@ -20,7 +20,8 @@
  * R2  no two neighbours are free in the same state, but where two pieces touch
  *     (page_heap/supplied.h)
  * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
- *     in the first page of a sampled block, and in the last one of a hardened one
+ *     in the first page of a sampled block, of one of a manual arena and of a vast one, and in the
+ *     last page of a hardened one
  * Written under the page heap's lock, except slab and class_at (under the arena's lock, while the
  * run belongs to the arena).
  * SPDX-License-Identifier: MIT
