@@ -59,6 +59,7 @@
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
 #include "slabs/stray.c"
+#include "arenas/stock.c"
 #include "arenas/arena.c"
 #ifdef PRAIRIE_RULE_ELSEWHERE
 #define arena_choose rule_choose

@@ -7,10 +7,6 @@
  * A depot holds whole magazines, linked through slot 0: `full` ones, each with exactly the class's
  * capacity of blocks, and `empty` ones to trade against.
  *
- * A stock holds runs of one length between slabs: leased a few at a time, so that bursts take the
- * page heap's lock once for several, and kept while they are warm. It is short, for nobody else can
- * have what it holds.
- *
  * D1  the counts of `full` and `empty` are the lengths of the lists
  * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, NULL (M3),
  *     or strays (slabs/stray.h)
@@ -18,26 +14,16 @@
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * A2  active_pages is how many pages the open slabs and the blocks of manual_large have
- * T1  every run in stock[n] is n pages long, used, and belongs to no slab
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_ARENA_H
 #define PRAIRIE_ARENAS_ARENA_H
 
-#include "../page_heap/page_heap.h"
 #include "../slabs/slab.h"
 #include "../slabs/stray.h"
 #include "magazine.h"
-
-enum { STOCK_RUNS_MAX = 8, STOCK_PAGES_MAX = 16 };
-
-struct stock {
-    uint64_t leased; /* statistics: runs so far */
-    uint32_t count;
-    uint32_t low;                  /* the fewest since stock_return_unneeded was last called */
-    uint32_t page[STOCK_RUNS_MAX]; /* first pages; the last one in is the first out */
-};
+#include "stock.h"
 
 struct magazine_list { /* D1 */
     void **first;
@@ -164,16 +150,6 @@ struct arena *arena_for_move(const struct arena *last);
 struct arena *arena_choose_unhooked(void);
 
 /* Below, the caller holds arena->lock. */
-
-/* A used run of `pages`, which are at most STOCK_PAGES_MAX; several are leased when `ahead`. Page 0:
- * no memory. */
-struct run stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead);
-void stock_put(struct stock *stock, uint32_t page);
-/* Returns so many, those that were put first: the others are warm. */
-void stock_return(struct stock *stock, uint32_t count);
-/* Returns half of those that were not taken at any moment since the last call. How many. */
-unsigned stock_return_unneeded(struct stock *stock);
-void stock_check(const struct stock *stock, size_t pages);
 
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);

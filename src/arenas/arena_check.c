@@ -54,17 +54,6 @@ static void check_depot(const struct depot *depot, unsigned class_index)
     require(full == depot->full.count && empty == depot->empty.count); /* D1 */
 }
 
-void stock_check(const struct stock *stock, size_t pages)
-{
-    require(stock->count <= STOCK_RUNS_MAX);
-    for (uint32_t i = 0; i < stock->count; i++) { /* T1 */
-        const struct page *record = page_record(stock->page[i]);
-        require(record->state == PAGE_USED);
-        require(record->run_pages == pages);
-        require(record->class_at == 0);
-    }
-}
-
 void arena_check(const struct arena *arena)
 {
     size_t active_pages = 0;

@@ -121,7 +121,7 @@ static uint64_t look_ms(void)
 {
     int64_t decay_ms = option_decay_ms();
 
-    if (decay_ms < 0 || decay_ms > QUIET_LOOKS_MAX * LOOK_MS_MAX) return LOOK_MS_MAX;
+    if (decay_ms < 0 || decay_ms > (int64_t)QUIET_LOOKS_MAX * LOOK_MS_MAX) return LOOK_MS_MAX;
     return max_size((size_t)decay_ms / QUIET_LOOKS_MAX, LOOK_MS_MIN);
 }
 

@@ -24,7 +24,7 @@ struct extents *extents_make(struct extent_hooks *hooks)
 
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages)
 {
-    return supplied_lease(&extents->heap, pages, align_pages, extents->whole);
+    return supplied_lease(&extents->heap, pages, align_pages, RELAXED_LOAD(extents->whole));
 }
 
 struct extent *extent_of(const struct extents *extents, uint32_t page)

@@ -57,13 +57,13 @@ struct hook_call {
     int error;              /* constant: errno before; hooks may set it */
 };
 
-/* What an arena with hooks has; all of it under the arena's lock. */
+/* What an arena with hooks has; under the arena's lock, but for what is atomic. */
 struct extents {
-    struct page_heap heap; /* it begins a line */
-    struct extent_hooks *hooks;
-    size_t next_bytes; /* how much to ask for next */
-    size_t grow_limit; /* at most, unless more is wanted at once */
-    /* The hooks do not want extents cut up: each is asked for in the size that is wanted. */
+    struct page_heap heap;      /* it begins a line */
+    struct extent_hooks *hooks; /* atomic, written under the lock: a hook may set others */
+    size_t next_bytes;          /* how much to ask for next */
+    size_t grow_limit;          /* at most, unless more is wanted at once */
+    /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is wanted. */
     bool whole;
     struct hook_call *calls;
     bool ends; /* the arena is being destroyed: nobody else may call the hooks */

@@ -70,7 +70,9 @@ bool manual_resize(uint32_t page, size_t pages)
     lock_take(&arena->lock);
     if (arena->extents == NULL || extent_of(arena->extents, page) == NULL)
         done = resize_run(page_heap_of(page), page, pages);
-    else done = !arena->extents->whole && resize_run(&arena->extents->heap, page, pages);
+    else
+        done =
+            !RELAXED_LOAD(arena->extents->whole) && resize_run(&arena->extents->heap, page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;
@@ -108,7 +110,7 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
     lock_take(&arena->lock);
     before = hooks_of(arena);
     if (arena->extents != NULL) {
-        arena->extents->hooks = hooks;
+        RELAXED_STORE(arena->extents->hooks, hooks);
     } else if (hooks != before) {
         RELAXED_STORE(arena->extents, made);
         made = NULL;
@@ -164,7 +166,7 @@ void arenas_forget_calls(void)
 /* Back to the hooks, unless they refuse it. */
 static void give_or_keep(struct arena *arena, struct extent *extent)
 {
-    if (extent_give(arena->extents->hooks, extent, arena->index, false)) return;
+    if (extent_give(RELAXED_LOAD(arena->extents->hooks), extent, arena->index, false)) return;
     extent->stays = true;
     lock_take(&arena->lock);
     supplied_add(&arena->extents->heap, &extent->piece, FREE_DIRTY);
@@ -174,13 +176,13 @@ static void give_or_keep(struct arena *arena, struct extent *extent)
 /* An extent of `bytes`, or of what is wanted when that much is refused, or may not be cut up. */
 static struct extent *ask_for(struct arena *arena, size_t wanted, size_t align, size_t bytes)
 {
-    struct extent_hooks *hooks = arena->extents->hooks; /* a hook may set others */
+    struct extent_hooks *hooks = RELAXED_LOAD(arena->extents->hooks);
     struct extent *extent = extent_ask(hooks, bytes, align, arena->index);
 
     if (extent == NULL && bytes > wanted) return extent_ask(hooks, wanted, align, arena->index);
     if (extent == NULL || bytes == wanted || extent_may_be_cut(hooks, extent, arena->index))
         return extent;
-    arena->extents->whole = true;
+    RELAXED_STORE(arena->extents->whole, true);
     give_or_keep(arena, extent);
     return extent_ask(hooks, wanted, align, arena->index);
 }
@@ -193,7 +195,9 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
     struct extent *extent;
 
     if (extents == NULL) return false;
-    bytes = extents->whole ? wanted : max_size(wanted, extents->next_bytes);
+    lock_take(&arena->lock);
+    bytes = RELAXED_LOAD(extents->whole) ? wanted : max_size(wanted, extents->next_bytes);
+    lock_give(&arena->lock);
     extent = ask_for(arena, wanted, align_pages << space.page_shift, bytes);
     if (extent != NULL) {
         lock_take(&arena->lock);
@@ -251,7 +255,7 @@ void arena_purge(struct arena *arena)
         extent = extent_of(extents, next);
         lock_give(&arena->lock);
         if (next == 0) break;
-        purged = extent_purge(extents->hooks, extent, next, arena->index);
+        purged = extent_purge(RELAXED_LOAD(extents->hooks), extent, next, arena->index);
     }
     end_calls(arena, &call);
 }

@@ -343,7 +343,8 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
     struct spare *spare = &cache->spare[class_index];
 
     cache->overflows++;
-    if (spare->slots != NULL && spare->running > 0) spare->running = 0;
+    if (is_wide(cache, class_index)) spare->low = 0; /* what is full does not stand idle */
+    else if (spare->running > 0) spare->running = 0;
     if (spare->capacity == 0) {
         /* A class that this thread has not taken from. What another thread handed over would be
          * given out here again, beside its neighbours that live there. */

@@ -57,7 +57,8 @@ struct spare {
     union {
         int8_t running; /* with a spare: refills since the last overflow, or less than 0: overflows
                            since the last refill; stops counting at a few */
-        int8_t low;     /* of a wide one: the fewest blocks that were seen in it of late */
+        int8_t low; /* of a wide one: the fewest blocks that were seen in it of late; 0: none, or
+                           it has overflowed since */
     };
     uint8_t closed; /* slots of the loaded one that nothing can be put into yet; C6 */
 };

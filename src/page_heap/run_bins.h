@@ -168,9 +168,6 @@ INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum
     tag_run(record, pages, state, PAGE_USED);
 }
 
-/* Aborts when a bin is broken. Returns how many runs there are in all of them. */
-size_t run_bins_check(struct page_heap *heap);
-
 /* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one
  * free run after the other. True: all of them read as zero. */
 bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t pages,

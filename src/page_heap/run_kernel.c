@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run_bins.h"
+#include "run_walk.h"
 
 /* Where the page is noted; of page 0, where none is. IN_FLIGHT_MAX: nowhere. */
 static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)

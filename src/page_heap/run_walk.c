@@ -2,10 +2,11 @@
  * with the bins.
  * SPDX-License-Identifier: MIT
  */
-#include "run_find.h"
+#include "run_walk.h"
 
 #include "../space/commit.h"
 #include "../space/foreign.h"
+#include "run_find.h"
 
 /* ---- for those who count ---- */
 

@@ -64,8 +64,8 @@ bool meta_hold_back(size_t bytes)
     return held;
 }
 
-/* What is held back lies below the next record, wherever that is: its last pages are made real as it
- * moves. */
+/* What is held back lies below the next record, wherever that is: its last pages are made real as
+ * it moves. */
 static bool hold_below(char *record)
 {
     uintptr_t base = round_down((uintptr_t)record - meta.held_back_bytes, os_page_bytes());

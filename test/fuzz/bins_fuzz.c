@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "page_heap/run_bins.h"
+#include "page_heap/run_walk.h"
 #include "unit/pages.h"
 
 const unsigned fuzz_bytes_max = 400;

@@ -208,8 +208,9 @@ static void wide_magazines_share_a_budget(void **state)
     assert_int_equal(cached_wide_bytes, 0);
 }
 
-/* What a wide one was never without is known until the classes are looked at, full or not. */
-static void an_overflow_forgets_nothing_of_a_wide_one(void **state)
+/* One that overflowed is not taken from at the next look, however much of it lies still: 1,000 live
+ * blocks of 8 to 16,000 bytes take a fifth more locks otherwise. */
+static void a_wide_one_that_overflows_is_not_idle(void **state)
 {
     unsigned class_index = CLASS_COUNT - 1;
     struct cache *cache, *maker;
@@ -228,7 +229,7 @@ static void an_overflow_forgets_nothing_of_a_wide_one(void **state)
     for (unsigned i = 0; i < WIDE_BLOCKS_MAX; i++)
         cache_put(cache, class_index, cache_take(maker, class_index));
     assert_true(cache->overflows > overflows);
-    assert_int_equal(cache->spare[class_index].low, 5);
+    assert_int_equal(cache->spare[class_index].low, 0);
     check_all(cache);
 }
 
@@ -287,5 +288,5 @@ UNIT_MAIN(UNIT_TEST(few_blocks_need_no_magazine),
           UNIT_TEST(a_class_that_wants_its_blocks_back_holds_them),
           UNIT_TEST(handed_over_blocks_stay_too), UNIT_TEST(others_get_none),
           UNIT_TEST(wide_magazines_share_a_budget),
-          UNIT_TEST(an_overflow_forgets_nothing_of_a_wide_one),
+          UNIT_TEST(a_wide_one_that_overflows_is_not_idle),
           UNIT_TEST(all_threads_share_another_budget), UNIT_TEST(a_child_counts_its_own_alone))

@@ -1,31 +1,11 @@
-/* hardened_test.c - marks, canaries, zeros and the quarantine of a hardened process. */
+/* hardened_test.c - marks, canaries, zeros and doors of a hardened process. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "cache/quarantine.h"
-#include "heap/hardened.h"
-#include "unit.h"
+#include "hardened.h"
 
-#include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
+enum { BLOCKS = 2000 };
 
-enum { LARGE = 100000, BLOCKS = 2000 };
-
-static char *block; /* what the misuse is about */
-
-static void harden(void) { assert_true(hardened_start()); }
-
-static char *taken(size_t bytes)
-{
-    char *pointer = prairie_malloc(bytes);
-
-    assert_non_null(pointer);
-    assert_int_equal(prairie_usable_size(pointer), bytes);
-    return pointer;
-}
-
-static void free_it(void) { prairie_free(block); }
 static void realloc_it(void) { (void)prairie_realloc(block, 1000); }
 static void measure_it(void) { (void)prairie_usable_size(block); }
 
@@ -98,8 +78,6 @@ static void each_byte_of_a_long_slack_is_watched(void **state)
         }
     }
 }
-
-static void touch_behind(void) { block[LARGE / 4096 * 4096 + 4096] = 1; }
 
 static void behind_a_large_block_is_a_guard(void **state)
 {
@@ -200,146 +178,6 @@ static void freed_blocks_come_back_by_chance(void **state)
         if (round != 0) differing += waited[round] != waited[round - 1];
     }
     assert_in_range(differing, ROUNDS / 2, ROUNDS);
-}
-
-static void touch_it(void) { *(volatile char *)block = 1; }
-
-/* So many pages may still be closed until time goes by. */
-static void may_close(uint32_t pages)
-{
-    closing_left = pages;
-    closing_ms = os_now_ms();
-}
-
-static struct quarantine *quarantine(void)
-{
-    prairie_free(taken(1));
-    return quarantine_of(thread_front()->cache);
-}
-
-static void a_freed_large_block_is_closed_and_waits(void **state)
-{
-    size_t used;
-
-    (void)state;
-    harden();
-    block = taken(LARGE);
-    used = page_heap_used_pages(page_heap);
-    prairie_free(block);
-    expect_fault(touch_it);
-    assert_ptr_not_equal(taken(LARGE), block);
-    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(taken(LARGE));
-    assert_false(page_is_cached(page_record(page_at(block)))); /* it went first */
-    thread_flush();
-    assert_int_equal(page_heap_used_pages(page_heap), used);
-    prairie_check_all();
-}
-
-static void take_large(void) { (void)prairie_malloc(LARGE); }
-
-/* It is wiped and looked at, and its guard stays. */
-static void beyond_that_large_blocks_stay_open(void **state)
-{
-    char *first, *other;
-
-    (void)state;
-    harden();
-    fake_clock_ms(1);
-    may_close(1 + CLOSING_COSTS_PAGES); /* of the first block the guard, and nothing else */
-    block = first = taken(LARGE);
-    memset(block, 0xee, LARGE);
-    prairie_free(block);
-    assert_true(all_bytes_are(block, 0, LARGE));
-    expect_abort(free_it, "prairie: double free: ");
-    other = taken(LARGE);
-    assert_ptr_not_equal(other, first); /* it was freed last */
-    prairie_free(other);
-    for (unsigned at = 0; at < LARGE; at += 1 + LARGE / 7) {
-        first[at] = 1;
-        expect_abort(take_large, "prairie: write after free: ");
-        first[at] = 0;
-    }
-    assert_ptr_equal(taken(LARGE), first);
-    expect_fault(touch_behind);
-    first[LARGE] ^= 1;
-    expect_abort(free_it, "prairie: write past the end of a block: ");
-    first[LARGE] ^= 1;
-    prairie_free(first);
-    prairie_check_all();
-    thread_flush();
-    prairie_check_all();
-    block = taken(LARGE + 4096); /* the guard that was there is gone */
-    memset(block, 0xee, LARGE + 4096);
-    prairie_free(block);
-}
-
-static void time_lets_more_be_closed(void **state)
-{
-    const uint64_t ms = (LARGE / 4096 + 2) / CLOSED_PAGES_PER_MS + 2;
-
-    (void)state;
-    harden();
-    fake_clock_ms(1);
-    may_close(0);
-    block = taken(LARGE);
-    touch_behind();
-    prairie_free(block);
-    touch_it();
-    *block = 0;
-    fake_clock_ms(ms);
-    block = taken(LARGE); /* now it has a guard */
-    expect_fault(touch_behind);
-    fake_clock_ms(ms);
-    prairie_free(block);
-    expect_fault(touch_it);
-    fake_clock_ms(3600 * 1000);
-    assert_false(quarantine_may_close(CLOSED_PAGES_AT_ONCE));
-    assert_int_equal(closing_left, CLOSED_PAGES_AT_ONCE);
-}
-
-/* Of many children that do not live for long each closes little. */
-static void a_child_may_close_less(void **state)
-{
-    int status;
-
-    (void)state;
-    harden();
-    fake_clock_ms(1);
-    prairie_free(taken(LARGE));
-    assert_in_range(closing_left, CLOSED_PAGES_AT_ONCE / 2, CLOSED_PAGES_AT_ONCE);
-    if (fake_fork() == 0) _exit(closing_left == CLOSED_PAGES_OF_CHILD ? 0 : 1);
-    assert_true(wait(&status) > 0 && status == 0);
-    assert_in_range(closing_left, CLOSED_PAGES_AT_ONCE / 2, CLOSED_PAGES_AT_ONCE);
-}
-
-static void only_so_much_stays_open(void **state)
-{
-    char *blocks[WAITING_RUNS];
-    size_t most = 0;
-
-    (void)state;
-    harden();
-    fake_clock_ms(1);
-    may_close(0);
-    for (unsigned round = 0; round < 3; round++) {
-        for (unsigned i = 0; i < WAITING_RUNS; i++)
-            blocks[i] = taken(OPEN_RUNS_BYTES_MAX / 5 + i % 3 * 4096);
-        for (unsigned i = 0; i < WAITING_RUNS; i++) {
-            size_t open;
-
-            prairie_free(blocks[i]); /* some empty it all, for the program shrinks */
-            open = (size_t)quarantine()->all_open_pages << space.page_shift;
-            assert_in_range(open, 0, OPEN_RUNS_BYTES_MAX);
-            assert_int_equal(quarantine()->all_open_pages, quarantine()->run_pages);
-            most = max_size(most, open);
-        }
-    }
-    assert_in_range(most, OPEN_RUNS_BYTES_MAX / 2, OPEN_RUNS_BYTES_MAX);
-    prairie_free(taken(OPEN_RUN_BYTES_MAX + 1)); /* it does not wait at all */
-    assert_int_equal(quarantine()->all_open_pages, quarantine()->run_pages);
-    thread_flush();
-    assert_int_equal(page_heap->large_pages, 0);
-    prairie_check_all();
 }
 
 /* By then every block of the class has left the quarantine, and was taken again. */
@@ -595,21 +433,6 @@ static void junk_is_what_a_block_begins_with(void **state)
     }
 }
 
-static void only_so_much_waits(void **state)
-{
-    char *blocks[8];
-
-    (void)state;
-    harden();
-    may_close(UINT32_MAX);
-    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(WAITING_RUN_BYTES / 5);
-    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
-    assert_in_range((size_t)quarantine()->run_pages << space.page_shift, WAITING_RUN_BYTES / 2,
-                    WAITING_RUN_BYTES);
-    thread_flush();
-    prairie_check_all();
-}
-
 /* ---- the rest of the heap ---- */
 
 static void blocks_from_before_go_home_for_good(void **state)
@@ -708,69 +531,6 @@ static void nothing_is_lost_without_memory_for_records(void **state)
     prairie_check_all();
 }
 
-static void what_waits_is_not_allocated(void **state)
-{
-    struct prairie_stats stats = { .struct_bytes = sizeof stats };
-
-    (void)state;
-    harden();
-    for (unsigned i = 0; i < 100; i++) {
-        block = taken(100);
-        prairie_free(taken(100 + 50 * i));
-        prairie_free(taken(LARGE));
-        prairie_free(block);
-    }
-    (void)prairie_stats_read(&stats);
-    assert_int_equal(stats.allocated, 0);
-}
-
-/* Where the kernel closes nothing, what was freed is wiped: by a purge, or by hand. */
-static void what_cannot_be_guarded_is_wiped(void **state)
-{
-    (void)state;
-    harden();
-    for (unsigned refused = 0; refused < 4; refused++) {
-        char *again;
-
-        fake_fail_kind(FAKE_CLOSE, refused % 2 == 0);
-        block = taken(LARGE);
-        memset(block, 0xee, LARGE);
-        fake_fail_kind(FAKE_CLOSE, true);
-        fake_fail_kind(FAKE_PURGE, refused >= 2);
-        prairie_free(block);
-        expect_abort(free_it, "prairie: double free");
-        fake_fail_kind(FAKE_CLOSE, false);
-        fake_fail_kind(FAKE_PURGE, false);
-        again = taken(LARGE);
-        assert_true(all_bytes_are(again, 0, LARGE));
-        prairie_free(again);
-        prairie_check_all();
-    }
-}
-
-/* Its guard cannot be opened again: the run is lost, and nothing else. */
-static void a_run_that_stays_closed_is_lost(void **state)
-{
-    char *others[4];
-
-    (void)state;
-    harden();
-    block = taken(LARGE);
-    memset(block, 0xee, LARGE);
-    fake_fail_kind(FAKE_CLOSE, true);
-    fake_fail_kind(FAKE_COMMIT, true);
-    prairie_free(block);
-    fake_fail_kind(FAKE_CLOSE, false);
-    fake_fail_kind(FAKE_COMMIT, false);
-    for (unsigned i = 0; i < 4; i++) {
-        others[i] = taken(LARGE);
-        assert_true(others[i] + LARGE <= block || others[i] >= block + LARGE);
-        memset(others[i], 0xdd, LARGE);
-    }
-    for (unsigned i = 0; i < 4; i++) prairie_free(others[i]);
-    prairie_check_all();
-}
-
 /* What slabs are made of is no large block. */
 static void slabs_are_not_counted_as_large(void **state)
 {
@@ -782,96 +542,12 @@ static void slabs_are_not_counted_as_large(void **state)
     lock_give(&control_lock);
 }
 
-/* Another thread's quarantine has as much as all may have, until that is ended. */
-static pthread_t other;
-static pthread_barrier_t filled, ends;
-
-static void *let_as_much_wait_as_may(void *unused)
-{
-    char *blocks[WAITING_RUNS];
-
-    for (unsigned i = 0; i < WAITING_RUNS; i++)
-        blocks[i] = taken(WAITING_RUN_BYTES / WAITING_RUNS - 2 * page_bytes());
-    may_close(2 * (WAITING_RUN_BYTES >> space.page_shift));
-    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(blocks[i]);
-    pthread_barrier_wait(&filled);
-    pthread_barrier_wait(&ends);
-    return unused;
-}
-
-static void begin_waiting(void)
-{
-    harden();
-    (void)taken(2 * WAITING_RUN_BYTES); /* the program does not shrink */
-    pthread_barrier_init(&filled, NULL, 2);
-    pthread_barrier_init(&ends, NULL, 2);
-    assert_int_equal(pthread_create(&other, NULL, let_as_much_wait_as_may, NULL), 0);
-    pthread_barrier_wait(&filled);
-    prairie_free(taken(8 * LARGE));
-    assert_int_equal(quarantine()->run_count, 0);
-}
-
-static void end_waiting_of_other(void)
-{
-    pthread_barrier_wait(&ends);
-    assert_int_equal(pthread_join(other, NULL), 0);
-}
-
-/* What waits in the quarantines of threads that a child does not have is no part of its budget. */
-static void a_child_counts_what_waits_of_its_own(void **state)
-{
-    int status;
-
-    (void)state;
-    begin_waiting();
-    if (fake_fork() == 0) {
-        prairie_free(taken(8 * LARGE));
-        _exit(quarantine()->run_count == 1 ? 0 : 1);
-    }
-    assert_true(wait(&status) > 0 && status == 0);
-    end_waiting_of_other();
-}
-
-/* One that may not wait, and whose guard stays, is lost as others are: its second free is told. */
-static void a_run_whose_guard_stays_is_nobodys(void **state)
-{
-    (void)state;
-    begin_waiting();
-    block = taken(LARGE);
-    fake_fail_kind(FAKE_CLOSE, true);
-    fake_fail_kind(FAKE_COMMIT, true);
-    prairie_free(block);
-    fake_fail_kind(FAKE_CLOSE, false);
-    fake_fail_kind(FAKE_COMMIT, false);
-    expect_abort(free_it, "prairie: double free");
-    end_waiting_of_other();
-    prairie_check_all();
-}
-
-/* A thread without a cache has no quarantine either. */
-static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
-{
-    (void)state;
-    harden();
-    assert_true(thread_cache_off());
-    for (unsigned i = 0; i < 8; i++) {
-        block = taken(LARGE);
-        assert_true(all_bytes_are(block, 0, LARGE));
-        memset(block, 0xee, LARGE);
-        prairie_free(block);
-        prairie_check_all();
-    }
-}
-
 UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_byte_behind_a_block_is_watched),
           UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
           UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
-          UNIT_TEST(a_freed_large_block_is_closed_and_waits),
-          UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
-          UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
           UNIT_TEST(a_large_block_is_resized_where_it_is),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
@@ -880,13 +556,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
           UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
           UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
-          UNIT_TEST(only_so_much_waits), UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
-          UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
-          UNIT_TEST(a_run_that_stays_closed_is_lost), UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
-          UNIT_TEST(slabs_are_not_counted_as_large),
-          UNIT_TEST(a_child_counts_what_waits_of_its_own),
-          UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once))
+          UNIT_TEST(slabs_are_not_counted_as_large))

@@ -1,0 +1,42 @@
+/* hardened.h - what the tests of hardened processes share. */
+/* SPDX-License-Identifier: MIT */
+#ifndef PRAIRIE_TEST_UNIT_HARDENED_H
+#define PRAIRIE_TEST_UNIT_HARDENED_H
+
+#include "cache/quarantine.h"
+#include "heap/hardened.h"
+#include "unit.h"
+
+enum { LARGE = 100000 };
+
+static char *block; /* what the misuse is about */
+
+static inline void harden(void) { assert_true(hardened_start()); }
+
+static inline char *taken(size_t bytes)
+{
+    char *pointer = prairie_malloc(bytes);
+
+    assert_non_null(pointer);
+    assert_int_equal(prairie_usable_size(pointer), bytes);
+    return pointer;
+}
+
+static inline void free_it(void) { prairie_free(block); }
+static inline void touch_it(void) { *(volatile char *)block = 1; }
+static inline void touch_behind(void) { block[LARGE / 4096 * 4096 + 4096] = 1; }
+
+/* So many pages may still be closed until time goes by. */
+static inline void may_close(uint32_t pages)
+{
+    closing_left = pages;
+    closing_ms = os_now_ms();
+}
+
+static inline struct quarantine *quarantine(void)
+{
+    prairie_free(taken(1));
+    return quarantine_of(thread_front()->cache);
+}
+
+#endif
