@@ -92,6 +92,7 @@ impl Fetched {
 struct Watched {
     target: Target,
     tries: u32,
+    /// Empty: no heap of it was seen, or none of the programs that are looked at.
     name: String,
     program: Vec<u8>,
     /// By programs that it ran before.
@@ -156,7 +157,7 @@ impl Looking {
 
     /// None: no heap was seen; all ended too soon, or may not be read.
     pub fn peak(self) -> Option<Peak> {
-        let seen = self.watched.into_iter().filter(|(_, watched)| watched.inherited.is_some());
+        let seen = self.watched.into_iter().filter(|(_, watched)| !watched.name.is_empty());
         let of = |(pid, watched): (Pid, Watched)| OfProcess {
             pid,
             fetched: watched.fetched(),
