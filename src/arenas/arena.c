@@ -223,14 +223,16 @@ static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class
 /* Slabs of a class that are open before runs for it are leased ahead. */
 enum { SLABS_BEFORE_AHEAD = 4 };
 
-/* A run for a slab of a hardened arena: free blocks read as zero. */
-static uint32_t take_wiped(struct arena *arena, size_t pages)
+/* A run for a slab. In a hardened arena it reads as zero, as free blocks do there. */
+static uint32_t take_run(struct arena *arena, const struct class_bin *bin, size_t pages)
 {
+    bool is_hardened = arena->is_hardened;
+    bool ahead = !is_hardened && bin->slab_count >= SLABS_BEFORE_AHEAD;
     struct run run = { 0, false };
 
-    if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, 1);
-    else run = stock_take(&arena->stock[pages], arena->page_heap, pages, false);
-    if (run.page != 0 && !run.zero)
+    if (unlikely(arena->extents != NULL)) run.page = extents_take(arena->extents, pages, 1);
+    else run = stock_take(&arena->stock[pages], arena->page_heap, pages, ahead);
+    if (unlikely(is_hardened) && run.page != 0 && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages << space.page_shift);
     return run.page;
 }
@@ -246,19 +248,15 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
 {
     struct class_bin *bin = &arena->bin[class_index];
     size_t pages = slab_pages(class_index);
-    struct stock *stock = &arena->stock[pages];
     struct slab *slab;
     uint32_t page;
 
-    if (!may_grow && stock->count == 0 && run_lease_would_grow(arena->page_heap, pages))
+    if (!may_grow && arena->stock[pages].count == 0
+        && run_lease_would_grow(arena->page_heap, pages))
         return false;
     slab = take_record(bin, class_index);
     if (slab == NULL) return false;
-    if (unlikely(arena->is_hardened)) page = take_wiped(arena, pages);
-    else if (unlikely(arena->extents != NULL)) page = extents_take(arena->extents, pages, 1);
-    else
-        page =
-            stock_take(stock, arena->page_heap, pages, bin->slab_count >= SLABS_BEFORE_AHEAD).page;
+    page = take_run(arena, bin, pages);
     if (page == 0) {
         keep_record(bin, slab, class_index);
         return false;
