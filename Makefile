@@ -13,7 +13,7 @@ T ?= 20m
 all: $(BUILD)/build.ninja ## build libprairie.so, libprairie.a, jemalloc/libjemalloc.so.2 in build/ (plain `make`)
 	@cmake --build $(BUILD) --target prairie_shared prairie_static prairie_jemalloc
 
-flavours: $(BUILD)/build.ninja ## build every flavour: plain, check, audit, check-tiny, audit-tiny
+flavours: $(BUILD)/build.ninja ## build every flavour: plain, check, audit, check-tiny, audit-tiny, heaps, hardened, copies
 	@cmake --build $(BUILD) --target flavours
 
 run: ## run a real program on prairie, and compare with the C library; PROGRAM='...'

@@ -15,6 +15,8 @@ install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
 # besides, where that was built: `make install` builds it, packages do not carry it.
 foreach(name hardened copies)
     if(TARGET prairie_shared-${name})
+        # ldconfig makes libprairie.so a link to whatever has that soname; without one it goes by the file's name.
+        set_target_properties(prairie_shared-${name} PROPERTIES NO_SONAME ON)
         install(FILES $<TARGET_FILE:prairie_shared-${name}> RENAME libprairie_${name}.so OPTIONAL
                 DESTINATION ${CMAKE_INSTALL_LIBDIR} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
                 GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 
 # The same objects under another soname. It lies in a folder of its own, so that it comes before another
-# libjemalloc.so.2 only for those who ask: LD_LIBRARY_PATH, or -L.
+# libjemalloc.so.2 only for those who ask: LD_LIBRARY_PATH, or -L and a run path.
 set(PRAIRIE_JEMALLOC_FOLDER ${PROJECT_BINARY_DIR}/jemalloc)
 add_library(prairie_jemalloc SHARED $<TARGET_OBJECTS:prairie_object> $<TARGET_OBJECTS:prairie_early>)
 target_link_options(prairie_jemalloc PRIVATE

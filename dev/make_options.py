@@ -58,7 +58,7 @@ They come from these places, in this order; when a key comes twice, the last one
 | the variable `malloc_conf`, a `const char *` that the program defines | its author |
 | the symbolic link `/etc/malloc.conf`, which leads to the text itself: `ln -s narenas:4 /etc/malloc.conf` | the administrator |
 | the environment variable `MALLOC_CONF` | the user |
-| the environment variable `PRAIRIE_CONF`, where jemalloc is in use too | the user |
+| the environment variable `PRAIRIE_CONF`: the same for prairie alone, where a jemalloc would read `MALLOC_CONF`, too | the user |
 | the variable `malloc_conf_2_conf_harder` of the program | its author |
 
 """
@@ -101,8 +101,8 @@ TAIL = """
 - `stats_print:true` keeps a copy of the standard error open, on a file descriptor of 200 or above:
   some programs close theirs before they end.
 - Child processes inherit the environment, as they do `LD_PRELOAD`.
-- Only the library that answers under `malloc`'s own names reads options. A program built with
-  `PRAIRIE_OWN_NAMES` has none.
+- A library with a prefix reads variables and a file with that prefix ([servers](switching.md#servers-that-carry-jemalloc-along)), and
+  the Rust crate has `options!` besides. A program built with `PRAIRIE_OWN_NAMES` has no options.
 
 [Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
 GNU C library and changes nothing.
@@ -129,7 +129,7 @@ def value_text(row):
     """What the option takes, and what it is without a word."""
     _, _, _, kind, default, least, most, _, words = row
     if kind == "BOOL":
-        return "`true` or `false`", ("`false`", "`true`", None, "neither")[int(default)]
+        return "`true` or `false`", ("`false`", "`true`", None, "unset")[int(default)]
     if kind == "CHOICE":
         names = words.split(" ")[:int(most) + 1]
         if "N/A" in words or "supported" in words:

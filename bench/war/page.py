@@ -77,7 +77,7 @@ def gather(passes):
     allocators = {a["name"]: a["label"] for found in passes.values() if found
                   for a in found["allocators"]}
     war = {"date": first["date"], "machine": first["machine"], "allocators": allocators,
-           "quick": first["quick"], "rows": list(rows.values()), "series": series,
+           "quick": first["quick"], "work": part_of_the_work(timed), "rows": list(rows.values()), "series": series,
            "void": unique(void), "absent": unique(
                [entry for found in passes.values() if found
                 for entry in found["absent_allocators"] + found["absent_workloads"]]),
@@ -86,6 +86,13 @@ def gather(passes):
            "has_own": any(item.get("suite") == "own" for found in passes.values() if found
                           for item in found.get("workloads", []))}
     return war
+
+
+def part_of_the_work(timed):
+    """In per cent, the least and the most over the engines' suites of the pass time; [] without it."""
+    scales = [item["scale"] for item in (timed or {}).get("workloads", [])
+              if "scale" in item and item.get("suite") != "own"]
+    return [min(scales), max(scales)] if scales else []
 
 
 def add_shares(war, path):
@@ -299,6 +306,7 @@ def ordered(names):
 
 def says(war):
     """What must be known to read the tables."""
+    work = " to ".join(str(part) for part in dict.fromkeys(war["work"])) or "100"
     yield (f"{war['date'][:10]}; {war['machine'].get('cpu', '')}, {war['machine'].get('cores', '')} "
            f"cores, Linux {war['machine'].get('kernel', '')}."
            + (" A quick run: small suites, one round; its times are no basis for claims."
@@ -306,7 +314,8 @@ def says(war):
     yield ("Instructions, shares and instructions for each call are callgrind's, exact, at a tenth of "
            "the work; under qjs a share is what calls into the allocator cost with all that it called, "
            "by instructions; under jsc it is sampled by perf's clock. Times "
-           "and peaks are medians over the rounds of `prairie compare`. Calls and the malloc'ed "
+           "and peaks are medians over the rounds of `prairie compare`"
+           + (f", each run with {work} % of the work" if work != "100" else "") + ". Calls and the malloc'ed "
            "part of memory were counted in one more run. The lowest figure is bold where it leads by "
            "more than the C library lies from itself.")
     for metric, name in (("ms", "time"), ("kb", "peak memory"), ("instructions", "instructions"),

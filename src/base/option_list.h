@@ -50,14 +50,16 @@ OPTION(
 OPTION(
     LIMIT_SOFT, SIZE, OBEYED, "limit_soft", 0, 0, (uint64_t)1 << 47, "",
     "Bytes beyond which free memory goes back at once and callbacks are told (LOW); 0 means none.")
-OPTION(
-    LIMIT_HARD, SIZE, OBEYED, "limit_hard", 0, 0, (uint64_t)1 << 47, "",
-    "Bytes that are in use, cached or free and dirty at most, prairie's records included; requests "
-    "beyond are refused. 0 means no limit.")
+OPTION(LIMIT_HARD, SIZE, OBEYED, "limit_hard", 0, 0, (uint64_t)1 << 47, "",
+       "The most bytes that blocks, caches, free pages that were not given back, and prairie's "
+       "records "
+       "may have together; requests beyond are refused. 0 means no limit.")
 OPTION(LIMIT_GROUP, BOOL, OBEYED, "limit_group", 1, 0, 1, "",
        "In a control group with a limit of memory, act near it as near `limit_soft`.")
-OPTION(RETAIN, BOOL, OBEYED, "retain", 1, 0, 1, "",
-       "`false`: when memory is given back, so is the right to use the end of the heap.")
+OPTION(
+    RETAIN, BOOL, OBEYED, "retain", 1, 0, 1, "",
+    "`false`: free memory at the end of the heap is also closed when it goes back, so that strict "
+    "overcommit no longer counts it.")
 OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX, "",
        "A freed block of this many bytes and more goes back to the kernel at once; 0: none does.")
 OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
@@ -91,10 +93,10 @@ OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",
        "(`free`), or both (`true`). Every call then takes a lock.")
 OPTION(ZERO, BOOL, OBEYED, "zero", 0, 0, 1, "",
        "Clear every block that is given out. Every call then takes a lock.")
-OPTION(
-    THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
-    "Huge pages for the heap: `default` once it has grown dense, from 8 MiB on; `always` from the "
-    "beginning; `never`.")
+OPTION(THP, CHOICE, OBEYED, "thp", 0, 0, 2, "default\0always\0never\0",
+       "Huge pages for the heap: `default` once it has grown dense, from 8 MiB on for each page "
+       "heap in "
+       "use (one for each core that allocates, at most 64); `always` from the beginning; `never`.")
 OPTION(METADATA_THP, CHOICE, OBEYED, "metadata_thp", 0, 0, 2, "disabled\0auto\0always\0",
        "`always`: let the kernel use huge pages for prairie's own records.")
 OPTION(ABORT_CONF, BOOL, OBEYED, "abort_conf", 0, 0, 1, "",
@@ -149,7 +151,7 @@ OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT, "lg_tcache_flush_large_div", 1
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
        "The background thread empties depots; threads hold what they have.")
 OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
-       "", "A second free is always found, at the latest when its slab gets the block.")
+       "", "A second free is looked for where frees are slow anyway; no option makes it more.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
        "Large blocks are whole pages.")
 OPTION(LG_SAN_UAF_ALIGN, SSIZE, KEPT, "lg_san_uaf_align", -1, -1, 63, "",
@@ -158,7 +160,8 @@ OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As
 OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
 OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
-OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "", "Automatic arenas share one page heap.")
+OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "",
+       "There is no allocator of huge pages apart from the page heaps; `thp` is about those.")
 OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
        "As above.")
 OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
@@ -214,13 +217,13 @@ OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
 OPTION(PROF_PPROF, BOOL, SAMPLER, "prof_pprof", 0, 0, 1, "",
        "Write files that nobody named in pprof's format, not jeprof's.")
 OPTION(PROF_PID_NAMESPACE, BOOL, KEPT, "prof_pid_namespace", 0, 0, 1, "",
-       "As above: file names have the number of the process.")
+       "File names have the number of the process.")
 OPTION(PROF_SYS_THREAD_NAME, BOOL, KEPT, "prof_sys_thread_name", 0, 0, 1, "",
-       "As above: threads have the names that they give themselves.")
+       "Threads have the names that they give themselves.")
 OPTION(PROF_RECENT_ALLOC_MAX, SSIZE, KEPT, "prof_recent_alloc_max", 0, -1, INT64_MAX, "",
-       "As above: none are recorded.")
-OPTION(PROF_STATS, BOOL, KEPT, "prof_stats", 0, 0, 1, "", "As above: every sample tells its size.")
+       "None are recorded.")
+OPTION(PROF_STATS, BOOL, KEPT, "prof_stats", 0, 0, 1, "", "Every sample tells its size.")
 OPTION(PROF_TIME_RESOLUTION, CHOICE, KEPT, "prof_time_resolution", 0, 0, 1, "default\0high\0",
-       "As above: samples have no times.")
-OPTION(PROF_LOG, IGNORED, KEPT, "prof_log", 0, 0, 0, "", "As above: there is no log.")
+       "Samples have no times.")
+OPTION(PROF_LOG, IGNORED, KEPT, "prof_log", 0, 0, 0, "", "There is no log.")
 OPTION(PROF_UNBIAS, IGNORED, KEPT, "prof_unbias", 0, 0, 0, "", "Samples are always unbiased.")

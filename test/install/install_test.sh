@@ -21,8 +21,16 @@ expect() {
     echo "$way: $got"
 }
 
-soname=$(readelf -dW "$library/libprairie.so" | awk -F'[][]' '/\(SONAME\)/ { print $2 }')
+soname_of() { readelf -dW "$1" | awk -F'[][]' '/\(SONAME\)/ { print $2 }'; }
+
+soname=$(soname_of "$library/libprairie.so")
 [ -e "$library/$soname" ] || { echo "soname $soname is not installed"; exit 1; }
+# ldconfig makes a library's soname a link to it, whatever has that name before.
+for file in "$library"/libprairie*.so; do
+    name=$(soname_of "$file")
+    [ -z "$name" ] || [ "$library/$name" -ef "$file" ] \
+        || { echo "$(basename "$file") would take the place of $name"; exit 1; }
+done
 
 quietly cmake -S "$here/consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
     -DPRAIRIE_WANTED="$version" -DCMAKE_C_COMPILER="$compiler"

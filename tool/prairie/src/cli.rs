@@ -100,6 +100,11 @@ pub struct Compare {
     #[arg(long)]
     pub quick: bool,
 
+    /// How much work each run of a suite does, in per cent of all [default: the suite's]
+    #[arg(long, value_name = "PERCENT", requires = "suite",
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub scale: Option<u32>,
+
     /// Rounds before the first that counts [default: 1; 0 with --quick or --instructions]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,

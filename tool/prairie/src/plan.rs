@@ -32,6 +32,9 @@ pub fn make(options: &Compare, suites: &[Suite]) -> Result<Plan> {
     if suites.is_empty() {
         items.push(single(options)?);
     }
+    let scale_of = |workload: &Workload| {
+        options.scale.unwrap_or_else(|| workload.scale(options.quick, options.instructions))
+    };
     for suite in suites {
         let rounds = if options.quick { suite.quick_rounds } else { suite.rounds };
         let chosen = suite.workloads.iter().filter(|workload| is_chosen(options, workload));
@@ -43,7 +46,7 @@ pub fn make(options: &Compare, suites: &[Suite]) -> Result<Plan> {
             },
             root: suite.root.clone(),
             rounds: rounds_of(options, rounds),
-            scale: workload.scale(options.quick, options.instructions),
+            scale: scale_of(workload),
             counter: suite.counter.clone().filter(|_| !options.instructions),
             strict: true,
         }));

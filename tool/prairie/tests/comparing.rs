@@ -65,6 +65,21 @@ fn quick_means_fewer_rounds_and_less_work() {
 }
 
 #[test]
+fn the_scale_goes_before_that_of_quick() {
+    let suite = Suite::new(TWO);
+    suite.compare().args(["--quick", "--scale", "7"]).assert().success();
+    let json = suite.json();
+    assert_eq!(json["workloads"][1]["rounds"], 3);
+    assert_eq!(json["workloads"][1]["scale"], 7);
+    suite.compare().args(["--scale", "0"]).assert().failure().stderr(contains("--scale"));
+    prairie()
+        .args(["compare", "--scale", "7", "--", "true"])
+        .assert()
+        .failure()
+        .stderr(contains("--suite"));
+}
+
+#[test]
 fn workloads_are_chosen_by_pattern_and_group() {
     let suite = Suite::new(TWO);
     for (patterns, expected) in [("sec*", "second"), ("easy", "first")] {

@@ -97,7 +97,8 @@ fn page(runs: &[Value], counted: &[Value]) -> Option<(String, Value)> {
         json!({
             "date": "2026-01-01T00:00:00Z", "machine": {}, "quick": false, "runs": runs,
             "notes": ["jsc-v8: qjs-v8 has no result, so that it was not compared with this one"],
-            "workloads": [{ "name": "qjs-v8", "suite": "own" }],
+            "workloads": [{ "name": "qjs-v8", "suite": "own", "scale": 100 },
+                          { "name": "qjs-parse", "suite": "war", "scale": 40 }],
             "allocators": [], "absent_allocators": [],
             "absent_workloads": [{ "name": "jsc-v8", "reason": "jsc: no such program" }],
         })
@@ -126,6 +127,7 @@ fn the_page_tells_losses_and_voids_and_what_is_no_difference() {
     assert!(tables.contains("prairie even, time: qjs-v8 (-1.0 %, glibc)"), "{tables}");
     assert!(tables.contains("prairie behind, peak memory: qjs-v8 (+20.0 %, glibc)"), "{tables}");
     assert!(tables.contains("2.00 % apart in time"), "{tables}");
+    assert!(tables.contains("each run with 40 % of the work"), "{tables}");
     // The wrong one was by far the best, and has no figure anywhere.
     assert!(tables.contains("| qjs-v8 | 990 | 1,000 | void | 1,020 |"), "{tables}");
     assert!(tables.contains("| qjs-v8 | 600 | **500** | void | 500 |"), "{tables}");
