@@ -58,7 +58,7 @@ static void count_lease(size_t pages, enum page_state state)
         page_heap->dirty_low = page_heap->free_pages[FREE_DIRTY];
     if (state == PAGE_LARGE) {
         page_heap->large_pages += pages;
-        page_heap->large_count++;
+        page_heap->large_leases++;
     }
 }
 
@@ -143,7 +143,7 @@ static void return_locked(uint32_t page, unsigned kind)
 
     page_heap->returns++;
     if (page_record(page)->state == PAGE_LARGE) {
-        page_heap->large_count--;
+        page_heap->large_returns++;
         page_heap->large_pages -= extent->pages;
     }
     (void)make_free(extent, kind);

@@ -143,7 +143,7 @@ static struct arena *take_arena(struct arena *arena)
 struct arena *arena_for_move(const struct arena *last)
 {
     if (last == NULL) return arena_at(place_new_thread());
-    RELAXED_STORE(arena_hops, RELAXED_LOAD(arena_hops) + 1);
+    (void)__atomic_fetch_add(&arena_hops, 1, __ATOMIC_RELAXED);
     return arena_at(place_by_core());
 }
 

@@ -110,7 +110,8 @@ static bool background_may_end(void)
     }
     (void)change_background_runs(false);
     set_background(false);
-    wanted = __atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background();
+    wanted = option_helper_thread()
+          && (__atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background());
     if (!wanted || change_background_runs(true)) return true;
     set_background(true);
     return false;
@@ -133,7 +134,7 @@ void decay_close_tail(bool waits)
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
 static bool background_may_go_on(unsigned quiet_looks)
 {
-    if (is_told_to_end()) return false;
+    if (is_told_to_end() || !option_helper_thread()) return false;
     return quiet_looks < (is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX)
         || RELAXED_LOAD(decay.kept);
 }
@@ -297,9 +298,19 @@ bool decay_excess(void)
     return shrunk;
 }
 
+/* Who calls holds no lock that it might wait for. */
+static void end_background(void)
+{
+    RELAXED_STORE(decay.ending, 1);
+    port_wake(&decay.ending, 1);
+    os_thread_wait(END_MS);
+}
+
 void decay_obey_options(void)
 {
     set_on_call();
+    if (option_helper_thread()) decay_resume_looking();
+    else if (RELAXED_LOAD(decay.background_runs)) end_background();
     purge_obey_options();
     if (option_decay_ms() == 0) purge_beyond_budget();
 }
@@ -316,9 +327,7 @@ bool decay_before_fork(void)
 {
     if (!RELAXED_LOAD(decay.background_runs)) return true;
     if (!is_alone() || RELAXED_LOAD(decay.kept)) return false;
-    RELAXED_STORE(decay.ending, 1);
-    port_wake(&decay.ending, 1);
-    os_thread_wait(END_MS);
+    end_background();
     return true;
 }
 

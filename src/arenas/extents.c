@@ -64,8 +64,6 @@ void extents_limit_growth(struct extents *extents, size_t bytes)
 
 /* ---- the hooks ---- */
 
-uint64_t manual_leases;
-
 /* A whole run of the address space that somebody leased, as the default hook does. */
 static bool is_run_of_page_heap(uint32_t page, const char *base, size_t pages)
 {
@@ -88,7 +86,7 @@ static void borrow_run(struct extent *extent, uint32_t page)
     if (!is_large_state(record->state)) return;
     extent->sample = record->state == PAGE_SAMPLED ? record->slab : 0;
     page_heap_of(page)->large_pages -= extent->piece.pages;
-    page_heap_of(page)->large_count--;
+    page_heap_of(page)->large_returns++;
     record->state = PAGE_USED;
     record->slab = 0;
 }
@@ -99,7 +97,7 @@ static void return_run(const struct extent *extent)
             PAGE_USED);
     if (!is_large_state(extent->state)) return;
     page_heap_of(extent->piece.first)->large_pages += extent->piece.pages;
-    page_heap_of(extent->piece.first)->large_count++;
+    page_heap_of(extent->piece.first)->large_returns--;
     if (extent->state == PAGE_SAMPLED) page_record(extent->piece.first)->slab = extent->sample;
 }
 
@@ -226,7 +224,6 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
         return NULL;
     run = run_lease(pages_for(bytes), max_size(align >> space.page_shift, 1), PAGE_USED);
     if (run.page == 0) return NULL;
-    __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
     if (*zero && !run.zero)
         __builtin_memset(page_address(run.page), 0, pages_for(bytes) << space.page_shift);
     *zero |= run.zero;

@@ -71,8 +71,6 @@ struct extents {
 
 /* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */
 extern PRIVATE const struct extent_hooks extent_hooks_default;
-/* Runs that manual arenas, and the default hooks, leased from the page heap; atomic. */
-extern PRIVATE uint64_t manual_leases;
 
 /* Moves the end of a used run. False: no room; nothing happened. */
 INLINE bool resize_run(struct page_heap *heap, uint32_t page, size_t pages)

@@ -16,10 +16,8 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
     is_hooked = arena->extents != NULL;
     if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
     lock_give(&arena->lock);
-    if (!is_hooked) {
+    if (!is_hooked)
         run = run_lease_for(pages, align_pages, purpose_of(arena->page_heap, PAGE_USED));
-        if (run.page != 0) __atomic_fetch_add(&manual_leases, 1, __ATOMIC_RELAXED);
-    }
     if (run.page == 0) {
         meta_give(owner, sizeof *owner);
         return run;

@@ -6,21 +6,15 @@
 struct run stock_take(struct stock *stock, struct page_heap *heap, size_t pages, bool ahead)
 {
     uint32_t leased[STOCK_RUNS_MAX];
-    struct run run;
 
     if (stock->count == 0 && ahead) {
         /* What was leased first, the lowest as a rule, shall be taken first: slabs in ascending
          * order are what the processor prefetches (1.15 times faster over a million nodes than
          * descending ones). */
         stock->count = run_lease_batch(heap, pages, STOCK_RUNS_MAX, leased);
-        stock->leased += stock->count;
         for (uint32_t i = 0; i < stock->count; i++) stock->page[stock->count - 1 - i] = leased[i];
     }
-    if (stock->count == 0) {
-        run = run_lease_for(pages, 1, purpose_of(heap, PAGE_USED));
-        stock->leased += run.page != 0;
-        return run;
-    }
+    if (stock->count == 0) return run_lease_for(pages, 1, purpose_of(heap, PAGE_USED));
     stock->count--;
     if (stock->count < stock->low) stock->low = stock->count;
     return (struct run){ stock->page[stock->count], false };

@@ -15,7 +15,6 @@
 enum { STOCK_RUNS_MAX = 8, STOCK_PAGES_MAX = 16 };
 
 struct stock {
-    uint64_t leased; /* statistics: runs so far */
     uint32_t count;
     uint32_t low;                  /* the fewest since stock_return_unneeded was last called */
     uint32_t page[STOCK_RUNS_MAX]; /* first pages; the last one in is the first out */

@@ -210,7 +210,7 @@ OPTION(PROF_GDUMP, BOOL, SAMPLER, "prof_gdump", 0, 0, 1, "", "Dump at each new p
 OPTION(PROF_FINAL, BOOL, SAMPLER, "prof_final", 0, 0, 1, "", "Dump when the program ends.")
 OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "", "Report leaks when it ends.")
 OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
-       "Exit with 1 when there are any.")
+       "Report leaks when it ends, and exit with 1 when there are any.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
 OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
        "The deepest stack that is recorded.")

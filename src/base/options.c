@@ -209,7 +209,8 @@ static enum verdict set_pair(struct text key, struct text value, const char *sou
     verdict = parse_value((enum option)option, value, &number);
     if (verdict != PAIR_SET) return verdict;
     if (option == OPTION_STATS_PRINT && number != 0)
-        number = source[0] == 'P' ? STATS_PRINTED_SHORT : STATS_PRINTED;
+        number =
+            __builtin_strcmp(source, "PRAIRIE_CONF") == 0 ? STATS_PRINTED_SHORT : STATS_PRINTED;
     option_values[option] = number;
     return PAIR_SET;
 }

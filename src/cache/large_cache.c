@@ -3,7 +3,7 @@
  */
 #include "large_cache.h"
 
-uint64_t large_cache_takes_drained;
+uint64_t large_cache_takes_before;
 
 /* More are not kept below the last one of a length. */
 enum { RUNS_BELOW_MAX = 31 };
@@ -109,10 +109,11 @@ uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, cha
     return older;
 }
 
-void large_cache_drain(struct large_cache *large_cache)
+void large_cache_drain(struct large_cache *large_cache) { give_all_back(large_cache); }
+
+void large_cache_pass_takes_on(struct large_cache *large_cache)
 {
-    give_all_back(large_cache);
-    (void)__atomic_fetch_add(&large_cache_takes_drained, large_cache->takes, __ATOMIC_RELAXED);
+    RELAXED_STORE(large_cache_takes_before, large_cache_takes_before + large_cache->takes);
     RELAXED_STORE(large_cache->takes, 0);
 }
 

@@ -100,8 +100,10 @@ INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
 
 /* Gives all back. */
 void large_cache_drain(struct large_cache *large_cache);
-/* Takes of threads that gave all back since. */
-extern PRIVATE uint64_t large_cache_takes_drained; /* atomic */
+/* Takes of large caches that no thread has any more. */
+extern PRIVATE uint64_t large_cache_takes_before; /* atomic, written under threads_lock */
+/* Its takes are among those from now on. Under threads_lock, under which both are counted. */
+void large_cache_pass_takes_on(struct large_cache *large_cache);
 
 /* Large blocks, and their pages, that are free but still counted. */
 struct large_cache_numbers {

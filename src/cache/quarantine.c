@@ -218,8 +218,10 @@ void quarantines_forget_others(const struct cache *mine)
                   quarantine != NULL ? (size_t)quarantine->run_pages << space.page_shift : 0);
 }
 
-static void count_runs(struct quarantine *quarantine, uint32_t pages, uint32_t runs)
+static void count_runs(struct quarantine *quarantine, uint32_t pages, uint32_t open_pages,
+                       uint32_t runs)
 {
+    RELAXED_STORE(quarantine->all_open_pages, quarantine->all_open_pages + open_pages);
     RELAXED_STORE(quarantine->run_pages, quarantine->run_pages + pages);
     RELAXED_STORE(quarantine->run_count, quarantine->run_count + runs);
 }
@@ -229,8 +231,8 @@ static uint32_t take_place(struct quarantine *quarantine, unsigned place)
 {
     uint32_t page = quarantine->run[place];
 
-    count_runs(quarantine, 0 - page_record(page)->run_pages, 0 - 1u);
-    quarantine->all_open_pages -= quarantine->open_pages[place];
+    count_runs(quarantine, 0 - page_record(page)->run_pages, 0 - quarantine->open_pages[place],
+               0 - 1u);
     quarantine->open_pages[place] = 0;
     quarantine->run[place] = 0;
     (void)__atomic_sub_fetch(&waiting_bytes, run_bytes(page), __ATOMIC_RELAXED);
@@ -256,9 +258,8 @@ static void put_run(struct quarantine *quarantine, uint32_t page, uint32_t open_
     quarantine->oldest_run = (place + 1) % WAITING_RUNS;
     quarantine->run[place] = page;
     quarantine->open_pages[place] = open_pages;
-    quarantine->all_open_pages += open_pages;
     page_mark_cached(page_record(page));
-    count_runs(quarantine, page_record(page)->run_pages, 1);
+    count_runs(quarantine, page_record(page)->run_pages, open_pages, 1);
 }
 
 void quarantine_put_closed(struct cache *cache, uint32_t page)

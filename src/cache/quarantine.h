@@ -68,7 +68,7 @@ struct quarantine {
     uint32_t open_pages[WAITING_RUNS]; /* Q3 */
     uint32_t run_pages;                /* atomic: the sum of their lengths */
     uint32_t run_count;                /* atomic */
-    uint32_t all_open_pages;           /* Q3 */
+    uint32_t all_open_pages;           /* Q3; atomic: the statistics read it */
     unsigned oldest_run;
 };
 

@@ -39,6 +39,7 @@ static void leave_cache(struct cache *cache)
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
     if (cache == oldest) oldest = NULL;
+    if (cache->large_cache != NULL) large_cache_pass_takes_on(cache->large_cache);
     decay_thread_count(--in_use);
     cache->next = waiting;
     waiting = cache;
@@ -85,6 +86,7 @@ static void keep_no_runs(struct cache *cache)
     if (large_cache == NULL) return;
     large_cache_drain(large_cache);
     lock_take(&threads_lock);
+    large_cache_pass_takes_on(large_cache);
     RELAXED_STORE(cache->large_cache, NULL);
     lock_give(&threads_lock);
     meta_give(large_cache, sizeof *large_cache);
@@ -423,10 +425,14 @@ void threads_forget_others(void)
     quarantines_forget_others(mine);
 }
 
-void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
+uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
+    uint64_t takes_before;
+
     lock_take(&threads_lock);
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         visit(cache, context);
+    takes_before = large_cache_takes_before;
     lock_give(&threads_lock);
+    return takes_before;
 }

@@ -59,7 +59,8 @@ extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use
 /* In the child of a fork, where the other threads are not. */
 void threads_forget_others(void);
 
-/* Calls `visit` for each cache, under the list's lock. Owners may be changing them. */
-void threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);
+/* Calls `visit` for each cache, under the list's lock. Owners may be changing them. Returns the takes
+ * of large caches that no thread has any more, as of the same moment. */
+uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 
 #endif

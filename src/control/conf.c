@@ -18,7 +18,7 @@ PUBLIC const char *malloc_conf __attribute__((weak));
 PUBLIC const char *malloc_conf_2_conf_harder __attribute__((weak));
 
 static const char *conf_texts[CONF_SOURCE_COUNT];
-static char symlink_text[256] SPARSE;
+static char symlink_text[4096] SPARSE; /* no link has more */
 
 const char *conf_text(enum conf_source source) { return conf_texts[source]; }
 

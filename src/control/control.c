@@ -240,6 +240,12 @@ static int serve_call(const struct control_table *table, struct control_call *ca
     return error;
 }
 
+/* Such a call gets what fits and EINVAL, and writes nothing: one that fails leaves all as it was. */
+static bool reads_another_length(const struct control_call *call, size_t bytes)
+{
+    return call->old_buffer != NULL && call->old_length != NULL && *call->old_length != bytes;
+}
+
 static int call_row(const struct control_table *table, struct control_call *call)
 {
     size_t bytes = bytes_of_type(call->row->type);
@@ -253,7 +259,7 @@ static int call_row(const struct control_table *table, struct control_call *call
         if (call->row->type == CONTROL_BOOL)
             call->new_value.flag = *(const unsigned char *)call->new_buffer != 0;
         else __builtin_memcpy(&call->new_value, call->new_buffer, bytes);
-        call->writes = true;
+        call->writes = !reads_another_length(call, bytes);
     }
     if ((call->row->rights & CONTROL_EXACT) != 0 && !is_read_exactly(call, bytes)) return EINVAL;
     error = serve_call(table, call);

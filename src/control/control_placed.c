@@ -96,8 +96,10 @@ int serve_cache_create(struct control_call *call)
 
 int serve_cache_flush(struct control_call *call)
 {
-    struct cache *cache = explicit_cache_at(call->new_value.number);
+    struct cache *cache;
 
+    if (!call->writes) return EINVAL;
+    cache = explicit_cache_at(call->new_value.number);
     if (cache == NULL) return EFAULT;
     explicit_cache_flush(cache);
     (void)decay_after_return();
@@ -106,6 +108,7 @@ int serve_cache_flush(struct control_call *call)
 
 int serve_cache_destroy(struct control_call *call)
 {
+    if (!call->writes) return EINVAL;
     if (explicit_cache_at(call->new_value.number) == NULL) return EFAULT;
     explicit_cache_destroy(call->new_value.number);
     (void)decay_after_return();

@@ -104,6 +104,7 @@ int serve_thread_name(struct control_call *call)
 {
     bool reads = call->old_buffer != NULL && call->old_length != NULL;
     struct sampler *sampler = my_sampler();
+    unsigned name;
 
     if (!profile.on) return ENOENT;
     if (reads && (call->writes || call->new_length != 0)) return EPERM;
@@ -111,7 +112,9 @@ int serve_thread_name(struct control_call *call)
     if (!call->writes) return 0;
     if (call->new_value.text == NULL || !is_printable(call->new_value.text)) return EINVAL;
     if (sampler == NULL) return EAGAIN;
-    sampler->name = sample_name(call->new_value.text);
+    name = sample_name(call->new_value.text);
+    if (name == 0 && call->new_value.text[0] != '\0') return EAGAIN;
+    sampler->name = name;
     return 0;
 }
 

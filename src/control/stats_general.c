@@ -114,10 +114,12 @@ static void print_now(struct report *report, enum option option)
 
     for (unsigned i = 0; i < ARRAY_COUNT(leaves) && !report->json; i++) {
         union control_value value;
+        const struct control_row *row;
 
         if (leaves[i].option != option) continue;
         report_print(report, " (%s: ", leaves[i].name);
-        stats_value(report, control_read(leaves[i].name, &value)->type, value);
+        row = control_read(leaves[i].name, &value);
+        stats_value(report, row->type, value);
         report_text(report, ")");
     }
 }

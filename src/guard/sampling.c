@@ -98,6 +98,17 @@ void sampling_tell_given(const void *block, uint32_t number)
     hook_ends(before);
 }
 
+void sampling_tell_dumped(const char *path)
+{
+    void (*hook)(const char *) = RELAXED_LOAD(sampling_hooks[HOOK_DUMP].dump);
+    struct interlude before;
+
+    if (hook == NULL) return;
+    before = hook_begins();
+    hook(path);
+    hook_ends(before);
+}
+
 /* ---- records ---- */
 
 uint32_t sampling_note(const struct counting_front *counting, size_t bytes, const void *frame,

@@ -44,5 +44,6 @@ uint32_t sampling_note(const struct counting_front *counting, size_t bytes, cons
 /* Tell the program's functions, if it has any: before the record is forgotten. */
 void sampling_tell_taken(const void *block, const struct origin *origin, size_t bytes);
 void sampling_tell_given(const void *block, uint32_t number);
+void sampling_tell_dumped(const char *path);
 
 #endif

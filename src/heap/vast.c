@@ -31,7 +31,8 @@ static void count_block(size_t before, size_t after)
     RELAXED_STORE(commit.vast_bytes, commit.vast_bytes + after - before);
     commit.vast_count += came - went;
     page_heap->large_pages += (after >> space.page_shift) - (before >> space.page_shift);
-    page_heap->large_count += came - went;
+    page_heap->large_leases += came;
+    page_heap->large_returns += went;
 }
 
 static void count_coming(size_t bytes)

@@ -66,7 +66,8 @@ struct page_heap {
     size_t dirty_max;                /* atomic: when more pages are dirty, page_heaps_are_over */
     size_t free_pages[FREE_KINDS];   /* under lock */
     size_t large_pages;              /* under lock: those of large blocks */
-    size_t large_count;              /* under lock */
+    uint64_t large_leases;           /* under lock: of large blocks, so far */
+    uint64_t large_returns;          /* under lock: likewise */
     size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;           /* under lock: pages leased that were clean */
     uint64_t leases, returns, grows; /* under lock: statistics */
@@ -127,6 +128,12 @@ INLINE enum page_state free_state(const struct page_heap *heap, unsigned kind)
 INLINE size_t page_heap_used_pages(struct page_heap *heap)
 {
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
+}
+
+/* Large blocks that are out. Under the lock. */
+INLINE size_t page_heap_large_count(const struct page_heap *heap)
+{
+    return (size_t)(heap->large_leases - heap->large_returns);
 }
 
 void page_heap_start(struct page_heap *heap);

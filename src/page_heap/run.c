@@ -160,7 +160,7 @@ INLINE void count_lease(struct page_heap *heap, size_t pages, enum page_state st
     note_dirty_low(heap);
     if (state == PAGE_LARGE) {
         heap->large_pages += pages;
-        heap->large_count++;
+        heap->large_leases++;
     }
 }
 
@@ -428,7 +428,7 @@ INLINE void count_return(struct page_heap *heap, const struct page *record, size
     check(is_used_state(record->state) && !page_is_fenced(record));
     heap->returns++;
     if (record->state == PAGE_LARGE) {
-        heap->large_count--;
+        heap->large_returns++;
         heap->large_pages -= pages;
     }
 }

@@ -190,7 +190,7 @@ void page_heaps_check(void)
         for (unsigned kind = 0; kind < FREE_KINDS; kind++)
             counted.free[kind] += heap->free_pages[kind];
         counted.large += heap->large_pages;
-        counted.large_count += heap->large_count;
+        counted.large_count += page_heap_large_count(heap);
     }
     require(counted.free_runs == totals.free_runs);                                   /* K2 */
     require(counted.free[FREE_DIRTY] == totals.free[FREE_DIRTY]);                     /* K3 */

@@ -101,30 +101,33 @@ static bool write_file(const struct profile_snapshot *snapshot, const char *path
     return out_close(snapshot->out);
 }
 
+static bool leaks_are_wanted(void)
+{
+    return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
+}
+
+/* Without a prefix there is no file unless somebody names one, but leaks are told. */
 static bool dump(const char *path, char reason)
 {
-    void (*hook)(const char *path) = RELAXED_LOAD(sampling_hooks[HOOK_DUMP].dump);
+    bool tells_leaks = reason == 'f' && leaks_are_wanted();
+    bool writes = path != NULL || profile.prefix[0] != '\0';
     struct report name = { .used = 0 };
     struct profile_snapshot snapshot;
     bool written = false;
 
-    if (!profile.on || !dump_turn()) return false;
-    if (path == NULL) path = make_name(&name, reason);
+    if (!profile.on || !(writes || tells_leaks) || !dump_turn()) return false;
+    if (writes && path == NULL) path = make_name(&name, reason);
     if (profile_snapshot_take(&snapshot)) {
-        written = write_file(&snapshot, path);
-        if (reason == 'f' && option_is_set(OPTION_PROF_LEAK)) report_leaks(&snapshot);
+        written = writes && write_file(&snapshot, path);
+        if (tells_leaks) report_leaks(&snapshot);
         os_release(snapshot.memory);
     }
     profile_forget_dump();
-    if (written && hook != NULL) hook(path);
+    if (written) sampling_tell_dumped(path);
     return written;
 }
 
-bool profile_dump(const char *name)
-{
-    if (name == NULL && profile.prefix[0] == '\0') return false;
-    return dump(name, 'm');
-}
+bool profile_dump(const char *name) { return dump(name, 'm'); }
 
 static void dump_at_end(void) { (void)dump(NULL, 'f'); }
 
@@ -160,6 +163,9 @@ static void poll_peak(void)
 
 void profile_poll(void)
 {
+    const struct sampler *sampler = sampler_here();
+
+    if (sampler != NULL && sampler->in_hook) return; /* it was called by a dump, perhaps */
     if (profile.interval_bytes != 0 && RELAXED_LOAD(sampling_active)) poll_interval();
     if (RELAXED_LOAD(profile.gdump)) poll_peak();
 }
@@ -194,7 +200,7 @@ void profile_reset(unsigned lg_sample)
 bool profile_start(void)
 {
     int64_t lg_interval = (int64_t)option_value(OPTION_LG_PROF_INTERVAL);
-    bool leak = option_is_set(OPTION_PROF_LEAK);
+    bool leak = leaks_are_wanted();
 
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);

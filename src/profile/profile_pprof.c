@@ -17,7 +17,6 @@ enum {
     PROFILE_MAPPING,
     PROFILE_LOCATION,
     PROFILE_STRING = 6,
-    PROFILE_DROP_FRAMES,
     PROFILE_TIME_NS = 9,
     PROFILE_PERIOD_TYPE = 11,
     PROFILE_PERIOD,
@@ -37,19 +36,11 @@ enum {
 enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS };
 
 static const char *const fixed_strings[] = {
-    "",
-    "alloc_objects",
-    "count",
-    "alloc_space",
-    "bytes",
-    "inuse_objects",
-    "inuse_space",
-    "space",
-    "thread",
-    "prairie_.*|malloc_.*|mallocx_.*|alloc_.*|take_.*|posix_.*|move_.*|resize_.*|new_missed",
+    "",      "alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "inuse_space",
+    "space", "thread",
 };
-/* The last of them: frames that pprof drops. Then names of threads, and what mappings have. */
-enum { STRING_FIRST_NAME = ARRAY_COUNT(fixed_strings), STRING_DROP = STRING_FIRST_NAME - 1 };
+/* Then names of threads, and what mappings have. */
+enum { STRING_FIRST_NAME = ARRAY_COUNT(fixed_strings) };
 
 static unsigned string_number(const char *text)
 {
@@ -286,7 +277,6 @@ void profile_write_pprof(const struct profile_snapshot *snapshot)
     write_mappings(snapshot, STRING_FIRST_NAME + names);
     write_locations(snapshot, &locations);
     write_strings(snapshot, names);
-    out_field_number(out, PROFILE_DROP_FRAMES, STRING_DROP);
     out_field_number(out, PROFILE_TIME_NS, os_wall_ns());
     put_type(out, PROFILE_PERIOD_TYPE, "space", "bytes");
     out_field_number(out, PROFILE_PERIOD, snapshot->period);

@@ -23,9 +23,8 @@ struct count {
     struct snapshot_arena *const *arenas;    /* by number, some NULL; or NULL: all count as one */
     unsigned arena_end;                      /* 1 when all count as one */
     uint64_t supplied_dirty, supplied_clean; /* bytes of free pages of arenas with hooks */
-    uint64_t other_leases; /* runs for stocks and manual arenas; all others are large blocks */
     struct large_cache_numbers cached_large; /* of all threads: blocks that no program holds */
-    size_t waiting_pages, waiting_runs;      /* of all quarantines */
+    size_t waiting_pages, waiting_runs;      /* of all quarantines; but no open pages */
     bool is_explicit;                        /* caches of no thread are being counted */
 };
 
@@ -73,10 +72,8 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
         count_bin(&arena->bin[class_index], class_index, &into->of_class[class_index]);
         into->active += arena->bin[class_index].slab_count * slab_shape[class_index].bytes;
     }
-    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++) {
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         into->dirty += (size_t)arena->stock[pages].count * pages << shift;
-        count->other_leases += arena->stock[pages].leased;
-    }
     into->large.taken += arena->manual_taken;
     for (const struct manual_large *owner = arena->manual_large; owner != NULL;
          owner = owner->next) {
@@ -102,6 +99,7 @@ static READS_UNLOCKED void count_quarantine(struct count *count, struct snapshot
                                             const struct cache *cache)
 {
     const struct quarantine *quarantine = quarantine_of(cache);
+    size_t pages, open_pages;
 
     if (quarantine == NULL) return;
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
@@ -110,7 +108,10 @@ static READS_UNLOCKED void count_quarantine(struct count *count, struct snapshot
         into->of_class[class_index].cached +=
             min_size(RELAXED_LOAD(held->waiting_count), WAITING_BLOCKS_MAX);
     }
-    count->waiting_pages += RELAXED_LOAD(quarantine->run_pages);
+    pages = RELAXED_LOAD(quarantine->run_pages);
+    open_pages = min_size(RELAXED_LOAD(quarantine->all_open_pages), pages);
+    count->cached_large.pages += open_pages; /* they keep what is in them, as cached runs do */
+    count->waiting_pages += pages - open_pages;
     count->waiting_runs += min_size(RELAXED_LOAD(quarantine->run_count), WAITING_RUNS);
 }
 
@@ -173,7 +174,8 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         into->clean += heap->free_pages[FREE_CLEAN] << shift;
         open_pages += heap->open_pages; /* without the seams, which nobody can have */
         large_pages += heap->large_pages;
-        large_count += heap->large_count;
+        large_count += page_heap_large_count(heap);
+        into->large.taken += heap->large_leases;
         count->numbers->leases += heap->leases;
         count->numbers->returns += heap->returns;
         into->purges += purge[i].calls;
@@ -190,7 +192,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     gone_count = min_size(cached->count + count->waiting_runs, large_count);
     into->clean += min_size(count->waiting_pages, gone_pages) << shift;
     into->large.allocated += (large_pages - gone_pages) << shift;
-    into->large.taken += count->numbers->leases - count->other_leases + cached->takes;
+    into->large.taken += cached->takes;
     into->large_count += large_count - gone_count;
     count->numbers->opened = (open_pages << shift) + RELAXED_LOAD(commit.vast_bytes);
 
@@ -250,7 +252,7 @@ static void finish_arena(struct snapshot_arena *arena)
     add_words(&arena->all, &arena->large, sizeof arena->all);
     arena->active += arena->large.allocated;
     arena->metadata = arena->metadata_records + arena->metadata_map;
-    arena->resident = arena->active + arena->dirty + arena->metadata;
+    arena->resident = arena->active + arena->dirty + arena->reserve + arena->metadata;
     arena->mapped += arena->resident;
     arena->active_pages = arena->active >> space.page_shift;
     arena->dirty_pages = arena->dirty >> space.page_shift;
@@ -266,48 +268,21 @@ static void add_arena(struct snapshot_arena *sum, const struct snapshot_arena *a
     add_words(sum->of_class, arena->of_class, sizeof sum->of_class);
 }
 
-static READS_UNLOCKED void count_reserve(struct snapshot *numbers)
+static READS_UNLOCKED void count_reserve(struct snapshot *numbers, struct snapshot_arena *into)
 {
     numbers->reserve = reserve.pages << space.page_shift;
     numbers->reserve_wanted = reserve.wanted_pages << space.page_shift;
     numbers->reserve_releases = reserve.releases;
     numbers->reserve_refills = reserve.refills;
+    into->reserve = numbers->reserve;
     numbers->events_low = notify_stats.events[RESERVE_CND_LOW];
     numbers->events_crit = notify_stats.events[RESERVE_CND_CRIT];
     numbers->event_calls = notify_stats.calls;
 }
 
-static void count_all(struct count *count)
-{
-    struct snapshot *numbers = count->numbers;
-    struct decay_numbers decay_now = decay_numbers();
-
-    count->other_leases = __atomic_load_n(&manual_leases, __ATOMIC_RELAXED);
-    count->cached_large.takes = RELAXED_LOAD(large_cache_takes_drained);
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        if (place_of(count, arena->index) != NULL)
-            count_arena(count, arena, place_of(count, arena->index));
-    threads_visit(count_cache, count);
-    count->is_explicit = true;
-    explicit_cache_visit(count_cache, count);
-    count_pages(count, place_of(count, 0));
-    count_guarded(count, place_of(count, 0));
-    count_reserve(numbers);
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        take_cached_off(count, class_index);
-    numbers->arena_hops = RELAXED_LOAD(arena_hops);
-    numbers->background_runs = decay_now.background_runs;
-    numbers->background_looks = decay_now.looks;
-    numbers->background_look_ns = decay_now.look_ms * 1000000;
-    numbers->realloc_zero_calls = realloc_zero_calls();
-    numbers->uptime_ns = (os_now_ms() - snapshot_begin_ms) * 1000000;
-    numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
-}
-
-/* Adds what destroyed arenas had counted, and what follows from all that was counted. Once. */
+/* Adds what destroyed arenas had counted. Under making_lock. */
 static void count_past(struct snapshot_arena *into)
 {
-    lock_take(&making_lock);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct class_flow *past = &past_arenas.of_class[class_index];
         struct snapshot_class *numbers = &into->of_class[class_index];
@@ -319,8 +294,42 @@ static void count_past(struct snapshot_arena *into)
     }
     into->large.taken += past_arenas.manual_taken;
     lock_numbers_add(&into->locks[ARENA_LOCK_OWN], past_arenas.lock);
+}
+
+/* The lock is held as long, so that an arena that is destroyed meanwhile is counted once. */
+static void count_arenas(struct count *count)
+{
+    lock_take(&making_lock);
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        if (place_of(count, arena->index) != NULL)
+            count_arena(count, arena, place_of(count, arena->index));
+    if (count->arenas == NULL) count_past(&count->numbers->all);
     lock_give(&making_lock);
-    finish_arena(into);
+}
+
+static void count_all(struct count *count)
+{
+    struct snapshot *numbers = count->numbers;
+    struct decay_numbers decay_now = decay_numbers();
+    uint64_t takes_before;
+
+    count_arenas(count);
+    takes_before = threads_visit(count_cache, count);
+    count->cached_large.takes += takes_before;
+    count->is_explicit = true;
+    explicit_cache_visit(count_cache, count);
+    count_pages(count, place_of(count, 0));
+    count_guarded(count, place_of(count, 0));
+    count_reserve(numbers, place_of(count, 0));
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+        take_cached_off(count, class_index);
+    numbers->arena_hops = RELAXED_LOAD(arena_hops);
+    numbers->background_runs = decay_now.background_runs;
+    numbers->background_looks = decay_now.looks;
+    numbers->background_look_ns = decay_now.look_ms * 1000000;
+    numbers->realloc_zero_calls = realloc_zero_calls();
+    numbers->uptime_ns = (os_now_ms() - snapshot_begin_ms) * 1000000;
+    numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
 }
 
 static void finish_process(const struct count *count)
@@ -347,7 +356,7 @@ static void count_whole(struct snapshot *numbers, struct snapshot_arena *const *
     if (arenas_apart != NULL) count.arena_end = end;
     count_all(&count);
     if (arenas_apart == NULL) {
-        count_past(&numbers->all);
+        finish_arena(&numbers->all);
     } else {
         numbers->control_lock = lock_numbers(&control_lock);
         numbers->decay_lock = lock_numbers(&decay_lock);
@@ -430,6 +439,9 @@ void snapshot_forget_locks(void)
     forget_lock(&decay_lock);
     for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
         forget_lock(&arena->lock);
+    lock_take(&making_lock);
+    past_arenas.lock = (struct lock_numbers){ 0 };
+    lock_give(&making_lock);
     page_heaps_each_lock(forget_lock, WALK_TAKES);
     forget_lock(&space.lock);
     forget_lock(&samples_lock);
@@ -449,7 +461,10 @@ const struct snapshot_arena *snapshot_past(void)
     if (room.past == NULL) room.past = meta_take(sizeof *room.past);
     if (room.past == NULL) return NULL;
     *room.past = (struct snapshot_arena){ .threads = 0 };
+    lock_take(&making_lock);
     count_past(room.past);
+    lock_give(&making_lock);
+    finish_arena(room.past);
     return room.past;
 }
 

@@ -42,6 +42,7 @@ struct snapshot_arena {
     uint64_t large_count;
     uint64_t threads;
     uint64_t active, dirty, clean; /* bytes of pages */
+    uint64_t reserve;              /* bytes, resident; of the first one */
     uint64_t active_pages, dirty_pages;
     uint64_t metadata, metadata_map, metadata_records; /* the first is the sum of the others */
     uint64_t resident, mapped;

@@ -238,7 +238,7 @@ SHARED uint64_t outside_capacity(const struct outside *outside, uint64_t block_b
 
 struct outside_count {
     struct outside_figures *figures;
-    uint64_t shift, other_leases, cached_pages, cached_runs, waiting_pages, waiting_runs, takes;
+    uint64_t shift, cached_pages, cached_runs, waiting_pages, waiting_runs, takes;
     uint64_t blocks[256], cached[256];
 };
 
@@ -272,7 +272,6 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
 
         count->figures->dirty += outside_member(outside, stock, "stock.count", 0) * pages
                               << count->shift;
-        count->other_leases += outside_member(outside, stock, "stock.leased", 0);
     }
     count->figures->active += slab_bytes;
     count->figures->large +=
@@ -291,6 +290,8 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
     count->figures->arenas++;
 }
 
+SHARED uint64_t outside_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 SHARED void outside_count_quarantine(struct outside *outside, struct outside_count *count,
                                      uint64_t number)
 {
@@ -298,6 +299,7 @@ SHARED void outside_count_quarantine(struct outside *outside, struct outside_cou
     uint64_t zone_end = outside_value_at(
         outside, outside_root(outside, "meta") + outside_row(outside, "meta.zone_end")->offset,
         outside_row(outside, "meta.zone_end")->bytes);
+    uint64_t pages, open_pages;
 
     if (number == 0) return;
     must(outside->read(outside, zone_end - number * outside_constant(outside, "META_UNIT_BYTES"),
@@ -307,7 +309,11 @@ SHARED void outside_count_quarantine(struct outside *outside, struct outside_cou
 
         count->cached[i] += outside_member(outside, held, "held_class.waiting_count", 0);
     }
-    count->waiting_pages += outside_member(outside, record, "quarantine.run_pages", 0);
+    pages = outside_member(outside, record, "quarantine.run_pages", 0);
+    open_pages =
+        outside_least(outside_member(outside, record, "quarantine.all_open_pages", 0), pages);
+    count->cached_pages += open_pages;
+    count->waiting_pages += pages - open_pages;
     count->waiting_runs += outside_member(outside, record, "quarantine.run_count", 0);
 }
 
@@ -388,8 +394,6 @@ SHARED void outside_count_caches(struct outside *outside, struct outside_count *
     }
 }
 
-SHARED uint64_t outside_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 SHARED void outside_count_pages(struct outside *outside, struct outside_count *count)
 {
     static char heap[OUTSIDE_BYTES_MAX], part[OUTSIDE_BYTES_MAX];
@@ -403,7 +407,8 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
         figures->dirty += outside_member(outside, heap, "page_heap.free_pages", 0) << count->shift;
         figures->clean += outside_member(outside, heap, "page_heap.free_pages", 1) << count->shift;
         large_pages += outside_member(outside, heap, "page_heap.large_pages", 0);
-        large_count += outside_member(outside, heap, "page_heap.large_count", 0);
+        large_count += outside_member(outside, heap, "page_heap.large_leases", 0)
+                     - outside_member(outside, heap, "page_heap.large_returns", 0);
         figures->leases += outside_member(outside, heap, "page_heap.leases", 0);
         figures->returns += outside_member(outside, heap, "page_heap.returns", 0);
     }
@@ -455,6 +460,15 @@ SHARED void outside_count_guarded(struct outside *outside, struct outside_count 
     }
 }
 
+/* Bytes that are kept for when memory is short. */
+SHARED uint64_t outside_reserve(struct outside *outside, uint64_t shift)
+{
+    const struct outside_name *pages = outside_row(outside, "reserve.pages");
+
+    return outside_value_at(outside, outside_root(outside, "reserve") + pages->offset, pages->bytes)
+        << shift;
+}
+
 SHARED struct outside_figures outside_count(struct outside *outside)
 {
     static struct outside_count count;
@@ -482,7 +496,8 @@ SHARED struct outside_figures outside_count(struct outside *outside)
         figures.cached += count.cached[i] * bytes;
     }
     figures.active += figures.large;
-    figures.resident = figures.active + figures.dirty + figures.metadata;
+    figures.resident =
+        figures.active + figures.dirty + outside_reserve(outside, count.shift) + figures.metadata;
     figures.mapped += figures.resident;
     return figures;
 }

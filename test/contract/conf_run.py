@@ -107,6 +107,9 @@ def symlink():
         get(None, "opt.dirty_decay_ms", 44, **defines)
         get("dirty_decay_ms:22", "opt.dirty_decay_ms", 22)
         get(None, "opt.malloc_conf.symlink", "dirty_decay_ms:44,narenas:4")
+        os.unlink(SYMLINK)
+        os.symlink("narenas:3," * 100 + "dirty_decay_ms:45", SYMLINK)
+        get(None, "opt.dirty_decay_ms", 45)
     finally:
         os.unlink(SYMLINK)
 

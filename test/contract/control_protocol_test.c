@@ -70,6 +70,24 @@ static void writing_back_is_accepted(const struct check *check)
     assert_int_equal(length, leaf->bytes);
 }
 
+/* Who reads another length gets the error, and has written nothing. */
+static void a_call_that_fails_writes_nothing(const struct check *check)
+{
+    ssize_t before = 0, now = 0, other = 1234;
+    size_t length = sizeof before;
+    unsigned char wrong[16];
+
+    (void)check;
+    assert_int_equal(mallctl("arenas.dirty_decay_ms", &before, &length, NULL, 0), 0);
+    length = sizeof before / 2;
+    assert_int_equal(mallctl("arenas.dirty_decay_ms", wrong, &length, &other, sizeof other),
+                     EINVAL);
+    length = sizeof now;
+    assert_int_equal(mallctl("arenas.dirty_decay_ms", &now, &length, NULL, 0), 0);
+    assert_int_equal(now, before);
+    assert_int_not_equal(now, other);
+}
+
 static void nothing_may_be_asked_of_anything(const struct check *check)
 {
     assert_int_equal(mallctl(full_name(check), NULL, NULL, NULL, 0), 0);
@@ -291,6 +309,7 @@ int main(void)
         check_add(
             (struct check){ .run = is_partial, .text = partial[i].name, .bytes = partial[i].parts },
             "partial: %s", partial[i].name);
+    ADD(a_call_that_fails_writes_nothing);
     ADD(numbers_in_a_path_may_be_patched);
     ADD(a_path_is_cut_at_the_room_there_is);
     ADD(a_length_without_a_buffer_reads_nothing);

@@ -284,6 +284,10 @@ static void create_keeps_to_the_protocol(const struct check *check)
     assert_int_equal(length, 0);
     assert_int_equal(control("tcache.flush", &wide, &length, NULL, 0), EPERM);
     assert_int_equal(control("tcache.destroy", NULL, NULL, &wide, sizeof wide), EINVAL);
+    /* Without a number none is meant, not the first one. */
+    assert_int_equal(control("tcache.flush", NULL, NULL, NULL, 0), EINVAL);
+    assert_int_equal(control("tcache.destroy", NULL, NULL, NULL, 0), EINVAL);
+    assert_int_equal(control("tcache.destroy", NULL, NULL, NULL, sizeof(unsigned)), EINVAL);
     assert_int_equal(write_cache("tcache.flush", 4000), EFAULT);
     assert_int_equal(write_cache("tcache.destroy", 100000), EFAULT);
 }

@@ -2,12 +2,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
+#include <jemalloc/jemalloc.h>
 #include <malloc.h>
 #include <prairie/prairie.h>
 #include <prairie/reserve.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
+extern __typeof__(mallctl) mallctl __attribute__((weak));
 extern __typeof__(xmalloc) xmalloc __attribute__((weak));
 extern __typeof__(xcalloc) xcalloc __attribute__((weak));
 extern __typeof__(xrealloc) xrealloc __attribute__((weak));
@@ -44,6 +46,58 @@ static void hear(void *unused, reserve_cnd_t condition, size_t size)
     (void)unused, (void)size;
     low += condition == RESERVE_CND_LOW;
     crit += condition == RESERVE_CND_CRIT;
+}
+
+/* ---- the background thread ---- */
+
+static size_t background_threads(void)
+{
+    uint64_t epoch = 1;
+    size_t count = 0, length = sizeof count;
+
+    must(mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) == 0);
+    must(mallctl("stats.background_thread.num_threads", &count, &length, NULL, 0) == 0);
+    return count;
+}
+
+static void set_background_thread(bool on)
+{
+    must(mallctl("background_thread", NULL, NULL, &on, sizeof on) == 0);
+}
+
+static void *wait_twice(void *barrier)
+{
+    free(malloc(1));
+    (void)pthread_barrier_wait(barrier);
+    (void)pthread_barrier_wait(barrier);
+    return NULL;
+}
+
+/* With a callback there is one in a program with threads, for as long as it may. */
+static void forbid_the_background_thread(void)
+{
+    pthread_barrier_t barrier;
+    pthread_t thread;
+
+    must(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    must(pthread_create(&thread, NULL, wait_twice, &barrier) == 0);
+    (void)pthread_barrier_wait(&barrier);
+    must(!reserve_cb_register(hear, NULL));
+    must(background_threads() == 1);
+    set_background_thread(false);
+    must(background_threads() == 0);
+    for (int i = 0; i < 100; i++) free(memset(malloc(1 << 20), 1, 1 << 20));
+    must(background_threads() == 0);
+    set_background_thread(true);
+    must(background_threads() == 1);
+    (void)pthread_barrier_wait(&barrier);
+    must(pthread_join(thread, NULL) == 0);
+}
+
+static void the_background_thread_ends_when_it_is_told_to(const struct check *check)
+{
+    (void)check;
+    in_child(forbid_the_background_thread);
 }
 
 /* ---- doors that never return NULL ---- */
@@ -279,6 +333,8 @@ int main(void)
     for (size_t i = 0; i < sizeof reserves / sizeof reserves[0]; i++)
         check_add((struct check){ .run = sizes_are_kept, .bytes = reserves[i] },
                   "a reserve of %zu is there", reserves[i]);
+    check_add((struct check){ .run = the_background_thread_ends_when_it_is_told_to },
+              "background_thread:false");
     check_add((struct check){ .run = limits_are_kept }, "limits are kept");
     check_add((struct check){ .run = the_wall }, "the hard limit is a wall");
     check_add((struct check){ .run = registering_at_the_wall }, "registering at the hard limit");

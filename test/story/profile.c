@@ -260,6 +260,30 @@ static void churn(size_t bytes)
     for (size_t taken = 0; taken < bytes; taken += 1000) free(take_by_malloc(1000));
 }
 
+/* So many names that no more can be kept. Each is either there or refused, and then the one before stays. */
+static void name_the_thread_often(void)
+{
+    const char *kept = NULL;
+    unsigned refused = 0;
+
+    for (unsigned i = 0; i < 2000; i++) {
+        const char *before;
+        char name[16];
+        size_t length = sizeof kept;
+        int error;
+
+        must(control("thread.prof.name", &before, &length, NULL, 0) == 0);
+        snprintf(name, sizeof name, "conn-%u", i);
+        error = write_text("thread.prof.name", name);
+        must(error == 0 || error == EAGAIN);
+        refused += error == EAGAIN;
+        must(control("thread.prof.name", &kept, &length, NULL, 0) == 0);
+        must(strcmp(kept, error == 0 ? name : before) == 0);
+    }
+    must(refused > 0);
+    must(write_text("thread.prof.name", "") == 0);
+}
+
 /* As jemalloc has them: up to 15 letters that can be seen, and blanks. */
 static void name_the_thread(void)
 {
@@ -324,6 +348,7 @@ static void use_controls(const char *folder)
     (void)take_by_malloc(1000);
     must(files_of(folder, "\\.u[0-9]*\\.heap$") >= 1);
     must(write_text("prof.dump", path_in(folder, "named.pb.gz")) == 0);
+    name_the_thread_often();
 }
 
 /* ---- functions of the program ---- */
@@ -380,6 +405,7 @@ static void see_given(const void *block, size_t bytes)
 static void see_dump(const char *path)
 {
     use_the_heap();
+    errno = EISDIR; /* of no concern to whoever made a dump due */
     snprintf(last_file, sizeof last_file, "%s", path);
     dumped_files++;
 }
@@ -441,7 +467,10 @@ static void use_hooks(const char *folder)
     free(block);
     must(taken_blocks == given_blocks && taken_bytes == given_bytes);
 
+    blocks = taken_blocks;
+    errno = 0;
     must(write_text("prof.dump", path_in(folder, "hooked.heap")) == 0);
+    must(errno == 0 && taken_blocks == blocks);
     must(dumped_files == 1 && strcmp(last_file, path_in(folder, "hooked.heap")) == 0);
     must(write_text("prof.dump", "/nowhere/at/all") == EFAULT && dumped_files == 1);
 

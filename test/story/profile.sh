@@ -16,6 +16,8 @@ if [ "$1" != controls ]; then exit 0; fi
 # Nothing was taken between the reset and this dump.
 if grep -q '^@' "$folder/quiet.heap"; then echo "samples while prof.active was false"; exit 1; fi
 gzip -dc "$folder/named.pb.gz" | grep -q "a name of mine"
+# Functions of the program may have any name: viewers are told to drop none.
+if gzip -dc "$folder/named.pb.gz" | grep -q 'take_\.\*'; then echo "frames that viewers drop"; exit 1; fi
 
 # Files at the end, and what leaks.
 cd "$folder"
@@ -26,3 +28,14 @@ MALLOC_CONF=prof:true,lg_prof_sample:0,prof_leak:true,prof_leak_error:true LD_PR
     ls / >ls.out 2>ls.err || code=$?
 test $code = 1
 grep -q "Leak approximation summary: ~[0-9]* bytes, ~[0-9]* objects, >= [0-9]* contexts" ls.err
+
+# The code at the end is asked for by itself; and without a prefix there is no file, whoever wants one.
+mkdir "$folder/no_files"
+cd "$folder/no_files"
+code=0
+MALLOC_CONF=prof:true,lg_prof_sample:0,prof_leak_error:true,prof_final:true,prof_prefix: LD_PRELOAD=$PRAIRIE_LIBRARY \
+    ls / >/dev/null 2>../ls.err || code=$?
+test $code = 1
+grep -q "Leak approximation summary" ../ls.err
+MALLOC_CONF=prof:true,lg_prof_sample:0,lg_prof_interval:12,prof_gdump:true,prof_prefix: LD_PRELOAD=$PRAIRIE_LIBRARY ls -l / >/dev/null
+test -z "$(ls -A)"

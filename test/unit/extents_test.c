@@ -100,18 +100,18 @@ static void the_default_hooks_take_back_what_they_gave(void **state)
     (void)state;
     small = prairie_malloc(100);
     bytes = 10 * page_bytes();
-    leases_before = manual_leases;
+    leases_before = page_heap->leases;
     assert_null(own->alloc(own, small, bytes, 1, &zero, &committed, 1));
     assert_null(own->alloc(own, NULL, 0, 1, &zero, &committed, 1));
     assert_null(own->alloc(own, NULL, ((size_t)space.page_count_max << space.page_shift) + 1, 1,
                            &zero, &committed, 1));
-    assert_int_equal(manual_leases, leases_before);
+    assert_int_equal(page_heap->leases, leases_before);
     base = own->alloc(own, NULL, bytes, 16 * page_bytes(), &zero, &committed, 1);
     assert_non_null(base);
     assert_int_equal((uintptr_t)base % (16 * page_bytes()), 0);
     assert_true(zero && committed);
     assert_true(all_bytes_are(base, 0, bytes));
-    assert_int_equal(manual_leases, leases_before + 1);
+    assert_int_equal(page_heap->leases, leases_before + 1);
     memset(base, 1, bytes);
 
     assert_true(own->dalloc(own, base + page_bytes(), bytes - page_bytes(), true, 1));

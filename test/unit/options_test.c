@@ -319,6 +319,8 @@ static void the_source_decides_the_form_of_statistics(void **state)
     (void)state;
     options_parse("stats_print:true", "PRAIRIE_CONF");
     assert_int_equal(option_value(OPTION_STATS_PRINT), STATS_PRINTED_SHORT);
+    options_parse("stats_print:true", "PG_MALLOC_CONF");
+    assert_int_equal(option_value(OPTION_STATS_PRINT), STATS_PRINTED);
     options_parse("stats_print:true", SOURCE);
     assert_int_equal(option_value(OPTION_STATS_PRINT), STATS_PRINTED);
 }

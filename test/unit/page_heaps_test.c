@@ -388,10 +388,10 @@ static void a_threads_pages_are_of_its_arena(void **state)
     run_thread(take_both, NULL);
     heap = page_heap_of(page_at(large));
     assert_ptr_not_equal(heap, page_heap);
-    assert_int_equal(heap->large_count, 1);
+    assert_int_equal(page_heap_large_count(heap), 1);
     prairie_free(large);
     prairie_free(small);
-    assert_int_equal(heap->large_count, 0);
+    assert_int_equal(page_heap_large_count(heap), 0);
     prairie_check_all();
     assert_true(prairie_purge() > 0);
     assert_int_equal(all_dirty(), 0);

@@ -20,7 +20,7 @@ static void start_pieces(void)
     lock_take(&page_heap->lock);
     tag_as(used, PIECE_PAGES, PAGE_USED);
     page_heap->large_pages -= PIECE_PAGES;
-    page_heap->large_count--;
+    page_heap->large_returns++;
     lock_give(&page_heap->lock);
     large = fenced(PIECE_PAGES);
     dirty = fenced(PIECE_PAGES);
@@ -148,7 +148,7 @@ static void a_used_run_in_a_bin(void)
 static void dirty_pages_miscounted(void) { page_heap->free_pages[FREE_DIRTY]++; }
 static void clean_pages_miscounted(void) { page_heap->free_pages[FREE_CLEAN]--; }
 static void large_pages_miscounted(void) { page_heap->large_pages++; }
-static void large_blocks_miscounted(void) { page_heap->large_count++; }
+static void large_blocks_miscounted(void) { page_heap->large_leases++; }
 
 /* ---- the walk ---- */
 

@@ -263,7 +263,7 @@ static void check_counts(void)
     }
     assert_int_equal(page_heap_used_pages(page_heap), used);
     assert_int_equal(page_heap->large_pages, large_pages);
-    assert_int_equal(page_heap->large_count, large_count);
+    assert_int_equal(page_heap_large_count(page_heap), large_count);
 }
 
 /* `held_max`: runs at once, at most HELD_RUNS_MAX. */

@@ -172,13 +172,14 @@ static void large_runs_are_counted(void **state)
     large = run_lease(7, 1, PAGE_LARGE).page;
     space_used = run_lease(3, 1, PAGE_USED).page;
     assert_int_equal(page_heap->large_pages, 7);
-    assert_int_equal(page_heap->large_count, 1);
+    assert_int_equal(page_heap_large_count(page_heap), 1);
     assert_int_equal(page_heap_used_pages(page_heap), 10);
     give_back(space_used);
-    assert_int_equal(page_heap->large_count, 1);
+    assert_int_equal(page_heap_large_count(page_heap), 1);
     give_back(large);
-    assert_int_equal(
-        page_heap->large_pages + page_heap->large_count + page_heap_used_pages(page_heap), 0);
+    assert_int_equal(page_heap->large_pages + page_heap_large_count(page_heap)
+                         + page_heap_used_pages(page_heap),
+                     0);
     assert_int_equal(page_heap->leases, 2);
     assert_int_equal(page_heap->returns, 2);
     assert_int_equal(page_heap->clean_leased, 10);

@@ -4,6 +4,8 @@
 
 #include "unit.h"
 
+#include <jemalloc/jemalloc.h>
+
 static struct prairie_stats read_stats(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -27,7 +29,8 @@ static void check_sums(const struct prairie_stats *stats)
 {
     assert_true(stats->allocated <= stats->active);
     assert_true(stats->large_allocated <= stats->allocated);
-    assert_int_equal(stats->active + stats->dirty + stats->clean, open_bytes_of_page_heaps());
+    assert_int_equal(stats->active + stats->dirty + stats->clean + stats->reserve_cur,
+                     open_bytes_of_page_heaps());
     assert_int_equal(stats->mapped, open_bytes_of_page_heaps() + stats->metadata);
     assert_true(stats->allocated + stats->cached <= stats->active);
     assert_true(stats->lock_waits <= stats->lock_contended);
@@ -243,6 +246,14 @@ static void threads_are_counted_with_what_they_hold(void **state)
     check_sums(&stats);
 }
 
+static struct snapshot count_now(void)
+{
+    struct snapshot numbers = { .epoch = 0 };
+
+    snapshot_sum(&numbers);
+    return numbers;
+}
+
 static uint32_t stop;
 
 static void *keep_busy(void *unused)
@@ -267,6 +278,43 @@ static void asking_while_others_go_on(void **state)
     RELAXED_STORE(stop, 1);
     for (unsigned i = 0; i < 2; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
     assert_int_equal(read_stats().allocated, 0);
+}
+
+/* What it took moves from one sum to another each time. */
+static void *move_counts(void *unused)
+{
+    while (RELAXED_LOAD(stop) == 0) {
+        struct arena *arena;
+
+        for (unsigned i = 0; i < 20; i++) prairie_free(prairie_malloc(20000 + i * 4096));
+        thread_flush();
+        arena = arena_create();
+        assert_non_null(arena);
+        for (unsigned i = 0; i < 20; i++)
+            (void)prairie_mallocx(100, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+        assert_true(placed_destroy(arena));
+    }
+    return unused;
+}
+
+static void what_was_taken_never_becomes_less(void **state)
+{
+    struct snapshot before = count_now();
+    pthread_t thread[2];
+
+    (void)state;
+    RELAXED_STORE(stop, 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, move_counts, NULL), 0);
+    for (unsigned i = 0; i < 5000; i++) {
+        struct snapshot now = count_now();
+
+        assert_true(now.all.large.taken >= before.all.large.taken);
+        assert_true(now.all.small.taken >= before.all.small.taken);
+        before = now;
+    }
+    RELAXED_STORE(stop, 1);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
 }
 
 /* ---- printing ---- */
@@ -352,10 +400,56 @@ static void printing_allocates_nothing(void **state)
     assert_true(fake_calls(FAKE_WRITE) > 10);
 }
 
-UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
+/* It is resident, and no block of the program's. */
+static void a_reserve_is_resident_and_nobody_took_it(void **state)
+{
+    struct snapshot before, after;
+    struct prairie_stats stats;
+
+    (void)state;
+    prairie_free(prairie_malloc(100000));
+    before = count_now();
+    assert_int_equal(before.all.large.taken, 1);
+    assert_true(reserve_resize(MiB));
+    after = count_now();
+    assert_int_equal(after.reserve, MiB);
+    assert_int_equal(after.all.large.taken, 1);
+    assert_int_equal(after.all.resident + before.all.dirty + before.all.metadata,
+                     before.all.resident + MiB + after.all.dirty + after.all.metadata);
+    stats = read_stats();
+    assert_int_equal(stats.reserve_cur, MiB);
+    check_sums(&stats);
+    assert_true(reserve_resize(0));
+    after = count_now();
+    assert_int_equal(after.all.large.taken, 1);
+    assert_int_equal(after.all.large.given, 1);
+}
+
+/* What is counted of destroyed arenas begins anew with all other locks. */
+static void locks_of_destroyed_arenas_count_anew_too(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    arena = arena_create();
+    lock_take(&arena->lock);
+    lock_give(&arena->lock);
+    assert_true(placed_destroy(arena));
+    lock_take(&control_lock);
+    assert_true(snapshot_past()->locks[ARENA_LOCK_OWN].taken > 0);
+    snapshot_forget_locks();
+    assert_int_equal(snapshot_past()->locks[ARENA_LOCK_OWN].taken, 0);
+    lock_give(&control_lock);
+}
+
+UNIT_MAIN(UNIT_TEST(a_reserve_is_resident_and_nobody_took_it),
+          UNIT_TEST(locks_of_destroyed_arenas_count_anew_too),
+          UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
           UNIT_TEST(what_the_program_holds_is_counted_exactly),
           UNIT_TEST(cached_blocks_are_those_that_were_freed),
           UNIT_TEST(metadata_is_records_and_maps),
           UNIT_TEST(a_class_map_that_is_not_there_counts_nothing), UNIT_TEST(events_are_counted),
           UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
-          UNIT_TEST(every_number_has_its_line), UNIT_TEST(printing_allocates_nothing))
+          UNIT_TEST(what_was_taken_never_becomes_less), UNIT_TEST(every_number_has_its_line),
+          UNIT_TEST(printing_allocates_nothing))

@@ -19,7 +19,7 @@ static unsigned caches_in_use(void)
 {
     visited = 0;
     mine_visited = false;
-    threads_visit(visit_one, thread_front()->cache);
+    (void)threads_visit(visit_one, thread_front()->cache);
     return visited;
 }
 

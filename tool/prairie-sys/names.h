@@ -274,10 +274,11 @@
 #define large_cache_begin_soon prairie_own_large_cache_begin_soon
 #define large_cache_check prairie_own_large_cache_check
 #define large_cache_drain prairie_own_large_cache_drain
+#define large_cache_pass_takes_on prairie_own_large_cache_pass_takes_on
 #define large_cache_replace prairie_own_large_cache_replace
 #define large_cache_runs_max prairie_own_large_cache_runs_max
 #define large_cache_take_below prairie_own_large_cache_take_below
-#define large_cache_takes_drained prairie_own_large_cache_takes_drained
+#define large_cache_takes_before prairie_own_large_cache_takes_before
 #define large_clear prairie_own_large_clear
 #define large_lease prairie_own_large_lease
 #define large_lease_once prairie_own_large_lease_once
@@ -318,7 +319,6 @@
 #define malloc_large prairie_own_malloc_large
 #define malloc_miss prairie_own_malloc_miss
 #define manual_lease prairie_own_manual_lease
-#define manual_leases prairie_own_manual_leases
 #define manual_put prairie_own_manual_put
 #define manual_resize prairie_own_manual_resize
 #define manual_return prairie_own_manual_return
@@ -581,6 +581,7 @@
 #define sampling_note prairie_own_sampling_note
 #define sampling_polls prairie_own_sampling_polls
 #define sampling_start prairie_own_sampling_start
+#define sampling_tell_dumped prairie_own_sampling_tell_dumped
 #define sampling_tell_given prairie_own_sampling_tell_given
 #define sampling_tell_taken prairie_own_sampling_tell_taken
 #define sampling_walk prairie_own_sampling_walk

@@ -107,12 +107,10 @@ impl Count<'_> {
     fn stocks(&mut self, copy: &[u8], arena: &mut Arena) -> Result<()> {
         let stock = self.map.member("arena.stock")?;
         let count = self.map.member("stock.count")?;
-        let leased = self.map.member("stock.leased")?;
         for pages in 1..stock.count {
             let of = stock.part(copy, pages);
             let bytes = count.first(of).wrapping_mul(pages as u64) << self.shift;
             arena.stocks = arena.stocks.wrapping_add(bytes);
-            self.other_leases = self.other_leases.wrapping_add(leased.first(of));
         }
         self.figures.dirty = self.figures.dirty.wrapping_add(arena.stocks);
         Ok(())

@@ -147,7 +147,10 @@ impl Count<'_> {
             let of = held.part(&copy, index);
             self.classes[index].cached_blocks += waiting.first(of);
         }
-        self.waiting_pages += self.map.member("quarantine.run_pages")?.first(&copy);
+        let pages = self.map.member("quarantine.run_pages")?.first(&copy);
+        let open = self.map.member("quarantine.all_open_pages")?.first(&copy).min(pages);
+        self.cached_pages += open;
+        self.waiting_pages += pages - open;
         self.waiting_runs += self.map.member("quarantine.run_count")?.first(&copy);
         Ok(())
     }

@@ -57,8 +57,7 @@ struct Count<'a> {
     small_active: u64,
     /// Of manual arenas and those with hooks.
     manual_large: u64,
-    /// Runs for stocks and manual arenas; all others are large blocks.
-    other_leases: u64,
+    large_leases: u64,
     manual_taken: u64,
     cached_pages: u64,
     cached_runs: u64,
@@ -92,7 +91,7 @@ impl<'a> Count<'a> {
             figures: Figures { release: map.release.clone(), ..Figures::default() },
             small_active: 0,
             manual_large: 0,
-            other_leases: 0,
+            large_leases: 0,
             manual_taken: 0,
             cached_pages: 0,
             cached_runs: 0,
@@ -194,8 +193,7 @@ impl<'a> Count<'a> {
         self.figures.arena_hops = self.value("arena_hops")?;
         self.figures.helper_looks = self.value("decay_looks")?;
         self.cached_takes =
-            self.cached_takes.wrapping_add(self.value("large_cache_takes_drained")?);
-        self.other_leases = self.other_leases.wrapping_add(self.value("manual_leases")?);
+            self.cached_takes.wrapping_add(self.value("large_cache_takes_before")?);
         let begin_ms = self.value("snapshot_begin_ms")?;
         let now_ms = sys::monotonic_ns() / 1_000_000;
         self.figures.uptime_seconds = now_ms.saturating_sub(begin_ms) / 1000;
@@ -215,13 +213,13 @@ impl<'a> Count<'a> {
         let figures = &mut self.figures;
         figures.allocated = small.wrapping_add(figures.large_allocated);
         figures.active = self.small_active.wrapping_add(figures.large_allocated);
-        figures.large_taken = figures
-            .run_leases
-            .wrapping_sub(self.other_leases)
-            .wrapping_add(self.cached_takes)
-            .wrapping_add(self.manual_taken);
-        figures.resident =
-            figures.active.wrapping_add(figures.dirty).wrapping_add(figures.metadata);
+        figures.large_taken =
+            self.large_leases.wrapping_add(self.cached_takes).wrapping_add(self.manual_taken);
+        figures.resident = figures
+            .active
+            .wrapping_add(figures.dirty)
+            .wrapping_add(figures.reserve)
+            .wrapping_add(figures.metadata);
         figures.mapped = figures.resident.wrapping_add(self.mapped_beyond);
         // Class 0 is no class, and those that were never used say nothing.
         figures.classes =

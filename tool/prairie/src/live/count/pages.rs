@@ -26,7 +26,10 @@ impl Count<'_> {
             let of = |name| Ok::<_, Fault>(map.member(name)?.first(&copy));
             self.free_pages(&copy, map.member("page_heap.free_pages")?);
             large_pages = large_pages.wrapping_add(of("page_heap.large_pages")?);
-            large_count = large_count.wrapping_add(of("page_heap.large_count")?);
+            let leases = of("page_heap.large_leases")?;
+            let returns = of("page_heap.large_returns")?;
+            large_count = large_count.wrapping_add(leases.wrapping_sub(returns));
+            self.large_leases = self.large_leases.wrapping_add(leases);
             let figures = &mut self.figures;
             figures.run_leases = figures.run_leases.wrapping_add(of("page_heap.leases")?);
             figures.run_returns = figures.run_returns.wrapping_add(of("page_heap.returns")?);
