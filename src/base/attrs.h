@@ -35,6 +35,8 @@
 #endif
 #define PUBLIC __attribute__((visibility("default")))
 #define PRIVATE __attribute__((visibility("hidden")))
+/* A function that a program with the archive in it may have of its own, which counts then. */
+#define REPLACEABLE __attribute__((weak))
 /* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
  * puts it after all other, whose few pages are then all touched (docs/decisions/0013); where every
  * process touches the first element, right after. */

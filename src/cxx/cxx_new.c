@@ -3,6 +3,9 @@
  * A plain new that finds no memory must call the program's new_handler, and throw std::bad_alloc
  * when there is none. Both live in the C++ runtime, which prairie does not link: the names are
  * weak, and a program without the runtime cannot have called new.
+ *
+ * A program may have any of the operators itself. The sized and the nothrow ones that it has not call
+ * those that it has, as the standard says of them; or blocks of its new would come to our delete.
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
@@ -36,65 +39,83 @@ struct nothrow;
 #define NAME_OF(name) NAME_TEXT(name)
 
 /* The names as C sees them; no header declares them. */
-void *_Znwm(size_t size);
-void *_Znam(size_t size);
-void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
-void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
-void *_ZnwmSt11align_val_t(size_t size, size_t align);
-void *_ZnamSt11align_val_t(size_t size, size_t align);
-void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow);
-void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align, const struct nothrow *nothrow);
-void _ZdlPv(void *block);
-void _ZdaPv(void *block);
-void _ZdlPvm(void *block, size_t size);
-void _ZdaPvm(void *block, size_t size);
-void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
-void _ZdlPvSt11align_val_t(void *block, size_t align);
-void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
-void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align);
-void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
-void _ZdaPvSt11align_val_t(void *block, size_t align);
-void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const struct nothrow *nothrow);
-void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align);
+REPLACEABLE void *_Znwm(size_t size);
+REPLACEABLE void *_Znam(size_t size);
+REPLACEABLE void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
+REPLACEABLE void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow);
+REPLACEABLE void *_ZnwmSt11align_val_t(size_t size, size_t align);
+REPLACEABLE void *_ZnamSt11align_val_t(size_t size, size_t align);
+REPLACEABLE void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
+                                                     const struct nothrow *nothrow);
+REPLACEABLE void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
+                                                     const struct nothrow *nothrow);
+REPLACEABLE void _ZdlPv(void *block);
+REPLACEABLE void _ZdaPv(void *block);
+REPLACEABLE void _ZdlPvm(void *block, size_t size);
+REPLACEABLE void _ZdaPvm(void *block, size_t size);
+REPLACEABLE void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
+REPLACEABLE void _ZdlPvSt11align_val_t(void *block, size_t align);
+REPLACEABLE void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
+                                                     const struct nothrow *nothrow);
+REPLACEABLE void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align);
+REPLACEABLE void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow);
+REPLACEABLE void _ZdaPvSt11align_val_t(void *block, size_t align);
+REPLACEABLE void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
+                                                     const struct nothrow *nothrow);
+REPLACEABLE void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align);
 
-/* `align` 0: as malloc does. */
-static void *new_once(size_t size, size_t align)
-{
-    return align == 0 ? prairie_malloc(size) : prairie_aligned_alloc(align, size);
-}
+/* Our own, by other names: where the plain one differs, the program, or a library before us, has it. */
+#define OURS(name, ours) static __typeof__(name) ours __attribute__((alias(NAME_OF(name))))
+OURS(_Znwm, new_ours);
+OURS(_Znam, new_array_ours);
+OURS(_ZnwmSt11align_val_t, new_aligned_ours);
+OURS(_ZnamSt11align_val_t, new_array_aligned_ours);
+OURS(_ZdlPv, delete_ours);
+OURS(_ZdaPv, delete_array_ours);
+OURS(_ZdlPvSt11align_val_t, delete_aligned_ours);
+OURS(_ZdaPvSt11align_val_t, delete_array_aligned_ours);
+OURS(_ZdlPvm, delete_sized_ours);
+OURS(_ZdaPvm, delete_array_sized_ours);
 
-/* As the C++ standard says: call the handler and try again, until there is memory or no handler. */
+/* As the C++ standard says: call the handler and try again, until there is memory or no handler.
+ * `align` 1: as malloc does. */
 COLD static void *new_again(size_t size, size_t align)
 {
-    for (;;) {
+    while (is_power_of_two(align)) { /* others are never served */
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
         void *block;
 
         if (handler == NULL) break;
         handler();
-        block = new_once(size, align);
+        block = align == 1 ? prairie_malloc(size) : prairie_aligned_alloc(align, size);
         if (block != NULL) return block;
     }
     if (_ZSt17__throw_bad_allocv != NULL) _ZSt17__throw_bad_allocv();
     fatal("operator new: out of memory");
 }
 
-/* A handler may throw, and a nothrow new must then answer NULL. C cannot catch, but the C++
- * runtime's own nothrow new can: it is a try block around the throwing one, which is ours. */
-COLD static void *new_again_nothrow(size_t size, size_t align, const struct nothrow *nothrow)
+/* The C++ runtime's own nothrow new of that name, which is a try block around the throwing one, ours or
+ * the program's: C cannot catch. */
+COLD static void *new_in_try_block(const char *name, size_t size, const struct nothrow *nothrow)
 {
-    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL) return NULL;
-    if (align == 0) {
-        void *(*next)(size_t, const struct nothrow *) =
-            (void *(*)(size_t, const struct nothrow *))os_next_symbol(NAME_OF(_ZnwmRKSt9nothrow_t));
-        if (next != NULL) return next(size, nothrow);
-    } else {
-        void *(*next)(size_t, size_t, const struct nothrow *) =
-            (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(
-                NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t));
-        if (next != NULL) return next(size, align, nothrow);
-    }
-    return new_again(size, align); /* a static program: its handler must not throw */
+    void *(*next)(size_t, const struct nothrow *) =
+        (void *(*)(size_t, const struct nothrow *))os_next_symbol(name);
+
+    return next != NULL ? next(size, nothrow) : _Znwm(size); /* static: must not throw */
+}
+
+COLD static void *new_aligned_in_try_block(const char *name, size_t size, size_t align,
+                                           const struct nothrow *nothrow)
+{
+    void *(*next)(size_t, size_t, const struct nothrow *) =
+        (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(name);
+
+    return next != NULL ? next(size, align, nothrow) : _ZnwmSt11align_val_t(size, align);
+}
+
+static bool there_is_a_handler(void)
+{
+    return _ZSt15get_new_handlerv != NULL && _ZSt15get_new_handlerv() != NULL;
 }
 
 /* In a hardened process a block remembers which kind of new it came from. */
@@ -115,7 +136,7 @@ static void *new_from(const void *frame, size_t size, enum hardened_door door)
         if (likely(block != NULL)) return block;
     }
     block = alloc_from(frame, size, 1, false);
-    if (unlikely(block == NULL)) block = new_again(size, 0);
+    if (unlikely(block == NULL)) block = new_again(size, 1);
     return marked(block, door);
 }
 
@@ -165,22 +186,28 @@ PUBLIC void *_Znam(size_t size)
     return block;
 }
 
+/* Without memory the runtime's one is the plain one for all. */
 INLINE void *new_nothrow_from(const void *frame, size_t size, const struct nothrow *nothrow,
                               enum hardened_door door)
 {
     void *block = alloc_from(frame, size, 1, false);
 
-    /* The runtime's one is the plain one for all. */
-    return marked(likely(block != NULL) ? block : new_again_nothrow(size, 0, nothrow), door);
+    if (unlikely(block == NULL) && there_is_a_handler())
+        block = new_in_try_block(NAME_OF(_ZnwmRKSt9nothrow_t), size, nothrow);
+    return marked(block, door);
 }
 
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
+    if (unlikely(_Znwm != new_ours))
+        return new_in_try_block(NAME_OF(_ZnwmRKSt9nothrow_t), size, nothrow);
     return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW);
 }
 
 PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
+    if (unlikely(_Znam != new_array_ours))
+        return new_in_try_block(NAME_OF(_ZnamRKSt9nothrow_t), size, nothrow);
     return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW_ARRAY);
 }
 
@@ -204,22 +231,33 @@ PUBLIC void *_ZnamSt11align_val_t(size_t size, size_t align)
     return likely(block != NULL) ? block : marked(new_again(size, align), DOOR_NEW_ARRAY_ALIGNED);
 }
 
+INLINE void *new_aligned_nothrow_from(const void *frame, size_t size, size_t align,
+                                      const struct nothrow *nothrow, enum hardened_door door)
+{
+    void *block = aligned_from(frame, align, size, door);
+
+    if (unlikely(block == NULL) && there_is_a_handler() && is_power_of_two(align))
+        block = new_aligned_in_try_block(NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t), size, align,
+                                         nothrow);
+    return marked(block, door);
+}
+
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ALIGNED);
-
-    if (likely(block != NULL)) return block;
-    return marked(new_again_nothrow(size, align, nothrow), DOOR_NEW_ALIGNED);
+    if (unlikely(_ZnwmSt11align_val_t != new_aligned_ours))
+        return new_aligned_in_try_block(NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t), size, align,
+                                        nothrow);
+    return new_aligned_nothrow_from(FRAME_HERE(), size, align, nothrow, DOOR_NEW_ALIGNED);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ARRAY_ALIGNED);
-
-    if (likely(block != NULL)) return block;
-    return marked(new_again_nothrow(size, align, nothrow), DOOR_NEW_ARRAY_ALIGNED);
+    if (unlikely(_ZnamSt11align_val_t != new_array_aligned_ours))
+        return new_aligned_in_try_block(NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t), size, align,
+                                        nothrow);
+    return new_aligned_nothrow_from(FRAME_HERE(), size, align, nothrow, DOOR_NEW_ARRAY_ALIGNED);
 }
 
 /* ---- delete ---- */
@@ -262,15 +300,32 @@ PUBLIC void _ZdaPv(void *block)
     if (unlikely(!front_put(front, class_map_at(block), block))) delete_array_missed(front, block);
 }
 
+/* What a program frees by its own delete must not come into a magazine. Sized ones that are not ours
+ * either call us only for that. */
+__attribute__((constructor)) static void follow_replaced_deletes(void)
+{
+    if ((_ZdlPv != delete_ours && _ZdlPvm == delete_sized_ours)
+        || (_ZdaPv != delete_array_ours && _ZdaPvm == delete_array_sized_ours))
+        sized_frees_go_nowhere();
+}
+
 /* Beyond the table, and in the checking flavours. */
 NOINLINE static void delete_sized_other(void *block, size_t size)
 {
+    if (unlikely(_ZdlPv != delete_ours)) {
+        _ZdlPv(block);
+        return;
+    }
     hardened_expect_door(block, DOOR_NEW);
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_sized_overflow(struct front *front, void *block, size_t size)
 {
+    if (unlikely(_ZdlPv != delete_ours)) {
+        _ZdlPv(block);
+        return;
+    }
     if (given_hardened(front, block, size, DOOR_NEW)) return;
     hardened_expect_door(block, DOOR_NEW);
     free_sized_overflow(front, block, size);
@@ -291,12 +346,20 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
 
 NOINLINE static void delete_array_sized_other(void *block, size_t size)
 {
+    if (unlikely(_ZdaPv != delete_array_ours)) {
+        _ZdaPv(block);
+        return;
+    }
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_array_sized_overflow(struct front *front, void *block, size_t size)
 {
+    if (unlikely(_ZdaPv != delete_array_ours)) {
+        _ZdaPv(block);
+        return;
+    }
     if (given_hardened(front, block, size, DOOR_NEW_ARRAY)) return;
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     free_sized_overflow(front, block, size);
@@ -344,31 +407,28 @@ PUBLIC void _ZdaPvSt11align_val_t(void *block, size_t align)
 PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    (void)align;
     (void)nothrow;
-    delete_aligned(block, DOOR_NEW_ALIGNED);
+    _ZdlPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    (void)align;
     (void)nothrow;
-    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
+    _ZdaPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
-    (void)align;
-    hardened_expect_bytes(block, size);
-    delete_aligned(block, DOOR_NEW_ALIGNED);
+    if (likely(_ZdlPvSt11align_val_t == delete_aligned_ours)) hardened_expect_bytes(block, size);
+    _ZdlPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
-    (void)align;
-    hardened_expect_bytes(block, size);
-    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
+    if (likely(_ZdaPvSt11align_val_t == delete_array_aligned_ours))
+        hardened_expect_bytes(block, size);
+    _ZdaPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)

@@ -18,6 +18,7 @@ const uint8_t offset_of_size[TABLE_BYTES_MAX + 1] = { CLASS_OFFSETS_LIST };
 uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1] SEALED = { CLASS_OFFSETS_LIST };
 SEEN_INLINE(uint8_t prairie_frees_v1[TABLE_BYTES_MAX + 1], offset_of_sized_free);
 uint32_t sized_frees_left;
+static bool sized_frees_are_ours SEALED = true;
 
 /* Sizes of one class are neighbours. */
 void sized_free_goes_to(unsigned class_index, uint8_t offset)
@@ -27,7 +28,15 @@ void sized_free_goes_to(unsigned class_index, uint8_t offset)
     /* Hardened threads have no front with room: the offsets lead nowhere. */
     if (class_index > CLASS_OF_1024 || sealed_is_closed) return;
     for (size_t size = first; size <= class_bytes[class_index]; size++)
-        RELAXED_STORE(offset_of_sized_free[size], offset);
+        RELAXED_STORE(offset_of_sized_free[size], sized_frees_are_ours ? offset : 0);
+}
+
+void sized_frees_go_nowhere(void)
+{
+    if (sealed_is_closed) return;
+    sized_frees_are_ours = false;
+    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
+        sized_free_goes_to(class_index, 0);
 }
 
 unsigned class_of_aligned(size_t size, size_t align)

@@ -43,12 +43,15 @@ INLINE size_t bytes_of_offset(uint8_t offset)
 extern PRIVATE const uint8_t offset_of_size[TABLE_BYTES_MAX + 1];
 /* Where a sized free puts a block of that size. The same, unless blocks are sampled
  * (guard/sample.h): then frees have magazines of their own, and a class of which a sampled block
- * lives has offset 0, as one has whose guarded blocks are watched (guard/guarded.h). */
+ * lives has offset 0, as one has whose guarded blocks are watched (guard/guarded.h). In a program
+ * with a delete of its own all have (cxx/cxx_new.c). */
 extern PRIVATE uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1];
 /* Sized frees that look at the address before guarded blocks are no longer watched; a hint, atomic.
  */
 extern PRIVATE uint32_t sized_frees_left;
 void sized_free_goes_to(unsigned class_index, uint8_t offset);
+/* All have offset 0 from now on. */
+void sized_frees_go_nowhere(void);
 
 /* For sizes up to SMALL_BYTES_MAX. */
 INLINE unsigned class_of_size(size_t size)
