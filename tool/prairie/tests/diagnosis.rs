@@ -113,6 +113,53 @@ fn a_script_is_looked_at_through_its_interpreter() {
     command.arg("--").arg(&script).assert().success().stdout(contains("is a script for /bin/sh"));
 }
 
+/// A copy of the command outside of any checkout.
+fn elsewhere(folder: &Path) -> assert_cmd::Command {
+    let copy = folder.join("prairie");
+    fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    let mut command = assert_cmd::Command::new(copy);
+    command.env_remove("LD_PRELOAD").env_remove("PRAIRIE_LIBRARY").env("XDG_CACHE_HOME", folder);
+    command
+}
+
+#[test]
+fn a_library_around_the_current_folder_is_nobodys_choice() {
+    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let bogus = theirs.path().join("build/libprairie.so");
+    fs::create_dir_all(theirs.path().join("build/below")).unwrap();
+    fs::write(&bogus, "bogus").unwrap();
+    for folder in ["build/below", "build", "."] {
+        let mut command = elsewhere(ours.path());
+        command.current_dir(theirs.path().join(folder)).args(["doctor", "--json"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("\"checks\""), "{output:?}");
+        assert!(!said.contains(&bogus.display().to_string()), "{said}");
+    }
+}
+
+#[test]
+fn sources_around_the_current_folder_must_be_the_users_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for folder in ["src", "dev", "lab/made"] {
+        fs::create_dir_all(theirs.path().join(folder)).unwrap();
+    }
+    fs::write(theirs.path().join("src/prairie.c"), "").unwrap();
+    for script in ["lab/made/run", "dev/lab"] {
+        let script = theirs.path().join(script);
+        fs::write(&script, "#!/bin/sh\necho ran\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let lab = |mode| {
+        fs::set_permissions(theirs.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = elsewhere(ours.path());
+        command.current_dir(theirs.path().join("dev")).args(["lab", "made"]).assert()
+    };
+    lab(0o755).success().stdout("ran\n");
+    lab(0o1777).code(125).stderr(contains("works inside a checkout of prairie"));
+}
+
 #[test]
 fn another_preload_is_noted() {
     let Some(mut command) = doctor() else { return };
