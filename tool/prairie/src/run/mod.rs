@@ -30,8 +30,9 @@ use summary::Summary;
 /// Returns the program's exit code.
 pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let folder = std::env::current_dir().about("the current folder")?;
+    let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
     if let Some(path) = &options.output.output {
-        output::require_writable(path, options.output.force)?;
+        output::require_writable_by_run(path, &name, options.output.force)?;
     }
     let library = places::library(options.library.as_deref())?;
     let program = program::find(&options.command[0], &folder)?;
@@ -70,7 +71,6 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
 
     let profiles = profiles.map(|profiles| profiles.written(measured.pid));
     let last = profiles.as_ref().and_then(|(own, _)| own.last());
-    let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
     let summary = Summary {
         name: &name,
         version: owners.version.as_deref().unwrap_or("of unknown version"),
@@ -82,11 +82,18 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         profiles,
         max_rss: options.max_rss,
     };
-    tell(options, &summary)?;
+    let told = tell(options, &summary);
     let code = match measured.end {
         End::Itself(ended) => ended.code(),
         End::TimedOut | End::Interrupted => unreachable!("nothing ends the program but itself"),
     };
+    if let Err(trouble) = told {
+        // The program's own failure is the news.
+        if code == 0 {
+            return Err(trouble);
+        }
+        trouble.print();
+    }
     let is_failed = options.fail && code == 0 && summary.is_over_limit();
     Ok(if is_failed { i32::from(TOOL_FAILED) } else { code })
 }
@@ -94,11 +101,15 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
 /// Standard output is the program's: what is said of it goes elsewhere.
 fn tell(options: &cli::Run, summary: &Summary) -> Result<()> {
     let json = options.output.json.then(|| summary.json());
-    match (&options.output.output, &json) {
-        (Some(path), _) => {
+    match (&options.output.output, json) {
+        (Some(path), json) => {
             let text = json.unwrap_or_else(|| summary.text() + "\n");
             let path = output::name_of_run(path, summary.name, summary.measured.pid);
-            output::write_file(&path, text.as_bytes(), options.output.force)?;
+            let written = output::write_file(&path, text.as_bytes(), options.output.force);
+            if written.is_err() {
+                eprint!("{text}");
+            }
+            written?;
         }
         (None, Some(json)) => eprint!("{json}"),
         (None, None) => {
