@@ -29,11 +29,25 @@ pub fn require_writable(path: &Path, force: bool) -> Result<()> {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+/// As above, for what replaces a file and makes the folders that are missing above it.
+pub fn require_replaceable(path: &Path) -> Result<()> {
+    let mut folders = folder_of(path).ancestors().map(or_current);
+    let nearest = folders.find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    match nearest.is_dir() {
+        true => require_access(path, nearest),
+        false => Err(Trouble::new(format!("{}: not a folder", nearest.display()))),
+    }
 }
 
-/// Whether the kernel would let us write the file, or make it in this folder.
+fn folder_of(path: &Path) -> &Path {
+    or_current(path.parent().unwrap_or(path))
+}
+
+fn or_current(folder: &Path) -> &Path {
+    if folder == Path::new("") { Path::new(".") } else { folder }
+}
+
+/// Whether the kernel would let us write the file, or make something in this folder.
 fn require_access(path: &Path, folder: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Trouble::new(format!("{}: it is a folder", path.display())));
@@ -185,6 +199,21 @@ mod tests {
         }
         let refused = check("%e/file").unwrap_err().to_string();
         assert!(refused.ends_with("sort: no such folder"), "{refused}");
+    }
+
+    #[test]
+    fn folders_may_be_made_below_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "").unwrap();
+        for fine in ["file", "new", "a/b/new"] {
+            require_replaceable(&path(fine)).unwrap();
+        }
+        require_replaceable(Path::new("new/new")).unwrap();
+        let refused = require_replaceable(&path("file/a/new")).unwrap_err().to_string();
+        assert!(refused.ends_with("file: not a folder"), "{refused}");
+        let refused = require_replaceable(folder.path()).unwrap_err().to_string();
+        assert!(refused.ends_with(": it is a folder"), "{refused}");
     }
 
     #[test]
