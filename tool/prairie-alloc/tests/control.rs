@@ -89,3 +89,45 @@ fn limits_refuse_and_the_reserve_tells() {
     assert_eq!(limits::soft(), Some(1 << 40));
     limits::set_soft(None);
 }
+
+/// What closures own, and how many of them have gone.
+struct Owned;
+static GONE: AtomicUsize = AtomicUsize::new(0);
+
+impl Owned {
+    /// How many have gone while this one is in use.
+    fn gone(&self) -> usize {
+        GONE.load(SeqCst)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        GONE.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_listener_that_unregisters_itself_runs_to_its_end() {
+    static OWN: Mutex<Option<reserve::Registration>> = Mutex::new(None);
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    static GONE_WITHIN: AtomicUsize = AtomicUsize::new(0);
+    let _alone = ALONE.lock().unwrap();
+    let owned = Owned;
+    let listening = reserve::on_shortage(move |_, _| {
+        let owned = &owned;
+        drop(OWN.lock().unwrap().take());
+        GONE_WITHIN.fetch_add(owned.gone(), SeqCst);
+        CALLS.fetch_add(1, SeqCst);
+    });
+    *OWN.lock().unwrap() = Some(listening);
+    reserve::set_size(4 << 20).unwrap();
+    grow_until_refused();
+    grow_until_refused();
+    // It is told no more, and stays.
+    assert_eq!((CALLS.load(SeqCst), GONE_WITHIN.load(SeqCst), GONE.load(SeqCst)), (1, 0, 0));
+
+    let owned = Owned;
+    drop(reserve::on_shortage(move |_, _| assert_eq!(owned.gone(), 0)));
+    assert_eq!(GONE.load(SeqCst), 1);
+}
