@@ -4,13 +4,17 @@
 
 use prairie_alloc::reserve::{self, Condition};
 use prairie_alloc::{limits, options, profile, stats, Prairie};
+use std::ffi::{c_char, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 #[global_allocator]
 static ALLOCATOR: Prairie = Prairie;
 
-prairie_alloc::options! { prof: true, lg_prof_sample: 12, dirty_decay_ms: 4321 }
+prairie_alloc::options! {
+    prof: true, lg_prof_sample: 12, lg_prof_interval: -1, dirty_decay_ms: 4_321, thp: never,
+    prof_prefix: "/tmp/prairie-control"
+}
 
 /// Limits and the reserve are the whole process's.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -22,6 +26,24 @@ fn options_are_the_programs() {
     assert!(options::set_dirty_decay_ms(-2).is_err());
     assert!(options::arenas() >= 1);
     assert_eq!(options::is_hardened(), cfg!(feature = "hardened"));
+    assert_eq!(text_of(c"opt.prof_prefix"), "/tmp/prairie-control");
+    assert_eq!(text_of(c"opt.thp"), "never");
+}
+
+fn text_of(name: &CStr) -> String {
+    let mut text = std::ptr::null::<c_char>();
+    let mut size = std::mem::size_of_val(&text);
+    let refused = unsafe {
+        prairie_alloc::sys::prairie_mallctl(
+            name.as_ptr(),
+            std::ptr::addr_of_mut!(text).cast(),
+            &mut size,
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    assert_eq!(refused, 0, "{name:?}");
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
 }
 
 #[test]
