@@ -156,6 +156,21 @@ fn a_single_program_gets_a_row_for_each_allocator() {
         .stderr(contains("\nhello").not());
 }
 
+/// `{dir}` and its like are words of suites.
+#[test]
+fn the_words_of_a_single_program_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("{root}"), "").unwrap();
+    prairie()
+        .current_dir(folder.path())
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--check", "exit"])
+        .args(["--stdin", "{root}", "--", "sh", "-c"])
+        .args(["test \"$(echo $0 | tr a-z A-Z)\" = '{ROOT}{SCALE}{DIR}{SHARED}{STDOUT}'"])
+        .arg("{root}{scale}{dir}{shared}{stdout}")
+        .assert()
+        .success();
+}
+
 #[test]
 fn settings_of_other_allocators_are_left_out_and_told() {
     prairie()
