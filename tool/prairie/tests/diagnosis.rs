@@ -64,6 +64,72 @@ fn a_static_program_would_not_and_gets_a_remedy() {
     );
 }
 
+/// One that waits, with prairie in it under another name than its own: before it runs, and while it does.
+fn require_served(program: &Path, linked: bool) {
+    let Some(mut command) = doctor() else { return };
+    let said = command.arg("--").arg(program).assert().success();
+    if linked {
+        said.stdout(
+            contains("ok    prairie is linked into it")
+                .and(contains("prairie would serve"))
+                .and(contains("is a static program").not()),
+        );
+    }
+    let mut child = Command::new(program)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It answers once it has begun.
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let pid = child.id().to_string();
+    let output = doctor().unwrap().args(["--pid", &pid]).output().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if support::is_refusal(&said) {
+        eprintln!("skipped: processes may not be read here");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("has prairie in /") && !said.contains("whoever was loaded"), "{said}");
+    assert!(said.contains(&format!("prairie serves process {pid}.")), "{said}");
+}
+
+const WAITS: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
+    int main(void) { free(malloc(9)); puts(\"!\"); fflush(stdout); return getchar(); }";
+
+#[test]
+fn a_program_with_prairie_linked_in_is_served() {
+    let Some(library) = built_library() else { return };
+    let archive = library.with_file_name("libprairie.a").display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-Wl,--undefined=malloc", &archive, "-pthread"];
+    for more in [&["-static"][..], &["-static", "-s"], &[]] {
+        let flags: Vec<&str> = flags.iter().chain(more).copied().collect();
+        let Some(program) = compiled(folder.path(), WAITS, &flags) else { return };
+        require_served(&program, true);
+    }
+}
+
+#[test]
+fn a_program_on_prairies_libjemalloc_is_served() {
+    let Some(library) = built_library() else { return };
+    let folder = library.with_file_name("jemalloc");
+    let flags = [
+        folder.join("libjemalloc.so.2").display().to_string(),
+        format!("-Wl,-rpath,{}", folder.display()),
+    ];
+    if !folder.join("libjemalloc.so.2").exists() {
+        eprintln!("skipped: no libjemalloc.so.2 has been built");
+        return;
+    }
+    let made = tempfile::tempdir().unwrap();
+    let flags = flags.each_ref().map(String::as_str);
+    let Some(program) = compiled(made.path(), WAITS, &flags) else { return };
+    require_served(&program, false);
+}
+
 /// The same library serves both C libraries.
 #[test]
 fn a_program_for_musl_would_be_served_and_is() {
