@@ -172,6 +172,18 @@ fn the_words_of_a_single_program_are_its_own() {
 }
 
 #[test]
+fn the_next_command_runs_the_same() {
+    prairie()
+        .args(["compare", "--allocators", "glibc", "--rounds", "2", "--seed", "5", "--"])
+        .args(["sh", "-c", "echo 'a  b'"])
+        .assert()
+        .success()
+        .stderr(contains(
+            r"prairie compare -o report.html --allocators glibc --rounds 2 --seed 5 -- sh -c 'echo '\''a  b'\'''",
+        ));
+}
+
+#[test]
 fn settings_of_other_allocators_are_left_out_and_told() {
     prairie()
         .env("MALLOC_ARENA_MAX", "1")
