@@ -3,11 +3,12 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::embedded;
-use crate::trouble::{Result, Trouble};
+use crate::trouble::{About, Result, Trouble};
 
 pub const LIBRARY: &str = "libprairie.so";
 const LIBRARY_VARIABLE: &str = "PRAIRIE_LIBRARY";
@@ -83,6 +84,25 @@ fn near() -> Vec<PathBuf> {
     trusted.map(|folder| folder.join(LIBRARY)).collect()
 }
 
+/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
+/// replaces dollar signs, so that a path with any of them needs a link without.
+pub struct Loadable {
+    pub path: PathBuf,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Loadable {
+    pub fn new(library: &Path) -> Result<Loadable> {
+        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
+            return Ok(Loadable { path: library.to_owned(), _folder: None });
+        }
+        let folder = tempfile::tempdir().about("a temporary folder")?;
+        let path = folder.path().join(LIBRARY);
+        std::os::unix::fs::symlink(library, &path).about(path.display())?;
+        Ok(Loadable { path, _folder: Some(folder) })
+    }
+}
+
 /// Where installed libraries lie, the administrator's own first.
 pub fn system_folders() -> Vec<PathBuf> {
     let triple = format!("{}-linux-gnu", env::consts::ARCH);
@@ -150,6 +170,17 @@ mod tests {
     fn a_library_that_was_named_must_exist() {
         let refused = library(Some(Path::new("/no/such/file.so"))).unwrap_err();
         assert_eq!(refused.to_string(), "/no/such/file.so: no such library");
+    }
+
+    #[test]
+    fn a_path_that_the_loader_would_split_gets_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("a b:c.so");
+        std::fs::write(&odd, "x").unwrap();
+        let loadable = Loadable::new(&odd).unwrap();
+        assert!(!loadable.path.display().to_string().contains([' ', ':']));
+        assert_eq!(std::fs::read_to_string(&loadable.path).unwrap(), "x");
+        assert_eq!(Loadable::new(Path::new("/a/b.so")).unwrap().path, Path::new("/a/b.so"));
     }
 
     #[test]

@@ -50,6 +50,27 @@ fn an_ordinary_program_would_be_served() {
     );
 }
 
+/// It is preloaded through a link, as by `prairie run`.
+#[test]
+fn a_library_in_an_odd_place_serves() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::Builder::new().prefix("odd place:").tempdir().unwrap();
+    let copy = folder.path().join("libprairie.so");
+    fs::copy(library, &copy).unwrap();
+    let mut command = prairie();
+    command
+        .args(["doctor", "--library"])
+        .arg(&copy)
+        .args(["--", "/bin/ls"])
+        .assert()
+        .success()
+        .stdout(
+            contains("odd place:")
+                .and(contains("ok    preloaded, it answers malloc"))
+                .and(contains("ok    the loader takes the library into it")),
+        );
+}
+
 #[test]
 fn a_static_program_would_not_and_gets_a_remedy() {
     let folder = tempfile::tempdir().unwrap();

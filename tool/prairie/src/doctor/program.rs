@@ -9,6 +9,7 @@ use object::{Object, ObjectSymbol};
 
 use super::check::Check;
 use crate::elf;
+use crate::places::Loadable;
 use crate::program;
 use crate::trouble::{About, Result};
 use crate::witness;
@@ -62,7 +63,7 @@ pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
     checks.extend(of_contents);
     if let Some(library) = library.filter(|_| !is_linked) {
         match program::require_preloadable(&path, library) {
-            Ok(()) => checks.extend(of_loader(&image, library)),
+            Ok(()) => checks.extend(of_loader(&image, &Loadable::new(library)?)),
             Err(trouble) => checks.push(Check::of_trouble(ABOUT, &trouble)),
         }
     }
@@ -120,7 +121,7 @@ fn file_mentions(file: &object::File, name: &str) -> bool {
 }
 
 /// What the loader says when it only lists what it would load; nothing of the program runs.
-fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
+fn of_loader(path: &Path, library: &Loadable) -> Vec<Check> {
     let Some(loader) = elf::read(path).ok().flatten().and_then(|elf| elf.loader) else {
         return Vec::new();
     };
@@ -136,7 +137,7 @@ fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
                 .fix("build prairie on a system as old as the one that the program runs on"),
         ];
     }
-    let shown = library.display().to_string();
+    let shown = library.path.display().to_string();
     let first = listed.lines().position(|line| line.trim_start().starts_with(&shown));
     let mut checks = match first {
         Some(_) => vec![Check::good(ABOUT, "the loader takes the library into it")],

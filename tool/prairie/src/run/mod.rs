@@ -6,8 +6,7 @@ mod heap;
 mod summary;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli;
 use crate::environment;
@@ -16,7 +15,7 @@ use crate::launcher::{Command, Launcher};
 use crate::measure::{self, End, Job};
 use crate::output;
 use crate::owner;
-use crate::places;
+use crate::places::{self, Loadable};
 use crate::prof;
 use crate::program;
 use crate::sys;
@@ -128,39 +127,4 @@ fn preload_list(library: &Path) -> OsString {
         list.push(others);
     }
     list
-}
-
-/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
-/// replaces dollar signs, so that a path with any of them needs a link without.
-struct Loadable {
-    path: PathBuf,
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Loadable {
-    fn new(library: &Path) -> Result<Loadable> {
-        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
-            return Ok(Loadable { path: library.to_owned(), _folder: None });
-        }
-        let folder = tempfile::tempdir().about("a temporary folder")?;
-        let path = folder.path().join(places::LIBRARY);
-        std::os::unix::fs::symlink(library, &path).about(path.display())?;
-        Ok(Loadable { path, _folder: Some(folder) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_that_the_loader_would_split_gets_a_link() {
-        let folder = tempfile::tempdir().unwrap();
-        let odd = folder.path().join("a b:c.so");
-        std::fs::write(&odd, "x").unwrap();
-        let loadable = Loadable::new(&odd).unwrap();
-        assert!(!loadable.path.display().to_string().contains([' ', ':']));
-        assert_eq!(std::fs::read_to_string(&loadable.path).unwrap(), "x");
-        assert_eq!(Loadable::new(Path::new("/a/b.so")).unwrap().path, Path::new("/a/b.so"));
-    }
 }
