@@ -43,9 +43,18 @@ install(FILES ${PROJECT_BINARY_DIR}/prairie-config.cmake
               ${PROJECT_BINARY_DIR}/prairie-config-version.cmake
         DESTINATION ${package_folder})
 
-# Installed files may be moved together: the pkg-config file finds its root from its own place.
+# Installed files may be moved together: the pkg-config file finds its root from its own place, and all else from
+# there. Folders may be absolute, as those of Nix and Guix.
+function(prairie_from_prefix variable folder)
+    get_filename_component(full "${folder}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
+    file(RELATIVE_PATH relative "${CMAKE_INSTALL_PREFIX}" "${full}")
+    set(${variable} "${relative}" PARENT_SCOPE)
+endfunction()
 file(RELATIVE_PATH PRAIRIE_PC_ROOT
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+prairie_from_prefix(PRAIRIE_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
+prairie_from_prefix(PRAIRIE_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+prairie_from_prefix(PRAIRIE_JEMALLOC_PC_INCLUDEDIR ${PRAIRIE_JEMALLOC_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie.pc.in ${PROJECT_BINARY_DIR}/prairie.pc @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie-static.pc.in ${PROJECT_BINARY_DIR}/prairie-static.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/prairie.pc ${PROJECT_BINARY_DIR}/prairie-static.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

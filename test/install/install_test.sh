@@ -62,3 +62,20 @@ case $found in 5.3.*) ;; *) echo "pkg-config says jemalloc is $found"; exit 1 ;;
 quietly "$compiler" -DWITH_JEMALLOC_HEADER "$here/consumer/main.c" -o "$scratch/with_jemalloc" \
     $(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --cflags --libs jemalloc)
 expect "jemalloc.pc" libjemalloc.so.2 env LD_LIBRARY_PATH="$library/prairie" "$scratch/with_jemalloc"
+
+# Folders that are absolute, in the prefix and out of it: where they are is told from where the .pc file is.
+quietly cmake -S "$here/../.." -B "$scratch/absolute" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_INSTALL_PREFIX=/some/where \
+    -DCMAKE_INSTALL_LIBDIR=/some/where/lib64 -DCMAKE_INSTALL_INCLUDEDIR=/else/where/include
+folder=$scratch/tree/some/where/lib64/pkgconfig
+mkdir -p "$folder/../prairie/pkgconfig"
+cp "$scratch"/absolute/prairie*.pc "$folder"
+cp "$scratch/absolute/jemalloc/jemalloc.pc" "$folder/../prairie/pkgconfig"
+for wanted in prairie:lib64 prairie-static:lib64 jemalloc:lib64/prairie; do
+    name=${wanted%:*} found=
+    for variable in libdir includedir; do
+        value=$(PKG_CONFIG_PATH=$folder:$folder/../prairie/pkgconfig pkg-config --variable=$variable "$name")
+        found="$found $(realpath -m "$value")"
+    done
+    [ "$found" = " $scratch/tree/some/where/${wanted#*:} $scratch/tree/else/where/include" ] \
+        || { echo "$name.pc of absolute folders says$found"; exit 1; }
+done

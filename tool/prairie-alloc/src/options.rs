@@ -3,7 +3,7 @@
 //! They come from the environment (`MALLOC_CONF`), from a file of the administrator, or from the program itself:
 //!
 //! ```
-//! prairie_alloc::options! { dirty_decay_ms: 1000, narenas: 2 }
+//! prairie_alloc::options! { dirty_decay_ms: 1_000, thp: never, prof_prefix: "/tmp/profile" }
 //!
 //! # fn main() {
 //! assert_eq!(prairie_alloc::options::dirty_decay_ms(), 1000);
@@ -21,6 +21,19 @@ use core::ffi::c_char;
 pub struct Text(pub *const c_char);
 unsafe impl Sync for Text {}
 
+/// As the library reads it: of a literal what it means, so that texts lose their quotes and numbers their
+/// underscores; all else as it is written.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! option_text {
+    ($value:literal) => {
+        $value
+    };
+    ($value:expr) => {
+        stringify!($value)
+    };
+}
+
 /// Options of the program, which the environment may override. Once in a program.
 #[cfg(not(feature = "override"))]
 #[macro_export]
@@ -30,7 +43,7 @@ macro_rules! options {
             #[export_name = "prairie_malloc_conf"]
             #[used]
             static CONF: $crate::options::Text = $crate::options::Text(
-                concat!($(stringify!($key), ":", stringify!($value), ",",)+ "\0").as_ptr().cast(),
+                concat!($(stringify!($key), ":", $crate::option_text!($value), ",",)+ "\0").as_ptr().cast(),
             );
         };
     };
@@ -45,7 +58,7 @@ macro_rules! options {
             #[export_name = "malloc_conf"]
             #[used]
             static CONF: $crate::options::Text = $crate::options::Text(
-                concat!($(stringify!($key), ":", stringify!($value), ",",)+ "\0").as_ptr().cast(),
+                concat!($(stringify!($key), ":", $crate::option_text!($value), ",",)+ "\0").as_ptr().cast(),
             );
         };
     };

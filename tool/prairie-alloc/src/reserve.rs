@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use core::ffi::{c_int, c_void};
+use std::cell::Cell;
 
 /// What is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,16 @@ pub enum Condition {
 
 type Listener = Box<dyn Fn(Condition, usize) + Send + Sync>;
 
+thread_local! {
+    /// Listeners that run in this thread: one that allocates may meet another shortage.
+    static RUNNING: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Who listens; until it is dropped.
+///
+/// Dropped outside of listeners, it waits for a call that runs, and the closure is dropped with it. Within a listener
+/// it cannot wait, because who it waits for might wait for it: nobody is told any more, but the closure, which may
+/// run here or in another thread, stays for good with all that it holds.
 pub struct Registration {
     listener: *mut Listener,
 }
@@ -28,7 +38,9 @@ impl Drop for Registration {
     fn drop(&mut self) {
         unsafe {
             prairie_sys::prairie_reserve_cb_unregister(tell, self.listener.cast());
-            drop(Box::from_raw(self.listener));
+            if RUNNING.get() == 0 {
+                drop(Box::from_raw(self.listener));
+            }
         }
     }
 }
@@ -40,16 +52,19 @@ unsafe extern "C" fn tell(context: *mut c_void, condition: c_int, size: usize) {
         1 => Condition::Critical,
         _ => Condition::Failed,
     };
+    RUNNING.set(RUNNING.get() + 1);
     // It must return.
     let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| listener(condition, size)));
     if told.is_err() {
         std::process::abort();
     }
+    RUNNING.set(RUNNING.get() - 1);
 }
 
 /// Calls `listener` when memory runs short, with the size of the request that met it, in the thread of that request, so
 /// that the program can let go of what it can spare. It may allocate and free; a panic in it ends the program. Drop
-/// what this returns outside of listeners, and not while you hold a lock that the listener takes.
+/// what this returns outside of listeners, so that the closure goes, too, and not while you hold a lock that the
+/// listener takes.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,13 +4,17 @@
 
 use prairie_alloc::reserve::{self, Condition};
 use prairie_alloc::{limits, options, profile, stats, Prairie};
+use std::ffi::{c_char, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 #[global_allocator]
 static ALLOCATOR: Prairie = Prairie;
 
-prairie_alloc::options! { prof: true, lg_prof_sample: 12, dirty_decay_ms: 4321 }
+prairie_alloc::options! {
+    prof: true, lg_prof_sample: 12, lg_prof_interval: -1, dirty_decay_ms: 4_321, thp: never,
+    prof_prefix: "/tmp/prairie-control"
+}
 
 /// Limits and the reserve are the whole process's.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -22,6 +26,24 @@ fn options_are_the_programs() {
     assert!(options::set_dirty_decay_ms(-2).is_err());
     assert!(options::arenas() >= 1);
     assert_eq!(options::is_hardened(), cfg!(feature = "hardened"));
+    assert_eq!(text_of(c"opt.prof_prefix"), "/tmp/prairie-control");
+    assert_eq!(text_of(c"opt.thp"), "never");
+}
+
+fn text_of(name: &CStr) -> String {
+    let mut text = std::ptr::null::<c_char>();
+    let mut size = std::mem::size_of_val(&text);
+    let refused = unsafe {
+        prairie_alloc::sys::prairie_mallctl(
+            name.as_ptr(),
+            std::ptr::addr_of_mut!(text).cast(),
+            &mut size,
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    assert_eq!(refused, 0, "{name:?}");
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned()
 }
 
 #[test]
@@ -88,4 +110,46 @@ fn limits_refuse_and_the_reserve_tells() {
     limits::set_soft(Some(1 << 40));
     assert_eq!(limits::soft(), Some(1 << 40));
     limits::set_soft(None);
+}
+
+/// What closures own, and how many of them have gone.
+struct Owned;
+static GONE: AtomicUsize = AtomicUsize::new(0);
+
+impl Owned {
+    /// How many have gone while this one is in use.
+    fn gone(&self) -> usize {
+        GONE.load(SeqCst)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        GONE.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn a_listener_that_unregisters_itself_runs_to_its_end() {
+    static OWN: Mutex<Option<reserve::Registration>> = Mutex::new(None);
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    static GONE_WITHIN: AtomicUsize = AtomicUsize::new(0);
+    let _alone = ALONE.lock().unwrap();
+    let owned = Owned;
+    let listening = reserve::on_shortage(move |_, _| {
+        let owned = &owned;
+        drop(OWN.lock().unwrap().take());
+        GONE_WITHIN.fetch_add(owned.gone(), SeqCst);
+        CALLS.fetch_add(1, SeqCst);
+    });
+    *OWN.lock().unwrap() = Some(listening);
+    reserve::set_size(4 << 20).unwrap();
+    grow_until_refused();
+    grow_until_refused();
+    // It is told no more, and stays.
+    assert_eq!((CALLS.load(SeqCst), GONE_WITHIN.load(SeqCst), GONE.load(SeqCst)), (1, 0, 0));
+
+    let owned = Owned;
+    drop(reserve::on_shortage(move |_, _| assert_eq!(owned.gone(), 0)));
+    assert_eq!(GONE.load(SeqCst), 1);
 }

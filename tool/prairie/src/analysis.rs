@@ -128,6 +128,12 @@ impl<'a> Analysis<'a> {
         self.cells[workload][allocator].failure.as_ref()
     }
 
+    /// Whether it ran, and never failed: who takes no part in a workload is not right on it.
+    fn is_right(&self, workload: usize, allocator: usize) -> bool {
+        let cell = &self.cells[workload][allocator];
+        cell.failure.is_none() && !cell.runs.is_empty()
+    }
+
     /// One figure for each round; empty when any run failed: nothing is claimed then.
     pub fn values(&self, workload: usize, allocator: usize, metric: Metric) -> Vec<f64> {
         let cell = &self.cells[workload][allocator];
@@ -209,9 +215,7 @@ impl<'a> Analysis<'a> {
         };
         let best_on =
             |metric| workloads().filter(|w| self.best(*w, metric) == Some(allocator)).count();
-        let is_shared = |w: &usize| {
-            self.failure(*w, allocator).is_none() && self.failure(*w, subject).is_none()
-        };
+        let is_shared = |w: &usize| self.is_right(*w, allocator) && self.is_right(*w, subject);
         Overall {
             allocator: self.allocators[allocator].name.clone(),
             time: mean(Metric::Time),
@@ -319,6 +323,8 @@ mod tests {
         assert!((overall.time.unwrap() - 4.0).abs() < 1e-9);
         assert_eq!(analysis.overall(1, 1).time, Some(1.0));
         assert_eq!(analysis.overall(1, 1).workload_count, 2);
+        // It took no part in the second.
+        assert_eq!(analysis.overall(2, 1).workload_count, 1);
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub struct Compare {
     pub quick: bool,
 
     /// How much work each run of a suite does, in per cent of all [default: the suite's]
-    #[arg(long, value_name = "PERCENT", requires = "suite",
+    #[arg(long, value_name = "PERCENT", conflicts_with = "command",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub scale: Option<u32>,
 

@@ -43,7 +43,7 @@ fn folders() -> Vec<PathBuf> {
     .collect()
 }
 
-fn us() -> u32 {
+pub fn us() -> u32 {
     // SAFETY: a call without arguments that cannot fail.
     unsafe { libc::geteuid() }
 }

@@ -19,8 +19,9 @@ const SCHEMA: u32 = 1;
 
 pub fn run(options: &Lab) -> Result<i32> {
     let root = places::project().ok_or_else(|| {
-        Trouble::new("prairie lab works inside a checkout of prairie")
-            .hint("its sources have the experiments, in lab/")
+        Trouble::new("prairie lab works inside a checkout of prairie").hint(
+            "its sources have the experiments, in lab/; nobody else may write to their folder",
+        )
     })?;
     let Some(first) = options.arguments.first() else { return list(options, &root) };
     let parts = parts(&root);

@@ -35,6 +35,54 @@ struct Row {
     set: Option<(String, &'static str)>,
 }
 
+impl Row {
+    /// Whether the library would understand this value, by what the page says of values.
+    fn takes(&self, value: &str) -> bool {
+        match self.value.as_str() {
+            "a text" | "anything" => true,
+            "a fraction" => value == "-1" || is_fraction(value),
+            "true or false" => ["true", "false"].contains(&value),
+            said => match limits(said) {
+                Some((least, most)) => {
+                    let is_word = self.key == "narenas" && value == "default";
+                    is_word || number(value).is_some_and(|found| (least..=most).contains(&found))
+                }
+                None => said.split(", ").any(|word| word == value),
+            },
+        }
+    }
+}
+
+/// `0 and more`, `1 to 256`.
+fn limits(said: &str) -> Option<(i128, i128)> {
+    if let Some(least) = said.strip_suffix(" and more") {
+        return Some((least.parse().ok()?, u64::MAX.into()));
+    }
+    let (least, most) = said.split_once(" to ")?;
+    Some((least.parse().ok()?, most.parse().ok()?))
+}
+
+/// As C writes numbers: 10, 0x10, 010.
+fn number(text: &str) -> Option<i128> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (base, digits) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
+        None => (10, digits),
+    };
+    // A second sign would be taken.
+    let is_plain = digits.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let value = u64::from_str_radix(digits, base).ok().filter(|_| is_plain)?;
+    Some(sign * i128::from(value))
+}
+
+/// `1`, `0.25`, `.5`.
+fn is_fraction(text: &str) -> bool {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    !(whole.is_empty() && part.is_empty()) && are_digits(whole) && are_digits(part)
+}
+
 pub fn run(options: &Options) -> Result<i32> {
     let mut rows = rows(PAGE);
     for trouble in set_here(&mut rows) {
@@ -132,6 +180,10 @@ fn set_by(rows: &mut [Row], variable: &'static str, text: &str) -> Vec<String> {
         let other = OTHER_NAMES.iter().find(|(name, _)| *name == told);
         let key = other.map_or(told, |(_, key)| key);
         match rows.iter_mut().find(|row| row.key == key) {
+            Some(row) if !row.takes(value) => {
+                let text = format!("'{pair}' is not understood: {told} is {}", row.value);
+                troubles.push(format!("{variable}: {text}"));
+            }
             Some(row) => row.set = Some((value.to_owned(), variable)),
             None => troubles.push(format!("{variable}: no option is called '{told}'")),
         }
@@ -190,16 +242,44 @@ mod tests {
     }
 
     #[test]
+    fn values_are_understood_as_the_library_does() {
+        let rows = rows(PAGE);
+        let takes =
+            |key: &str, value: &str| rows.iter().find(|row| row.key == key).unwrap().takes(value);
+        let cases: &[(&str, &[&str], &[&str])] = &[
+            ("narenas", &["0", "4", "0x10", "010", "default"], &["banana", "-1", "", "4k", "0x+4"]),
+            ("dirty_decay_ms", &["-1", "0", "5000"], &["-2", "1.5", "--1", "08"]),
+            ("guard_cells", &["1", "256"], &["0", "257", "default"]),
+            ("prof", &["true", "false"], &["1", "yes", "True", ""]),
+            ("thp", &["default", "always", "never"], &["madvise", ""]),
+            ("narenas_ratio", &["1", ".5", "0.25", "-1"], &[".", "1.x", "-2", ""]),
+            ("prof_prefix", &["/tmp/x:y", ""], &[]),
+            ("bin_shards", &["1-2:3"], &[]),
+        ];
+        for (key, right, wrong) in cases {
+            assert!(right.iter().all(|value| takes(key, value)), "{key}: {right:?}");
+            assert!(!wrong.iter().any(|value| takes(key, value)), "{key}: {wrong:?}");
+        }
+        // All that the page says of values is known: a default is one of them.
+        for row in rows.iter().filter(|row| !["none", "unset", "", "N/A"].contains(&&*row.default))
+        {
+            assert!(row.takes(&row.default), "{row:?}");
+        }
+    }
+
+    #[test]
     fn what_the_environment_sets_is_told() {
         let mut rows = rows(PAGE);
-        let troubles = set_by(&mut rows, "MALLOC_CONF", "arenas:4,nothing,colour:red");
+        let troubles = set_by(&mut rows, "MALLOC_CONF", "arenas:4,nothing,colour:red,prof:1");
         let narenas = rows.iter().find(|row| row.key == "narenas").unwrap();
         assert_eq!(narenas.set, Some(("4".into(), "MALLOC_CONF")));
+        assert!(rows.iter().all(|row| row.key != "prof" || row.set.is_none()));
         assert_eq!(
             troubles,
             [
                 "MALLOC_CONF: 'nothing' has no colon and is ignored",
-                "MALLOC_CONF: no option is called 'colour'"
+                "MALLOC_CONF: no option is called 'colour'",
+                "MALLOC_CONF: 'prof:1' is not understood: prof is true or false"
             ]
         );
     }

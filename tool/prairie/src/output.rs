@@ -1,8 +1,10 @@
 //! Where data goes: to standard output, or into a file that is not overwritten by mistake.
 // SPDX-License-Identifier: MIT
 
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,33 +21,89 @@ pub fn require_writable(path: &Path, force: bool) -> Result<()> {
     if path.exists() && !force {
         return Err(is_there(path));
     }
-    match path.parent().filter(|folder| *folder != Path::new("") && !folder.is_dir()) {
-        Some(folder) => Err(Trouble::new(format!("{}: no such folder", folder.display()))),
-        None => Ok(()),
+    match folder_of(path) {
+        folder if !folder.is_dir() => {
+            Err(Trouble::new(format!("{}: no such folder", folder.display())))
+        }
+        folder => require_access(path, folder),
+    }
+}
+
+/// As above, for what replaces a file and makes the folders that are missing above it.
+pub fn require_replaceable(path: &Path) -> Result<()> {
+    let mut folders = folder_of(path).ancestors().map(or_current);
+    let nearest = folders.find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    match nearest.is_dir() {
+        true => require_access(path, nearest),
+        false => Err(Trouble::new(format!("{}: not a folder", nearest.display()))),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    or_current(path.parent().unwrap_or(path))
+}
+
+fn or_current(folder: &Path) -> &Path {
+    if folder == Path::new("") { Path::new(".") } else { folder }
+}
+
+/// Whether the kernel would let us write the file, or make something in this folder.
+fn require_access(path: &Path, folder: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Trouble::new(format!("{}: it is a folder", path.display())));
+    }
+    let asked = if path.exists() { path } else { folder };
+    let name = CString::new(asked.as_os_str().as_bytes()).about(path.display())?;
+    // SAFETY: a string that ends with zero.
+    match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::W_OK, libc::AT_EACCESS) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()).about(path.display()),
     }
 }
 
 /// The name of a file of one run: `%e` is the program, `%p` its process, `%h` this machine, `%t` the
 /// time in seconds since 1970, and `%%` a per cent sign.
 pub fn name_of_run(path: &Path, program: &str, pid: Pid) -> PathBuf {
+    expanded(path, |letter| match letter {
+        'p' => Some(pid.to_string()),
+        't' => Some(seconds_now().to_string()),
+        letter => known_before(letter, program),
+    })
+}
+
+/// As above, before there is a process: what is not known yet makes a name that nobody has taken.
+pub fn require_writable_by_run(path: &Path, program: &str, force: bool) -> Result<()> {
+    let mut is_known = true;
+    let name = expanded(path, |letter| {
+        is_known &= !['p', 't'].contains(&letter);
+        known_before(letter, program)
+    });
+    require_writable(&name, force || !is_known)
+}
+
+fn known_before(letter: char, program: &str) -> Option<String> {
+    match letter {
+        'e' => Some(program.replace('/', "_")),
+        'h' => Some(host()),
+        '%' => Some("%".to_owned()),
+        _ => None,
+    }
+}
+
+/// With what `value` has for the letters behind per cent signs; others stay.
+fn expanded(path: &Path, mut value: impl FnMut(char) -> Option<String>) -> PathBuf {
     let Some(text) = path.to_str().filter(|text| text.contains('%')) else {
         return path.to_owned();
     };
     let mut name = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        if letter != '%' {
-            name.push(letter);
-            continue;
-        }
-        match letters.next() {
-            Some('e') => name += &program.replace('/', "_"),
-            Some('p') => name += &pid.to_string(),
-            Some('h') => name += &host(),
-            Some('t') => name += &seconds_now().to_string(),
-            Some('%') => name.push('%'),
-            Some(other) => name.extend(['%', other]),
-            None => name.push('%'),
+        match (letter, (letter == '%').then(|| letters.next()).flatten()) {
+            ('%', Some(next)) => match value(next) {
+                Some(value) => name += &value,
+                None => name.extend(['%', next]),
+            },
+            (letter, _) => name.push(letter),
         }
     }
     PathBuf::from(name)
@@ -124,6 +182,52 @@ mod tests {
         let (host, time) = (name("%h"), name("%t").parse::<u64>().unwrap());
         assert!(!host.is_empty() && !host.contains(['%', '/', '\n']), "{host}");
         assert!(time > 1_700_000_000);
+    }
+
+    #[test]
+    fn a_name_is_looked_at_before_the_run_as_far_as_it_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |name: &str| require_writable_by_run(&folder.path().join(name), "sort", false);
+        std::fs::write(folder.path().join("sort.json"), "").unwrap();
+        std::fs::write(folder.path().join("%p.json"), "").unwrap();
+        for taken in ["%e.json", "sort.json", "%%p.json"] {
+            let refused = check(taken).unwrap_err().to_string();
+            assert!(refused.ends_with("json: the file is there already"), "{refused}");
+        }
+        for free in ["%e", "%p.json", "%e.%t.json", "%h.json"] {
+            check(free).unwrap();
+        }
+        let refused = check("%e/file").unwrap_err().to_string();
+        assert!(refused.ends_with("sort: no such folder"), "{refused}");
+    }
+
+    #[test]
+    fn folders_may_be_made_below_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "").unwrap();
+        for fine in ["file", "new", "a/b/new"] {
+            require_replaceable(&path(fine)).unwrap();
+        }
+        require_replaceable(Path::new("new/new")).unwrap();
+        let refused = require_replaceable(&path("file/a/new")).unwrap_err().to_string();
+        assert!(refused.ends_with("file: not a folder"), "{refused}");
+        let refused = require_replaceable(folder.path()).unwrap_err().to_string();
+        assert!(refused.ends_with(": it is a folder"), "{refused}");
+    }
+
+    #[test]
+    fn a_folder_that_may_not_be_written_to_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let refused = require_writable(folder.path(), true).unwrap_err().to_string();
+        assert!(refused.ends_with(": it is a folder"), "{refused}");
+        // Root may write everywhere.
+        if crate::embedded::us() != 0 {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+            let refused = require_writable(&folder.path().join("x"), false).unwrap_err();
+            assert!(refused.to_string().ends_with("x: Permission denied"), "{refused}");
+        }
     }
 
     #[test]

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 use std::env;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::embedded;
-use crate::trouble::{Result, Trouble};
+use crate::trouble::{About, Result, Trouble};
 
 pub const LIBRARY: &str = "libprairie.so";
 const LIBRARY_VARIABLE: &str = "PRAIRIE_LIBRARY";
@@ -13,16 +16,39 @@ const LIBRARY_VARIABLE: &str = "PRAIRIE_LIBRARY";
 /// What the sources of prairie contain, and nothing else does.
 const MARK: &str = "src/prairie.c";
 
-/// The nearest folder at or above `start` that holds prairie's sources.
+/// What may not be in the rights of a folder whose contents we run.
+const GROUP_AND_OTHERS: u32 = 0o022;
+const OTHERS: u32 = 0o002;
+
+/// The nearest folder at or above `start` that holds prairie's sources. Its programs are run: whoever
+/// named `start`, or owns it, is believed.
 pub fn project_above(start: &Path) -> Option<PathBuf> {
-    let start = start.canonicalize().ok()?;
-    start.ancestors().find(|folder| folder.join(MARK).is_file()).map(Path::to_owned)
+    let owner = fs::metadata(start).ok()?.uid();
+    project_that(start, |folder| is_trusted(folder, Some(owner), OTHERS))
 }
 
-/// The project that the current folder, or else this executable, lies in.
+/// The project that the current folder, or else this executable, lies in. Nobody chose what lies above
+/// the current folder: there it must be the user's own.
 pub fn project() -> Option<PathBuf> {
-    let starts = [env::current_dir().ok(), env::current_exe().ok()];
-    starts.into_iter().flatten().find_map(|start| project_above(&start))
+    let current = env::current_dir().ok();
+    let own = |folder: &Path| is_trusted(folder, None, GROUP_AND_OTHERS);
+    current
+        .and_then(|start| project_that(&start, own))
+        .or_else(|| project_above(&env::current_exe().ok()?))
+}
+
+fn project_that(start: &Path, is_wanted: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let start = start.canonicalize().ok()?;
+    let mut folders = start.ancestors().filter(|folder| folder.join(MARK).is_file());
+    folders.find(|folder| is_wanted(folder)).map(Path::to_owned)
+}
+
+/// Whether nobody could put a file there but root, the user, and this owner; `closed_to` are the bits
+/// of those who must not write.
+fn is_trusted(folder: &Path, owner: Option<u32>, closed_to: u32) -> bool {
+    let owners = [Some(0), Some(embedded::us()), owner];
+    fs::metadata(folder)
+        .is_ok_and(|about| owners.contains(&Some(about.uid())) && about.mode() & closed_to == 0)
 }
 
 /// libprairie.so: as told, beside this executable, built here, within this executable, or installed.
@@ -46,17 +72,35 @@ pub fn library(told: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
+/// Around this executable: whoever starts it believes its owner, and nobody else who writes there.
 fn near() -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    let executable = env::current_exe().ok();
-    if let Some(folder) = executable.as_deref().and_then(Path::parent) {
-        places.push(folder.join(LIBRARY));
-        places.push(folder.join("../lib").join(LIBRARY));
+    let Ok(executable) = env::current_exe() else { return Vec::new() };
+    let Some(folder) = executable.parent() else { return Vec::new() };
+    let owner = fs::metadata(&executable).ok().map(|about| about.uid());
+    let beside = [folder.to_owned(), folder.join("../lib")];
+    let built = executable.ancestors().map(|above| above.join("build"));
+    let folders = beside.into_iter().chain(built);
+    let trusted = folders.filter(|folder| is_trusted(folder, owner, OTHERS));
+    trusted.map(|folder| folder.join(LIBRARY)).collect()
+}
+
+/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
+/// replaces dollar signs, so that a path with any of them needs a link without.
+pub struct Loadable {
+    pub path: PathBuf,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Loadable {
+    pub fn new(library: &Path) -> Result<Loadable> {
+        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
+            return Ok(Loadable { path: library.to_owned(), _folder: None });
+        }
+        let folder = tempfile::tempdir().about("a temporary folder")?;
+        let path = folder.path().join(LIBRARY);
+        std::os::unix::fs::symlink(library, &path).about(path.display())?;
+        Ok(Loadable { path, _folder: Some(folder) })
     }
-    for start in [executable, env::current_dir().ok()].into_iter().flatten() {
-        places.extend(start.ancestors().map(|folder| folder.join("build").join(LIBRARY)));
-    }
-    places
 }
 
 /// Where installed libraries lie, the administrator's own first.
@@ -98,9 +142,45 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_others_may_write_to_is_not_trusted() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let us = embedded::us();
+        for (mode, to_others, to_all) in [
+            (0o755, true, true),
+            (0o775, true, false),
+            (0o777, false, false),
+            (0o1777, false, false),
+        ] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_trusted(path, None, OTHERS), to_others, "{mode:o}");
+            assert_eq!(is_trusted(path, None, GROUP_AND_OTHERS), to_all, "{mode:o}");
+        }
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        // Only root can give a folder away.
+        if us == 0 && std::os::unix::fs::chown(path, Some(65534), None).is_ok() {
+            assert!(!is_trusted(path, None, GROUP_AND_OTHERS));
+            assert!(is_trusted(path, Some(65534), GROUP_AND_OTHERS));
+        }
+        assert!(!is_trusted(&path.join("none"), None, OTHERS));
+    }
+
+    #[test]
     fn a_library_that_was_named_must_exist() {
         let refused = library(Some(Path::new("/no/such/file.so"))).unwrap_err();
         assert_eq!(refused.to_string(), "/no/such/file.so: no such library");
+    }
+
+    #[test]
+    fn a_path_that_the_loader_would_split_gets_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = folder.path().join("a b:c.so");
+        std::fs::write(&odd, "x").unwrap();
+        let loadable = Loadable::new(&odd).unwrap();
+        assert!(!loadable.path.display().to_string().contains([' ', ':']));
+        assert_eq!(std::fs::read_to_string(&loadable.path).unwrap(), "x");
+        assert_eq!(Loadable::new(Path::new("/a/b.so")).unwrap().path, Path::new("/a/b.so"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::elf;
+use crate::places::Loadable;
 use crate::trouble::{About, NOT_EXECUTABLE, NOT_FOUND, Result, Trouble};
 
 /// A script's interpreter may be a script; the kernel follows as many.
@@ -74,7 +75,7 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
         .hint("link it with libprairie.a instead")),
         // Only musl's loader says nothing of versions, and ends the program where a name is missing.
         Some(loader) if loader.contains("ld-musl") => {
-            let said = list(&loader, &path, library).about(&loader)?;
+            let said = list(&loader, &path, &Loadable::new(library)?).about(&loader)?;
             let said = String::from_utf8_lossy(&said.stderr).into_owned();
             match said.lines().next() {
                 Some(refusal) if is_refusal_of_musl(refusal) => {
@@ -89,9 +90,9 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
 }
 
 /// What a loader says it would load; nothing of the program runs.
-pub fn list(loader: &str, path: &Path, library: &Path) -> io::Result<Output> {
+pub fn list(loader: &str, path: &Path, library: &Loadable) -> io::Result<Output> {
     let mut command = Command::new(loader);
-    command.arg("--list").arg(path).env("LD_PRELOAD", library).env_remove("LD_DEBUG");
+    command.arg("--list").arg(path).env("LD_PRELOAD", &library.path).env_remove("LD_DEBUG");
     command.stdin(Stdio::null()).output()
 }
 

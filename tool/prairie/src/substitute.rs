@@ -5,6 +5,8 @@ use std::path::Path;
 
 /// The values for one run.
 pub struct Values<'a> {
+    /// A suite's author writes braces to be filled in; the words of a single program are its own.
+    pub is_of_suite: bool,
     pub root: &'a Path,
     pub scale: u32,
     /// A fresh folder for each run.
@@ -17,6 +19,9 @@ pub struct Values<'a> {
 
 impl Values<'_> {
     pub fn fill(&self, text: &str) -> String {
+        if !self.is_of_suite {
+            return text.to_owned();
+        }
         let path = |path: &Path| path.display().to_string();
         let mut text = text.to_owned();
         for (name, value) in [
@@ -43,7 +48,8 @@ mod tests {
 
     #[test]
     fn every_known_substitution_is_filled_in() {
-        let values = Values {
+        let mut values = Values {
+            is_of_suite: true,
             root: Path::new("/r"),
             scale: 25,
             dir: Path::new("/d"),
@@ -55,5 +61,7 @@ mod tests {
             assert_ne!(values.fill(&braced), braced);
         }
         assert_eq!(values.fill("{root}/x {scale} {other}"), "/r/x 25 {other}");
+        values.is_of_suite = false;
+        assert_eq!(values.fill("{root}/x {scale}"), "{root}/x {scale}");
     }
 }

@@ -55,6 +55,39 @@ fn tables_data_and_picture_are_written() {
 }
 
 #[test]
+fn a_document_that_cannot_be_written_is_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let compare = |option: &str, path: &str| {
+        let mut command = prairie();
+        command.current_dir(folder.path()).args(["compare", "--allocators", "glibc"]);
+        command.args(["--rounds", "1", "--json", "new/r.json", option, path]);
+        command.args(["--", "touch", "made"]).assert()
+    };
+    for option in ["--html", "--markdown", "--svg", "--out"] {
+        compare(option, "file/below/r").code(125).stderr(contains("file: not a folder"));
+    }
+    assert!(!folder.path().join("made").exists());
+    compare("--html", "r.html").success();
+    assert!(folder.path().join("made").exists());
+}
+
+/// What the program itself takes away cannot be told before it runs.
+#[test]
+fn a_document_that_fails_costs_no_other_and_no_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    prairie()
+        .current_dir(folder.path())
+        .args(["compare", "--allocators", "glibc", "--rounds", "2", "--html", "r.html"])
+        .args(["--json", "r.json", "--markdown", "r.md", "--", "mkdir", "-p", "r.html"])
+        .assert()
+        .code(125)
+        .stdout(contains("Allocators compared on: mkdir").and(contains(" glibc ")))
+        .stderr(contains("r.html: Is a directory").and(contains("wrote r.json")));
+    assert!(folder.path().join("r.json").is_file() && folder.path().join("r.md").is_file());
+}
+
+#[test]
 fn quick_means_fewer_rounds_and_less_work() {
     let suite = Suite::new(TWO);
     suite.compare().arg("--quick").assert().success();
@@ -121,6 +154,33 @@ fn a_single_program_gets_a_row_for_each_allocator() {
         .success()
         .stdout(contains("Allocators compared on: echo hello").and(contains(" glibc ")))
         .stderr(contains("\nhello").not());
+}
+
+/// `{dir}` and its like are words of suites.
+#[test]
+fn the_words_of_a_single_program_are_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("{root}"), "").unwrap();
+    prairie()
+        .current_dir(folder.path())
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--check", "exit"])
+        .args(["--stdin", "{root}", "--", "sh", "-c"])
+        .args(["test \"$(echo $0 | tr a-z A-Z)\" = '{ROOT}{SCALE}{DIR}{SHARED}{STDOUT}'"])
+        .arg("{root}{scale}{dir}{shared}{stdout}")
+        .assert()
+        .success();
+}
+
+#[test]
+fn the_next_command_runs_the_same() {
+    prairie()
+        .args(["compare", "--allocators", "glibc", "--rounds", "2", "--seed", "5", "--"])
+        .args(["sh", "-c", "echo 'a  b'"])
+        .assert()
+        .success()
+        .stderr(contains(
+            r"prairie compare -o report.html --allocators glibc --rounds 2 --seed 5 -- sh -c 'echo '\''a  b'\'''",
+        ));
 }
 
 #[test]

@@ -50,6 +50,27 @@ fn an_ordinary_program_would_be_served() {
     );
 }
 
+/// It is preloaded through a link, as by `prairie run`.
+#[test]
+fn a_library_in_an_odd_place_serves() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::Builder::new().prefix("odd place:").tempdir().unwrap();
+    let copy = folder.path().join("libprairie.so");
+    fs::copy(library, &copy).unwrap();
+    let mut command = prairie();
+    command
+        .args(["doctor", "--library"])
+        .arg(&copy)
+        .args(["--", "/bin/ls"])
+        .assert()
+        .success()
+        .stdout(
+            contains("odd place:")
+                .and(contains("ok    preloaded, it answers malloc"))
+                .and(contains("ok    the loader takes the library into it")),
+        );
+}
+
 #[test]
 fn a_static_program_would_not_and_gets_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
@@ -62,6 +83,72 @@ fn a_static_program_would_not_and_gets_a_remedy() {
             .and(contains("prairie would NOT serve"))
             .and(contains("a malloc of its own").not()),
     );
+}
+
+/// One that waits, with prairie in it under another name than its own: before it runs, and while it does.
+fn require_served(program: &Path, linked: bool) {
+    let Some(mut command) = doctor() else { return };
+    let said = command.arg("--").arg(program).assert().success();
+    if linked {
+        said.stdout(
+            contains("ok    prairie is linked into it")
+                .and(contains("prairie would serve"))
+                .and(contains("is a static program").not()),
+        );
+    }
+    let mut child = Command::new(program)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It answers once it has begun.
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let pid = child.id().to_string();
+    let output = doctor().unwrap().args(["--pid", &pid]).output().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if support::is_refusal(&said) {
+        eprintln!("skipped: processes may not be read here");
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("has prairie in /") && !said.contains("whoever was loaded"), "{said}");
+    assert!(said.contains(&format!("prairie serves process {pid}.")), "{said}");
+}
+
+const WAITS: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
+    int main(void) { free(malloc(9)); puts(\"!\"); fflush(stdout); return getchar(); }";
+
+#[test]
+fn a_program_with_prairie_linked_in_is_served() {
+    let Some(library) = built_library() else { return };
+    let archive = library.with_file_name("libprairie.a").display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["-Wl,--undefined=malloc", &archive, "-pthread"];
+    for more in [&["-static"][..], &["-static", "-s"], &[]] {
+        let flags: Vec<&str> = flags.iter().chain(more).copied().collect();
+        let Some(program) = compiled(folder.path(), WAITS, &flags) else { return };
+        require_served(&program, true);
+    }
+}
+
+#[test]
+fn a_program_on_prairies_libjemalloc_is_served() {
+    let Some(library) = built_library() else { return };
+    let folder = library.with_file_name("jemalloc");
+    let flags = [
+        folder.join("libjemalloc.so.2").display().to_string(),
+        format!("-Wl,-rpath,{}", folder.display()),
+    ];
+    if !folder.join("libjemalloc.so.2").exists() {
+        eprintln!("skipped: no libjemalloc.so.2 has been built");
+        return;
+    }
+    let made = tempfile::tempdir().unwrap();
+    let flags = flags.each_ref().map(String::as_str);
+    let Some(program) = compiled(made.path(), WAITS, &flags) else { return };
+    require_served(&program, false);
 }
 
 /// The same library serves both C libraries.
@@ -111,6 +198,53 @@ fn a_script_is_looked_at_through_its_interpreter() {
     fs::set_permissions(&script, rights).unwrap();
     let Some(mut command) = doctor() else { return };
     command.arg("--").arg(&script).assert().success().stdout(contains("is a script for /bin/sh"));
+}
+
+/// A copy of the command outside of any checkout.
+fn elsewhere(folder: &Path) -> assert_cmd::Command {
+    let copy = folder.join("prairie");
+    fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    let mut command = assert_cmd::Command::new(copy);
+    command.env_remove("LD_PRELOAD").env_remove("PRAIRIE_LIBRARY").env("XDG_CACHE_HOME", folder);
+    command
+}
+
+#[test]
+fn a_library_around_the_current_folder_is_nobodys_choice() {
+    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let bogus = theirs.path().join("build/libprairie.so");
+    fs::create_dir_all(theirs.path().join("build/below")).unwrap();
+    fs::write(&bogus, "bogus").unwrap();
+    for folder in ["build/below", "build", "."] {
+        let mut command = elsewhere(ours.path());
+        command.current_dir(theirs.path().join(folder)).args(["doctor", "--json"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("\"checks\""), "{output:?}");
+        assert!(!said.contains(&bogus.display().to_string()), "{said}");
+    }
+}
+
+#[test]
+fn sources_around_the_current_folder_must_be_the_users_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let [ours, theirs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for folder in ["src", "dev", "lab/made"] {
+        fs::create_dir_all(theirs.path().join(folder)).unwrap();
+    }
+    fs::write(theirs.path().join("src/prairie.c"), "").unwrap();
+    for script in ["lab/made/run", "dev/lab"] {
+        let script = theirs.path().join(script);
+        fs::write(&script, "#!/bin/sh\necho ran\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let lab = |mode| {
+        fs::set_permissions(theirs.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = elsewhere(ours.path());
+        command.current_dir(theirs.path().join("dev")).args(["lab", "made"]).assert()
+    };
+    lab(0o755).success().stdout("ran\n");
+    lab(0o1777).code(125).stderr(contains("works inside a checkout of prairie"));
 }
 
 #[test]

@@ -90,6 +90,8 @@ fn the_report_on_a_suite() {
     let text = fs::read_to_string(suite.path("compare.html")).unwrap();
     assert!(text.contains("Time against memory, all workloads"));
     assert!(text.contains("second: resident memory over time"));
+    let again = format!("<code>prairie compare --suite {} ", suite.path("suite.toml").display());
+    assert!(text.contains(&again) && text.contains(" --warmup 0 --seed "), "{again}");
 }
 
 fn flame_graph(folder: &Path) -> PathBuf {

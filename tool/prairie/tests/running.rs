@@ -239,6 +239,40 @@ fn a_file_that_is_there_is_told_before_anything_runs() {
 }
 
 #[test]
+fn a_file_that_was_there_under_its_full_name_is_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sh.json");
+    let script = "echo ran >> made; exit 3";
+    for code in [3, 125] {
+        let Some(mut command) = run() else { return };
+        command
+            .current_dir(folder.path())
+            .args(["--json", "-o", "%e.json", "--", "sh", "-c", script]);
+        command.assert().code(code);
+        assert!(file.exists());
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("made")).unwrap(), "ran\n");
+}
+
+/// Whatever becomes of the file: the summary and the program's own code are not lost.
+#[test]
+fn a_summary_that_cannot_be_written_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.txt");
+    for (program_code, code) in [(3, 3), (0, 125)] {
+        let Some(mut command) = run() else { return };
+        let script = format!("rm -f run.txt; mkdir run.txt; exit {program_code}");
+        command.current_dir(folder.path()).arg("-o").arg(&file).args(["--", "sh", "-c", &script]);
+        command.assert().code(code).stderr(
+            contains(format!("prairie: sh: exit code {program_code}"))
+                .and(contains("at its peak"))
+                .and(contains("run.txt: ")),
+        );
+        std::fs::remove_dir(&file).unwrap();
+    }
+}
+
+#[test]
 fn hardened_mode_is_passed_on() {
     let Some(mut command) = run() else { return };
     command

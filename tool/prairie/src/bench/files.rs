@@ -42,6 +42,7 @@ impl Files {
 
     pub fn values<'a>(&'a self, item: &'a Item) -> Values<'a> {
         Values {
+            is_of_suite: item.is_of_suite(),
             root: &item.root,
             scale: item.scale,
             dir: &self.dir,

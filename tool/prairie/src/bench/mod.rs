@@ -36,6 +36,7 @@ const NOTHING: &str = "/dev/null";
 /// A workload and where it comes from.
 #[derive(Clone)]
 pub struct Item {
+    /// Its name; empty: a single program from the command line.
     pub suite: String,
     pub workload: Workload,
     /// Relative paths start here, and commands run here.
@@ -46,6 +47,12 @@ pub struct Item {
     pub strict: bool,
     /// Counts calls of malloc when it is preloaded before the allocator; see bench/war/calls.c.
     pub counter: Option<PathBuf>,
+}
+
+impl Item {
+    pub fn is_of_suite(&self) -> bool {
+        !self.suite.is_empty()
+    }
 }
 
 pub struct Bench<'a> {
@@ -355,9 +362,9 @@ fn require_calls(run: &mut Run, workload: &Workload, allocator: &Allocator) {
 
 /// Why a workload cannot run here; None: it can.
 pub fn absent_reason(item: &Item) -> Option<String> {
-    let here = Path::new("");
-    let values =
-        Values { root: &item.root, scale: item.scale, dir: here, shared: here, stdout: here };
+    let (root, scale, here) = (&item.root, item.scale, Path::new(""));
+    let is_of_suite = item.is_of_suite();
+    let values = Values { is_of_suite, root, scale, dir: here, shared: here, stdout: here };
     let mut wanted: Vec<String> = item.workload.needs.iter().map(|n| values.fill(n)).collect();
     wanted.extend(item.counter.iter().map(|path| path.display().to_string()));
     // What setup makes cannot be there yet.

@@ -40,12 +40,32 @@ fn kind_of(path: &Path) -> Option<Kind> {
 
 /// Asked before anything is measured: whoever waited for the rounds must not lose them.
 pub fn require_writable(options: &Compare) -> Result<()> {
-    let Some(path) = &options.output else { return Ok(()) };
-    if kind_of(path).is_none() {
-        let text = format!("{}: what kind of file is it to be?", path.display());
-        return Err(Trouble::new(text).hint("its name ends in .html, .json, .md or .svg"));
+    if let Some(path) = &options.output {
+        if kind_of(path).is_none() {
+            let text = format!("{}: what kind of file is it to be?", path.display());
+            return Err(Trouble::new(text).hint("its name ends in .html, .json, .md or .svg"));
+        }
+        output::require_writable(path, options.force)?;
     }
-    output::require_writable(path, options.force)
+    let documents = asked_for(options);
+    let mut files = documents.iter().filter(|document| !document.is_standard_output());
+    files.try_for_each(|document| output::require_replaceable(&document.path))
+}
+
+/// Writes them all. One that cannot be written does not cost the others: the first failure is told
+/// when they are done.
+pub fn write(
+    documents: &[Document],
+    options: &Compare,
+    result: &report::Result,
+    runs: &[Run],
+) -> Result<()> {
+    let mut all = Ok(());
+    for document in documents {
+        let written = document.write(options, result, runs);
+        all = all.and(written);
+    }
+    all
 }
 
 pub fn asked_for(options: &Compare) -> Vec<Document> {
@@ -78,7 +98,7 @@ impl Document {
         self.path == Path::new(TO_STANDARD_OUTPUT)
     }
 
-    pub fn write(&self, options: &Compare, result: &report::Result, runs: &[Run]) -> Result<()> {
+    fn write(&self, options: &Compare, result: &report::Result, runs: &[Run]) -> Result<()> {
         let text = match self.kind {
             Kind::Html => html::text(result, &super::blocks(result, true), runs),
             Kind::Json => json::text(result, runs),

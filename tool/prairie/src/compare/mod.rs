@@ -1,6 +1,7 @@
 //! `prairie compare`: from the options to the reports.
 // SPDX-License-Identifier: MIT
 
+mod again;
 mod documents;
 
 use std::path::Path;
@@ -95,6 +96,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         machine: &machine,
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         seed,
+        again: again::command(options, seed, &[]),
         rounds: rounds_text(&rounds, warm_ups),
         quick: options.quick,
         instructions: options.instructions,
@@ -107,16 +109,16 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     // A suite says which curves it wants; of a single program one for each allocator is enough.
     let kept = suites.is_empty().then(|| report::chart::with_one_curve(&runs));
     let documents = documents::asked_for(options);
-    for document in &documents {
-        document.write(options, &result, kept.as_deref().unwrap_or(&runs))?;
-    }
-    if !documents.iter().any(Document::is_standard_output) {
-        terminal::show(&render::terminal(&blocks(&result, options.full)))?;
-    }
+    let is_table = !documents.iter().any(Document::is_standard_output);
+    let shown = if is_table {
+        terminal::show(&render::terminal(&blocks(&result, options.full)))
+    } else {
+        Ok(())
+    };
+    let written = documents::write(&documents, options, &result, kept.as_deref().unwrap_or(&runs));
+    shown.and(written)?;
     if documents.is_empty() {
-        let again = result.suites.is_empty().then(|| items[0].workload.command.join(" "));
-        let words = again.map_or("--suite FILE".to_owned(), |command| format!("-- {command}"));
-        terminal::next(&format!("prairie compare -o report.html {words}"));
+        terminal::next(&again::command(options, seed, &["-o", "report.html"]));
     }
     Ok(if analysis.has_failures() { WRONG_RESULTS } else { 0 })
 }

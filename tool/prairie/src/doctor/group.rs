@@ -20,7 +20,7 @@ pub struct Group {
 pub fn look(pid: Option<Pid>) -> Option<Group> {
     let place = pid.map_or("self".to_owned(), |pid| pid.to_string());
     let text = fs::read_to_string(format!("/proc/{place}/cgroup")).ok()?;
-    folders(&text).iter().find_map(|(folder, is_second)| limit(folder, *is_second))
+    folders(&text).iter().find_map(|(folder, is_second)| limit(Path::new(TREE), folder, *is_second))
 }
 
 /// The folder of the group in either version; in a container the tree may begin at the group.
@@ -41,8 +41,9 @@ fn folders(text: &str) -> Vec<(PathBuf, bool)> {
     folders
 }
 
-/// The lowest limit of the group and of those above it.
-fn limit(folder: &Path, is_second: bool) -> Option<Group> {
+/// The lowest limit of the group and of those above it, and what is in use of that one: the group that
+/// has the limit may hold others besides.
+fn limit(tree: &Path, folder: &Path, is_second: bool) -> Option<Group> {
     let (limits, used): (&[&str], &str) = match is_second {
         true => (&["memory.max", "memory.high"], "memory.current"),
         false => (&["memory.limit_in_bytes"], "memory.usage_in_bytes"),
@@ -50,11 +51,15 @@ fn limit(folder: &Path, is_second: bool) -> Option<Group> {
     let number = |folder: &Path, name: &str| {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok()
     };
-    let above = folder.ancestors().take_while(|above| above.starts_with(TREE));
-    let all = above.flat_map(|above| limits.iter().filter_map(move |name| number(above, name)));
-    // The first version says "no limit" by a number that nobody can reach.
-    let limit_bytes = all.filter(|bytes| *bytes < 1 << 62).min()?;
-    Some(Group { limit_bytes, used_bytes: number(folder, used) })
+    let above = folder.ancestors().take_while(|above| above.starts_with(tree));
+    let all = above.flat_map(|above| {
+        limits.iter().filter_map(move |name| Some((number(above, name)?, above)))
+    });
+    // The first version says "no limit" by a number that nobody can reach. Of equal ones the group's
+    // own comes first.
+    let lowest = all.filter(|(bytes, _)| *bytes < 1 << 62).min_by_key(|(bytes, _)| *bytes);
+    let (limit_bytes, limited) = lowest?;
+    Some(Group { limit_bytes, used_bytes: number(limited, used) })
 }
 
 impl Group {
@@ -79,6 +84,26 @@ mod tests {
         let first = folders("4:cpu,cpuacct:/x\n7:memory:/docker/1\n");
         assert_eq!(first[0], (PathBuf::from("/sys/fs/cgroup/memory/docker/1"), false));
         assert_eq!(first.len(), 2);
+    }
+
+    #[test]
+    fn the_use_is_that_of_the_group_with_the_limit() {
+        let tree = tempfile::tempdir().unwrap();
+        let leaf = tree.path().join("outer/leaf");
+        fs::create_dir_all(&leaf).unwrap();
+        let write = |folder: &Path, limit: &str, used: &str| {
+            fs::write(folder.join("memory.max"), limit).unwrap();
+            fs::write(folder.join("memory.current"), used).unwrap();
+        };
+        write(leaf.parent().unwrap(), "1000\n", "900\n");
+        let found = |limit: &str| {
+            write(&leaf, limit, "7\n");
+            super::limit(tree.path(), &leaf, true).unwrap()
+        };
+        let limit_of_outer = Group { limit_bytes: 1000, used_bytes: Some(900) };
+        assert_eq!(found("max\n"), limit_of_outer);
+        assert_eq!(found("2000\n"), limit_of_outer);
+        assert_eq!(found("500\n"), Group { limit_bytes: 500, used_bytes: Some(7) });
     }
 
     #[test]

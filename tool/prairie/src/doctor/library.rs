@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::check::Check;
-use crate::owner;
-use crate::places;
+use crate::owner::{self, Owners};
+use crate::places::{self, Loadable};
+use crate::trouble::Result;
 use crate::witness;
 
 const ABOUT: &str = "library";
@@ -20,9 +21,7 @@ pub fn look(told: Option<&Path>) -> (Vec<Check>, Option<PathBuf>) {
         Ok(path) => path,
         Err(trouble) => return (vec![Check::of_trouble(ABOUT, &trouble)], None),
     };
-    let answered =
-        owner::ask(Some(&library), &[]).and_then(|all| all.require(&library).map(|()| all));
-    let serves = match answered {
+    let serves = match answerers(&library) {
         Ok(owners) => {
             let version = owners.version.as_deref().unwrap_or("of unknown version");
             checks.push(Check::good(ABOUT, format!("prairie {version}, {}", library.display())));
@@ -41,6 +40,14 @@ pub fn look(told: Option<&Path>) -> (Vec<Check>, Option<PathBuf>) {
     };
     checks.extend(preloads());
     (checks, serves.then_some(library))
+}
+
+/// Fails unless the library, preloaded, answers all of them.
+fn answerers(library: &Path) -> Result<Owners> {
+    let loadable = Loadable::new(library)?;
+    let owners = owner::ask(Some(&loadable.path), &[])?;
+    owners.require(library)?;
+    Ok(owners)
 }
 
 /// What else is preloaded into everything that is started here.

@@ -23,9 +23,14 @@ const IN_THE_WAY: i32 = 1;
 pub fn run(options: &Doctor) -> Result<i32> {
     options.pid.map(refusal::require).transpose()?;
     let (mut checks, library) = library::look(options.library.as_deref());
+    let mut is_linked = false;
     match (options.pid, options.command.first()) {
         (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())),
-        (None, Some(name)) => checks.extend(program::look(name, library.as_deref())?),
+        (None, Some(name)) => {
+            let looked = program::look(name, library.as_deref())?;
+            checks.extend(looked.checks);
+            is_linked = looked.is_linked;
+        }
         (None, None) => {}
     }
     checks.extend(kernel::look(options.pid));
@@ -48,7 +53,7 @@ pub fn run(options: &Doctor) -> Result<i32> {
         None => terminal::show(&text)?,
     }
     if is_well && !options.output.json {
-        say_next(options);
+        say_next(options, is_linked);
     }
     Ok(if is_well { 0 } else { IN_THE_WAY })
 }
@@ -65,12 +70,12 @@ fn verdict(options: &Doctor, is_well: bool) -> String {
     }
 }
 
-fn say_next(options: &Doctor) {
+fn say_next(options: &Doctor, is_linked: bool) {
+    let words = terminal::shell_words(&options.command);
     match (options.pid, options.command.is_empty()) {
         (Some(pid), _) => terminal::next(&format!("prairie top {pid}")),
-        (None, false) => {
-            terminal::next(&format!("prairie run -- {}", terminal::shell_words(&options.command)));
-        }
+        (None, false) if is_linked => terminal::next(&words),
+        (None, false) => terminal::next(&format!("prairie run -- {words}")),
         (None, true) => terminal::next("prairie doctor -- your-program"),
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use super::check::Check;
 use super::library::others_before;
 use crate::elf;
-use crate::proc;
+use crate::live::map::{self, Fault};
+use crate::live::memory::OfProcess;
+use crate::proc::{self, Mapped};
 use crate::refusal;
 use crate::sys::Pid;
 use crate::witness;
@@ -31,26 +33,39 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
         Err(error) => return vec![Check::of_trouble(ABOUT, &refusal::of_reading(pid, &error))],
     };
     let files = proc::files_of(&mappings);
-    let is_ours = |path: &&String| file_name(path).starts_with("libprairie");
+    let (ours, others): (Vec<&String>, Vec<&String>) =
+        files.iter().partition(|path| has_prairie(pid, path, &mappings));
     let mut checks = Vec::new();
-    match files.iter().find(is_ours) {
-        Some(path) => {
-            checks.push(Check::good(ABOUT, format!("{name} has {path}")));
-            if path.ends_with(" (deleted)") {
-                let text = "that file has been replaced since; the process has the old one";
-                checks.push(Check::note(ABOUT, text).fix("restart it for the new one"));
-            }
+    for path in &ours {
+        checks.push(Check::good(ABOUT, format!("{name} has prairie in {path}")));
+        if path.ends_with(" (deleted)") {
+            let text = "that file has been replaced since; the process has the old one";
+            checks.push(Check::note(ABOUT, text).fix("restart it for the new one"));
         }
-        None => checks.extend(why_not(pid, &name, library)),
     }
-    let others = files.iter().map(|path| file_name(path));
-    for other in others.filter(|other| witness::is_allocator(other) && !other.contains("prairie")) {
+    if ours.is_empty() {
+        checks.extend(why_not(pid, &name, library));
+    }
+    let others = others.into_iter().map(|path| file_name(path));
+    for other in others.filter(|other| witness::is_allocator(other)) {
         checks.push(Check::note(
             ABOUT,
             format!("it has {other} too; whoever was loaded first answers"),
         ));
     }
     checks
+}
+
+/// By the note that prairie leaves in each file that it is in, whatever that is called; by the name
+/// where memory may not be read.
+fn has_prairie(pid: Pid, path: &str, mappings: &[Mapped]) -> bool {
+    let of_file: Vec<Mapped> = mappings.iter().filter(|m| m.path == path).cloned().collect();
+    match map::find(&OfProcess(pid), &of_file) {
+        Ok(maps) if !maps.is_empty() => true,
+        // The note is there, and its map is of another version.
+        Err(Fault::Wrong(_)) => true,
+        Ok(_) | Err(Fault::Read(_)) => file_name(path).starts_with("libprairie"),
+    }
 }
 
 /// The likeliest cause first.

@@ -9,11 +9,14 @@ use object::{Object, ObjectSymbol};
 
 use super::check::Check;
 use crate::elf;
+use crate::places::Loadable;
 use crate::program;
 use crate::trouble::{About, Result};
 use crate::witness;
 
 const ABOUT: &str = "program";
+/// The section of prairie's note, which stays in a program that was stripped.
+const NOTE: &str = ".note.prairie";
 
 /// Programs with heaps of their own: the beginning of a name, what is so, and what to do.
 const OWN_HEAPS: &[(&str, &str, &str)] = &[
@@ -34,7 +37,13 @@ const OWN_HEAPS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Vec<Check>> {
+pub struct Looked {
+    pub checks: Vec<Check>,
+    /// It has prairie within, and needs no preload.
+    pub is_linked: bool,
+}
+
+pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
     let folder = std::env::current_dir().about("the current folder")?;
     let path = program::find(name, &folder)?;
     let mut checks = Vec::new();
@@ -50,21 +59,22 @@ pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Vec<Check>> {
             checks.push(Check::note(ABOUT, *says).fix(*fix));
         }
     }
-    checks.extend(of_contents(&image));
-    let Some(library) = library else { return Ok(checks) };
-    if let Err(trouble) = program::require_preloadable(&path, library) {
-        checks.push(Check::of_trouble(ABOUT, &trouble));
-        return Ok(checks);
+    let Looked { checks: of_contents, is_linked } = of_contents(&image);
+    checks.extend(of_contents);
+    if let Some(library) = library.filter(|_| !is_linked) {
+        match program::require_preloadable(&path, library) {
+            Ok(()) => checks.extend(of_loader(&image, &Loadable::new(library)?)),
+            Err(trouble) => checks.push(Check::of_trouble(ABOUT, &trouble)),
+        }
     }
-    checks.extend(of_loader(&image, library));
-    Ok(checks)
+    Ok(Looked { checks, is_linked })
 }
 
 /// What the names in the file tell.
-fn of_contents(path: &Path) -> Vec<Check> {
-    let Ok(bytes) = fs::read(path) else { return Vec::new() };
-    let Ok(file) = object::File::parse(&*bytes) else { return Vec::new() };
+fn of_contents(path: &Path) -> Looked {
+    let bytes = fs::read(path).unwrap_or_default();
     let mut checks = Vec::new();
+    let Ok(file) = object::File::parse(&*bytes) else { return Looked { checks, is_linked: false } };
     if file.section_by_name(".go.buildinfo").is_some() {
         checks.push(
             Check::note(
@@ -80,16 +90,18 @@ fn of_contents(path: &Path) -> Vec<Check> {
     };
     // Of a static program more is said below.
     let is_static = file.section_by_name(".interp").is_none();
-    match (defines("malloc"), defines("prairie_version")) {
-        (_, (_, true) | (true, _)) => checks.push(Check::good(ABOUT, "prairie is linked into it")),
-        ((true, _), _) => checks.push(
+    let is_linked = file.section_by_name(NOTE).is_some()
+        || matches!(defines("prairie_version"), (true, _) | (_, true));
+    match defines("malloc") {
+        _ if is_linked => checks.push(Check::good(ABOUT, "prairie is linked into it")),
+        (true, _) => checks.push(
             Check::bad(
                 ABOUT,
                 "it exports a malloc of its own, which comes before what is preloaded",
             )
             .fix("build it without that allocator, or link it with libprairie.a"),
         ),
-        ((false, true), _) if !is_static => checks.push(
+        (false, true) if !is_static => checks.push(
             Check::bad(ABOUT, "it has a malloc of its own inside, which its own code calls")
                 .fix("build it without that allocator, or link it with libprairie.a"),
         ),
@@ -101,7 +113,7 @@ fn of_contents(path: &Path) -> Vec<Check> {
                 .fix("use a build without -fsanitize"),
         );
     }
-    checks
+    Looked { checks, is_linked }
 }
 
 fn file_mentions(file: &object::File, name: &str) -> bool {
@@ -109,7 +121,7 @@ fn file_mentions(file: &object::File, name: &str) -> bool {
 }
 
 /// What the loader says when it only lists what it would load; nothing of the program runs.
-fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
+fn of_loader(path: &Path, library: &Loadable) -> Vec<Check> {
     let Some(loader) = elf::read(path).ok().flatten().and_then(|elf| elf.loader) else {
         return Vec::new();
     };
@@ -125,7 +137,7 @@ fn of_loader(path: &Path, library: &Path) -> Vec<Check> {
                 .fix("build prairie on a system as old as the one that the program runs on"),
         ];
     }
-    let shown = library.display().to_string();
+    let shown = library.path.display().to_string();
     let first = listed.lines().position(|line| line.trim_start().starts_with(&shown));
     let mut checks = match first {
         Some(_) => vec![Check::good(ABOUT, "the loader takes the library into it")],
@@ -164,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_the_tools_failure() {
-        let refused = look(OsStr::new("no-such-program-anywhere"), None).unwrap_err();
+        let refused = look(OsStr::new("no-such-program-anywhere"), None).err().unwrap();
         assert_eq!(refused.exit_code(), crate::trouble::NOT_FOUND);
     }
 }

@@ -32,7 +32,10 @@ pub fn text(result: &Result, blocks: &[Block], runs: &[Run]) -> String {
         body += "<p>Intervals are of 95 %, by a bootstrap over rounds. “No significant difference” \
                  means that the interval of the ratio of medians contains 1.</p>\n";
     }
-    body += &reproduction(result);
+    body += &format!(
+        "<h2>Again</h2>\n<p>The same order of runs: <code>{}</code></p>\n",
+        page::escaped(&result.again)
+    );
     body += &data(result, runs);
     page::html(title, &body)
 }
@@ -136,22 +139,6 @@ fn claim(verdict: Verdict) -> &'static str {
         Verdict::NoDifference => "no significant difference",
         Verdict::Unknown => "too few rounds",
     }
-}
-
-/// What to type to get these figures again.
-fn reproduction(result: &Result) -> String {
-    let command = match result.suites {
-        [] => format!("-- {}", result.analysis.items[0].workload.command.join(" ")),
-        suites => {
-            let name = |suite: &crate::suite::Suite| format!("--suite {}.toml", suite.name);
-            suites.iter().map(name).collect::<Vec<_>>().join(" ")
-        }
-    };
-    let command = format!("prairie compare --seed {} {command}", result.seed);
-    format!(
-        "<h2>Again</h2>\n<p>The same order of runs: <code>{}</code></p>\n",
-        page::escaped(&command)
-    )
 }
 
 fn data(result: &Result, runs: &[Run]) -> String {

@@ -25,6 +25,8 @@ pub struct Result<'a> {
     pub machine: &'a Machine,
     pub date: String,
     pub seed: u64,
+    /// What to type to get these runs again.
+    pub again: String,
     pub rounds: String,
     pub quick: bool,
     pub instructions: bool,

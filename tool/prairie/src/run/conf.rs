@@ -1,9 +1,11 @@
 //! The options that the library is started with: the user's, and what the command line adds.
 // SPDX-License-Identifier: MIT
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::Run;
@@ -48,7 +50,13 @@ pub fn with_pairs(conf: Option<OsString>, pairs: &[String]) -> OsString {
 /// The profiles of one run: files with a prefix, a number of a process, and more.
 pub struct Profiles {
     prefix: PathBuf,
+    /// Those of earlier runs, whose processes may have had the same numbers.
+    earlier: HashMap<String, Content>,
 }
+
+/// Tells whether a file has been written since: its inode, and the time of its last change.
+#[derive(PartialEq, Eq)]
+struct Content(u64, i64, i64);
 
 impl Profiles {
     /// In `folder`, called after the program.
@@ -62,18 +70,36 @@ impl Profiles {
                 Trouble::new(text).hint("start it where the path is short and has no comma")
             );
         }
-        Ok(Profiles { prefix })
+        let mut profiles = Profiles { prefix, earlier: HashMap::new() };
+        profiles.earlier = profiles.there().collect();
+        Ok(profiles)
+    }
+
+    /// All that are there now.
+    fn there(&self) -> impl Iterator<Item = (String, Content)> {
+        let folder = self.prefix.parent().unwrap_or(Path::new("."));
+        fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            numbers(&name, &self.start())?;
+            let about = entry.metadata().ok()?;
+            Some((name, Content(about.ino(), about.mtime(), about.mtime_nsec())))
+        })
+    }
+
+    /// How the names of its files begin.
+    fn start(&self) -> String {
+        self.prefix.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Those of a process, the earliest first; and how many all processes of the run have written.
     pub fn written(&self, pid: Pid) -> (Vec<PathBuf>, usize) {
-        let folder = self.prefix.parent().unwrap_or(Path::new("."));
-        let start = self.prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut own: Vec<(u64, PathBuf)> = Vec::new();
         let mut count = 0;
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some((of, number)) = numbers(&name, &start) else { continue };
+        for (name, content) in self.there() {
+            let Some((of, number)) = numbers(&name, &self.start()) else { continue };
+            if self.earlier.get(&name) == Some(&content) {
+                continue;
+            }
             count += 1;
             if of == pid {
                 own.push((number, PathBuf::from(name)));
@@ -121,6 +147,20 @@ mod tests {
         let expected =
             ["prairie.sort.7.0.i0.pb.gz", "prairie.sort.7.1.i1.pb.gz"].map(PathBuf::from);
         assert_eq!((own, count), (expected.to_vec(), 3));
+    }
+
+    #[test]
+    fn profiles_of_earlier_runs_are_not_this_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prairie.sort.7.0.f.pb.gz");
+        fs::write(&path, "earlier").unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let profiles = Profiles::of(Path::new("/bin/sort"), folder.path()).unwrap();
+        assert_eq!(profiles.written(7), (Vec::new(), 0));
+        // As the library writes it: the same file, cut off first.
+        fs::write(&path, "now").unwrap();
+        assert_eq!(profiles.written(7).1, 1);
     }
 
     #[test]

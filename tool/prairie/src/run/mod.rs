@@ -6,8 +6,7 @@ mod heap;
 mod summary;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli;
 use crate::environment;
@@ -16,7 +15,7 @@ use crate::launcher::{Command, Launcher};
 use crate::measure::{self, End, Job};
 use crate::output;
 use crate::owner;
-use crate::places;
+use crate::places::{self, Loadable};
 use crate::prof;
 use crate::program;
 use crate::sys;
@@ -30,8 +29,9 @@ use summary::Summary;
 /// Returns the program's exit code.
 pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let folder = std::env::current_dir().about("the current folder")?;
+    let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
     if let Some(path) = &options.output.output {
-        output::require_writable(path, options.output.force)?;
+        output::require_writable_by_run(path, &name, options.output.force)?;
     }
     let library = places::library(options.library.as_deref())?;
     let program = program::find(&options.command[0], &folder)?;
@@ -70,7 +70,6 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
 
     let profiles = profiles.map(|profiles| profiles.written(measured.pid));
     let last = profiles.as_ref().and_then(|(own, _)| own.last());
-    let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
     let summary = Summary {
         name: &name,
         version: owners.version.as_deref().unwrap_or("of unknown version"),
@@ -82,11 +81,18 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         profiles,
         max_rss: options.max_rss,
     };
-    tell(options, &summary)?;
+    let told = tell(options, &summary);
     let code = match measured.end {
         End::Itself(ended) => ended.code(),
         End::TimedOut | End::Interrupted => unreachable!("nothing ends the program but itself"),
     };
+    if let Err(trouble) = told {
+        // The program's own failure is the news.
+        if code == 0 {
+            return Err(trouble);
+        }
+        trouble.print();
+    }
     let is_failed = options.fail && code == 0 && summary.is_over_limit();
     Ok(if is_failed { i32::from(TOOL_FAILED) } else { code })
 }
@@ -94,11 +100,15 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
 /// Standard output is the program's: what is said of it goes elsewhere.
 fn tell(options: &cli::Run, summary: &Summary) -> Result<()> {
     let json = options.output.json.then(|| summary.json());
-    match (&options.output.output, &json) {
-        (Some(path), _) => {
+    match (&options.output.output, json) {
+        (Some(path), json) => {
             let text = json.unwrap_or_else(|| summary.text() + "\n");
             let path = output::name_of_run(path, summary.name, summary.measured.pid);
-            output::write_file(&path, text.as_bytes(), options.output.force)?;
+            let written = output::write_file(&path, text.as_bytes(), options.output.force);
+            if written.is_err() {
+                eprint!("{text}");
+            }
+            written?;
         }
         (None, Some(json)) => eprint!("{json}"),
         (None, None) => {
@@ -117,39 +127,4 @@ fn preload_list(library: &Path) -> OsString {
         list.push(others);
     }
     list
-}
-
-/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
-/// replaces dollar signs, so that a path with any of them needs a link without.
-struct Loadable {
-    path: PathBuf,
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Loadable {
-    fn new(library: &Path) -> Result<Loadable> {
-        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
-            return Ok(Loadable { path: library.to_owned(), _folder: None });
-        }
-        let folder = tempfile::tempdir().about("a temporary folder")?;
-        let path = folder.path().join(places::LIBRARY);
-        std::os::unix::fs::symlink(library, &path).about(path.display())?;
-        Ok(Loadable { path, _folder: Some(folder) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_that_the_loader_would_split_gets_a_link() {
-        let folder = tempfile::tempdir().unwrap();
-        let odd = folder.path().join("a b:c.so");
-        std::fs::write(&odd, "x").unwrap();
-        let loadable = Loadable::new(&odd).unwrap();
-        assert!(!loadable.path.display().to_string().contains([' ', ':']));
-        assert_eq!(std::fs::read_to_string(&loadable.path).unwrap(), "x");
-        assert_eq!(Loadable::new(Path::new("/a/b.so")).unwrap().path, Path::new("/a/b.so"));
-    }
 }

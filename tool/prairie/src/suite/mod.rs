@@ -120,6 +120,9 @@ impl Suite {
     fn parse(text: &str, root: PathBuf) -> Result<Suite> {
         let file: File =
             toml::from_str(text).map_err(|e| Trouble::new(e.to_string().trim_end()))?;
+        if file.suite.name.is_empty() {
+            return Err(Trouble::new("suite: name is empty"));
+        }
         if file.workload.is_empty() {
             return Err(Trouble::new("it has no [[workload]]"));
         }
@@ -287,6 +290,8 @@ mod tests {
         let entry = "[[workload]]\nname = 'w'\ncommand = ['a']\n";
         let twice = parse(&format!("[suite]\nname = 's'\n{entry}{entry}")).unwrap_err();
         assert_eq!(twice.to_string(), "two workloads have the name 'w'");
+        let nameless = parse(&format!("[suite]\nname = ''\n{entry}")).unwrap_err();
+        assert_eq!(nameless.to_string(), "suite: name is empty");
         let rounds = parse(&format!("[suite]\nname = 's'\nrounds = 0\n{entry}")).unwrap_err();
         assert_eq!(rounds.to_string(), "suite: rounds is 0; it must be 1 or more");
     }
