@@ -181,7 +181,38 @@ pub fn send_signal(pid: Pid, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Processes left behind by their parents become ours, so that they can be counted and ended.
+/// The signals by which a terminal, a user or the system ends a tool.
+pub const ENDING_SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+/// While this lives, ending signals wait, as far as this thread is the one to get them.
+pub struct Undisturbed {
+    before: libc::sigset_t,
+}
+
+impl Undisturbed {
+    pub fn begin() -> Undisturbed {
+        // SAFETY: both sets are valid places; an empty one is made before signals are added.
+        unsafe {
+            let (mut ending, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&mut ending);
+            for signal in ENDING_SIGNALS {
+                libc::sigaddset(&mut ending, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &ending, &mut before);
+            Undisturbed { before }
+        }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        // SAFETY: the set that the kernel gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// Processes left behind by their parents become ours, so that they can be counted, and ended where
+/// that is wanted; else they become somebody else's when this tool ends.
 pub fn adopt_orphans() {
     // SAFETY: numbers only. A kernel without it leaves orphans to init, which costs figures only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
