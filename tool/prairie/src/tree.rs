@@ -6,13 +6,18 @@ use std::collections::HashMap;
 use crate::proc;
 use crate::sys::{self, Pid};
 
-/// Where a tree begins.
+/// Where a tree begins: at all children of a process but one.
 #[derive(Clone, Copy)]
-pub enum Root {
-    /// A process and its descendants.
-    Process(Pid),
-    /// All children of this tool but one, the launcher. Includes orphans that it has adopted.
-    ChildrenExcept(Pid),
+pub struct Root {
+    parent: Pid,
+    except: Pid,
+}
+
+impl Root {
+    /// What the launcher started for this tool, and orphans that the tool has adopted.
+    pub fn of_tool(launcher: Pid) -> Root {
+        Root { parent: sys::own_pid(), except: launcher }
+    }
 }
 
 /// Children of other threads than the leading one are looked for at every so many samples.
@@ -72,13 +77,8 @@ impl Tree {
 
     fn follow(&mut self, thorough: bool) {
         let mut pids = Vec::with_capacity(self.pids.len() + 8);
-        match self.root {
-            Root::Process(pid) => pids.push(pid),
-            Root::ChildrenExcept(launcher) => {
-                proc::children_of_leader(sys::own_pid(), &mut pids);
-                pids.retain(|pid| *pid != launcher);
-            }
-        }
+        proc::children_of_leader(self.root.parent, &mut pids);
+        pids.retain(|pid| *pid != self.root.except);
         if !thorough {
             pids.extend(&self.threaded);
         }
@@ -135,12 +135,8 @@ fn from_table(root: Root, table: &[(Pid, Pid)]) -> Vec<Pid> {
         children.entry(*parent).or_default().push(*child);
     }
     let of = |pid: Pid| children.get(&pid).cloned().unwrap_or_default();
-    let mut pids = match root {
-        Root::Process(pid) => vec![pid],
-        Root::ChildrenExcept(launcher) => {
-            of(sys::own_pid()).into_iter().filter(|pid| *pid != launcher).collect()
-        }
-    };
+    let mut pids = of(root.parent);
+    pids.retain(|pid| *pid != root.except);
     let mut at = 0;
     while at < pids.len() {
         pids.extend(of(pids[at]));
@@ -151,21 +147,23 @@ fn from_table(root: Root, table: &[(Pid, Pid)]) -> Vec<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
     fn a_table_of_processes_gives_the_descendants_only() {
         let table = [(10, 1), (11, 10), (12, 11), (20, 1), (13, 10)];
-        let mut pids = from_table(Root::Process(10), &table);
+        let mut pids = from_table(Root { parent: 10, except: 0 }, &table);
         pids.sort_unstable();
-        assert_eq!(pids, [10, 11, 12, 13]);
+        assert_eq!(pids, [11, 12, 13]);
     }
 
     #[test]
     fn the_launcher_is_no_part_of_the_tree() {
         let own = sys::own_pid();
         let table = [(own, 1), (501, own), (502, own), (503, 502), (504, 501)];
-        let mut pids = from_table(Root::ChildrenExcept(501), &table);
+        let mut pids = from_table(Root::of_tool(501), &table);
         pids.sort_unstable();
         assert_eq!(pids, [502, 503]);
     }
@@ -189,14 +187,17 @@ mod tests {
 
     #[test]
     fn a_child_counts_as_long_as_it_lives() {
-        let mut child = std::process::Command::new("sleep").arg("20").spawn().unwrap();
-        let pid = child.id() as Pid;
-        let mut tree = Tree::new(Root::Process(pid));
-        assert_eq!(tree.look(), [pid]);
-        assert!(tree.resident_bytes() > 0);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        tree.look();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 20 & wait; read line"]);
+        let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
+        let mut tree = Tree::new(Root { parent: shell.id() as Pid, except: 0 });
+        while tree.look().is_empty() || tree.resident_bytes() == 0 {}
+        assert_eq!(tree.pids().len(), 1);
+        sys::send_signal(tree.pids()[0], libc::SIGKILL);
+        // The shell takes notice of its end.
+        while !tree.look().is_empty() {}
         assert_eq!(tree.resident_bytes(), 0);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
     }
 }

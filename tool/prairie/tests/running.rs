@@ -4,6 +4,7 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
@@ -139,6 +140,34 @@ fn a_limit_of_memory_can_fail_a_run() {
     // The program's own failure is the news.
     let Some(mut command) = run() else { return };
     command.args(["--max-rss", "64K", "--fail", "--", "sh", "-c", "exit 3"]).assert().code(3);
+}
+
+/// A parent that ends leaves its children to the tool, which counts them, and lets them run on.
+#[test]
+fn processes_in_the_background_count_and_are_left_alone() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let python = "\
+import os, time
+def wait_for(name):
+    end = time.time() + 60
+    while time.time() < end and not os.path.exists(name): time.sleep(0.02)
+x = bytearray(200 << 20)
+open('large', 'w')
+wait_for('ended')
+open('alive', 'w')";
+    std::fs::write(folder.path().join("background.py"), python).unwrap();
+    let script = "(/usr/bin/python3 background.py >/dev/null 2>&1 &)
+                  until [ -e large ]; do sleep 0.02; done; sleep 0.2";
+    command.current_dir(folder.path()).args(["--max-rss", "100M", "--fail", "--"]);
+    let told = command.args(["sh", "-c", script]).assert();
+    std::fs::write(folder.path().join("ended"), "").unwrap();
+    told.code(125).stderr(contains("is ABOVE --max-rss 100 MiB"));
+    let begin = Instant::now();
+    while !folder.path().join("alive").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it was ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Python makes processes by vfork: until they are another program they are in its memory.
