@@ -18,11 +18,12 @@ pub fn children_of_leader(pid: Pid, into: &mut Vec<Pid>) {
     children_of_thread(pid, &pid.to_string(), into);
 }
 
-/// Children that any thread started.
-pub fn children(pid: Pid, into: &mut Vec<Pid>) {
+/// Children that other threads started.
+pub fn children_of_other_threads(pid: Pid, into: &mut Vec<Pid>) {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    let leader = pid.to_string();
     for thread in threads.flatten() {
-        if let Some(name) = thread.file_name().to_str() {
+        if let Some(name) = thread.file_name().to_str().filter(|name| *name != leader) {
             children_of_thread(pid, name, into);
         }
     }
@@ -48,7 +49,7 @@ pub fn all_with_parents() -> Vec<(Pid, Pid)> {
 }
 
 /// The name of the program stands in brackets and may itself contain brackets and blanks.
-fn parent(pid: Pid) -> Option<Pid> {
+pub fn parent(pid: Pid) -> Option<Pid> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }

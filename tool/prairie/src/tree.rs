@@ -33,8 +33,8 @@ pub struct Tree {
     kernel_lists_children: bool,
     sample_count: u64,
     pids: Vec<Pid>,
-    /// Those of the last thorough look, which quick looks cannot see.
-    threaded: Vec<Pid>,
+    /// Those of the last thorough look that quick looks cannot see, each with its parent.
+    threaded: Vec<(Pid, Pid)>,
 }
 
 impl Tree {
@@ -79,20 +79,23 @@ impl Tree {
         let mut pids = Vec::with_capacity(self.pids.len() + 8);
         proc::children_of_leader(self.root.parent, &mut pids);
         pids.retain(|pid| *pid != self.root.except);
-        if !thorough {
-            pids.extend(&self.threaded);
+        if thorough {
+            self.threaded.clear();
+        } else {
+            // One that is gone has no parent, and an orphan has another.
+            self.threaded.retain(|(pid, parent)| proc::parent(*pid) == Some(*parent));
+            pids.extend(self.threaded.iter().map(|(pid, _)| *pid));
         }
         let mut at = 0;
         while at < pids.len() {
+            let parent = pids[at];
+            proc::children_of_leader(parent, &mut pids);
             if thorough {
-                proc::children(pids[at], &mut pids);
-            } else {
-                proc::children_of_leader(pids[at], &mut pids);
+                let known = pids.len();
+                proc::children_of_other_threads(parent, &mut pids);
+                self.threaded.extend(pids[known..].iter().map(|pid| (*pid, parent)));
             }
             at += 1;
-        }
-        if thorough {
-            self.threaded = pids.clone();
         }
         pids.sort_unstable();
         pids.dedup();
@@ -147,7 +150,8 @@ fn from_table(root: Root, table: &[(Pid, Pid)]) -> Vec<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, ChildStdout, Command, Stdio};
 
     use super::*;
 
@@ -185,19 +189,56 @@ mod tests {
         assert_eq!(pages_together(vec![(900, 1), (50_000, 2)], nobody, unchanged(0)), 50_900);
     }
 
-    #[test]
-    fn a_child_counts_as_long_as_it_lives() {
+    /// A shell with this script, until it says that it is ready.
+    fn shell(script: &str) -> (Child, BufReader<ChildStdout>) {
         let mut shell = Command::new("sh");
-        shell.args(["-c", "sleep 20 & wait; read line"]);
-        let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let mut said = BufReader::new(shell.stdout.take().unwrap());
+        said.read_line(&mut String::new()).unwrap();
+        (shell, said)
+    }
+
+    /// Who is in the tree of that shell at a thorough look and at a quick one, and at a quick one after
+    /// a line of its input has ended the last of them.
+    fn before_and_after(script: &str) -> [usize; 3] {
+        let (mut shell, mut said) = shell(script);
         let mut tree = Tree::new(Root { parent: shell.id() as Pid, except: 0 });
-        while tree.look().is_empty() || tree.resident_bytes() == 0 {}
-        assert_eq!(tree.pids().len(), 1);
-        sys::send_signal(tree.pids()[0], libc::SIGKILL);
-        // The shell takes notice of its end.
-        while !tree.look().is_empty() {}
-        assert_eq!(tree.resident_bytes(), 0);
+        let (thorough, quick) = (tree.look().len(), tree.look().len());
+        assert!(tree.resident_bytes() > 0);
+        shell.stdin.as_mut().unwrap().write_all(b"end\n").unwrap();
+        said.read_line(&mut String::new()).unwrap();
+        let after = tree.look().len();
+        assert_eq!(tree.resident_bytes() > 0, after > 0);
         drop(shell.stdin.take());
         shell.wait().unwrap();
+        [thorough, quick, after]
+    }
+
+    #[test]
+    fn a_child_counts_as_long_as_it_lives() {
+        let script = "sleep 20 & echo; read line; kill $!; wait; echo; read line";
+        if proc::lists_children() {
+            assert_eq!(before_and_after(script), [1, 1, 0]);
+        }
+    }
+
+    /// As of a threaded server.
+    #[test]
+    fn a_child_of_another_thread_counts_as_long_as_it_lives() {
+        let script = "(exec python3 -c '
+import subprocess, sys, threading
+def work():
+    child = subprocess.Popen([\"sleep\", \"20\"])
+    print(flush=True)
+    sys.stdin.readline()
+    child.kill()
+    child.wait()
+    print(flush=True)
+    sys.stdin.readline()
+threading.Thread(target=work).start()'); true";
+        if proc::lists_children() {
+            assert_eq!(before_and_after(script), [2, 2, 1]);
+        }
     }
 }
