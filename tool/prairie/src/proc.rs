@@ -7,6 +7,13 @@ use std::path::PathBuf;
 
 use crate::sys::Pid;
 
+/// A file of this name about the process, with its name in it perhaps, which need not be text: of a
+/// long one the kernel keeps the first fifteen bytes, and cuts a letter in two.
+pub fn text(pid: Pid, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Resident pages, from a file that the kernel fills without taking the lock of the address space.
 pub fn resident_pages(pid: Pid) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -50,8 +57,7 @@ pub fn all_with_parents() -> Vec<(Pid, Pid)> {
 
 /// The name of the program stands in brackets and may itself contain brackets and blanks.
 pub fn parent(pid: Pid) -> Option<Pid> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+    text(pid, "stat")?.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// What the kernel told the program that a process runs when it started: another one for each
@@ -149,8 +155,7 @@ pub fn files_of(mappings: &[Mapped]) -> Vec<String> {
 
 /// The name under which the kernel lists the process.
 pub fn name(pid: Pid) -> String {
-    let text = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    text.trim().to_owned()
+    text(pid, "comm").unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]

@@ -37,14 +37,14 @@ pub fn no_process(pid: Pid) -> Trouble {
 
 /// The process exists, and this is its name in messages.
 pub fn require(pid: Pid) -> Result<String> {
-    match status_of(pid) {
+    match proc::text(pid, "status") {
         Some(status) if pid > 0 && !status.contains("\nState:\tZ") => Ok(proc::name(pid)),
         _ => Err(no_process(pid)),
     }
 }
 
 fn of(pid: Pid, error: &io::Error, attaches: bool) -> Trouble {
-    let Some(status) = status_of(pid) else { return no_process(pid) };
+    let Some(status) = proc::text(pid, "status") else { return no_process(pid) };
     let number = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_ascii_whitespace().next()?.parse::<u32>().ok()
@@ -58,10 +58,6 @@ fn of(pid: Pid, error: &io::Error, attaches: bool) -> Trouble {
         tracer: number("TracerPid:").filter(|pid| attaches && *pid != 0).map(|pid| pid as Pid),
     };
     refused(&format!("process {pid} ({})", proc::name(pid)), error, rights, &with_sudo())
-}
-
-fn status_of(pid: Pid) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/status")).ok()
 }
 
 /// This very command, as root.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::interrupt::PassOn;
 use crate::live::figures::Figures;
+use crate::live::process;
 use crate::live::sample::{Sample, Target};
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
@@ -196,7 +197,7 @@ impl Looking {
             Entry::Vacant(place) => place.insert(Watched::new(pid)?),
         };
         let sample = watched.sample()?;
-        if self.only.as_ref().is_some_and(|only| !is_called(&sample.name, only)) {
+        if self.only.as_ref().is_some_and(|only| !process::is_called(&sample.name, only)) {
             return None;
         }
         let figures = sample.figures?;
@@ -239,11 +240,6 @@ impl Watch for Looking {
     fn interrupted(&mut self, pid: Pid) -> bool {
         self.passing.interrupted(pid)
     }
-}
-
-/// The kernel keeps fifteen letters of a name.
-fn is_called(name: &str, wanted: &str) -> bool {
-    name == wanted || (name.len() == 15 && wanted.starts_with(name))
 }
 
 /// Several heaps as one.
@@ -435,12 +431,6 @@ mod tests {
         assert_eq!(peak.processes_text().unwrap(), text);
         peak.of_process.push(of(5, "ls", 10));
         assert_eq!(peak.processes_text().unwrap(), format!("{text}, 1 more"));
-    }
-
-    #[test]
-    fn names_are_cut_off_by_the_kernel() {
-        assert!(is_called("sort", "sort") && !is_called("sort", "sorting"));
-        assert!(is_called("a-very-long-nam", "a-very-long-name-indeed"));
     }
 
     /// One that was forked has its parent's counts; one with a memory of its own is told from one
