@@ -21,8 +21,6 @@ use crate::units;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const FIRST_LOOKS_EVERY: Duration = Duration::from_millis(1);
 const LOOK_COST_FACTOR: u64 = 20;
-/// How often a program is looked at that is not on prairie: it may not have been loaded yet.
-const TRIES: u32 = 50;
 /// Slabs that are emptier than this, and are so much memory, are worth a word.
 const SPARSE: f64 = 0.7;
 const SPARSE_BYTES: u64 = 1 << 20;
@@ -92,7 +90,6 @@ impl Fetched {
 /// A process whose heap is looked at.
 struct Watched {
     target: Target,
-    tries: u32,
     /// Empty: no heap of it was seen, or none of the programs that are looked at.
     name: String,
     program: Vec<u8>,
@@ -108,7 +105,6 @@ impl Watched {
     fn new(pid: Pid) -> Option<Watched> {
         let target = Target::new(pid).ok()?;
         Some(Watched {
-            tries: 0,
             name: String::new(),
             program: target.program().to_owned(),
             target,
@@ -120,16 +116,11 @@ impl Watched {
     }
 
     fn sample(&mut self) -> Option<Sample> {
-        if !self.target.is_on_prairie() && self.tries < TRIES {
-            self.target = Target::new(self.target.pid).ok()?;
-            self.tries += 1;
-        }
         let sample = self.target.sample(0)?;
         if self.target.program() != self.program {
             self.program = self.target.program().to_owned();
             self.before = self.fetched();
-            (self.tries, self.inherited, self.last) =
-                (0, Some(Fetched::default()), Fetched::default());
+            (self.inherited, self.last) = (Some(Fetched::default()), Fetched::default());
         }
         Some(sample)
     }
