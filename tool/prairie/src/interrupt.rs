@@ -43,7 +43,8 @@ impl Watch for Stop {
     }
 }
 
-/// Signals that somebody sent to this tool alone are passed on to the program, which decides.
+/// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
+/// a terminal are so where `sys::outlive_terminal_signals` has been called.
 pub struct PassOn {
     flags: Vec<(i32, Arc<AtomicBool>)>,
 }
@@ -65,6 +66,7 @@ impl Watch for PassOn {
                 sys::send_signal(pid, *signal);
             }
         }
+        sys::sent_terminal_signals().for_each(|signal| sys::send_signal(pid, signal));
         false
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 pub type Pid = libc::pid_t;
@@ -234,23 +235,41 @@ pub fn own_pid() -> Pid {
     std::process::id() as Pid
 }
 
-/// Does nothing, and unlike ignoring a signal, children do not inherit it.
-extern "C" fn nothing(_signal: i32) {}
+/// Terminal signals that a process has sent to this one: a bit for each, by its number.
+static SENT: AtomicU32 = AtomicU32::new(0);
+
+const TERMINAL_SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
+/// What the terminal sends is the kernel's, and the program has got it too. Unlike ignoring a signal,
+/// children do not inherit this.
+extern "C" fn note(signal: i32, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid one to a handler with SA_SIGINFO.
+    let is_of_a_process = unsafe { (*about).si_code } <= 0;
+    SENT.fetch_or(u32::from(is_of_a_process) << signal, Ordering::Relaxed);
+}
 
 /// Terminal signals go to the whole foreground group: the program decides, this process stays.
 pub fn outlive_terminal_signals() {
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: the handler touches nothing. A signal that was ignored at the start stays so.
+    for signal in TERMINAL_SIGNALS {
+        // SAFETY: the handler sets bits only. A signal that was ignored at the start stays so.
         unsafe {
             let mut old: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &mut old);
             if old.sa_sigaction != libc::SIG_IGN {
                 let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+                new.sa_sigaction = note as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO;
                 libc::sigaction(signal, &new, std::ptr::null_mut());
             }
         }
     }
+}
+
+/// Terminal signals that a process has sent to this one alone, as far as can be told, since the last
+/// time.
+pub fn sent_terminal_signals() -> impl Iterator<Item = i32> {
+    let sent = SENT.swap(0, Ordering::Relaxed);
+    TERMINAL_SIGNALS.into_iter().filter(move |signal| sent & (1 << signal) != 0)
 }
 
 /// The file that answers calls of `name` in this process.
@@ -276,6 +295,22 @@ pub fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_signal_that_a_process_sent_is_noted() {
+        let restore = || {
+            // SAFETY: numbers only.
+            unsafe { TERMINAL_SIGNALS.map(|signal| libc::signal(signal, libc::SIG_DFL)) }
+        };
+        restore();
+        outlive_terminal_signals();
+        assert_eq!(sent_terminal_signals().count(), 0);
+        // SAFETY: a number; the handler of this thread runs before the call returns.
+        unsafe { libc::raise(libc::SIGQUIT) };
+        assert_eq!(sent_terminal_signals().collect::<Vec<_>>(), [libc::SIGQUIT]);
+        assert_eq!(sent_terminal_signals().count(), 0);
+        restore();
+    }
 
     #[test]
     fn who_waits_uses_no_processor() {

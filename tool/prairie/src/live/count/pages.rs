@@ -3,7 +3,7 @@
 
 use super::{Count, add_lock, limit_of};
 use crate::live::count::Regions;
-use crate::live::map::{Fault, Result};
+use crate::live::map::Result;
 
 impl Count<'_> {
     pub(super) fn pages(&mut self) -> Result<Regions> {
