@@ -124,6 +124,26 @@ fn a_process_that_is_not_on_prairie() {
     assert!(exporter.2.contains("is not on prairie"), "{exporter:?}");
 }
 
+/// What is said of it does not speak to the terminal, wherever it is said.
+#[test]
+fn a_process_whose_name_is_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("a\x1b[2Jb");
+    std::fs::copy("/usr/bin/sleep", &program).unwrap();
+    let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let pid = sleep.id().to_string();
+    let outputs = [output(&["stats", &pid]), output(&["exporter", &pid, "--once"])];
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    let name = format!("a?[2Jb (process {pid}) on ");
+    assert!(outputs[0].1.starts_with(&name), "{outputs:?}");
+    for (_, text, narration) in outputs {
+        assert!(narration.contains(&format!("process {pid} (a?[2Jb)")), "{narration}");
+        assert!(!text.contains('\x1b') && !narration.contains('\x1b'), "{text}{narration}");
+    }
+}
+
 /// As who may not: somebody else's process.
 #[test]
 fn a_process_of_another_user_is_refused_with_the_remedy() {
