@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::suite::TIMEOUT_MAX_S;
 use crate::trouble::{Result, Trouble};
 
 mod doctor;
@@ -217,8 +218,8 @@ fn is_name(text: &str) -> bool {
 
 fn positive_seconds(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err(Trouble::new("it must be a number above 0")),
+        Ok(seconds) if seconds > 0.0 && seconds <= TIMEOUT_MAX_S => Ok(seconds),
+        _ => Err(Trouble::new(format!("it must be a number above 0, up to {TIMEOUT_MAX_S}"))),
     }
 }
 
@@ -230,6 +231,15 @@ mod tests {
     #[test]
     fn the_options_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_timeout_is_a_time_that_can_be_waited_for() {
+        assert_eq!(positive_seconds("0.5").unwrap(), 0.5);
+        for wrong in ["0", "-1", "nan", "inf", "1e20", "soon"] {
+            let said = positive_seconds(wrong).unwrap_err().to_string();
+            assert_eq!(said, "it must be a number above 0, up to 1000000000", "{wrong}");
+        }
     }
 
     #[test]

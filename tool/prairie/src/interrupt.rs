@@ -13,6 +13,15 @@ use crate::trouble::{About, Result, Trouble};
 /// As a shell calls the end by SIGINT.
 const INTERRUPTED: u8 = 130;
 
+/// True when one of these signals has come; from now on they end nothing by themselves.
+pub fn flag_of(signals: &[i32]) -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in signals {
+        signal_hook::flag::register(*signal, Arc::clone(&flag)).about("signals")?;
+    }
+    Ok(flag)
+}
+
 /// Any of the three signals ends the run and the tool.
 pub struct Stop {
     flag: Arc<AtomicBool>,
@@ -20,11 +29,7 @@ pub struct Stop {
 
 impl Stop {
     pub fn on_signals() -> Result<Stop> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&flag)).about("signals")?;
-        }
-        Ok(Stop { flag })
+        Ok(Stop { flag: flag_of(&[SIGINT, SIGTERM, SIGHUP])? })
     }
 
     pub fn trouble() -> Trouble {
@@ -38,7 +43,8 @@ impl Watch for Stop {
     }
 }
 
-/// Signals that somebody sent to this tool alone are passed on to the program, which decides.
+/// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
+/// a terminal are so where `sys::outlive_terminal_signals` has been called.
 pub struct PassOn {
     flags: Vec<(i32, Arc<AtomicBool>)>,
 }
@@ -47,9 +53,7 @@ impl PassOn {
     pub fn on_signals() -> Result<PassOn> {
         let mut flags = Vec::new();
         for signal in [SIGTERM, SIGHUP] {
-            let flag = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(signal, Arc::clone(&flag)).about("signals")?;
-            flags.push((signal, flag));
+            flags.push((signal, flag_of(&[signal])?));
         }
         Ok(PassOn { flags })
     }
@@ -62,6 +66,7 @@ impl Watch for PassOn {
                 sys::send_signal(pid, *signal);
             }
         }
+        sys::sent_terminal_signals().for_each(|signal| sys::send_signal(pid, signal));
         false
     }
 }

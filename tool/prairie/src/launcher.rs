@@ -47,12 +47,15 @@ impl Launcher {
     /// To be called first in main, while the process is small and has one thread.
     pub fn fork() -> io::Result<Launcher> {
         let (ours, theirs) = UnixStream::pair()?;
+        // Where the ends of children are ignored, nobody can wait for them.
+        // SAFETY: numbers only.
+        let of_children = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         // SAFETY: there is one thread, so the child may go on as if nothing had happened.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop(ours);
-                serve(theirs);
+                serve(theirs, of_children);
                 std::process::exit(0)
             }
             pid => Ok(Launcher { channel: ours, pid }),
@@ -114,7 +117,8 @@ fn encode(command: &Command) -> Vec<u8> {
 }
 
 /// The launcher's life: one request after the other, until the tool has closed its end.
-fn serve(mut channel: UnixStream) {
+/// `of_children`: what programs do about the ends of their children, as whoever started the tool had it.
+fn serve(mut channel: UnixStream, of_children: libc::sighandler_t) {
     sys::outlive_terminal_signals();
     let mut size = [0; 8];
     while channel.read_exact(&mut size).is_ok() {
@@ -122,15 +126,15 @@ fn serve(mut channel: UnixStream) {
         if channel.read_exact(&mut request).is_err() {
             return;
         }
-        let answer = launch(&request);
+        let answer = launch(&request, of_children);
         if channel.write_all(&answer).is_err() {
             return;
         }
     }
 }
 
-fn launch(request: &[u8]) -> [u8; ANSWER_BYTES] {
-    let (pid, time, error) = match launch_or_fail(&Request::decode(request)) {
+fn launch(request: &[u8], of_children: libc::sighandler_t) -> [u8; ANSWER_BYTES] {
+    let (pid, time, error) = match launch_or_fail(&Request::decode(request), of_children) {
         Ok((pid, time, error)) => (pid, time, error),
         Err(error) => (0, 0, error.raw_os_error().unwrap_or(libc::EIO)),
     };
@@ -165,7 +169,10 @@ impl Request {
 }
 
 /// The new process, its starting time, and the error number if it could not become the program.
-fn launch_or_fail(request: &Request) -> io::Result<(Pid, u64, i32)> {
+fn launch_or_fail(
+    request: &Request,
+    of_children: libc::sighandler_t,
+) -> io::Result<(Pid, u64, i32)> {
     let pointers = |strings: &[CString]| {
         strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>()
     };
@@ -180,7 +187,10 @@ fn launch_or_fail(request: &Request) -> io::Result<(Pid, u64, i32)> {
         return Err(io::Error::last_os_error());
     }
     if pid == 0 {
-        unsafe { become_program(request, &arguments, &environment, writer.as_raw_fd()) }
+        unsafe {
+            libc::signal(libc::SIGCHLD, of_children);
+            become_program(request, &arguments, &environment, writer.as_raw_fd())
+        }
     }
     drop(writer);
     let mut report = Vec::new();

@@ -58,22 +58,20 @@ pub struct Measured {
     pub byte_seconds: f64,
     pub look_count: u64,
     pub process_count_max: usize,
-    /// Processes that still ran when the program had ended; they were ended too.
+    /// Processes that still ran when the program had ended, and were ended too: those of a program with
+    /// a session of its own.
     pub left_behind: usize,
     /// Resident memory over time, thinned: seconds and bytes.
     pub series: Vec<(f64, u64)>,
     pub seen: Seen,
 }
 
+/// Orphans must be this tool's to be seen: `sys::adopt_orphans` comes before.
 pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<Measured> {
     // It hears of the library from the start.
     let witness = Witness::new(job.library);
     let started = launcher.start(&job.command)?;
-    let root = if job.command.own_session {
-        Root::ChildrenExcept(launcher.pid)
-    } else {
-        Root::Process(started.pid)
-    };
+    let root = Root::of_tool(launcher.pid);
     let mut guard = Guard { main: started.pid, root, armed: job.command.own_session };
     let end_fd =
         sys::open_process(started.pid).about("pidfd_open (Linux 5.3 or later is needed)")?;
@@ -93,13 +91,15 @@ pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<
         sys::send_signal(started.pid, libc::SIGKILL);
     }
     let reaped = sys::reap(started.pid, true);
-    let mut left_behind = 0;
     if let Some(reaped) = &reaped {
         watching.usage.add(&reaped.usage);
     }
-    if job.command.own_session {
-        left_behind = watching.end_the_rest(launcher.pid);
-    }
+    let left_behind = if job.command.own_session {
+        watching.end_the_rest(launcher.pid)
+    } else {
+        watching.count_the_ended();
+        0
+    };
     guard.armed = false;
     let by_itself = reaped.map_or(Ended::Exited(0), |reaped| reaped.ended);
     Ok(Measured {
@@ -174,9 +174,7 @@ impl Watching {
             if watch.interrupted(started.pid) {
                 return Some(End::Interrupted);
             }
-            if job.command.own_session {
-                self.reap_orphans(started.pid, end_fd);
-            }
+            self.reap_orphans(started.pid, end_fd);
         }
     }
 
@@ -201,9 +199,18 @@ impl Watching {
         }
     }
 
+    /// Counts what has ended by now, and leaves alone what runs on, as a daemon does.
+    fn count_the_ended(&mut self) {
+        for pid in self.tree.look() {
+            if let Some(reaped) = sys::reap(*pid, false) {
+                self.usage.add(&reaped.usage);
+            }
+        }
+    }
+
     /// Ends every process that the program left behind, politely first. Returns how many ran.
     fn end_the_rest(&mut self, launcher: Pid) -> usize {
-        let mut tree = Tree::new(Root::ChildrenExcept(launcher));
+        let mut tree = Tree::new(Root::of_tool(launcher));
         let start = Instant::now();
         let mut left_behind = 0;
         let mut asked = false;
@@ -225,7 +232,7 @@ impl Watching {
                 asked = true;
             }
             std::thread::sleep(Duration::from_millis(2));
-            tree = Tree::new(Root::ChildrenExcept(launcher));
+            tree = Tree::new(Root::of_tool(launcher));
         }
     }
 }

@@ -7,6 +7,13 @@ use std::path::PathBuf;
 
 use crate::sys::Pid;
 
+/// A file of this name about the process, with its name in it perhaps, which need not be text: of a
+/// long one the kernel keeps the first fifteen bytes, and cuts a letter in two.
+pub fn text(pid: Pid, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Resident pages, from a file that the kernel fills without taking the lock of the address space.
 pub fn resident_pages(pid: Pid) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -18,11 +25,12 @@ pub fn children_of_leader(pid: Pid, into: &mut Vec<Pid>) {
     children_of_thread(pid, &pid.to_string(), into);
 }
 
-/// Children that any thread started.
-pub fn children(pid: Pid, into: &mut Vec<Pid>) {
+/// Children that other threads started.
+pub fn children_of_other_threads(pid: Pid, into: &mut Vec<Pid>) {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    let leader = pid.to_string();
     for thread in threads.flatten() {
-        if let Some(name) = thread.file_name().to_str() {
+        if let Some(name) = thread.file_name().to_str().filter(|name| *name != leader) {
             children_of_thread(pid, name, into);
         }
     }
@@ -48,9 +56,8 @@ pub fn all_with_parents() -> Vec<(Pid, Pid)> {
 }
 
 /// The name of the program stands in brackets and may itself contain brackets and blanks.
-fn parent(pid: Pid) -> Option<Pid> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+pub fn parent(pid: Pid) -> Option<Pid> {
+    text(pid, "stat")?.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// What the kernel told the program that a process runs when it started: another one for each
@@ -148,8 +155,7 @@ pub fn files_of(mappings: &[Mapped]) -> Vec<String> {
 
 /// The name under which the kernel lists the process.
 pub fn name(pid: Pid) -> String {
-    let text = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    text.trim().to_owned()
+    text(pid, "comm").unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]

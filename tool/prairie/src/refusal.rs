@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 
+use crate::live::text::printable;
 use crate::proc;
 use crate::sys::Pid;
 use crate::terminal;
@@ -37,14 +38,14 @@ pub fn no_process(pid: Pid) -> Trouble {
 
 /// The process exists, and this is its name in messages.
 pub fn require(pid: Pid) -> Result<String> {
-    match status_of(pid) {
+    match proc::text(pid, "status") {
         Some(status) if pid > 0 && !status.contains("\nState:\tZ") => Ok(proc::name(pid)),
         _ => Err(no_process(pid)),
     }
 }
 
 fn of(pid: Pid, error: &io::Error, attaches: bool) -> Trouble {
-    let Some(status) = status_of(pid) else { return no_process(pid) };
+    let Some(status) = proc::text(pid, "status") else { return no_process(pid) };
     let number = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_ascii_whitespace().next()?.parse::<u32>().ok()
@@ -57,11 +58,12 @@ fn of(pid: Pid, error: &io::Error, attaches: bool) -> Trouble {
         scope: scope.and_then(|text| text.trim().parse().ok()),
         tracer: number("TracerPid:").filter(|pid| attaches && *pid != 0).map(|pid| pid as Pid),
     };
-    refused(&format!("process {pid} ({})", proc::name(pid)), error, rights, &with_sudo())
+    refused(&format!("process {pid} ({})", name_of(pid)), error, rights, &with_sudo())
 }
 
-fn status_of(pid: Pid) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/status")).ok()
+/// Whoever runs a process may have given it any name.
+fn name_of(pid: Pid) -> String {
+    printable(&proc::name(pid))
 }
 
 /// This very command, as root.
@@ -82,7 +84,7 @@ fn refused(who: &str, error: &io::Error, rights: Rights, sudo: &str) -> Trouble 
         .hint(container),
         (Some(libc::EPERM | libc::EACCES), _) if tracer.is_some() => {
             let tracer = tracer.unwrap_or_default();
-            let name = proc::name(tracer);
+            let name = name_of(tracer);
             Trouble::new(format!("{who} is traced by process {tracer} ({name}), and only one may"))
                 .hint(format!("end that one, or let it go: kill {tracer}"))
         }
@@ -114,6 +116,8 @@ fn refused(who: &str, error: &io::Error, rights: Rights, sudo: &str) -> Trouble 
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     const OPEN: Rights = Rights { own_user: 1000, user: 1000, scope: Some(0), tracer: None };
@@ -149,6 +153,19 @@ mod tests {
         assert_eq!(require(0).unwrap_err().to_string(), "there is no process 0");
         let error = io::Error::from_raw_os_error(libc::ENOENT);
         assert_eq!(of_attaching(Pid::MAX, &error).to_string(), text);
+    }
+
+    #[test]
+    fn a_name_does_not_speak_to_the_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("a\x1b[2Jb");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
+        let pid = sleep.id() as Pid;
+        let text = of_reading(pid, &io::Error::from_raw_os_error(libc::EPERM)).to_string();
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+        assert!(text.starts_with(&format!("process {pid} (a?[2Jb)")), "{text}");
     }
 
     #[test]

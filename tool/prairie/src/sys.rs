@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 pub type Pid = libc::pid_t;
@@ -181,7 +182,38 @@ pub fn send_signal(pid: Pid, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Processes left behind by their parents become ours, so that they can be counted and ended.
+/// The signals by which a terminal, a user or the system ends a tool.
+pub const ENDING_SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+/// While this lives, ending signals wait, as far as this thread is the one to get them.
+pub struct Undisturbed {
+    before: libc::sigset_t,
+}
+
+impl Undisturbed {
+    pub fn begin() -> Undisturbed {
+        // SAFETY: both sets are valid places; an empty one is made before signals are added.
+        unsafe {
+            let (mut ending, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&mut ending);
+            for signal in ENDING_SIGNALS {
+                libc::sigaddset(&mut ending, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &ending, &mut before);
+            Undisturbed { before }
+        }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        // SAFETY: the set that the kernel gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// Processes left behind by their parents become ours, so that they can be counted, and ended where
+/// that is wanted; else they become somebody else's when this tool ends.
 pub fn adopt_orphans() {
     // SAFETY: numbers only. A kernel without it leaves orphans to init, which costs figures only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
@@ -203,23 +235,41 @@ pub fn own_pid() -> Pid {
     std::process::id() as Pid
 }
 
-/// Does nothing, and unlike ignoring a signal, children do not inherit it.
-extern "C" fn nothing(_signal: i32) {}
+/// Terminal signals that a process has sent to this one: a bit for each, by its number.
+static SENT: AtomicU32 = AtomicU32::new(0);
+
+const TERMINAL_SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
+
+/// What the terminal sends is the kernel's, and the program has got it too. Unlike ignoring a signal,
+/// children do not inherit this.
+extern "C" fn note(signal: i32, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid one to a handler with SA_SIGINFO.
+    let is_of_a_process = unsafe { (*about).si_code } <= 0;
+    SENT.fetch_or(u32::from(is_of_a_process) << signal, Ordering::Relaxed);
+}
 
 /// Terminal signals go to the whole foreground group: the program decides, this process stays.
 pub fn outlive_terminal_signals() {
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: the handler touches nothing. A signal that was ignored at the start stays so.
+    for signal in TERMINAL_SIGNALS {
+        // SAFETY: the handler sets bits only. A signal that was ignored at the start stays so.
         unsafe {
             let mut old: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &mut old);
             if old.sa_sigaction != libc::SIG_IGN {
                 let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+                new.sa_sigaction = note as *const () as usize;
+                new.sa_flags = libc::SA_SIGINFO;
                 libc::sigaction(signal, &new, std::ptr::null_mut());
             }
         }
     }
+}
+
+/// Terminal signals that a process has sent to this one alone, as far as can be told, since the last
+/// time.
+pub fn sent_terminal_signals() -> impl Iterator<Item = i32> {
+    let sent = SENT.swap(0, Ordering::Relaxed);
+    TERMINAL_SIGNALS.into_iter().filter(move |signal| sent & (1 << signal) != 0)
 }
 
 /// The file that answers calls of `name` in this process.
@@ -245,6 +295,22 @@ pub fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_signal_that_a_process_sent_is_noted() {
+        let restore = || {
+            // SAFETY: numbers only.
+            unsafe { TERMINAL_SIGNALS.map(|signal| libc::signal(signal, libc::SIG_DFL)) }
+        };
+        restore();
+        outlive_terminal_signals();
+        assert_eq!(sent_terminal_signals().count(), 0);
+        // SAFETY: a number; the handler of this thread runs before the call returns.
+        unsafe { libc::raise(libc::SIGQUIT) };
+        assert_eq!(sent_terminal_signals().collect::<Vec<_>>(), [libc::SIGQUIT]);
+        assert_eq!(sent_terminal_signals().count(), 0);
+        restore();
+    }
 
     #[test]
     fn who_waits_uses_no_processor() {

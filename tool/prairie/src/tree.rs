@@ -6,13 +6,18 @@ use std::collections::HashMap;
 use crate::proc;
 use crate::sys::{self, Pid};
 
-/// Where a tree begins.
+/// Where a tree begins: at all children of a process but one.
 #[derive(Clone, Copy)]
-pub enum Root {
-    /// A process and its descendants.
-    Process(Pid),
-    /// All children of this tool but one, the launcher. Includes orphans that it has adopted.
-    ChildrenExcept(Pid),
+pub struct Root {
+    parent: Pid,
+    except: Pid,
+}
+
+impl Root {
+    /// What the launcher started for this tool, and orphans that the tool has adopted.
+    pub fn of_tool(launcher: Pid) -> Root {
+        Root { parent: sys::own_pid(), except: launcher }
+    }
 }
 
 /// Children of other threads than the leading one are looked for at every so many samples.
@@ -28,8 +33,8 @@ pub struct Tree {
     kernel_lists_children: bool,
     sample_count: u64,
     pids: Vec<Pid>,
-    /// Those of the last thorough look, which quick looks cannot see.
-    threaded: Vec<Pid>,
+    /// Those of the last thorough look that quick looks cannot see, each with its parent.
+    threaded: Vec<(Pid, Pid)>,
 }
 
 impl Tree {
@@ -72,27 +77,25 @@ impl Tree {
 
     fn follow(&mut self, thorough: bool) {
         let mut pids = Vec::with_capacity(self.pids.len() + 8);
-        match self.root {
-            Root::Process(pid) => pids.push(pid),
-            Root::ChildrenExcept(launcher) => {
-                proc::children_of_leader(sys::own_pid(), &mut pids);
-                pids.retain(|pid| *pid != launcher);
-            }
-        }
-        if !thorough {
-            pids.extend(&self.threaded);
+        proc::children_of_leader(self.root.parent, &mut pids);
+        pids.retain(|pid| *pid != self.root.except);
+        if thorough {
+            self.threaded.clear();
+        } else {
+            // One that is gone has no parent, and an orphan has another.
+            self.threaded.retain(|(pid, parent)| proc::parent(*pid) == Some(*parent));
+            pids.extend(self.threaded.iter().map(|(pid, _)| *pid));
         }
         let mut at = 0;
         while at < pids.len() {
+            let parent = pids[at];
+            proc::children_of_leader(parent, &mut pids);
             if thorough {
-                proc::children(pids[at], &mut pids);
-            } else {
-                proc::children_of_leader(pids[at], &mut pids);
+                let known = pids.len();
+                proc::children_of_other_threads(parent, &mut pids);
+                self.threaded.extend(pids[known..].iter().map(|pid| (*pid, parent)));
             }
             at += 1;
-        }
-        if thorough {
-            self.threaded = pids.clone();
         }
         pids.sort_unstable();
         pids.dedup();
@@ -135,12 +138,8 @@ fn from_table(root: Root, table: &[(Pid, Pid)]) -> Vec<Pid> {
         children.entry(*parent).or_default().push(*child);
     }
     let of = |pid: Pid| children.get(&pid).cloned().unwrap_or_default();
-    let mut pids = match root {
-        Root::Process(pid) => vec![pid],
-        Root::ChildrenExcept(launcher) => {
-            of(sys::own_pid()).into_iter().filter(|pid| *pid != launcher).collect()
-        }
-    };
+    let mut pids = of(root.parent);
+    pids.retain(|pid| *pid != root.except);
     let mut at = 0;
     while at < pids.len() {
         pids.extend(of(pids[at]));
@@ -151,21 +150,24 @@ fn from_table(root: Root, table: &[(Pid, Pid)]) -> Vec<Pid> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Child, ChildStdout, Command, Stdio};
+
     use super::*;
 
     #[test]
     fn a_table_of_processes_gives_the_descendants_only() {
         let table = [(10, 1), (11, 10), (12, 11), (20, 1), (13, 10)];
-        let mut pids = from_table(Root::Process(10), &table);
+        let mut pids = from_table(Root { parent: 10, except: 0 }, &table);
         pids.sort_unstable();
-        assert_eq!(pids, [10, 11, 12, 13]);
+        assert_eq!(pids, [11, 12, 13]);
     }
 
     #[test]
     fn the_launcher_is_no_part_of_the_tree() {
         let own = sys::own_pid();
         let table = [(own, 1), (501, own), (502, own), (503, 502), (504, 501)];
-        let mut pids = from_table(Root::ChildrenExcept(501), &table);
+        let mut pids = from_table(Root::of_tool(501), &table);
         pids.sort_unstable();
         assert_eq!(pids, [502, 503]);
     }
@@ -187,16 +189,56 @@ mod tests {
         assert_eq!(pages_together(vec![(900, 1), (50_000, 2)], nobody, unchanged(0)), 50_900);
     }
 
+    /// A shell with this script, until it says that it is ready.
+    fn shell(script: &str) -> (Child, BufReader<ChildStdout>) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let mut said = BufReader::new(shell.stdout.take().unwrap());
+        said.read_line(&mut String::new()).unwrap();
+        (shell, said)
+    }
+
+    /// Who is in the tree of that shell at a thorough look and at a quick one, and at a quick one after
+    /// a line of its input has ended the last of them.
+    fn before_and_after(script: &str) -> [usize; 3] {
+        let (mut shell, mut said) = shell(script);
+        let mut tree = Tree::new(Root { parent: shell.id() as Pid, except: 0 });
+        let (thorough, quick) = (tree.look().len(), tree.look().len());
+        assert!(tree.resident_bytes() > 0);
+        shell.stdin.as_mut().unwrap().write_all(b"end\n").unwrap();
+        said.read_line(&mut String::new()).unwrap();
+        let after = tree.look().len();
+        assert_eq!(tree.resident_bytes() > 0, after > 0);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        [thorough, quick, after]
+    }
+
     #[test]
     fn a_child_counts_as_long_as_it_lives() {
-        let mut child = std::process::Command::new("sleep").arg("20").spawn().unwrap();
-        let pid = child.id() as Pid;
-        let mut tree = Tree::new(Root::Process(pid));
-        assert_eq!(tree.look(), [pid]);
-        assert!(tree.resident_bytes() > 0);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        tree.look();
-        assert_eq!(tree.resident_bytes(), 0);
+        let script = "sleep 20 & echo; read line; kill $!; wait; echo; read line";
+        if proc::lists_children() {
+            assert_eq!(before_and_after(script), [1, 1, 0]);
+        }
+    }
+
+    /// As of a threaded server.
+    #[test]
+    fn a_child_of_another_thread_counts_as_long_as_it_lives() {
+        let script = "(exec python3 -c '
+import subprocess, sys, threading
+def work():
+    child = subprocess.Popen([\"sleep\", \"20\"])
+    print(flush=True)
+    sys.stdin.readline()
+    child.kill()
+    child.wait()
+    print(flush=True)
+    sys.stdin.readline()
+threading.Thread(target=work).start()'); true";
+        if proc::lists_children() {
+            assert_eq!(before_and_after(script), [2, 2, 1]);
+        }
     }
 }

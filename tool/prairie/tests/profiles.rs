@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -107,17 +108,31 @@ fn a_value_must_be_one_of_the_profiles() {
     assert!(objects.contains("3 inuse_objects in 3 stacks"), "{objects}");
 }
 
-/// Functions that hold memory; with an argument it says so and waits.
+/// Functions that hold memory; with arguments it says the first one and waits. By the second it holds
+/// many blocks, or has a handler for faults and blocks all signals.
 const PROGRAM: &str = "
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 void *volatile kept[64];
 __attribute__((noinline)) void keep_large(int i) { kept[i] = malloc(1 << 20); }
 __attribute__((noinline)) void fill_all(void) { for (int i = 0; i < 32; i++) keep_large(i); }
+void *volatile many[20000];
+void fault(int signal) { _exit(signal); }
+void block_signals(void)
+{
+    sigset_t all;
+    signal(SIGSEGV, fault);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+}
 int main(int count, char **words)
 {
     fill_all();
+    if (count > 2 && strcmp(words[2], \"many\") == 0) for (int i = 0; i < 20000; i++) many[i] = malloc(1000);
+    if (count > 2 && strcmp(words[2], \"blocked\") == 0) block_signals();
     if (count > 1) { puts(words[1]); fflush(stdout); while (read(0, words[0], 1) > 0); }
     return 0;
 }
@@ -150,7 +165,7 @@ fn a_run_is_profiled_and_told() {
     let next = told.lines().find_map(|line| line.strip_prefix("next: prairie prof ")).unwrap();
     let next = next.strip_prefix("--value alloc_space ").unwrap();
     let top = shown(&folder, &["--by", "line", next]);
-    assert!(top.contains("keep_large") && top.contains("program.c:6"), "{top}");
+    assert!(top.contains("keep_large") && top.contains("program.c:8"), "{top}");
     let json: Value = serde_json::from_str(&shown(&folder, &["--json", next])).unwrap();
     assert_eq!(json["functions"][0]["function"], "keep_large");
     let held = json["total"].as_f64().unwrap() / MIB as f64;
@@ -173,9 +188,9 @@ fn profiles_of_a_run_show_its_growth() {
 }
 
 /// The program above, on prairie with samples, when it has filled its heap.
-fn running(library: &Path, program: &Path, conf: &str) -> Child {
+fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> Child {
     let mut child = Command::new(program)
-        .arg("ready")
+        .args(["ready", holds])
         .env("LD_PRELOAD", library)
         .env("PRAIRIE_CONF", conf)
         .stdin(Stdio::piped())
@@ -198,7 +213,7 @@ fn end(mut child: Child) {
 fn a_process_is_attached_to_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:true");
+    let child = running(&library, &program, "prof:true", "little");
     let pid = child.id().to_string();
     for _ in 0..3 {
         let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
@@ -216,11 +231,85 @@ fn a_process_is_attached_to_and_goes_on() {
     end(child);
 }
 
+fn attach(pid: u32) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+    command.args(["prof", "--pid", &pid.to_string()]).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// Ended at any moment: also while the process is made to call what writes the profile.
+#[test]
+fn a_process_outlives_a_tool_that_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let child = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+    for (delay_ms, signal) in (1..=40).zip(signals.into_iter().cycle()) {
+        let mut tool = attach(child.id()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        // SAFETY: two numbers; the tool has not been waited for.
+        unsafe { libc::kill(tool.id() as i32, signal) };
+        tool.wait().unwrap();
+    }
+    end(child);
+}
+
+/// The same for the tool that serves profiles, whose threads are several.
+#[test]
+fn a_process_outlives_a_server_that_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let child = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    for delay_ms in [2, 5, 10, 20, 40] {
+        let mut server = attach(child.id()).args(["--serve", "127.0.0.1:0"]).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        if is_refusal(&line) {
+            eprintln!("skipped: {line}");
+            server.wait().unwrap();
+            break;
+        }
+        let port = port_of(&line).to_owned();
+        let asked = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(port).unwrap();
+            write!(stream, "GET /debug/pprof/heap HTTP/1.0\r\n\r\n").unwrap();
+            // Whatever comes of it: the server may end first.
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        // SAFETY: two numbers; the server has not been waited for.
+        unsafe { libc::kill(server.id() as i32, libc::SIGTERM) };
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+        asked.join().unwrap();
+    }
+    end(child);
+}
+
+/// What /proc says of a process's signals: which it blocks, and for which it has handlers.
+fn signals_of(pid: u32) -> Vec<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let is_told = |line: &&str| line.starts_with("SigBlk:") || line.starts_with("SigCgt:");
+    status.lines().filter(is_told).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_process_that_blocks_signals_keeps_its_handlers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let child = running(&library, &program, "prof:true", "blocked");
+    let before = signals_of(child.id());
+    let output = attach(child.id()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || is_refusal(&said), "{said}");
+    assert_eq!(signals_of(child.id()), before);
+    end(child);
+}
+
 #[test]
 fn a_process_without_samples_is_told_how() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:false");
+    let child = running(&library, &program, "prof:false", "little");
     let pid = child.id().to_string();
     let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -229,6 +318,11 @@ fn a_process_without_samples_is_told_how() {
         said.contains("runs on prairie, unprofiled") && said.contains("prairie run --profile");
     assert!(is_told || is_refusal(&said), "{said}");
     end(child);
+}
+
+/// Where a server says that it is.
+fn port_of(line: &str) -> &str {
+    line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap()
 }
 
 fn fetched(port: &str, path: &str) -> Vec<u8> {
@@ -250,7 +344,7 @@ fn profiles_are_served() {
         .unwrap();
     let mut line = String::new();
     BufReader::new(server.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-    let port = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    let port = port_of(&line);
     let answer = fetched(port, "/debug/pprof/heap");
     let body = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     assert!(answer.starts_with(b"HTTP/1.1 200") || answer.starts_with(b"HTTP/1.0 200"));

@@ -3,7 +3,12 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
@@ -23,6 +28,55 @@ fn exit_codes_and_signals_pass_through() {
         let Some(mut command) = run() else { return };
         command.args(["--", "sh", "-c", script]).assert().code(code);
     }
+}
+
+/// A process that sends a signal may mean the tool only, as `kill` does; the terminal means all.
+#[test]
+fn signals_to_the_tool_alone_reach_the_program() {
+    let Some(library) = built_library() else { return };
+    for (name, signal) in [("INT", libc::SIGINT), ("QUIT", libc::SIGQUIT), ("TERM", libc::SIGTERM)]
+    {
+        let script = format!("trap 'exit 7' {name}; echo ready; sleep 20 & wait");
+        let mut tool = started(&library, &["sh", "-c", &script], libc::SIG_DFL);
+        let mut said = String::new();
+        BufReader::new(tool.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        // SAFETY: two numbers; the tool has not been waited for.
+        unsafe { libc::kill(tool.id() as i32, signal) };
+        assert_eq!(tool.wait().unwrap().code(), Some(7), "{name}");
+    }
+}
+
+/// Who starts the tool may ignore the ends of children; the program inherits that, as without the tool.
+#[test]
+fn ends_of_children_that_were_ignored_are_so_in_the_program() {
+    let Some(library) = built_library() else { return };
+    let words = ["grep", "SigIgn:", "/proc/self/status"];
+    for (action, is_ignored) in [(libc::SIG_IGN, true), (libc::SIG_DFL, false)] {
+        let output = started(&library, &words, action).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mask = u64::from_str_radix(text.split_whitespace().last().unwrap(), 16).unwrap();
+        assert_eq!(mask >> (libc::SIGCHLD - 1) & 1 == 1, is_ignored, "{text}");
+    }
+}
+
+/// The tool with its terminal signals as in a foreground, and with this action for ends of children.
+fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> Child {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_prairie"));
+    command.args(["run", "--quiet", "--library"]).arg(library).arg("--").args(words);
+    command.current_dir("/").stdout(Stdio::piped());
+    let set_signals = move || {
+        // SAFETY: numbers only, between fork and exec.
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            libc::signal(libc::SIGCHLD, of_children);
+        }
+        Ok(())
+    };
+    // SAFETY: it makes system calls only.
+    unsafe { command.pre_exec(set_signals) };
+    command.spawn().unwrap()
 }
 
 #[test]
@@ -139,6 +193,34 @@ fn a_limit_of_memory_can_fail_a_run() {
     // The program's own failure is the news.
     let Some(mut command) = run() else { return };
     command.args(["--max-rss", "64K", "--fail", "--", "sh", "-c", "exit 3"]).assert().code(3);
+}
+
+/// A parent that ends leaves its children to the tool, which counts them, and lets them run on.
+#[test]
+fn processes_in_the_background_count_and_are_left_alone() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let python = "\
+import os, time
+def wait_for(name):
+    end = time.time() + 60
+    while time.time() < end and not os.path.exists(name): time.sleep(0.02)
+x = bytearray(200 << 20)
+open('large', 'w')
+wait_for('ended')
+open('alive', 'w')";
+    std::fs::write(folder.path().join("background.py"), python).unwrap();
+    let script = "(/usr/bin/python3 background.py >/dev/null 2>&1 &)
+                  until [ -e large ]; do sleep 0.02; done; sleep 0.2";
+    command.current_dir(folder.path()).args(["--max-rss", "100M", "--fail", "--"]);
+    let told = command.args(["sh", "-c", script]).assert();
+    std::fs::write(folder.path().join("ended"), "").unwrap();
+    told.code(125).stderr(contains("is ABOVE --max-rss 100 MiB"));
+    let begin = Instant::now();
+    while !folder.path().join("alive").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it was ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Python makes processes by vfork: until they are another program they are in its memory.

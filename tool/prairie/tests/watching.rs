@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::prairie;
+use support::{built_library, is_refusal, prairie};
 use watched::{AT_REST, Watched};
 
 fn output(arguments: &[&str]) -> (i32, String, String) {
@@ -124,6 +124,26 @@ fn a_process_that_is_not_on_prairie() {
     assert!(exporter.2.contains("is not on prairie"), "{exporter:?}");
 }
 
+/// What is said of it does not speak to the terminal, wherever it is said.
+#[test]
+fn a_process_whose_name_is_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("a\x1b[2Jb");
+    std::fs::copy("/usr/bin/sleep", &program).unwrap();
+    let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let pid = sleep.id().to_string();
+    let outputs = [output(&["stats", &pid]), output(&["exporter", &pid, "--once"])];
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    let name = format!("a?[2Jb (process {pid}) on ");
+    assert!(outputs[0].1.starts_with(&name), "{outputs:?}");
+    for (_, text, narration) in outputs {
+        assert!(narration.contains(&format!("process {pid} (a?[2Jb)")), "{narration}");
+        assert!(!text.contains('\x1b') && !narration.contains('\x1b'), "{text}{narration}");
+    }
+}
+
 /// As who may not: somebody else's process.
 #[test]
 fn a_process_of_another_user_is_refused_with_the_remedy() {
@@ -209,6 +229,14 @@ impl Exporter {
     }
 }
 
+/// A test that fails leaves nobody behind.
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 #[test]
 fn prometheus_is_served() {
     let Some(mut watched) = Watched::start(AT_REST) else { return };
@@ -246,6 +274,57 @@ fn all_processes_of_a_name_are_found() {
     assert_eq!((file.0, file.1.as_str()), (0, ""));
     assert!(std::fs::read_to_string(&path).unwrap().contains(&line));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// As one that was seen before the loader had mapped the library.
+#[test]
+fn a_process_that_gets_the_library_later_is_found() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    drop(watched);
+    let library = built_library().unwrap();
+    let python = "import ctypes, sys; sys.stdin.readline(); ctypes.CDLL(sys.argv[1]); \
+                  print('loaded', flush=True); sys.stdin.readline()";
+    let mut late = Command::new("/usr/bin/python3");
+    late.args(["-c", python]).arg(library).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut late = late.spawn().unwrap();
+    let line = format!("prairie_up{{pid=\"{}\",", late.id());
+    let exporter = Exporter::start(&["--all"]);
+    assert!(!exporter.ask("GET /metrics HTTP/1.1").contains(&line));
+    writeln!(late.stdin.as_mut().unwrap()).unwrap();
+    let mut said = String::new();
+    BufReader::new(late.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "loaded\n");
+    assert!(exporter.ask("GET /metrics HTTP/1.1").contains(&line));
+    assert_eq!(exporter.end(), Some(0));
+    drop(late.stdin.take());
+    late.wait().unwrap();
+}
+
+/// The kernel keeps fifteen bytes of a name, and cuts the last letter of this one in two.
+#[test]
+fn a_process_whose_name_is_cut_within_a_letter() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("программа");
+    std::fs::copy("/usr/bin/sleep", &program).unwrap();
+    let mut sleep = Command::new(&program).arg("60").env("LD_PRELOAD", library).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let pid = sleep.id().to_string();
+    let stats = output(&["stats", &pid]);
+    let named = output(&["exporter", "--all", "--name", "программа", "--once"]);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    if is_refusal(&stats.2) {
+        return eprintln!("skipped: {}", stats.2);
+    }
+    assert_eq!(stats.0, 0, "{}", stats.2);
+    assert!(
+        stats.1.starts_with(&format!("програм\u{fffd} (process {pid}) on prairie")),
+        "{}",
+        stats.1
+    );
+    let line = format!("prairie_up{{pid=\"{pid}\",name=\"програм\u{fffd}\"}} 1\n");
+    assert!(named.1.contains(&line), "{}", named.1);
 }
 
 #[test]

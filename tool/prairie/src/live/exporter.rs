@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use super::metrics::{self, Form};
 use super::sample::{Host, Sample, Target};
 use super::stats;
 use crate::cli::Exporter;
+use crate::interrupt;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
@@ -23,10 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub fn run(options: &Exporter) -> Result<i32> {
     let mut whom = Whom::new(options)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).about("signals")?;
-    }
+    let stop = interrupt::flag_of(&[SIGINT, SIGTERM, SIGHUP])?;
     match &options.textfile {
         Some(path) => write_files(path, options, &mut whom, &stop)?,
         None if options.once => {

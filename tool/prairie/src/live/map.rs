@@ -22,6 +22,8 @@ const ROW_BYTES: usize = 36;
 const ROW_NAME: usize = 27;
 const ROWS_MAX: u64 = 4096;
 const PARTS_MAX: u64 = 256;
+/// Elements of a variable: twice what the library has of any.
+const ELEMENTS_MAX: usize = 8192;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -48,17 +50,30 @@ pub struct Field {
 }
 
 impl Field {
-    /// The index-th element of this member, in a struct that begins with `of`.
-    pub fn part<'a>(&self, of: &'a [u8], index: usize) -> &'a [u8] {
-        let start = self.offset + self.bytes * index.min(self.count - 1);
-        &of[start..start + self.bytes]
+    /// The index-th element of this member, in a struct that begins with `of`. That may be too short:
+    /// it is what another row says that a part of a larger struct is.
+    pub fn part<'a>(&self, of: &'a [u8], index: usize) -> Result<&'a [u8]> {
+        let index = index.min(self.count.saturating_sub(1));
+        Self::within(of, self.offset + self.bytes * index, self.bytes)
     }
 
-    pub fn nth(&self, of: &[u8], index: usize) -> u64 {
-        number(self.part(of, index))
+    /// All elements.
+    pub fn all<'a>(&self, of: &'a [u8]) -> Result<&'a [u8]> {
+        Self::within(of, self.offset, self.bytes * self.count)
     }
 
-    pub fn first(&self, of: &[u8]) -> u64 {
+    fn within(of: &[u8], start: usize, bytes: usize) -> Result<&[u8]> {
+        match of.get(start..start + bytes) {
+            Some(part) => Ok(part),
+            None => wrong("its map has a member that is not within its struct"),
+        }
+    }
+
+    pub fn nth(&self, of: &[u8], index: usize) -> Result<u64> {
+        self.part(of, index).map(number)
+    }
+
+    pub fn first(&self, of: &[u8]) -> Result<u64> {
         self.nth(of, 0)
     }
 }
@@ -126,6 +141,9 @@ impl Map {
         for ((kind, name), row) in &self.rows {
             if *kind != b'c' && (row.bytes == 0 || row.count == 0) {
                 return wrong(format!("{name} has no size"));
+            }
+            if *kind == b'r' && row.count > ELEMENTS_MAX {
+                return wrong(format!("{name} has more elements than a library has"));
             }
             let Some((of, _)) = name.split_once('.').filter(|_| *kind == b'm') else { continue };
             if row.offset + row.bytes * row.count > self.size(of)? {
@@ -226,7 +244,7 @@ fn note_in(notes: &[u8]) -> Option<usize> {
     None
 }
 
-fn read(memory: &dyn Memory, note: u64) -> Result<Map> {
+pub(super) fn read(memory: &dyn Memory, note: u64) -> Result<Map> {
     let head = memory.bytes(note, NOTE_HEAD)?;
     let count = number(&head[4..8]) as usize / 4;
     if !(1..=1024).contains(&count) {
@@ -296,7 +314,7 @@ pub mod tests {
         }
     }
 
-    fn row_of(name: &str, kind: u8, offset: u32, bytes: u16, count: u16) -> Vec<u8> {
+    pub fn row_of(name: &str, kind: u8, offset: u32, bytes: u16, count: u16) -> Vec<u8> {
         let mut row = name.as_bytes().to_vec();
         row.resize(ROW_NAME, 0);
         row.push(kind);
@@ -306,15 +324,17 @@ pub mod tests {
         row
     }
 
-    /// A note at 0x1000 with one root at 0x1800, and its layout at 0x1100.
-    fn made(version: u32, rows: &[Vec<u8>]) -> Made {
+    pub const AT_ROOT: u64 = 0x1800;
+
+    /// A note at 0x1000 with one root, and its layout at 0x1100.
+    pub fn made(version: u32, rows: &[Vec<u8>]) -> Made {
         let mut bytes = Vec::new();
         for word in [8_u32, 8, 1] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.extend(NOTE_NAME);
         bytes.extend((0x1100_i32 - 0x1014).to_le_bytes());
-        bytes.extend((0x1800_i32 - 0x1018).to_le_bytes());
+        bytes.extend((AT_ROOT as i32 - 0x1018).to_le_bytes());
         bytes.resize(0x100, 0);
         for word in [version, ROW_BYTES as u32, rows.len() as u32, 1] {
             bytes.extend(word.to_le_bytes());
@@ -339,7 +359,8 @@ pub mod tests {
         assert_eq!(map.constant("BLOCKS_MAX").unwrap(), 127);
         let of: Vec<u8> = (0..16).collect();
         let taken = map.member("lock.taken").unwrap();
-        assert_eq!((taken.first(&of), taken.nth(&of, 1)), (0x0b0a_0908, 0x0f0e_0d0c));
+        let pair = (taken.first(&of).unwrap(), taken.nth(&of, 1).unwrap());
+        assert_eq!(pair, (0x0b0a_0908, 0x0f0e_0d0c));
         assert_eq!(map.member("lock.given").unwrap_err().to_string(), "its map has no lock.given");
     }
 
@@ -387,10 +408,34 @@ pub mod tests {
         let error = |made: Made| read(&made, 0x1000).unwrap_err().to_string();
         assert_eq!(error(made(1, &beyond)), "lock.taken is not within lock");
         assert_eq!(error(made(1, &[row_of("lock", b's', 0, 0, 1)])), "lock has no size");
+        let many = row_of("arenas", b'r', 0, 8, u16::MAX);
+        assert_eq!(error(made(1, &[many])), "arenas has more elements than a library has");
         assert_eq!(error(made(2, &[])), "its map has version 2, and this command reads 1");
         let mut far = made(1, &[]);
         far.0[0x108..0x10c].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(error(far), "its rows are not as large as rows are");
+    }
+
+    /// Rows of which each is within its own struct, but a struct is larger than the member that it is.
+    #[test]
+    fn a_member_beyond_the_part_that_holds_it_is_refused() {
+        let rows = [
+            row_of("arena", b's', 0, 16, 1),
+            row_of("arena.lock", b'm', 15, 1, 1),
+            row_of("lock", b's', 0, 4096, 1),
+            row_of("lock.state", b'm', 0, 4, 1),
+            row_of("lock.waits", b'm', 4000, 8, 12),
+        ];
+        let map = read(&made(1, &rows), 0x1000).unwrap();
+        let arena = [0; 16];
+        let lock = map.member("arena.lock").unwrap().part(&arena, 0).unwrap();
+        assert_eq!(lock.len(), 1);
+        for name in ["lock.state", "lock.waits"] {
+            let member = map.member(name).unwrap();
+            let text = "its map has a member that is not within its struct";
+            assert_eq!(member.first(lock).unwrap_err().to_string(), text);
+            assert_eq!(member.all(lock).unwrap_err().to_string(), text);
+        }
     }
 
     #[test]

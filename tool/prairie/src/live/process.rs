@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::proc::Mapped;
+use crate::proc::{self, Mapped};
 use crate::sys::{self, Pid};
 
 /// Beginnings of file names, and who it is that serves a program that has such a file mapped.
@@ -21,6 +21,9 @@ const ALLOCATORS: &[(&str, &str)] = &[
     ("libc.so.6", "glibc"),
     ("libc-2", "glibc"),
 ];
+
+/// Of a process's name, as the kernel keeps it.
+const NAME_BYTES: usize = 15;
 
 /// Who serves a program with these files, as far as names tell: the C library's allocator is named
 /// only where no other one is there.
@@ -44,7 +47,7 @@ pub struct Kernel {
 
 /// None: there is no such process, or it has ended.
 pub fn kernel(pid: Pid) -> Option<Kernel> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let text = proc::text(pid, "status")?;
     let kernel = kernel_in(&text);
     (!text.contains("\nState:\tZ")).then_some(kernel)
 }
@@ -69,6 +72,13 @@ pub fn all() -> Vec<Pid> {
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
     pids
+}
+
+/// The kernel keeps fifteen bytes of a name, which may end within a letter.
+pub fn is_called(name: &str, wanted: &str) -> bool {
+    let kept = name.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    let is_cut = kept.len() < name.len() || name.len() == NAME_BYTES;
+    name == wanted || (is_cut && wanted.len() > NAME_BYTES && wanted.starts_with(kept))
 }
 
 pub fn is_own(pid: Pid) -> bool {
@@ -96,6 +106,16 @@ mod tests {
         assert_eq!(allocator_among(&mappings), "glibc");
         mappings.remove(3);
         assert_eq!(allocator_among(&mappings), "unknown");
+    }
+
+    #[test]
+    fn names_are_cut_off_by_the_kernel() {
+        assert!(is_called("sort", "sort") && !is_called("sort", "sorting"));
+        assert!(is_called("a-very-long-nam", "a-very-long-name-indeed"));
+        assert!(!is_called("a-very-long-nam", "another-very-long-name"));
+        // Eight letters of two bytes each are one byte too many.
+        assert!(is_called("програм\u{fffd}", "программа"));
+        assert!(!is_called("програм\u{fffd}", "програм"));
     }
 
     #[test]

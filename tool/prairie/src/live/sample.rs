@@ -19,6 +19,8 @@ use crate::trouble::{Result, Trouble};
 /// Of the JSON: members are only ever added to a version.
 pub const SCHEMA: u32 = 1;
 pub const PRAIRIE: &str = "prairie";
+/// How often a program is looked at in which no map was found: it may not have been loaded yet.
+const TRIES: u32 = 50;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
@@ -63,6 +65,7 @@ pub struct Target {
     /// What the kernel told the program at its start, which tells programs apart.
     program: Vec<u8>,
     map: Option<Map>,
+    tries: u32,
     why: Option<Why>,
     /// The kernel, or the map, said no.
     is_refused: bool,
@@ -76,8 +79,9 @@ impl Target {
             pid,
             name,
             allocator: "unknown",
-            program: Vec::new(),
+            program: proc::auxiliary(pid),
             map: None,
+            tries: 0,
             why: None,
             is_refused: false,
         };
@@ -99,8 +103,20 @@ impl Target {
         self.is_refused
     }
 
+    /// Looks for the map, if it may run another program than at the last look, or a part of one.
+    fn refresh(&mut self) {
+        let program = proc::auxiliary(self.pid);
+        if program != self.program {
+            self.program = program;
+            self.tries = 0;
+            self.find_map();
+        } else if self.map.is_none() && self.tries < TRIES {
+            self.tries += 1;
+            self.find_map();
+        }
+    }
+
     fn find_map(&mut self) {
-        self.program = proc::auxiliary(self.pid);
         self.name = proc::name(self.pid);
         (self.map, self.why, self.is_refused) = (None, None, false);
         let mappings = match proc::mappings(self.pid) {
@@ -158,9 +174,7 @@ impl Target {
     /// None: it has ended. `cells`: of the strip; 0: none is wanted.
     pub fn sample(&mut self, cells: usize) -> Option<Sample> {
         let kernel = process::kernel(self.pid)?;
-        if proc::auxiliary(self.pid) != self.program {
-            self.find_map();
-        }
+        self.refresh();
         let counted = self.map.as_ref().map(|map| count::count(&OfProcess(self.pid), map));
         let (figures, regions, why) = match counted {
             Some(Ok((figures, regions))) => (Some(figures), regions, None),
@@ -193,12 +207,11 @@ pub fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
-/// Every process that is on prairie, and how many may not be looked at.
+/// Every process that is on prairie.
 #[derive(Default)]
 pub struct Host {
+    /// All others, too: they may become another program.
     targets: Vec<Target>,
-    /// Processes that are not on prairie; they may become another program.
-    others: Vec<(Pid, Vec<u8>)>,
 }
 
 impl Host {
@@ -206,30 +219,22 @@ impl Host {
     pub fn samples(&mut self, name: Option<&str>) -> Vec<Sample> {
         let pids = process::all();
         self.targets.retain(|target| pids.binary_search(&target.pid).is_ok());
-        self.others.retain(|(pid, _)| pids.binary_search(pid).is_ok());
         for pid in pids.into_iter().filter(|pid| !process::is_own(*pid)) {
             self.meet(pid);
         }
-        let samples = self.targets.iter_mut().filter_map(|target| target.sample(0));
-        let is_wanted = |sample: &Sample| {
-            sample.allocator == PRAIRIE && name.is_none_or(|name| sample.name == name)
-        };
+        self.targets.iter_mut().for_each(Target::refresh);
+        let on_prairie = self.targets.iter_mut().filter(|target| target.is_on_prairie());
+        let samples = on_prairie.filter_map(|target| target.sample(0));
+        let is_wanted =
+            |sample: &Sample| name.is_none_or(|name| process::is_called(&sample.name, name));
         samples.filter(is_wanted).collect()
     }
 
     fn meet(&mut self, pid: Pid) {
-        if self.targets.iter().any(|target| target.pid == pid) {
-            return;
-        }
-        let program = proc::auxiliary(pid);
-        if self.others.iter().any(|(other, its)| *other == pid && *its == program) {
-            return;
-        }
-        self.others.retain(|(other, _)| *other != pid);
-        match Target::new(pid) {
-            Ok(target) if target.is_on_prairie() => self.targets.push(target),
-            Ok(_) => self.others.push((pid, program)),
-            Err(_) => {}
+        if self.targets.iter().all(|target| target.pid != pid)
+            && let Ok(target) = Target::new(pid)
+        {
+            self.targets.push(target);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::metrics::{self, Form};
 use super::sample::{Sample, Target, Why};
-use super::text;
+use super::text::{self, printable};
 use crate::cli::Stats;
 use crate::output;
 use crate::terminal;
@@ -34,9 +34,9 @@ pub fn run(options: &Stats) -> Result<i32> {
 }
 
 pub fn trouble(why: &Why) -> Trouble {
-    let trouble = Trouble::new(&why.text);
+    let trouble = Trouble::new(printable(&why.text));
     match &why.hint {
-        Some(hint) => trouble.hint(hint),
+        Some(hint) => trouble.hint(printable(hint)),
         None => trouble,
     }
 }
@@ -45,8 +45,8 @@ fn say_next(sample: &Sample) {
     let Some(why) = &sample.why else {
         return terminal::next(&format!("prairie top {}", sample.pid));
     };
-    terminal::say(&format!("prairie: {}", why.text));
+    terminal::say(&format!("prairie: {}", printable(&why.text)));
     if let Some(hint) = &why.hint {
-        terminal::say(&format!("  {hint}"));
+        terminal::say(&format!("  {}", printable(hint)));
     }
 }

@@ -31,7 +31,7 @@ pub fn uptime(seconds: u64) -> String {
 /// Who it is, in one line.
 pub fn title(sample: &Sample) -> String {
     let who = format!("{} (process {})", sample.name, sample.pid);
-    match &sample.figures {
+    printable(&match &sample.figures {
         Some(figures) => format!(
             "{who} on prairie {}{}, up {}, {}",
             figures.release,
@@ -40,7 +40,7 @@ pub fn title(sample: &Sample) -> String {
             several(figures.threads, "thread"),
         ),
         None => format!("{who} on {}", sample.allocator),
-    }
+    })
 }
 
 pub fn several(number: u64, of: &str) -> String {
@@ -272,5 +272,9 @@ mod tests {
     #[test]
     fn names_cannot_move_the_cursor() {
         assert_eq!(printable("a\x1b[2Jb\n"), "a?[2Jb?");
+        let odd = |of: Sample| Sample { name: "a\x1b[2Jb".to_owned(), ..of };
+        for text in [sample(&odd(made(7)), 10), sample(&odd(foreign(8)), 10)] {
+            assert!(text.starts_with("a?[2Jb (process ") && !text.contains('\x1b'), "{text:?}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::sparse;
 use crate::live::sample::Target;
 use crate::proc::{self, Mapped};
 use crate::refusal;
-use crate::sys::Pid;
+use crate::sys::{Pid, Undisturbed};
 use crate::trouble::{About, Result, Trouble};
 
 /// Only prairie has this one.
@@ -26,6 +26,8 @@ const FILE: &str = "heap.pb.gz";
 
 pub fn take(pid: Pid) -> Result<Profile> {
     refusal::require(pid)?;
+    // Who ends the tool meanwhile ends it when the file in there is gone.
+    let undisturbed = Undisturbed::begin();
     let function = function(pid)?;
     let about = fs::metadata(format!("/proc/{pid}")).about(format!("process {pid}"))?;
     let temporary = root(pid).join("tmp");
@@ -43,7 +45,7 @@ pub fn take(pid: Pid) -> Result<Profile> {
         Argument::PointerTo(path.as_bytes()),
         Argument::Number(size_of::<usize>() as u64),
     ];
-    let answer = inject::call(pid, function, &arguments)
+    let answer = inject::call(&undisturbed, pid, function, &arguments)
         .map_err(|error| refusal::of_attaching(pid, &error))?;
     match answer as i32 {
         0 => {

@@ -4,14 +4,22 @@
 //! stack, below what it may use without asking, and put back as it was. The function returns to
 //! address 0, where nothing is: the fault tells that it is done, and nobody but us sees it. Other
 //! threads run on meanwhile.
+//!
+//! If this tool ended before that, the kernel would let the thread go on, and the fault would end
+//! the process: signals that end the tool have to wait.
 // SPDX-License-Identifier: MIT
 
 use std::io;
 
-use crate::sys::Pid;
+use crate::sys::{Pid, Undisturbed};
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub fn call(_pid: Pid, _function: u64, _arguments: &[Argument]) -> io::Result<u64> {
+pub fn call(
+    _: &Undisturbed,
+    _pid: Pid,
+    _function: u64,
+    _arguments: &[Argument],
+) -> io::Result<u64> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         "attaching is written for x86-64 and aarch64; `prairie run --profile` writes the same profile",
@@ -124,19 +132,32 @@ mod thread {
     use std::ptr;
 
     use super::registers::{RED_ZONE, Registers, SPOILT, enter, place, result, stack};
-    use super::{Argument, Pid, io};
+    use super::{Argument, Pid, Undisturbed, io};
 
     const NT_PRSTATUS: usize = 1;
     /// Room for the vector registers of any processor so far.
     const VECTOR_BYTES: usize = 32 << 10;
     const NOWHERE: u64 = 0;
+    /// A set of signals, as the kernel has it: a bit for each, the first one for signal 1.
+    type Mask = u64;
+    const FAULT: Mask = 1 << (libc::SIGSEGV - 1);
 
-    pub fn call(pid: Pid, function: u64, arguments: &[Argument]) -> io::Result<u64> {
+    pub fn call(
+        _: &Undisturbed,
+        pid: Pid,
+        function: u64,
+        arguments: &[Argument],
+    ) -> io::Result<u64> {
         let stopped = Stopped::seize(pid)?;
         let before = stopped.registers()?;
         let spoilt = stopped.spoilt()?;
+        let mask = stopped.mask()?;
+        // For a fault in a thread that blocks the signal, the kernel takes the handler away from the
+        // whole process.
+        stopped.set_mask(mask & !FAULT)?;
         let result = stopped.call(&before, function, arguments);
         // Whatever came of it, the thread goes on where it was.
+        stopped.set_mask(mask)?;
         for (set, bytes) in spoilt {
             stopped.set(set, bytes.as_ptr().cast(), bytes.len())?;
         }
@@ -220,6 +241,20 @@ mod thread {
             }
         }
 
+        /// The signals that the thread blocks. One that waits in a system call with another mask for
+        /// that time has its own one here, and sets the other when it begins the call again.
+        fn mask(&self) -> io::Result<Mask> {
+            let mut mask: Mask = 0;
+            let place = (&raw mut mask) as usize;
+            request(libc::PTRACE_GETSIGMASK, self.pid, size_of::<Mask>(), place)?;
+            Ok(mask)
+        }
+
+        fn set_mask(&self, mask: Mask) -> io::Result<()> {
+            let place = (&raw const mask) as usize;
+            request(libc::PTRACE_SETSIGMASK, self.pid, size_of::<Mask>(), place)
+        }
+
         fn registers(&self) -> io::Result<Registers> {
             // SAFETY: a struct of numbers may be all zero; the kernel fills no more than its size.
             let mut registers: Registers = unsafe { std::mem::zeroed() };
@@ -268,7 +303,8 @@ mod thread {
     }
 
     fn request(what: libc::c_uint, pid: Pid, address: usize, data: usize) -> io::Result<()> {
-        // SAFETY: data is a number, or points to an iovec of the caller for these requests.
+        // SAFETY: data is a number, or points to what the caller has for these requests: an iovec, or a
+        // set of signals, whose size is the address.
         let done =
             unsafe { libc::ptrace(what, pid, ptr::without_provenance::<c_void>(address), data) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -2,24 +2,34 @@
 //! Parca and browsers can fetch them.
 // SPDX-License-Identifier: MIT
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::{about, flame, nothing, pprof, stacks, take, title, types};
 use crate::cli::Prof;
+use crate::interrupt;
+use crate::sys;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
 const HOST: &str = "127.0.0.1";
+/// Between two looks whether somebody wants us to end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Until somebody ends the tool.
 pub fn run(options: &Prof, told: &str) -> Result<()> {
     let address = address(told)?;
     // What cannot be taken at the start cannot be taken later.
     take(options)?;
+    // The server has threads, any of which may get a signal while a process is attached to.
+    let stop = interrupt::flag_of(&sys::ENDING_SIGNALS)?;
     let server = Server::http(&address).about(format!("--serve {address}"))?;
     let port = server.server_addr();
     terminal::say(&format!("serving http://{port}/ and http://{port}/debug/pprof/heap"));
-    for request in server.incoming_requests() {
+    while !stop.load(Ordering::Relaxed) {
+        let Some(request) = server.recv_timeout(LOOK_EVERY).about("network")? else { continue };
         let answer = match request.method() {
             Method::Get | Method::Head => answer(options, request.url()),
             _ => Answer::text(405, "only GET"),

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::interrupt::PassOn;
 use crate::live::figures::Figures;
+use crate::live::process;
 use crate::live::sample::{Sample, Target};
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
@@ -20,8 +21,6 @@ use crate::units;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const FIRST_LOOKS_EVERY: Duration = Duration::from_millis(1);
 const LOOK_COST_FACTOR: u64 = 20;
-/// How often a program is looked at that is not on prairie: it may not have been loaded yet.
-const TRIES: u32 = 50;
 /// Slabs that are emptier than this, and are so much memory, are worth a word.
 const SPARSE: f64 = 0.7;
 const SPARSE_BYTES: u64 = 1 << 20;
@@ -91,7 +90,6 @@ impl Fetched {
 /// A process whose heap is looked at.
 struct Watched {
     target: Target,
-    tries: u32,
     /// Empty: no heap of it was seen, or none of the programs that are looked at.
     name: String,
     program: Vec<u8>,
@@ -107,7 +105,6 @@ impl Watched {
     fn new(pid: Pid) -> Option<Watched> {
         let target = Target::new(pid).ok()?;
         Some(Watched {
-            tries: 0,
             name: String::new(),
             program: target.program().to_owned(),
             target,
@@ -119,16 +116,11 @@ impl Watched {
     }
 
     fn sample(&mut self) -> Option<Sample> {
-        if !self.target.is_on_prairie() && self.tries < TRIES {
-            self.target = Target::new(self.target.pid).ok()?;
-            self.tries += 1;
-        }
         let sample = self.target.sample(0)?;
         if self.target.program() != self.program {
             self.program = self.target.program().to_owned();
             self.before = self.fetched();
-            (self.tries, self.inherited, self.last) =
-                (0, Some(Fetched::default()), Fetched::default());
+            (self.inherited, self.last) = (Some(Fetched::default()), Fetched::default());
         }
         Some(sample)
     }
@@ -196,7 +188,7 @@ impl Looking {
             Entry::Vacant(place) => place.insert(Watched::new(pid)?),
         };
         let sample = watched.sample()?;
-        if self.only.as_ref().is_some_and(|only| !is_called(&sample.name, only)) {
+        if self.only.as_ref().is_some_and(|only| !process::is_called(&sample.name, only)) {
             return None;
         }
         let figures = sample.figures?;
@@ -239,11 +231,6 @@ impl Watch for Looking {
     fn interrupted(&mut self, pid: Pid) -> bool {
         self.passing.interrupted(pid)
     }
-}
-
-/// The kernel keeps fifteen letters of a name.
-fn is_called(name: &str, wanted: &str) -> bool {
-    name == wanted || (name.len() == 15 && wanted.starts_with(name))
 }
 
 /// Several heaps as one.
@@ -435,12 +422,6 @@ mod tests {
         assert_eq!(peak.processes_text().unwrap(), text);
         peak.of_process.push(of(5, "ls", 10));
         assert_eq!(peak.processes_text().unwrap(), format!("{text}, 1 more"));
-    }
-
-    #[test]
-    fn names_are_cut_off_by_the_kernel() {
-        assert!(is_called("sort", "sort") && !is_called("sort", "sorting"));
-        assert!(is_called("a-very-long-nam", "a-very-long-name-indeed"));
     }
 
     /// One that was forked has its parent's counts; one with a memory of its own is told from one

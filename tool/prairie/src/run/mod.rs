@@ -60,6 +60,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         stderr: None,
         own_session: false,
     };
+    sys::adopt_orphans();
     sys::outlive_terminal_signals();
     let job = Job { command, library: Some(&library), timeout: None };
     // Who wants no summary pays for no looks.

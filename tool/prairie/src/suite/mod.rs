@@ -18,6 +18,8 @@ const QUICK_ROUNDS: u32 = 3;
 const FULL_SCALE: u32 = 100;
 const QUICK_SCALE: u32 = 25;
 const TIMEOUT_S: f64 = 300.0;
+/// More than anybody waits for, and few enough for all reckoning with times.
+pub const TIMEOUT_MAX_S: f64 = 1e9;
 
 /// What may stand in braces in commands, environments and paths.
 pub const SUBSTITUTIONS: &[&str] = &["root", "scale", "dir", "shared", "stdout"];
@@ -271,6 +273,7 @@ mod tests {
             ("command = ['a']\ncheck = ['a', 1]", "check must be"),
             ("command = ['a']\nsetup = []", "setup is empty"),
             ("command = ['a']\ntimeout_s = 0.0", "timeout_s is 0"),
+            ("command = ['a']\ntimeout_s = 1e20", "it must be above 0, up to 1000000000"),
             ("command = ['a']\nthreads = 0", "threads is 0"),
             ("command = ['a']\nquick_scale = 0", "quick_scale is 0"),
             ("command = ['a']\nhigher_is_better = true", "without a figure"),

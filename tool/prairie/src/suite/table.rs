@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Check, Clock, Figure, QUICK_SCALE, SUBSTITUTIONS, TIMEOUT_S, Workload};
+use super::{Check, Clock, Figure, QUICK_SCALE, SUBSTITUTIONS, TIMEOUT_MAX_S, TIMEOUT_S, Workload};
 use crate::trouble::{Result, Trouble};
 
 /// The file as it is written; what is wrong beyond types is found when it is checked.
@@ -88,8 +88,9 @@ impl WorkloadTable {
         positive("instructions_scale", instructions_scale)?;
         positive("threads", self.threads)?;
         let timeout_s = self.timeout_s.or(suite.timeout_s).unwrap_or(TIMEOUT_S);
-        if !timeout_s.is_finite() || timeout_s <= 0.0 {
-            return Err(Trouble::new(format!("timeout_s is {timeout_s}; it must be above 0")));
+        if !(timeout_s > 0.0 && timeout_s <= TIMEOUT_MAX_S) {
+            let limits = format!("it must be above 0, up to {TIMEOUT_MAX_S}");
+            return Err(Trouble::new(format!("timeout_s is {timeout_s}; {limits}")));
         }
         let check = check_of(self.check)?;
         let none = Vec::new();

@@ -1,8 +1,8 @@
 //! What `prairie top --record` writes: a line that says so, and a line of JSON for each look.
 // SPDX-License-Identifier: MIT
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ impl Recorder {
         self.line(look)
     }
 
-    /// Whole lines only: whoever is killed leaves what can be read.
+    /// A line at a time: whoever is killed leaves what can be read.
     fn line(&mut self, what: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string(what).about("JSON")? + "\n";
         self.file.write_all(text.as_bytes()).about(self.path.display())
@@ -63,14 +63,14 @@ impl Recorder {
 
 /// At least one look.
 pub fn read(path: &Path) -> Result<Vec<Look>> {
-    let file = BufReader::new(File::open(path).about(path.display())?);
+    let text = fs::read(path).about(path.display())?;
     let no_record = || {
         Trouble::new(format!("{} is no record of prairie top", path.display()))
             .hint("prairie top PID --record FILE makes one")
     };
-    let mut lines = file.lines();
-    let head = lines.next().ok_or_else(no_record)?.map_err(|_| no_record())?;
-    let head: Head = serde_json::from_str(&head).map_err(|_| no_record())?;
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    let head = lines.next().ok_or_else(no_record)?;
+    let head: Head = serde_json::from_slice(head).map_err(|_| no_record())?;
     if head.prairie_record != SCHEMA {
         return Err(Trouble::new(format!(
             "{} has version {}, and this command reads {SCHEMA}",
@@ -80,9 +80,10 @@ pub fn read(path: &Path) -> Result<Vec<Look>> {
     }
     let mut looks: Vec<Look> = Vec::new();
     for (number, line) in lines.enumerate() {
-        let line = line.about(path.display())?;
-        match serde_json::from_str(&line) {
+        match serde_json::from_slice(line) {
             Ok(look) => looks.push(look),
+            // Whoever was killed, or had no room left, leaves a line without its end.
+            Err(_) if !line.ends_with(b"\n") => {}
             Err(error) => {
                 let place = format!("{}, line {}", path.display(), number + 2);
                 return Err(Trouble::new(format!("{place}: {error}")));
@@ -116,6 +117,21 @@ mod tests {
         assert!(refused.to_string().ends_with("the file is there already"));
         assert!(Recorder::create(&path, true).is_ok());
         assert!(read(&path).unwrap_err().to_string().ends_with("has no look"));
+    }
+
+    #[test]
+    fn a_last_line_that_was_cut_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record");
+        let look = Look { time_ms: 1, samples: vec![made(7)] };
+        let mut recorder = Recorder::create(&path, false).unwrap();
+        recorder.add(&look).unwrap();
+        recorder.add(&look).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for (cut, looks) in [(1, 2), (2, 1), (100, 1)] {
+            fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+            assert_eq!(read(&path).unwrap(), vec![look.clone(); looks]);
+        }
     }
 
     #[test]

@@ -5,7 +5,8 @@ use super::{Count, add_lock};
 use crate::live::figures::{Arena, Lock};
 use crate::live::map::{Fault, Field, Result, text};
 
-const MANUAL_LARGE_MAX: u64 = 1 << 16;
+/// Of a name's bytes.
+const NAME_MAX: usize = 256;
 
 impl Count<'_> {
     pub(super) fn arenas(&mut self) -> Result<()> {
@@ -24,12 +25,13 @@ impl Count<'_> {
         let map = self.map;
         let lock = map.member("arena.lock")?;
         let copy = self.locked(address, map.size("arena")?, lock)?;
-        let flag = |name| Ok::<_, Fault>(map.member(name)?.first(&copy) & 1 == 1);
+        let flag = |name| Ok::<_, Fault>(map.member(name)?.first(&copy)? & 1 == 1);
+        let name = map.member("arena.name")?.all(&copy)?;
         let mut arena = Arena {
             number,
-            name: text(name_of(map.member("arena.name")?, &copy)),
+            name: text(&name[..name.len().min(NAME_MAX)]),
             manual: flag("arena.is_manual")?,
-            lock: self.lock(lock.part(&copy, 0))?,
+            lock: self.lock(lock.part(&copy, 0)?)?,
             ..Arena::default()
         };
         self.figures.hardened |= flag("arena.is_hardened")?;
@@ -37,15 +39,15 @@ impl Count<'_> {
         self.bins(&copy, &mut arena)?;
         let slab_bytes = self.small_active.wrapping_sub(slabs_before);
         self.stocks(&copy, &mut arena)?;
-        arena.active = map.member("arena.active_pages")?.first(&copy) << self.shift;
+        arena.active = map.member("arena.active_pages")?.first(&copy)? << self.shift;
         self.manual_large = self.manual_large.wrapping_add(arena.active.wrapping_sub(slab_bytes));
-        self.figures.large_blocks +=
-            self.manual_blocks(map.member("arena.manual_large")?.first(&copy))?;
+        let manual_blocks = self.manual_blocks(map.member("arena.manual_large")?.first(&copy)?)?;
+        self.figures.large_blocks = self.figures.large_blocks.wrapping_add(manual_blocks);
         self.manual_taken =
-            self.manual_taken.wrapping_add(map.member("arena.manual_taken")?.first(&copy));
-        self.extents(map.member("arena.extents")?.first(&copy))?;
+            self.manual_taken.wrapping_add(map.member("arena.manual_taken")?.first(&copy)?);
+        self.extents(map.member("arena.extents")?.first(&copy)?)?;
         self.figures.depot_trades =
-            self.figures.depot_trades.wrapping_add(map.member("arena.trades")?.first(&copy));
+            self.figures.depot_trades.wrapping_add(map.member("arena.trades")?.first(&copy)?);
         add_lock(&mut self.figures.lock_arenas, arena.lock);
         if !flag("arena.is_destroyed")? {
             self.figures.arenas.push(arena);
@@ -65,21 +67,21 @@ impl Count<'_> {
         let opened = map.member("depot.opened_count")?;
         let flow = map.member("class_bin.flow")?;
         for index in 1..self.classes.len().min(bin.count) {
-            let of = bin.part(copy, index);
+            let of = bin.part(copy, index)?;
             let shape = &self.shapes[index];
-            let slabs = slab_count.first(of);
-            let blocks = slabs.wrapping_mul(shape.block_count).wrapping_sub(free_blocks.first(of));
-            let depot = depot.part(of, 0);
+            let slabs = slab_count.first(of)?;
+            let blocks = slabs.wrapping_mul(shape.block_count).wrapping_sub(free_blocks.first(of)?);
+            let depot = depot.part(of, 0)?;
             let ready = list_count
-                .first(full.part(depot, 0))
+                .first(full.part(depot, 0)?)?
                 .wrapping_mul(self.capacity(shape.block_bytes)?)
-                .wrapping_add(opened.first(depot));
+                .wrapping_add(opened.first(depot)?);
             let slab_bytes = slabs.wrapping_mul(shape.slab_bytes);
             arena.out_of_slabs =
                 arena.out_of_slabs.wrapping_add(blocks.wrapping_mul(shape.block_bytes));
             arena.depots = arena.depots.wrapping_add(ready.wrapping_mul(shape.block_bytes));
             self.small_active = self.small_active.wrapping_add(slab_bytes);
-            self.flow(index, flow.part(of, 0))?;
+            self.flow(index, flow.part(of, 0)?)?;
             let class = &mut self.classes[index];
             class.blocks = class.blocks.wrapping_add(blocks);
             class.cached_blocks = class.cached_blocks.wrapping_add(ready);
@@ -90,8 +92,8 @@ impl Count<'_> {
     }
 
     pub(super) fn flow(&mut self, index: usize, of: &[u8]) -> Result<()> {
-        let taken = self.map.member("class_flow.blocks_taken")?.first(of);
-        let opened = self.map.member("class_flow.slabs_opened")?.first(of);
+        let taken = self.map.member("class_flow.blocks_taken")?.first(of)?;
+        let opened = self.map.member("class_flow.slabs_opened")?.first(of)?;
         let class = &mut self.classes[index];
         class.taken = class.taken.wrapping_add(taken);
         class.slabs_opened = class.slabs_opened.wrapping_add(opened);
@@ -108,18 +110,19 @@ impl Count<'_> {
         let stock = self.map.member("arena.stock")?;
         let count = self.map.member("stock.count")?;
         for pages in 1..stock.count {
-            let of = stock.part(copy, pages);
-            let bytes = count.first(of).wrapping_mul(pages as u64) << self.shift;
+            let of = stock.part(copy, pages)?;
+            let bytes = count.first(of)?.wrapping_mul(pages as u64) << self.shift;
             arena.stocks = arena.stocks.wrapping_add(bytes);
         }
         self.figures.dirty = self.figures.dirty.wrapping_add(arena.stocks);
         Ok(())
     }
 
-    fn manual_blocks(&self, mut address: u64) -> Result<u64> {
+    fn manual_blocks(&mut self, mut address: u64) -> Result<u64> {
         let next = self.map.member("manual_large.next")?;
         let mut count = 0;
-        while address != 0 && count < MANUAL_LARGE_MAX {
+        while address != 0 && self.manual_blocks_left > 0 {
+            self.manual_blocks_left -= 1;
             let place = address.wrapping_add(next.offset as u64);
             address = self.memory.number(place, next.bytes.min(8))?;
             count += 1;
@@ -135,14 +138,14 @@ impl Count<'_> {
         let heap = self.map.member("extents.heap")?;
         let copy = self.memory.bytes(address.wrapping_add(heap.offset as u64), heap.bytes)?;
         let free_pages = self.map.member("page_heap.free_pages")?;
-        self.free_pages(&copy, free_pages);
-        Ok(())
+        self.free_pages(&copy, free_pages)
     }
 
-    pub(super) fn free_pages(&mut self, heap: &[u8], free_pages: Field) {
-        let bytes = |kind| free_pages.nth(heap, kind) << self.shift;
-        self.figures.dirty = self.figures.dirty.wrapping_add(bytes(0));
-        self.figures.retained = self.figures.retained.wrapping_add(bytes(1));
+    pub(super) fn free_pages(&mut self, heap: &[u8], free_pages: Field) -> Result<()> {
+        let bytes = |kind| Ok::<_, Fault>(free_pages.nth(heap, kind)? << self.shift);
+        self.figures.dirty = self.figures.dirty.wrapping_add(bytes(0)?);
+        self.figures.retained = self.figures.retained.wrapping_add(bytes(1)?);
+        Ok(())
     }
 
     /// What arenas that are gone had counted.
@@ -150,12 +153,12 @@ impl Count<'_> {
         let copy = Self::copy(self.memory, self.map, "past_arenas", "past_arenas")?;
         let of_class = self.map.member("past_arenas.of_class")?;
         for index in 1..self.classes.len().min(of_class.count) {
-            self.flow(index, of_class.part(&copy, index))?;
+            self.flow(index, of_class.part(&copy, index)?)?;
         }
-        let taken = self.map.member("past_arenas.manual_taken")?.first(&copy);
+        let taken = self.map.member("past_arenas.manual_taken")?.first(&copy)?;
         self.manual_taken = self.manual_taken.wrapping_add(taken);
-        let lock = self.map.member("past_arenas.lock")?.part(&copy, 0).to_vec();
-        let of = |name| Ok::<_, Fault>(self.map.member(name)?.first(&lock));
+        let lock = self.map.member("past_arenas.lock")?.part(&copy, 0)?.to_vec();
+        let of = |name| self.map.member(name)?.first(&lock);
         let lock = Lock {
             taken: of("lock_numbers.taken")?,
             contended: of("lock_numbers.contended")?,
@@ -164,9 +167,4 @@ impl Count<'_> {
         add_lock(&mut self.figures.lock_arenas, lock);
         Ok(())
     }
-}
-
-/// A text is an array of single bytes.
-fn name_of(field: Field, of: &[u8]) -> &[u8] {
-    &of[field.offset..field.offset + field.bytes * field.count]
 }

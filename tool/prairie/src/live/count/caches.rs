@@ -1,10 +1,12 @@
 //! Caches of threads and of programs: blocks and runs that are ready, or held back.
 // SPDX-License-Identifier: MIT
 
-use super::{Count, PAUSE, TRIES};
+use super::{Count, TRIES};
 use crate::live::map::{Result, wrong};
 
-const CACHES_MAX: u64 = 1 << 16;
+const CACHES_MAX: usize = 1 << 16;
+/// Of the copies of all walks together.
+const CACHES_BYTES_MAX: usize = 256 << 20;
 
 impl Count<'_> {
     pub(super) fn caches(&mut self) -> Result<()> {
@@ -14,20 +16,22 @@ impl Count<'_> {
         let taken = self.map.member("lock.taken")?;
         let mut walked = Vec::new();
         let mut moved = true;
+        let mut room = CACHES_BYTES_MAX;
         for _ in 0..TRIES {
             let before = self.memory.bytes(lock.address, lock_bytes)?;
-            let walk = self.walk_caches();
+            let room_before = room;
+            let walk = self.walk_caches(&mut room);
             let after = self.memory.bytes(lock.address, lock_bytes)?;
-            moved = state.first(&before) != 0 || taken.first(&before) != taken.first(&after);
+            moved = state.first(&before)? != 0 || taken.first(&before)? != taken.first(&after)?;
             match walk {
                 Ok(caches) => walked = caches,
                 Err(error) if !moved => return Err(error),
                 Err(_) => {}
             }
-            if !moved {
+            let has_room_for_another = room >= room_before - room;
+            if !moved || !has_room_for_another || !self.pause() {
                 break;
             }
-            std::thread::sleep(PAUSE);
         }
         self.figures.moving += u32::from(moved);
         self.figures.threads = walked.len() as u64;
@@ -46,17 +50,19 @@ impl Count<'_> {
         Ok(())
     }
 
-    fn walk_caches(&self) -> Result<Vec<Vec<u8>>> {
+    /// `room`: bytes that copies may take; less afterwards.
+    fn walk_caches(&self, room: &mut usize) -> Result<Vec<Vec<u8>>> {
         let next = self.map.member("cache.next")?;
         let bytes = self.map.size("cache")?;
         let mut address = self.value("first_cache")?;
         let mut caches = Vec::new();
         while address != 0 {
-            if caches.len() as u64 == CACHES_MAX {
+            if caches.len() == CACHES_MAX || *room < bytes {
                 return wrong("its list of threads has no end");
             }
+            *room -= bytes;
             let copy = self.memory.bytes(address, bytes)?;
-            address = next.first(&copy);
+            address = next.first(&copy)?;
             caches.push(copy);
         }
         Ok(caches)
@@ -64,16 +70,16 @@ impl Count<'_> {
 
     fn cache(&mut self, copy: &[u8], of_thread: bool) -> Result<()> {
         let map = self.map;
-        let front = map.member("cache.front")?.part(copy, 0);
+        let front = map.member("cache.front")?.part(copy, 0)?;
         self.magazines(copy, front)?;
-        self.runs(map.member("cache.large_cache")?.first(copy))?;
-        self.quarantine(map.member("front.quarantine")?.first(front))?;
+        self.runs(map.member("cache.large_cache")?.first(copy)?)?;
+        self.quarantine(map.member("front.quarantine")?.first(front)?)?;
         let figures = &mut self.figures;
-        figures.refills = figures.refills.wrapping_add(map.member("cache.refills")?.first(copy));
+        figures.refills = figures.refills.wrapping_add(map.member("cache.refills")?.first(copy)?);
         figures.overflows =
-            figures.overflows.wrapping_add(map.member("cache.overflows")?.first(copy));
+            figures.overflows.wrapping_add(map.member("cache.overflows")?.first(copy)?);
         if of_thread {
-            self.thread_of(map.member("cache.arena")?.first(copy));
+            self.thread_of(map.member("cache.arena")?.first(copy)?);
         }
         Ok(())
     }
@@ -96,14 +102,15 @@ impl Count<'_> {
         let spare_capacity = map.member("spare.capacity")?;
         let closed = map.member("spare.closed")?;
         for index in 1..self.classes.len().min(magazine.count).min(spare.count) {
-            let of = magazine.part(front, index);
-            let spare = spare.part(copy, index);
-            let (top_at, limit_at) = (top.first(of), limit.first(of));
-            let capacity = spare_capacity.first(spare);
-            let mut ready = spare_count.first(spare);
+            let of = magazine.part(front, index)?;
+            let spare = spare.part(copy, index)?;
+            let (top_at, limit_at) = (top.first(of)?, limit.first(of)?);
+            let capacity = spare_capacity.first(spare)?;
+            let mut ready = spare_count.first(spare)?;
             if top_at <= limit_at {
-                let room = (limit_at - top_at) / top.bytes as u64 + closed.first(spare);
-                ready += capacity.saturating_sub(room);
+                let room =
+                    ((limit_at - top_at) / top.bytes as u64).wrapping_add(closed.first(spare)?);
+                ready = ready.wrapping_add(capacity.saturating_sub(room));
             }
             let class = &mut self.classes[index];
             class.cached_blocks = class.cached_blocks.wrapping_add(ready);
@@ -118,18 +125,22 @@ impl Count<'_> {
         }
         let copy = self.memory.bytes(address, self.map.size("large_cache")?)?;
         let pages_max = self.map.constant("LARGE_CACHE_BYTES_MAX")? >> self.shift;
-        let room = self.map.member("large_cache.room_pages")?.first(&copy);
-        self.cached_pages += pages_max.saturating_sub(room);
+        let room = self.map.member("large_cache.room_pages")?.first(&copy)?;
+        self.cached_pages = self.cached_pages.wrapping_add(pages_max.saturating_sub(room));
         self.cached_takes =
-            self.cached_takes.wrapping_add(self.map.member("large_cache.takes")?.first(&copy));
+            self.cached_takes.wrapping_add(self.map.member("large_cache.takes")?.first(&copy)?);
         let run = self.map.member("large_cache.run")?;
         let block = self.map.member("cached_run.block")?;
-        let is_kept = |index: &usize| block.first(run.part(&copy, *index)) != 0;
-        self.cached_runs += (1..run.count).filter(is_kept).count() as u64;
+        for index in 1..run.count {
+            let is_kept = block.first(run.part(&copy, index)?)? != 0;
+            self.cached_runs = self.cached_runs.wrapping_add(u64::from(is_kept));
+        }
         let below = self.map.member("large_cache.below")?;
         let count = self.map.member("runs_below.count")?;
-        self.cached_runs +=
-            (1..below.count).map(|index| count.first(below.part(&copy, index))).sum::<u64>();
+        for index in 1..below.count {
+            let waiting = count.first(below.part(&copy, index)?)?;
+            self.cached_runs = self.cached_runs.wrapping_add(waiting);
+        }
         Ok(())
     }
 
@@ -144,14 +155,59 @@ impl Count<'_> {
         let held = self.map.member("quarantine.held")?;
         let waiting = self.map.member("held_class.waiting_count")?;
         for index in 1..self.classes.len().min(held.count) {
-            let of = held.part(&copy, index);
-            self.classes[index].cached_blocks += waiting.first(of);
+            let of = held.part(&copy, index)?;
+            let class = &mut self.classes[index];
+            class.cached_blocks = class.cached_blocks.wrapping_add(waiting.first(of)?);
         }
-        let pages = self.map.member("quarantine.run_pages")?.first(&copy);
-        let open = self.map.member("quarantine.all_open_pages")?.first(&copy).min(pages);
-        self.cached_pages += open;
-        self.waiting_pages += pages - open;
-        self.waiting_runs += self.map.member("quarantine.run_count")?.first(&copy);
+        let of = |name| self.map.member(name)?.first(&copy);
+        let pages = of("quarantine.run_pages")?;
+        let open = of("quarantine.all_open_pages")?.min(pages);
+        self.cached_pages = self.cached_pages.wrapping_add(open);
+        self.waiting_pages = self.waiting_pages.wrapping_add(pages - open);
+        self.waiting_runs = self.waiting_runs.wrapping_add(of("quarantine.run_count")?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::map::tests::{AT_ROOT, Made, made, row_of};
+    use crate::live::map::{self, Map};
+
+    const CACHE_BYTES: u16 = 1000;
+
+    /// Everything is at the one root, where the first cache is next to itself.
+    fn circular() -> (Made, Map) {
+        let rows = [
+            row_of("space", b'r', 0, 64, 1),
+            row_of("space", b's', 0, 64, 1),
+            row_of("space.page_shift", b'm', 16, 1, 1),
+            row_of("meta", b'r', 0, 64, 1),
+            row_of("meta", b's', 0, 64, 1),
+            row_of("meta.zone_end", b'm', 16, 8, 1),
+            row_of("slab_shape", b'r', 0, 8, 1),
+            row_of("slab_shape", b's', 0, 8, 1),
+            row_of("slab_shape.bytes", b'm', 0, 4, 1),
+            row_of("slab_shape.block_bytes", b'm', 0, 4, 1),
+            row_of("slab_shape.block_count", b'm', 0, 4, 1),
+            row_of("first_cache", b'r', 0, 8, 1),
+            row_of("cache", b's', 0, CACHE_BYTES, 1),
+            row_of("cache.next", b'm', 0, 8, 1),
+        ];
+        let mut memory = made(1, &rows);
+        let place = (AT_ROOT - 0x1000) as usize;
+        memory.0[place..place + 8].copy_from_slice(&AT_ROOT.to_le_bytes());
+        let map = map::read(&memory, 0x1000).unwrap();
+        (memory, map)
+    }
+
+    #[test]
+    fn a_list_without_end_takes_no_more_memory_than_there_is_room() {
+        let (memory, map) = circular();
+        let count = Count::new(&memory, &map).unwrap();
+        let mut room = 10 * usize::from(CACHE_BYTES) + 1;
+        let error = count.walk_caches(&mut room).unwrap_err().to_string();
+        assert_eq!((error.as_str(), room), ("its list of threads has no end", 1));
     }
 }

@@ -20,7 +20,11 @@ use crate::sys;
 const TRIES: u32 = 50;
 /// Between two copies: who holds the lock may wait for a processor.
 const PAUSE: Duration = Duration::from_micros(50);
+/// Pauses of one count, over all structs.
+const PAUSES_MAX: u32 = 2000;
 const CLASSES_MAX: usize = 256;
+/// Large blocks of manual arenas, which are a list for each.
+const MANUAL_BLOCKS_MAX: u64 = 1 << 18;
 
 /// Open stretches of the heap: address and bytes.
 pub type Regions = Vec<(u64, u64)>;
@@ -68,12 +72,14 @@ struct Count<'a> {
     mapped_beyond: u64,
     /// Address of each arena that is in `figures.arenas`.
     arena_addresses: Vec<u64>,
+    pauses_left: u32,
+    manual_blocks_left: u64,
 }
 
 impl<'a> Count<'a> {
     fn new(memory: &'a dyn Memory, map: &'a Map) -> Result<Self> {
         let space = Self::copy(memory, map, "space", "space")?;
-        let shift = map.member("space.page_shift")?.first(&space);
+        let shift = map.member("space.page_shift")?.first(&space)?;
         if shift > 24 {
             return wrong("its pages are larger than pages are");
         }
@@ -98,9 +104,11 @@ impl<'a> Count<'a> {
             cached_takes: 0,
             waiting_pages: 0,
             waiting_runs: 0,
-            zone_end: map.member("meta.zone_end")?.first(&meta),
+            zone_end: map.member("meta.zone_end")?.first(&meta)?,
             mapped_beyond: 0,
             arena_addresses: Vec::new(),
+            pauses_left: PAUSES_MAX,
+            manual_blocks_left: MANUAL_BLOCKS_MAX,
         })
     }
 
@@ -118,12 +126,14 @@ impl<'a> Count<'a> {
         let slab_bytes = map.member("slab_shape.bytes")?;
         let block_bytes = map.member("slab_shape.block_bytes")?;
         let block_count = map.member("slab_shape.block_count")?;
-        let shape = |of: &[u8]| Shape {
-            slab_bytes: slab_bytes.first(of),
-            block_bytes: block_bytes.first(of),
-            block_count: block_count.first(of),
+        let shape = |of: &[u8]| {
+            Ok(Shape {
+                slab_bytes: slab_bytes.first(of)?,
+                block_bytes: block_bytes.first(of)?,
+                block_count: block_count.first(of)?,
+            })
         };
-        Ok(all.chunks_exact(root.bytes).map(shape).collect())
+        all.chunks_exact(root.bytes).map(shape).collect()
     }
 
     fn value(&self, root: &str) -> Result<u64> {
@@ -140,22 +150,34 @@ impl<'a> Count<'a> {
         let mut copy = self.memory.bytes(address, bytes)?;
         for _ in 0..TRIES {
             let later = self.memory.bytes(address, bytes)?;
-            let (now, then) = (lock.part(&copy, 0), lock.part(&later, 0));
-            if state.first(now) == 0 && taken.first(now) == taken.first(then) {
+            let (now, then) = (lock.part(&copy, 0)?, lock.part(&later, 0)?);
+            if state.first(now)? == 0 && taken.first(now)? == taken.first(then)? {
                 return Ok(copy);
             }
             copy = later;
-            std::thread::sleep(PAUSE);
+            if !self.pause() {
+                break;
+            }
         }
         self.figures.moving += 1;
         Ok(copy)
     }
 
+    /// False: who is looked at has been waited for long enough.
+    fn pause(&mut self) -> bool {
+        let may_wait = self.pauses_left > 0;
+        if may_wait {
+            self.pauses_left -= 1;
+            std::thread::sleep(PAUSE);
+        }
+        may_wait
+    }
+
     fn lock(&self, of: &[u8]) -> Result<Lock> {
         Ok(Lock {
-            taken: self.map.member("lock.taken")?.first(of),
-            contended: self.map.member("lock.contended")?.first(of),
-            waits: self.map.member("lock.waits")?.first(of),
+            taken: self.map.member("lock.taken")?.first(of)?,
+            contended: self.map.member("lock.contended")?.first(of)?,
+            waits: self.map.member("lock.waits")?.first(of)?,
         })
     }
 
@@ -168,9 +190,9 @@ impl<'a> Count<'a> {
         let taken = self.map.member("guarded_numbers.taken")?;
         for index in 1..self.classes.len().min(held.count) {
             let class = &mut self.classes[index];
-            class.blocks = class.blocks.wrapping_add(held.nth(&copy, index));
-            class.taken = class.taken.wrapping_add(taken.nth(&copy, index));
-            let bytes = held.nth(&copy, index).wrapping_mul(1 << self.shift);
+            class.blocks = class.blocks.wrapping_add(held.nth(&copy, index)?);
+            class.taken = class.taken.wrapping_add(taken.nth(&copy, index)?);
+            let bytes = held.nth(&copy, index)?.wrapping_mul(1 << self.shift);
             self.small_active = self.small_active.wrapping_add(bytes);
         }
         Ok(())
@@ -182,18 +204,17 @@ impl<'a> Count<'a> {
         for index in 0..purge.count {
             let copy = self.memory.bytes(purge.nth(index), map.size("purge")?)?;
             let figures = &mut self.figures;
-            figures.purges = figures.purges.wrapping_add(map.member("purge.calls")?.first(&copy));
-            let pages = map.member("purge.purged_pages")?.first(&copy);
+            figures.purges = figures.purges.wrapping_add(map.member("purge.calls")?.first(&copy)?);
+            let pages = map.member("purge.purged_pages")?.first(&copy)?;
             figures.purged = figures.purged.wrapping_add(pages << self.shift);
         }
         let limits = Self::copy(self.memory, map, "limits", "limits")?;
-        self.figures.limit_soft = limit_of(map.member("limits.soft_bytes")?, &limits);
+        self.figures.limit_soft = limit_of(map.member("limits.soft_bytes")?, &limits)?;
         let reserve = Self::copy(self.memory, map, "reserve", "reserve")?;
-        self.figures.reserve = map.member("reserve.pages")?.first(&reserve) << self.shift;
+        self.figures.reserve = map.member("reserve.pages")?.first(&reserve)? << self.shift;
         self.figures.arena_hops = self.value("arena_hops")?;
         self.figures.helper_looks = self.value("decay_looks")?;
-        self.cached_takes =
-            self.cached_takes.wrapping_add(self.value("large_cache_takes_before")?);
+        self.cached_takes = self.cached_takes.wrapping_add(self.value("large_cache_takes_before")?);
         let begin_ms = self.value("snapshot_begin_ms")?;
         let now_ms = sys::monotonic_ns() / 1_000_000;
         self.figures.uptime_seconds = now_ms.saturating_sub(begin_ms) / 1000;
@@ -229,9 +250,9 @@ impl<'a> Count<'a> {
 }
 
 /// All bits set: there is no limit.
-fn limit_of(field: Field, of: &[u8]) -> u64 {
-    let part = field.part(of, 0);
-    if part.iter().all(|byte| *byte == 0xff) { 0 } else { number(part) }
+fn limit_of(field: Field, of: &[u8]) -> Result<u64> {
+    let part = field.part(of, 0)?;
+    Ok(if part.iter().all(|byte| *byte == 0xff) { 0 } else { number(part) })
 }
 
 fn add_lock(sum: &mut Lock, lock: Lock) {

@@ -3,14 +3,14 @@
 
 use super::{Count, add_lock, limit_of};
 use crate::live::count::Regions;
-use crate::live::map::{Fault, Result};
+use crate::live::map::Result;
 
 impl Count<'_> {
     pub(super) fn pages(&mut self) -> Result<Regions> {
         self.page_heaps()?;
         let space = Self::copy(self.memory, self.map, "space", "space")?;
-        let open_bytes = self.map.member("space.open_bytes")?.first(&space);
-        let lock = self.lock(self.map.member("space.lock")?.part(&space, 0))?;
+        let open_bytes = self.map.member("space.open_bytes")?.first(&space)?;
+        let lock = self.lock(self.map.member("space.lock")?.part(&space, 0)?)?;
         add_lock(&mut self.figures.lock_runs, lock);
         self.metadata(open_bytes)?;
         self.regions(&space)
@@ -23,8 +23,8 @@ impl Count<'_> {
         for index in 0..root.count {
             let lock = map.member("page_heap.lock")?;
             let copy = self.locked(root.nth(index), map.size("page_heap")?, lock)?;
-            let of = |name| Ok::<_, Fault>(map.member(name)?.first(&copy));
-            self.free_pages(&copy, map.member("page_heap.free_pages")?);
+            let of = |name| map.member(name)?.first(&copy);
+            self.free_pages(&copy, map.member("page_heap.free_pages")?)?;
             large_pages = large_pages.wrapping_add(of("page_heap.large_pages")?);
             let leases = of("page_heap.large_leases")?;
             let returns = of("page_heap.large_returns")?;
@@ -33,18 +33,18 @@ impl Count<'_> {
             let figures = &mut self.figures;
             figures.run_leases = figures.run_leases.wrapping_add(of("page_heap.leases")?);
             figures.run_returns = figures.run_returns.wrapping_add(of("page_heap.returns")?);
-            let lock = self.lock(lock.part(&copy, 0))?;
+            let lock = self.lock(lock.part(&copy, 0)?)?;
             add_lock(&mut self.figures.lock_runs, lock);
         }
-        let gone = large_pages.min(self.cached_pages + self.waiting_pages);
-        let gone_count = large_count.min(self.cached_runs + self.waiting_runs);
+        let gone = large_pages.min(self.cached_pages.wrapping_add(self.waiting_pages));
+        let gone_count = large_count.min(self.cached_runs.wrapping_add(self.waiting_runs));
         let figures = &mut self.figures;
         figures.dirty = figures.dirty.wrapping_add(self.cached_pages << self.shift);
         figures.retained =
             figures.retained.wrapping_add(gone.min(self.waiting_pages) << self.shift);
         figures.large_allocated =
             self.manual_large.wrapping_add((large_pages - gone) << self.shift);
-        figures.large_blocks += large_count - gone_count;
+        figures.large_blocks = figures.large_blocks.wrapping_add(large_count - gone_count);
         Ok(())
     }
 
@@ -52,20 +52,20 @@ impl Count<'_> {
         let map = self.map;
         let class_map = Self::copy(self.memory, map, "class_map", "class_map")?;
         let pages = (open_bytes >> self.shift).wrapping_mul(map.size("page")? as u64);
-        let classes = match map.member("class_map.mask")?.first(&class_map) {
+        let classes = match map.member("class_map.mask")?.first(&class_map)? {
             0 => 0,
             _ => open_bytes >> map.constant("CLASS_MAP_SHIFT")?.min(63),
         };
         let commit = Self::copy(self.memory, map, "commit", "commit")?;
-        let records = map.member("commit.record_bytes")?.first(&commit);
+        let records = map.member("commit.record_bytes")?.first(&commit)?;
         let meta =
             self.locked(map.root("meta")?.address, map.size("meta")?, map.member("meta.lock")?)?;
-        let open_base = map.member("meta.open_base")?.first(&meta);
-        self.figures.lock_meta = self.lock(map.member("meta.lock")?.part(&meta, 0))?;
+        let open_base = map.member("meta.open_base")?.first(&meta)?;
+        self.figures.lock_meta = self.lock(map.member("meta.lock")?.part(&meta, 0)?)?;
         self.figures.metadata = pages.wrapping_add(classes).wrapping_add(records);
         self.mapped_beyond = self.zone_end.wrapping_sub(open_base).wrapping_sub(records);
         let limit = map.member("commit.limit_bytes")?;
-        self.figures.limit_hard = limit_of(limit, &commit);
+        self.figures.limit_hard = limit_of(limit, &commit)?;
         Ok(())
     }
 
@@ -74,8 +74,11 @@ impl Count<'_> {
         let region = map.member("space.region")?;
         let base = map.member("region.base")?;
         let open_pages = map.member("region.open_pages")?;
-        let count = map.member("space.region_count")?.first(space).min(region.count as u64);
-        let open = (0..count as usize).map(|index| region.part(space, index));
-        Ok(open.map(|of| (base.first(of), open_pages.first(of) << self.shift)).collect())
+        let count = map.member("space.region_count")?.first(space)?.min(region.count as u64);
+        let open = (0..count as usize).map(|index| {
+            let of = region.part(space, index)?;
+            Ok((base.first(of)?, open_pages.first(of)? << self.shift))
+        });
+        open.collect()
     }
 }

@@ -15,7 +15,7 @@ use ratatui::widgets::{Block, Paragraph};
 
 use super::scene::Scene;
 use crate::live::sample::Sample;
-use crate::live::text::{printable, title};
+use crate::live::text::title;
 use crate::sys::Pid;
 
 /// How it looks, whatever it shows.
@@ -106,7 +106,7 @@ pub fn draw(frame: &mut Frame, scene: &Scene, view: &View) {
 
 fn head(scene: &Scene, view: &View, sample: Option<&Sample>) -> String {
     match (sample, view.pid) {
-        (Some(sample), _) => printable(&title(sample)),
+        (Some(sample), _) => title(sample),
         (None, Some(pid)) => format!("process {pid}"),
         (None, None) => match scene.now.samples.len() {
             1 => "1 process on prairie".to_owned(),
