@@ -60,7 +60,9 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
         if (size <= TABLE_BYTES_MAX && class_of_size(size) == class_index) return block;
         return move_small(block, class_index, size);
     }
-    if (size > old_bytes) return move_small(block, class_index, with_room(size));
+    /* A hardened block ends where it was asked to. */
+    if (size > old_bytes)
+        return move_small(block, class_index, hardening.is_on ? size : with_room(size));
     return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 

@@ -435,6 +435,19 @@ static void junk_is_what_a_block_begins_with(void **state)
 
 /* ---- the rest of the heap ---- */
 
+/* It ends where it was asked to: without the room that realloc leaves behind what has grown. */
+static void blocks_from_before_grow_to_what_is_asked_for(void **state)
+{
+    char *before = prairie_malloc(1000);
+
+    (void)state;
+    harden();
+    block = prairie_realloc(before, 1100);
+    assert_int_equal(prairie_usable_size(block), 1100);
+    prairie_free_sized(block, 1100);
+    prairie_check_all();
+}
+
 static void blocks_from_before_go_home_for_good(void **state)
 {
     char *before = prairie_malloc(100), *large = prairie_malloc(LARGE);
@@ -556,6 +569,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
           UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
           UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+          UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
           UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
