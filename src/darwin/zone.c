@@ -14,22 +14,29 @@ enum { ZONE_VERSION = 16, PROMOTIONS_MAX = 8 };
 
 /* ---- blocks ---- */
 
-/* 0 for what is no block's first byte: the system asks every zone about every address. */
+/* Of a page of a slab: is it the first byte of a block? */
+static bool is_small_start(const void *block, uint32_t page)
+{
+    const struct slab *slab = slab_record(page_record(page)->slab);
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
+
+    return offset < shape->span_bytes
+        && slab_quotient_is_block(shape, slab_quotient(shape, offset));
+}
+
+/* 0 for what is no block's first byte: the system asks every zone about every address. What lies in
+ * none of our pages is nobody's block of ours, and pointer_kind, which would ask the system whose it
+ * is, and so us again, is not called for it. */
 static size_t zone_size(malloc_zone_t *zone, const void *block)
 {
-    uint32_t page = 0;
-    enum pointer_kind kind = pointer_kind(block, &page);
+    uint32_t page = page_at(block);
+    enum pointer_kind kind;
 
     (void)zone;
-    if (kind == POINTER_SMALL) {
-        const struct slab *slab = slab_record(page_record(page)->slab);
-        const struct slab_shape *shape = &slab_shape[slab->class_index];
-        uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
-
-        if (offset >= shape->span_bytes
-            || !slab_quotient_is_block(shape, slab_quotient(shape, offset)))
-            return 0;
-    }
+    if (page == 0) return 0;
+    kind = pointer_kind(block, &page);
+    if (kind == POINTER_SMALL && !is_small_start(block, page)) return 0;
     return pointer_bytes(kind, block, page);
 }
 
