@@ -7,11 +7,14 @@
 #include "base/constants.h"
 #include "base/options.h"
 #include "darwin/zone.h"
+#include "heap/hardened.h"
 #include "prairie/prairie.h"
 #include "unit/unit.h"
 
 #include <sys/uio.h>
 #include <sys/wait.h>
+
+#undef check /* zones have a function of that name */
 
 enum { MANY = 20000 };
 
@@ -79,6 +82,25 @@ static void test_size_is_0_for_all_but_the_first_byte(void **state)
         ours()->free(ours(), block);
     }
     assert_false(ours()->claimed_address(ours(), &here));
+}
+
+/* Every address of a hardened slab may be asked about, and those of large blocks. */
+static void test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks(void **state)
+{
+    static const size_t sizes[] = { 1, 48, 1000, 14000, 100000 };
+
+    (void)state;
+    assert_true(hardened_start());
+    install();
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char *block = ours()->malloc(ours(), sizes[i]);
+
+        assert_int_equal(ours()->size(ours(), block), sizes[i]);
+        for (unsigned step = 1; step < 64; step++)
+            assert_int_equal(ours()->size(ours(), block + step * sizes[i] / 64 + 1), 0);
+        ours()->free(ours(), block);
+        assert_int_equal(ours()->size(ours(), block), 0);
+    }
 }
 
 /* It is nobody's then: whoever asks all zones is told so. */
@@ -484,6 +506,7 @@ static void test_questions_of_tools(void **state)
 UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_blocks_taken_before_go_back_to_their_zone),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte),
+          UNIT_TEST(test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks),
           UNIT_TEST(test_where_a_vast_block_was_is_no_block),
           UNIT_TEST(test_every_way_to_take_a_block), UNIT_TEST(test_options_and_types),
           UNIT_TEST(test_batches), UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
