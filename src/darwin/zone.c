@@ -3,7 +3,6 @@
  */
 #include "zone.h"
 
-#include "../heap/doors.h"
 #include "../heap/hardened.h"
 #include "../heap/heap.h"
 #include "../slabs/slab.h"
@@ -65,11 +64,10 @@ static void zone_free(malloc_zone_t *zone, void *block)
     prairie_free(block);
 }
 
-/* A size of 0 gives the smallest block there, not NULL. */
 static void *zone_realloc(malloc_zone_t *zone, void *block, size_t size)
 {
     (void)zone;
-    return prairie_realloc(block, size != 0 ? size : 1);
+    return darwin_realloc(block, size);
 }
 
 static void *zone_memalign(malloc_zone_t *zone, size_t align, size_t size)
@@ -169,7 +167,7 @@ static void zone_destroy(malloc_zone_t *zone) { (void)zone; }
 static size_t zone_good_size(malloc_zone_t *zone, size_t size)
 {
     (void)zone;
-    return prairie_nallocx(size != 0 ? size : 1, 0);
+    return darwin_good_size(size);
 }
 
 /* What is broken ends the process with a line that says what. */

@@ -122,6 +122,22 @@ static void test_where_a_vast_block_was_is_no_block(void **state)
     assert_int_equal(malloc_size(block + size / 2), 0);
 }
 
+/* Callers add to it, or divide by it. */
+static void test_good_size_is_never_less_than_the_size(void **state)
+{
+    size_t size = 1;
+
+    (void)state;
+    install();
+    for (unsigned bit = 0; bit < 8 * sizeof size; bit++) {
+        size = (size_t)1 << bit;
+        assert_true(ours()->introspect->good_size(ours(), size) >= size);
+        assert_true(ours()->introspect->good_size(ours(), size + size / 8 * 7) >= size);
+    }
+    assert_true(ours()->introspect->good_size(ours(), 0) > 0);
+    assert_int_equal(ours()->introspect->good_size(ours(), SIZE_MAX), SIZE_MAX);
+}
+
 /* ---- every way to a block ---- */
 
 static bool is_zero(const char *block, size_t bytes)
@@ -507,6 +523,7 @@ UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_blocks_taken_before_go_back_to_their_zone),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks),
+          UNIT_TEST(test_good_size_is_never_less_than_the_size),
           UNIT_TEST(test_where_a_vast_block_was_is_no_block),
           UNIT_TEST(test_every_way_to_take_a_block), UNIT_TEST(test_options_and_types),
           UNIT_TEST(test_batches), UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
