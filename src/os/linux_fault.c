@@ -85,16 +85,26 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     if (!done) pass_on(signal, info, context);
 }
 
-bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
+/* Whoever faults as soon as ours is there must find what was there before. But in between another
+ * thread may have installed its own. */
+static bool watch(int signal, struct sigaction *before)
 {
     struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction replaced;
+
+    if (sigaction(signal, NULL, before) != 0) return false;
+    if (sigaction(signal, &ours, &replaced) != 0) return false;
+    if (__builtin_memcmp(before, &replaced, sizeof replaced) != 0) *before = replaced;
+    return true;
+}
+
+bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
+{
     int saved_errno = errno;
     bool done;
 
     fault_watcher = watcher;
-    done = sigaction(SIGSEGV, NULL, &handler_before[0]) == 0
-        && sigaction(SIGBUS, NULL, &handler_before[1]) == 0 && sigaction(SIGSEGV, &ours, NULL) == 0
-        && sigaction(SIGBUS, &ours, NULL) == 0;
+    done = watch(SIGSEGV, &handler_before[0]) && watch(SIGBUS, &handler_before[1]);
     errno = saved_errno;
     return done;
 }

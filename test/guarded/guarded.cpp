@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../blackbox/blackbox.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <new>
 #include <pthread.h>
@@ -330,6 +331,15 @@ void replaced()
     use_after_free();
 }
 
+// Where ours is about to be put, by another thread, as far as ours can tell.
+bool installs_between;
+
+void installed_between()
+{
+    installs_between = true;
+    use_after_free();
+}
+
 void null_access()
 {
     (void)guarded_block(200);
@@ -504,13 +514,27 @@ struct {
     DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
     DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
     DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(unwatched_in_depot), DEED(sized_churn), DEED(chained), DEED(chained_jump),
-    DEED(chained_once), DEED(ignored), DEED(replaced), DEED(null_access),
+    DEED(chained_once), DEED(ignored), DEED(replaced),
+    DEED(installed_between), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
     DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
     DEED(in_the_end), DEED(off), DEED(several),
 };
 
 } // namespace
+
+// The C library's, which prairie calls too.
+extern "C" int sigaction(int signal, struct sigaction const *action, struct sigaction *before)
+{
+    static auto const real = (int (*)(int, struct sigaction const *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+    int result = real(signal, action, before);
+
+    if (installs_between && signal == SIGSEGV && action == NULL) {
+        installs_between = false;
+        set_handler(NULL, say_and_leave, 0);
+    }
+    return result;
+}
 
 int main(int argc, char **argv)
 {
