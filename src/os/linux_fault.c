@@ -34,16 +34,14 @@ static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context
     return fault;
 }
 
-/* By the default action the access is made again and ends the program; a signal that somebody sent
- * is sent again. */
+/* Once more, for the default action: not every signal that the kernel sends comes again by itself
+ * when the access is repeated. */
 static void end_by(int signal, siginfo_t *info)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
 
     (void)sigaction(signal, &standard, NULL);
-    if (info->si_code <= 0)
-        (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0,
-                     0);
+    (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0, 0);
 }
 
 /* To the handler that was there before, with the signals blocked that it asked for: the kernel

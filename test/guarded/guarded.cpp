@@ -367,6 +367,16 @@ void sent_ignored()
     kill(getpid(), SIGSEGV);
 }
 
+// What the kernel tells of a page that nobody has touched yet: no access comes again.
+void sent_by_kernel()
+{
+    siginfo_t info = {};
+    (void)guarded_block(200);
+    info.si_signo = SIGBUS;
+    info.si_code = BUS_MCEERR_AO;
+    must(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, &info) == 0);
+}
+
 void sent_chained()
 {
     set_handler(NULL, say_and_leave, 0);
@@ -517,6 +527,7 @@ struct {
     DEED(chained_once), DEED(ignored), DEED(replaced),
     DEED(installed_between), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
+    DEED(sent_by_kernel),
     DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
     DEED(in_the_end), DEED(off), DEED(several),
 };

@@ -21,7 +21,7 @@ from crash_run import TIMEOUT_S, run  # pylint: disable=wrong-import-position
 
 EACH = "guard_sample:1,guard_interval:0"
 GOES_ON = EACH + ",guard_recover:true"
-SEGV, ABRT, TRAP = -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTRAP
+SEGV, BUS, ABRT, TRAP = -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGTRAP
 FRAME = r"prairie:     0x[0-9a-f]+ .*\n"
 # Without optimisation the library's doors call what they else jump to, and stay on the stack.
 UNOPTIMISED = "PRAIRIE_UNOPTIMISED" in os.environ
@@ -103,6 +103,7 @@ ROWS = [
     ("sent", EACH, SEGV, ""),
     ("sent_ignored", EACH, 0, ""),
     ("sent_chained", EACH, 5, "", r"handler .*\n"),
+    ("sent_by_kernel", EACH, BUS, ""),
     ("stack_overflow", EACH, 5, "", HANDLED),
     ("small_stack", EACH, 5, USED, HANDLED),
     ("forked", EACH, 0, USED_AT_START),
