@@ -83,14 +83,22 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     if (!done) pass_on(signal, info, context);
 }
 
+/* Does a call that waits go on after the signal, as it would have without us? */
+static int restart_flag(const struct sigaction *before)
+{
+    bool is_ignored = (before->sa_flags & SA_SIGINFO) == 0 && before->sa_handler == SIG_IGN;
+
+    return is_ignored ? SA_RESTART : before->sa_flags & SA_RESTART;
+}
+
 /* Whoever faults as soon as ours is there must find what was there before. But in between another
  * thread may have installed its own. */
 static bool watch(int signal, struct sigaction *before)
 {
-    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
-    struct sigaction replaced;
+    struct sigaction ours = { .sa_sigaction = on_fault }, replaced;
 
     if (sigaction(signal, NULL, before) != 0) return false;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | restart_flag(before);
     if (sigaction(signal, &ours, &replaced) != 0) return false;
     if (__builtin_memcmp(before, &replaced, sizeof replaced) != 0) *before = replaced;
     return true;

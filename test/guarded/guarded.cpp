@@ -377,6 +377,51 @@ void sent_by_kernel()
     must(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, &info) == 0);
 }
 
+int reading[2];
+
+void *read_there(void *result)
+{
+    char byte;
+    *(int *)result = read(reading[0], &byte, 1) == 1 ? 0 : errno;
+    return NULL;
+}
+
+// How a read ends in the middle of which the signal comes; 0: as if it had not come.
+int error_of_read()
+{
+    pthread_t reader;
+    int error = -1;
+    must(pipe(reading) == 0 && pthread_create(&reader, NULL, read_there, &error) == 0);
+    sleep_ms(100);
+    must(pthread_kill(reader, SIGSEGV) == 0);
+    sleep_ms(100);
+    must(write(reading[1], "", 1) == 1 && pthread_join(reader, NULL) == 0);
+    return error;
+}
+
+void sent_ignored_to_reader()
+{
+    set_handler(SIG_IGN, NULL, 0);
+    (void)guarded_block(200);
+    must(error_of_read() == 0);
+}
+
+void count(int) { handled++; }
+
+void sent_chained_to_reader()
+{
+    set_handler(count, NULL, SA_RESTART);
+    (void)guarded_block(200);
+    must(error_of_read() == 0 && handled == 1);
+}
+
+void sent_interrupts_reader()
+{
+    set_handler(count, NULL, 0);
+    (void)guarded_block(200);
+    must(error_of_read() == EINTR && handled == 1);
+}
+
 void sent_chained()
 {
     set_handler(NULL, say_and_leave, 0);
@@ -527,7 +572,8 @@ struct {
     DEED(chained_once), DEED(ignored), DEED(replaced),
     DEED(installed_between), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
-    DEED(sent_by_kernel),
+    DEED(sent_by_kernel), DEED(sent_ignored_to_reader), DEED(sent_chained_to_reader),
+    DEED(sent_interrupts_reader),
     DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
     DEED(in_the_end), DEED(off), DEED(several),
 };
