@@ -331,6 +331,39 @@ void replaced()
     use_after_free();
 }
 
+// Of a library that passes on what is not its own, to what was there when it was last told to begin.
+struct sigaction passed_to;
+
+void pass_on(int signal, siginfo_t *info, void *context)
+{
+    must(++handled < 100);
+    if (passed_to.sa_handler == SIG_DFL) must(sigaction(signal, &passed_to, NULL) == 0);
+    else passed_to.sa_sigaction(signal, info, context);
+}
+
+void begin_to_pass_on()
+{
+    struct sigaction action = {};
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO;
+    must(sigaction(SIGSEGV, &action, &passed_to) == 0);
+}
+
+void installed_twice()
+{
+    begin_to_pass_on();
+    (void)guarded_block(200);
+    begin_to_pass_on();
+    use_after_free();
+}
+
+void installed_after()
+{
+    (void)guarded_block(200);
+    begin_to_pass_on();
+    use_after_free();
+}
+
 // Where ours is about to be put, by another thread, as far as ours can tell.
 bool installs_between;
 
@@ -569,8 +602,8 @@ struct {
     DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
     DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
     DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(unwatched_in_depot), DEED(sized_churn), DEED(chained), DEED(chained_jump),
-    DEED(chained_once), DEED(ignored), DEED(replaced),
-    DEED(installed_between), DEED(null_access),
+    DEED(chained_once), DEED(ignored), DEED(replaced), DEED(installed_twice),
+    DEED(installed_after), DEED(installed_between), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
     DEED(sent_by_kernel), DEED(sent_ignored_to_reader), DEED(sent_chained_to_reader),
     DEED(sent_interrupts_reader),

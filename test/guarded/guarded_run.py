@@ -97,6 +97,8 @@ ROWS = [
     ("chained_once", EACH, SEGV, USED_AT_START),
     ("ignored", EACH, SEGV, USED),
     ("replaced", EACH, 5, "", HANDLED),
+    ("installed_twice", EACH, SEGV, USED),
+    ("installed_after", EACH, SEGV, USED),
     ("installed_between", EACH, 5, USED, HANDLED),
     ("null_access", EACH, SEGV, ""),
     ("null_access_chained", EACH, 5, "", r"handler \(nil\)\n"),
