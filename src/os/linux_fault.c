@@ -122,9 +122,11 @@ static int restart_flag(const struct sigaction *before)
  * thread may have installed its own. */
 static bool watch(int signal, struct sigaction *before)
 {
-    struct sigaction ours = { .sa_sigaction = on_fault }, replaced;
+    struct sigaction ours = { .sa_sigaction = on_fault }, found, replaced;
 
-    if (sigaction(signal, NULL, before) != 0) return false;
+    if (sigaction(signal, NULL, &found) != 0) return false;
+    if (found.sa_sigaction == on_fault) return true; /* of a thread that a fork left behind */
+    *before = found;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | restart_flag(before);
     if (sigaction(signal, &ours, &replaced) != 0) return false;
     if (__builtin_memcmp(before, &replaced, sizeof replaced) != 0) *before = replaced;

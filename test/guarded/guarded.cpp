@@ -556,6 +556,39 @@ void forked_often()
     walk_heap();
 }
 
+// While another thread is at one of the steps in which the pool opens: the child opens its own.
+bool (*is_step)(int signal, bool reads); // NULL: none, or it was reached
+
+bool is_first_step(int signal, bool reads) { return signal == SIGSEGV && reads; }
+bool is_last_step(int signal, bool reads) { return signal == SIGBUS && !reads; }
+
+void *fork_there(void *)
+{
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) use_after_free();
+    must(WEXITSTATUS(status_of(child)) == 5);
+    return NULL;
+}
+
+void fork_at_step(int signal, bool reads)
+{
+    if (is_step == NULL || !is_step(signal, reads)) return;
+    is_step = NULL;
+    run_thread(fork_there, NULL);
+}
+
+void forked_at(bool (*step)(int, bool))
+{
+    set_handler(NULL, say_and_leave, 0);
+    is_step = step;
+    (void)guarded_block(200);
+    must(is_step == NULL);
+}
+
+void forked_at_first_step() { forked_at(is_first_step); }
+void forked_at_last_step() { forked_at(is_last_step); }
+
 // ---- without anything wrong ----
 
 bool is_watched()
@@ -607,7 +640,8 @@ struct {
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
     DEED(sent_by_kernel), DEED(sent_ignored_to_reader), DEED(sent_chained_to_reader),
     DEED(sent_interrupts_reader),
-    DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
+    DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often),
+    DEED(forked_at_first_step), DEED(forked_at_last_step), DEED(nothing),
     DEED(in_the_end), DEED(off), DEED(several),
 };
 
@@ -623,6 +657,7 @@ extern "C" int sigaction(int signal, struct sigaction const *action, struct siga
         installs_between = false;
         set_handler(NULL, say_and_leave, 0);
     }
+    fork_at_step(signal, action == NULL);
     return result;
 }
 

@@ -113,6 +113,8 @@ ROWS = [
     ("small_stack", EACH, 5, USED, HANDLED),
     ("forked", EACH, 0, USED_AT_START),
     ("forked_often", EACH, 0, ""),
+    ("forked_at_first_step", EACH, 0, USED, HANDLED),
+    ("forked_at_last_step", EACH, 0, USED, HANDLED),
     ("nothing", None, 0, "", "", "plain check"),  # tiny magazines are refilled a thousand times
     ("in_the_end", None, 0, ""),
     ("off", "guard_sample:0", 0, ""),
