@@ -99,7 +99,7 @@ TAIL = """
 - `stats_print:true` prints what [`malloc_stats_print`](control.md#statistics) prints. From
   `PRAIRIE_CONF`, and without `stats_print_opts`, it prints prairie's own short form.
 - `stats_print:true` keeps a copy of the standard error open, on a file descriptor of 200 or above:
-  some programs close theirs before they end.
+  some programs close theirs before they end. Messages go to descriptor 2 again when the program closes the copy.
 - Child processes inherit the environment, as they do `LD_PRELOAD`.
 - A library with a prefix reads variables and a file with that prefix ([servers](switching.md#servers-that-carry-jemalloc-along)), and
   the Rust crate has `options!` besides. A program built with `PRAIRIE_OWN_NAMES` has no options.

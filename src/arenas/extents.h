@@ -55,6 +55,7 @@ struct hook_call {
     struct hook_call *next; /* under the arena's lock */
     uintptr_t thread;       /* constant: its mark */
     int error;              /* constant: errno before; hooks may set it */
+    int cancel;             /* its own: hooks may be cancellation points */
 };
 
 /* What an arena with hooks has; under the arena's lock, but for what is atomic. */

@@ -129,10 +129,11 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
     lock_take(&arena->lock);
     extents = arena->extents != NULL && !arena->extents->ends ? arena->extents : NULL;
     if (extents != NULL) {
-        *call = (struct hook_call){ extents->calls, port_thread_mark(), os_errno() };
+        *call = (struct hook_call){ extents->calls, port_thread_mark(), os_errno(), 0 };
         extents->calls = call;
     }
     lock_give(&arena->lock);
+    if (extents != NULL) call->cancel = os_cancel_forbid();
     return extents;
 }
 
@@ -145,6 +146,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     *link = call->next;
     lock_give(&arena->lock);
     os_errno_restore(call->error);
+    os_cancel_restore(call->cancel);
 }
 
 /* Threads that are not in the child of a fork do not come back from hooks. */
@@ -305,9 +307,10 @@ static void give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
     struct page_piece *piece;
-    int error = os_errno();
+    int error = os_errno(), cancel;
 
     if (extents == NULL) return;
+    cancel = os_cancel_forbid();
     for (;;) {
         lock_take(&arena->lock);
         piece = extents->heap.pieces;
@@ -318,6 +321,7 @@ static void give_extents(struct arena *arena)
         (void)extent_give(extents->hooks, (struct extent *)piece, arena->index, true);
     }
     os_errno_restore(error);
+    os_cancel_restore(cancel);
     meta_give(extents, sizeof *extents);
 }
 

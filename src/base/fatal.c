@@ -5,11 +5,11 @@
 
 #include "port.h"
 
-enum { LINE_BYTES = 160 };
+enum { MESSAGE_BYTES_MAX = 160 };
 
 static size_t append(char *line, size_t used, const char *text)
 {
-    while (*text != '\0' && used < LINE_BYTES - 2) line[used++] = *text++;
+    while (*text != '\0' && used < MESSAGE_BYTES_MAX - 2) line[used++] = *text++;
     return used;
 }
 
@@ -37,7 +37,7 @@ static NORETURN void say_and_abort(char *line, size_t used)
 
 void fatal_address(const char *what, const void *address)
 {
-    char line[LINE_BYTES];
+    char line[MESSAGE_BYTES_MAX];
     size_t used = append(line, 0, "prairie: ");
 
     used = append(line, used, what);
@@ -48,7 +48,7 @@ void fatal_address(const char *what, const void *address)
 
 void fatal(const char *what)
 {
-    char line[LINE_BYTES];
+    char line[MESSAGE_BYTES_MAX];
     size_t used = append(line, 0, "prairie: ");
 
     used = append(line, used, what);

@@ -9,22 +9,15 @@
 #include "zone.h"
 
 #include "../control/conf.h"
-#include "../heap/doors.h"
 #include "../heap/heap.h"
 #include "../heap/shortage.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A size of 0 gives the smallest block there, not NULL. */
-static void *realloc_here(void *block, size_t size)
-{
-    return prairie_realloc(block, size != 0 ? size : 1);
-}
-
 static void *reallocf_here(void *block, size_t size)
 {
-    void *moved = realloc_here(block, size);
+    void *moved = darwin_realloc(block, size);
 
     if (moved == NULL) prairie_free(block);
     return moved;
@@ -40,8 +33,6 @@ static size_t size_here(const void *block)
     return bytes != SIZE_MAX ? bytes : 0;
 }
 
-static size_t good_size(size_t size) { return prairie_nallocx(size != 0 ? size : 1, 0); }
-
 #define INTERPOSED(name, function)                                       \
     {                                                                    \
         (const void *)(uintptr_t)function, (const void *)(uintptr_t)name \
@@ -55,12 +46,12 @@ __attribute__((used, section("__DATA,__interpose"))) static const struct {
     INTERPOSED(calloc, prairie_calloc),
     INTERPOSED(valloc, prairie_valloc),
     INTERPOSED(free, prairie_free),
-    INTERPOSED(realloc, realloc_here),
+    INTERPOSED(realloc, darwin_realloc),
     INTERPOSED(reallocf, reallocf_here),
     INTERPOSED(aligned_alloc, prairie_aligned_alloc),
     INTERPOSED(posix_memalign, prairie_posix_memalign),
     INTERPOSED(malloc_size, size_here),
-    INTERPOSED(malloc_good_size, good_size),
+    INTERPOSED(malloc_good_size, darwin_good_size),
 };
 
 /* Second names, which this format has for the assembler only: jemalloc's. */

@@ -3,7 +3,7 @@
  */
 #include "zone.h"
 
-#include "../heap/doors.h"
+#include "../heap/hardened.h"
 #include "../heap/heap.h"
 #include "../slabs/slab.h"
 #include "../view/stats.h"
@@ -14,23 +14,30 @@ enum { ZONE_VERSION = 16, PROMOTIONS_MAX = 8 };
 
 /* ---- blocks ---- */
 
-/* 0 for what is no block's first byte: the system asks every zone about every address. */
+/* In a page of a slab, but not where one of its blocks begins? */
+static bool is_amid_slab(const void *address, uint32_t page)
+{
+    const struct slab *slab;
+
+    if (page_record(page)->class_at == 0) return false;
+    slab = slab_record(page_record(page)->slab);
+    return !slab_offset_is_block(&slab_shape[slab->class_index],
+                                 (uintptr_t)address - (uintptr_t)slab->base);
+}
+
+/* 0 for what is no block's first byte, or one that was freed and is seen to be: the system asks
+ * every zone about every address. What lies in none of our pages is nobody's block of ours, and
+ * pointer_kind, which would ask the system whose it is, and so us again, is not called for it. */
 static size_t zone_size(malloc_zone_t *zone, const void *block)
 {
-    uint32_t page = 0;
-    enum pointer_kind kind = pointer_kind(block, &page);
+    uint32_t page = page_at(block);
+    enum pointer_kind kind;
 
     (void)zone;
-    if (kind == POINTER_SMALL) {
-        const struct slab *slab = slab_record(page_record(page)->slab);
-        const struct slab_shape *shape = &slab_shape[slab->class_index];
-        uintptr_t offset = (uintptr_t)block - (uintptr_t)slab->base;
-
-        if (offset >= shape->span_bytes
-            || !slab_quotient_is_block(shape, slab_quotient(shape, offset)))
-            return 0;
-    }
-    return pointer_bytes(kind, block, page);
+    if (page == 0 || is_amid_slab(block, page)) return 0;
+    kind = pointer_kind(block, &page);
+    return kind == POINTER_HARDENED ? hardened_held_bytes(block, page)
+                                    : pointer_bytes(kind, block, page);
 }
 
 static void *zone_malloc(malloc_zone_t *zone, size_t size)
@@ -57,11 +64,10 @@ static void zone_free(malloc_zone_t *zone, void *block)
     prairie_free(block);
 }
 
-/* A size of 0 gives the smallest block there, not NULL. */
 static void *zone_realloc(malloc_zone_t *zone, void *block, size_t size)
 {
     (void)zone;
-    return prairie_realloc(block, size != 0 ? size : 1);
+    return darwin_realloc(block, size);
 }
 
 static void *zone_memalign(malloc_zone_t *zone, size_t align, size_t size)
@@ -161,7 +167,7 @@ static void zone_destroy(malloc_zone_t *zone) { (void)zone; }
 static size_t zone_good_size(malloc_zone_t *zone, size_t size)
 {
     (void)zone;
-    return prairie_nallocx(size != 0 ? size : 1, 0);
+    return darwin_good_size(size);
 }
 
 /* What is broken ends the process with a line that says what. */

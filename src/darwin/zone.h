@@ -8,7 +8,7 @@
 #ifndef PRAIRIE_DARWIN_ZONE_H
 #define PRAIRIE_DARWIN_ZONE_H
 
-#include "../base/attrs.h"
+#include "../heap/doors.h"
 
 #include <malloc/malloc.h>
 #include <mach/mach.h>
@@ -26,6 +26,17 @@ struct prairie_zone {
 };
 
 extern PRIVATE struct prairie_zone prairie_zone;
+
+/* A size of 0 gives the smallest block there, not NULL. */
+INLINE void *darwin_realloc(void *block, size_t size)
+{
+    return prairie_realloc(block, size != 0 ? size : 1);
+}
+/* What a block for so many bytes would have; that many when there can be no such block. */
+INLINE size_t darwin_good_size(size_t size)
+{
+    return max_size(prairie_nallocx(max_size(size, 1), 0), size);
+}
 
 /* After the start of the heap. */
 void zone_set_roots(void);

@@ -4,6 +4,7 @@
 #include "sampling.h"
 
 #include "../cache/thread.h"
+#include "../os/os.h"
 
 #include <errno.h>
 
@@ -26,7 +27,7 @@ union sampling_hook sampling_hooks[HOOK_COUNT] SEALED;
 struct interlude {
     struct sampler *sampler;
     bool in_hook;
-    int errno_kept;
+    int errno_kept, cancel;
 };
 
 struct sampler *sampler_here(void)
@@ -39,7 +40,8 @@ struct sampler *sampler_here(void)
 static struct interlude hook_begins(void)
 {
     struct sampler *sampler = sampler_here();
-    struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno };
+    struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno,
+                                os_cancel_forbid() };
 
     if (sampler != NULL) sampler->in_hook = true;
     return before;
@@ -49,6 +51,7 @@ static void hook_ends(struct interlude before)
 {
     if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
     errno = before.errno_kept;
+    os_cancel_restore(before.cancel);
 }
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)

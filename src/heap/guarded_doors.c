@@ -12,9 +12,11 @@
 #include "../space/commit.h"
 #include "../guard/guarded_report.h"
 
-enum { POOL_CLOSED, POOL_OPENING, POOL_OPEN, POOL_REFUSED };
+enum { POOL_CLOSED, POOL_OPEN, POOL_REFUSED };
 
-static uint32_t pool_state;   /* atomic */
+static uint32_t pool_state; /* atomic */
+static uintptr_t
+    pool_opener; /* atomic: the mark of the thread that opens it, or did; 0: none yet */
 static uint64_t random_state; /* atomic; 0: not begun */
 static uint64_t last_ms;      /* atomic: when a block was due last */
 
@@ -32,8 +34,8 @@ static uint64_t guarded_random(void)
 }
 
 /* The gaps have the mean that was asked for. In a hardened process every block is looked at anyway.
- * The first one of a thread is longer, and it is drawn
- * where it would end if it were not: most threads never come there. */
+ * The first one of a thread is longer, and it is drawn where it would end if it were not: most
+ * threads never come there. */
 static bool guarded_gap(struct cache *cache)
 {
     uint64_t mean = option_value(OPTION_GUARD_SAMPLE);
@@ -75,11 +77,12 @@ static bool guarded_fault(const struct os_fault *fault);
 /* No lock is held: the C library's sigaction may be the program's. */
 static bool pool_is_open(void)
 {
-    uint32_t state = RELAXED_LOAD(pool_state), closed = POOL_CLOSED;
+    uint32_t state = RELAXED_LOAD(pool_state);
+    uintptr_t nobody = 0;
 
     if (likely(state != POOL_CLOSED)) return state == POOL_OPEN;
-    if (!__atomic_compare_exchange_n(&pool_state, &closed, POOL_OPENING, false, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED))
+    if (!__atomic_compare_exchange_n(&pool_opener, &nobody, port_thread_mark(), false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return false;
     state = class_map.mask != 0 && os_watch_faults(guarded_fault)
                  && guarded_start((unsigned)option_value(OPTION_GUARD_CELLS))
@@ -87,6 +90,13 @@ static bool pool_is_open(void)
               : POOL_REFUSED;
     RELAXED_STORE(pool_state, state);
     return state == POOL_OPEN;
+}
+
+void guarded_forget_opener(void)
+{
+    if (RELAXED_LOAD(pool_state) != POOL_CLOSED || pool_opener == port_thread_mark()) return;
+    RELAXED_STORE(pool_opener, 0);
+    if (strays.first != NULL) RELAXED_STORE(pool_state, POOL_OPEN);
 }
 
 /* As the blocks of its class are in slabs. */

@@ -17,6 +17,9 @@
 /* Before main. */
 void guarded_obey_options(void);
 
+/* In the child of a fork, under the pool's lock: another thread may have been about to open it. */
+void guarded_forget_opener(void);
+
 INLINE bool guarded_is_due(const struct cache *cache)
 {
     return likely(cache != NULL)

@@ -317,6 +317,20 @@ size_t hardened_bytes(const void *block, uint32_t page)
     return size_of(block, page);
 }
 
+/* H1. Another thread may be about to take the block: its mark comes at once, canaries after it. They
+ * are looked at when it comes back. */
+size_t hardened_held_bytes(const void *block, uint32_t page)
+{
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
+    uint64_t mark;
+
+    if (class_index == 0) return size_of(block, page);
+    mark = mark_read(block, class_bytes[class_index]);
+    if (mark == 0) return 0;
+    if (!is_mark(block, mark)) tell_mark("malloc_usable_size", block, mark);
+    return size_of(block, page);
+}
+
 static void expect_door(const void *block, enum hardened_door door, enum hardened_door wanted)
 {
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);

@@ -97,6 +97,9 @@ void hardened_look(struct cache *cache, unsigned class_index);
 
 /* The bytes that were asked for. Aborts as hardened_check. */
 size_t hardened_bytes(const void *block, uint32_t page);
+/* The same where a block would begin, but perhaps none does: 0 if the program holds none there.
+ * Aborts if its mark was written to. */
+size_t hardened_held_bytes(const void *block, uint32_t page);
 /* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
  * whole. `verb` as in misuse_abort. Returns its door. */
 enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);

@@ -127,6 +127,7 @@ static void forget_others(void)
     page_heaps_put_back_in_flight();
     vast_forget_others();
     guarded_forget_others();
+    guarded_forget_opener();
     each_lock(lock_remake, WALK_GIVES);
     os_fork_ends_in_child();
 }

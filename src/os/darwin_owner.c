@@ -5,7 +5,8 @@
 
 #include <malloc/malloc.h>
 
-/* Every zone is asked, ours too, which says no. */
+/* Every zone is asked, ours first: of an address in none of its pages it says no without asking
+ * here. */
 bool os_other_free(void *block)
 {
     malloc_zone_t *zone = malloc_zone_from_ptr(block);

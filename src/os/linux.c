@@ -488,7 +488,7 @@ size_t os_other_bytes(const void *block)
     return SIZE_MAX;
 }
 
-/* ---- locks and messages ---- */
+/* ---- locks and the end ---- */
 
 void port_wait(const uint32_t *word, uint32_t expected)
 {
@@ -503,21 +503,6 @@ void port_wake(uint32_t *word, int count)
 uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
 
 uint64_t port_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
-
-static int error_file SEALED = STDERR_FILENO;
-
-void os_keep_error_output(void)
-{
-    long copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
-
-    if (!failed(copy)) error_file = (int)copy;
-}
-
-void port_write_error(const char *text, size_t length_bytes)
-{
-    (void)kernel(SYS_write, linux_program_file(error_file), (long)text, (long)length_bytes, 0, 0,
-                 0);
-}
 
 void port_abort(void) { abort(); }
 

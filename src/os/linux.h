@@ -89,9 +89,10 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
 
 /* Notes, by the thread that starts the background thread, whose rights that one has. */
 void linux_rights_begin(void);
-/* The caller's descriptor for the program's file of that number, where the caller may be the
- * background thread, whose descriptors are its own. */
-int linux_program_file(int number);
+/* Is the caller the background thread, with descriptors of its own? */
+bool linux_has_own_files(void);
+/* In decimal digits. Returns where they end. */
+char *linux_write_number(char *at, unsigned long number);
 
 /* As the calls without a number in their names take it, whatever the C library's timespec is. */
 struct kernel_span {

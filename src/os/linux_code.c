@@ -41,11 +41,6 @@ static uintptr_t read_hex(struct text_reader *reader, int *behind)
     }
 }
 
-static void skip_word(struct text_reader *reader)
-{
-    while (next_letter(reader) > ' ') {}
-}
-
 struct path_room {
     char *text;
     size_t used, bytes;
@@ -110,9 +105,36 @@ static void read_build_id(struct os_code *mapping, uintptr_t base)
     }
 }
 
+/* Which file is mapped: numbers to compare, of which the last is read as if it were hexadecimal. */
+struct file_numbers {
+    uintptr_t major, minor, inode;
+};
+
+static struct file_numbers read_numbers(struct text_reader *reader)
+{
+    struct file_numbers file;
+    int letter = 0;
+
+    file.major = read_hex(reader, &letter);
+    file.minor = read_hex(reader, &letter);
+    file.inode = read_hex(reader, &letter);
+    return file;
+}
+
+static bool is_same_file(struct file_numbers one, struct file_numbers other)
+{
+    return one.inode == other.inode && one.minor == other.minor && one.major == other.major;
+}
+
+/* What a line says beside the struct os_code. */
+struct mapping {
+    bool is_code;
+    struct file_numbers file;
+};
+
 /* A line: start-limit rwxp offset device inode path. False: there is none. */
 static bool read_line(struct text_reader *reader, struct path_room *room, struct os_code *code,
-                      bool *is_code)
+                      struct mapping *mapping)
 {
     int letter = 0;
 
@@ -121,12 +143,11 @@ static bool read_line(struct text_reader *reader, struct path_room *room, struct
     code->limit = read_hex(reader, &letter);
     (void)next_letter(reader);
     (void)next_letter(reader);
-    *is_code = next_letter(reader) == 'x';
+    mapping->is_code = next_letter(reader) == 'x';
     (void)next_letter(reader);
     (void)next_letter(reader);
     code->offset = read_hex(reader, &letter);
-    skip_word(reader);
-    skip_word(reader);
+    mapping->file = read_numbers(reader);
     code->path = read_path(reader, room);
     return true;
 }
@@ -136,22 +157,27 @@ size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths
     char buffer[1024];
     struct text_reader reader = { .file = os_file_open("/proc/self/maps"), .buffer = buffer };
     struct path_room room = { paths, 0, paths_bytes };
+    struct mapping mapping;
+    struct file_numbers first_file = { 0 };
     uintptr_t first_base = 0;
     size_t count = 0;
-    bool is_code = false;
 
     reader.bytes = sizeof buffer;
     if (reader.file < 0) return 0;
     while (count < most) {
         size_t used = room.used;
 
-        if (!read_line(&reader, &room, &code[count], &is_code)) break;
-        if (code[count].offset == 0) first_base = code[count].start;
-        if (!is_code) {
+        if (!read_line(&reader, &room, &code[count], &mapping)) break;
+        if (code[count].offset == 0) {
+            first_base = code[count].start;
+            first_file = mapping.file;
+        }
+        if (!mapping.is_code) {
             room.used = used;
             continue;
         }
-        if (code[count].path[0] == '/' && first_base != 0) read_build_id(&code[count], first_base);
+        if (code[count].path[0] == '/' && first_base != 0 && is_same_file(mapping.file, first_file))
+            read_build_id(&code[count], first_base);
         count++;
     }
     os_file_close(reader.file);

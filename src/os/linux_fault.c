@@ -34,16 +34,34 @@ static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context
     return fault;
 }
 
-/* By the default action the access is made again and ends the program; a signal that somebody sent
- * is sent again. */
+/* A handler that the program installed twice, below ours and above it, is passed what it passes on,
+ * and would pass it on again. So the frame that passes a signal on is noted behind what the kernel
+ * tells of the signal, where there is only room: a call that finds a frame above its own there is one
+ * of such a round. Kernels before 4.17 leave in that place what was on the stack, such as a note of
+ * the same call's frame from which a handler jumped away. */
+static uintptr_t *passing_frame(siginfo_t *info) { return (uintptr_t *)(void *)(info + 1) - 1; }
+
+static void note_passing(siginfo_t *info, const void *frame)
+{
+    *passing_frame(info) = (uintptr_t)frame ^ (uintptr_t)&handler_before;
+}
+
+static bool is_passed_on(siginfo_t *info, const void *frame, const void *context)
+{
+    uintptr_t noted = *passing_frame(info) ^ (uintptr_t)&handler_before;
+
+    return noted > (uintptr_t)frame && noted < (uintptr_t)context;
+}
+
+/* Once more, for the default action: not every signal that the kernel sends comes again by itself
+ * when the access is repeated. */
 static void end_by(int signal, siginfo_t *info)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
 
+    *passing_frame(info) = 0; /* the kernel takes only what it knows */
     (void)sigaction(signal, &standard, NULL);
-    if (info->si_code <= 0)
-        (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0,
-                     0);
+    (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0, 0);
 }
 
 /* To the handler that was there before, with the signals blocked that it asked for: the kernel
@@ -74,27 +92,54 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 /* What somebody sent has no address. */
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
+    const void *frame = __builtin_frame_address(0);
     int saved_errno = errno;
     bool done = false;
 
+    if (is_passed_on(info, frame, context)) {
+        end_by(signal, info);
+        return;
+    }
     if (info->si_code > 0) {
         struct os_fault fault = fault_of(info, context);
         done = fault_watcher(&fault);
     }
     errno = saved_errno;
-    if (!done) pass_on(signal, info, context);
+    if (done) return;
+    note_passing(info, frame);
+    pass_on(signal, info, context);
+}
+
+/* Does a call that waits go on after the signal, as it would have without us? */
+static int restart_flag(const struct sigaction *before)
+{
+    bool is_ignored = (before->sa_flags & SA_SIGINFO) == 0 && before->sa_handler == SIG_IGN;
+
+    return is_ignored ? SA_RESTART : before->sa_flags & SA_RESTART;
+}
+
+/* Whoever faults as soon as ours is there must find what was there before. But in between another
+ * thread may have installed its own. */
+static bool watch(int signal, struct sigaction *before)
+{
+    struct sigaction ours = { .sa_sigaction = on_fault }, found, replaced;
+
+    if (sigaction(signal, NULL, &found) != 0) return false;
+    if (found.sa_sigaction == on_fault) return true; /* of a thread that a fork left behind */
+    *before = found;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | restart_flag(before);
+    if (sigaction(signal, &ours, &replaced) != 0) return false;
+    if (__builtin_memcmp(before, &replaced, sizeof replaced) != 0) *before = replaced;
+    return true;
 }
 
 bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
 {
-    struct sigaction ours = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
     int saved_errno = errno;
     bool done;
 
     fault_watcher = watcher;
-    done = sigaction(SIGSEGV, NULL, &handler_before[0]) == 0
-        && sigaction(SIGBUS, NULL, &handler_before[1]) == 0 && sigaction(SIGSEGV, &ours, NULL) == 0
-        && sigaction(SIGBUS, &ours, NULL) == 0;
+    done = watch(SIGSEGV, &handler_before[0]) && watch(SIGBUS, &handler_before[1]);
     errno = saved_errno;
     return done;
 }

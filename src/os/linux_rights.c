@@ -20,12 +20,6 @@
 #include <linux/capability.h>
 #include <sys/auxv.h>
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -72,8 +66,7 @@ static bool could_lose_rights(void)
         || ids_differ(GROUP_IDS);
 }
 
-/* Returns where the digits end. */
-static char *write_number(char *at, unsigned long number)
+char *linux_write_number(char *at, unsigned long number)
 {
     unsigned long unit = 1;
 
@@ -89,7 +82,7 @@ static void note_starter(void)
     char *at = rights_known.starter + sizeof folder - 1;
 
     __builtin_memcpy(rights_known.starter, folder, sizeof folder);
-    __builtin_memcpy(write_number(at, thread), file, sizeof file);
+    __builtin_memcpy(linux_write_number(at, thread), file, sizeof file);
 }
 
 void linux_rights_begin(void)
@@ -194,6 +187,11 @@ static void open_rights(void)
     rights_known.opened = true;
 }
 
+bool linux_has_own_files(void)
+{
+    return rights_known.has_table && kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) == rights_known.thread;
+}
+
 /* A filter that the program puts on all threads at once changes our own rights as well. */
 bool os_thread_rights_parted(void)
 {
@@ -208,28 +206,4 @@ bool os_thread_rights_parted(void)
     rights_known.own = rights_of(RIGHTS_OF_ITSELF);
     if (rights_known.own == 0) return rights_known.could_lose;
     return first != rights_known.own && starter != rights_known.own;
-}
-
-/* ---- messages ---- */
-
-static long file_by_name(int number)
-{
-    char name[] = "/proc/self/fd/0000000000";
-
-    *write_number(name + sizeof "/proc/self/fd/" - 1, (unsigned long)number) = '\0';
-    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
-}
-
-/* By its number in the first thread's table, or, where asking for that is forbidden, by its name,
- * which sockets have not. */
-int linux_program_file(int number)
-{
-    long process, file = -1;
-
-    if (!rights_known.has_table || kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) != rights_known.thread)
-        return number;
-    process = kernel(SYS_pidfd_open, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0);
-    if (!failed(process)) file = kernel(SYS_pidfd_getfd, process, number, 0, 0, 0, 0);
-    if (failed(process) || failed(file)) file = file_by_name(number);
-    return failed(file) ? number : (int)file;
 }

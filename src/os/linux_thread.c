@@ -10,7 +10,9 @@
 #include "linux.h"
 
 #include "../base/constants.h"
+#include "../base/units.h"
 #include "os.h"
+#include "thread_slot.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,10 +23,12 @@
 #include <asm/ldt.h>
 #endif
 
-enum { BACKGROUND_STACK_BYTES = 64 * 1024, BACKGROUND_TLS_BYTES = 64 * 1024 };
+enum { STACK_BYTES = 64 * 1024, TLS_BYTES_MIN = 64 * 1024, TLS_MARGIN_BYTES = 4096 };
 
+/* The stack, and above it room for thread-local storage, whose middle the thread pointer leads to. */
 static char *background_memory;
-static uint32_t background_alive; /* the kernel writes 0 when the thread is gone */
+static size_t background_tls_bytes; /* constant once there is memory */
+static uint32_t background_alive;   /* the kernel writes 0 when the thread is gone */
 
 /* What clone wants as the address of thread-local storage: on i386 what describes it, for the entry
  * of the segment table that all threads have it in. The C libraries call the kernel by its fifth
@@ -62,9 +66,22 @@ static int live_and_exit(void *body)
     return 0;
 }
 
+static size_t distance(uintptr_t a, uintptr_t b) { return a > b ? a - b : b - a; }
+
+/* Our word and errno lie as far from the thread pointer as the program's own thread-local variables
+ * push them, the same in every thread; the C library's record of a thread is beside that pointer. */
+static size_t tls_bytes(void)
+{
+    uintptr_t record = (uintptr_t)pthread_self();
+    size_t reach =
+        max_size(distance(record, (uintptr_t)&thread_slot), distance(record, (uintptr_t)&errno));
+
+    return max_size(TLS_BYTES_MIN, round_up(2 * (reach + TLS_MARGIN_BYTES), os_page_bytes()));
+}
+
 static bool background_memory_ready(void)
 {
-    size_t bytes = BACKGROUND_STACK_BYTES + BACKGROUND_TLS_BYTES;
+    size_t tls = tls_bytes(), bytes = STACK_BYTES + tls;
     struct os_range range;
 
     if (background_memory != NULL) return true;
@@ -76,6 +93,7 @@ static bool background_memory_ready(void)
         return false;
     }
     background_memory = range.base + os_page_bytes();
+    background_tls_bytes = tls;
     return true;
 }
 
@@ -106,8 +124,8 @@ bool os_thread_start(void *(*body)(void *))
     if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
     if (!background_memory_ready()) return false;
     linux_rights_begin();
-    stack = background_memory + BACKGROUND_STACK_BYTES;
-    tls = stack + BACKGROUND_TLS_BYTES / 2;
+    stack = background_memory + STACK_BYTES;
+    tls = stack + background_tls_bytes / 2;
     *(char **)tls = tls; /* both x86 find the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
     thread = clone(live_and_exit, stack, FLAGS, what.object, &background_alive, clone_tls(tls),

@@ -3,8 +3,8 @@
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
  * purged (stays committed, contents gone, reads as zero again) and released. The files that port.c
  * takes in implement this header, or test/kernel/fake.c, which counts the calls, fails the n-th and
- * moves its clock by hand. Nothing here allocates. Nothing takes a lock, but for the three of a
- * fork, which take the platform's. Every function keeps errno.
+ * moves its clock by hand. Nothing here allocates, takes a lock or changes errno, but for what
+ * says so: the three of a fork take the platform's locks.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_OS_H
@@ -63,7 +63,7 @@ void os_move_back(struct os_range from, struct os_range to);
  * base == NULL: not possible, nothing happened. */
 struct os_range os_resize(struct os_range range, size_t bytes, bool may_move);
 /* Copies up to `bytes` from memory that may not be there. Returns how many it could, from the
- * start. */
+ * start; on macOS all or none. */
 size_t os_copy_checked(void *to, const void *from, size_t bytes);
 /* Makes pages real: they are there when they are next written, whatever the kernel promised before.
  * False: the kernel has not got them; some may be there. The contents stay. */
@@ -172,7 +172,7 @@ void os_cancel_restore(int state);
 /* They may set errno, which ours keep. */
 int os_errno(void);
 void os_errno_restore(int error);
-/* Calls the three around every fork of the process. */
+/* Calls the three around every fork of the process. May allocate: no lock may be held. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* No other thread of the program's is there, nor was one since the process began, or since it was
  * forked off. False also when that cannot be told. */
@@ -189,7 +189,7 @@ void os_fork_ends_in_child(void);
 void (*os_next_symbol(const char *name))(void);
 /* Messages go to what is the standard error now, even after the program closes it. */
 void os_keep_error_output(void);
-void os_at_exit(void (*last)(void));
+void os_at_exit(void (*last)(void)); /* may allocate, as os_at_fork */
 /* Ends the process here and now. */
 void os_exit(int code);
 

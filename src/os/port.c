@@ -5,6 +5,7 @@
 #if defined(__linux__)
 #include "linux.c"
 #include "elf_slot.c"
+#include "linux_message.c"
 #include "linux_rights.c"
 #include "linux_thread.c"
 #include "linux_code.c"

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Signals may come in between, but not for ever. */
@@ -261,19 +262,34 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 
 /* ---- messages and the end ---- */
 
-static int error_file SEALED = STDERR_FILENO;
+/* A copy of the standard error. A program that closes all descriptors that are not its own closes
+ * it, too, and may get its number for a file of its own: so it is known by more than its number. */
+static struct {
+    int file; /* -1: none was kept */
+    struct stat facts;
+} kept SEALED = { .file = -1 };
 
 void os_keep_error_output(void)
 {
     int saved_errno = errno, file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
 
-    if (file >= 0) error_file = file;
+    if (file >= 0 && fstat(file, &kept.facts) == 0) kept.file = file;
     errno = saved_errno;
+}
+
+static bool kept_is_there(void)
+{
+    struct stat facts;
+    int saved_errno = errno;
+    bool is_open = kept.file >= 0 && fstat(kept.file, &facts) == 0;
+
+    errno = saved_errno;
+    return is_open && facts.st_dev == kept.facts.st_dev && facts.st_ino == kept.facts.st_ino;
 }
 
 void port_write_error(const char *text, size_t length_bytes)
 {
-    (void)os_file_write(error_file, text, length_bytes);
+    (void)os_file_write(kept_is_there() ? kept.file : STDERR_FILENO, text, length_bytes);
 }
 
 void port_abort(void) { abort(); }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "../blackbox/blackbox.h"
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <new>
 #include <pthread.h>
@@ -330,6 +331,48 @@ void replaced()
     use_after_free();
 }
 
+// Of a library that passes on what is not its own, to what was there when it was last told to begin.
+struct sigaction passed_to;
+
+void pass_on(int signal, siginfo_t *info, void *context)
+{
+    must(++handled < 100);
+    if (passed_to.sa_handler == SIG_DFL) must(sigaction(signal, &passed_to, NULL) == 0);
+    else passed_to.sa_sigaction(signal, info, context);
+}
+
+void begin_to_pass_on()
+{
+    struct sigaction action = {};
+    action.sa_sigaction = pass_on;
+    action.sa_flags = SA_SIGINFO;
+    must(sigaction(SIGSEGV, &action, &passed_to) == 0);
+}
+
+void installed_twice()
+{
+    begin_to_pass_on();
+    (void)guarded_block(200);
+    begin_to_pass_on();
+    use_after_free();
+}
+
+void installed_after()
+{
+    (void)guarded_block(200);
+    begin_to_pass_on();
+    use_after_free();
+}
+
+// Where ours is about to be put, by another thread, as far as ours can tell.
+bool installs_between;
+
+void installed_between()
+{
+    installs_between = true;
+    use_after_free();
+}
+
 void null_access()
 {
     (void)guarded_block(200);
@@ -355,6 +398,61 @@ void sent_ignored()
     set_handler(SIG_IGN, NULL, 0);
     (void)guarded_block(200);
     kill(getpid(), SIGSEGV);
+}
+
+// What the kernel tells of a page that nobody has touched yet: no access comes again.
+void sent_by_kernel()
+{
+    siginfo_t info = {};
+    (void)guarded_block(200);
+    info.si_signo = SIGBUS;
+    info.si_code = BUS_MCEERR_AO;
+    must(syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGBUS, &info) == 0);
+}
+
+int reading[2];
+
+void *read_there(void *result)
+{
+    char byte;
+    *(int *)result = read(reading[0], &byte, 1) == 1 ? 0 : errno;
+    return NULL;
+}
+
+// How a read ends in the middle of which the signal comes; 0: as if it had not come.
+int error_of_read()
+{
+    pthread_t reader;
+    int error = -1;
+    must(pipe(reading) == 0 && pthread_create(&reader, NULL, read_there, &error) == 0);
+    sleep_ms(100);
+    must(pthread_kill(reader, SIGSEGV) == 0);
+    sleep_ms(100);
+    must(write(reading[1], "", 1) == 1 && pthread_join(reader, NULL) == 0);
+    return error;
+}
+
+void sent_ignored_to_reader()
+{
+    set_handler(SIG_IGN, NULL, 0);
+    (void)guarded_block(200);
+    must(error_of_read() == 0);
+}
+
+void count(int) { handled++; }
+
+void sent_chained_to_reader()
+{
+    set_handler(count, NULL, SA_RESTART);
+    (void)guarded_block(200);
+    must(error_of_read() == 0 && handled == 1);
+}
+
+void sent_interrupts_reader()
+{
+    set_handler(count, NULL, 0);
+    (void)guarded_block(200);
+    must(error_of_read() == EINTR && handled == 1);
 }
 
 void sent_chained()
@@ -458,6 +556,39 @@ void forked_often()
     walk_heap();
 }
 
+// While another thread is at one of the steps in which the pool opens: the child opens its own.
+bool (*is_step)(int signal, bool reads); // NULL: none, or it was reached
+
+bool is_first_step(int signal, bool reads) { return signal == SIGSEGV && reads; }
+bool is_last_step(int signal, bool reads) { return signal == SIGBUS && !reads; }
+
+void *fork_there(void *)
+{
+    pid_t child = fork();
+    must(child >= 0);
+    if (child == 0) use_after_free();
+    must(WEXITSTATUS(status_of(child)) == 5);
+    return NULL;
+}
+
+void fork_at_step(int signal, bool reads)
+{
+    if (is_step == NULL || !is_step(signal, reads)) return;
+    is_step = NULL;
+    run_thread(fork_there, NULL);
+}
+
+void forked_at(bool (*step)(int, bool))
+{
+    set_handler(NULL, say_and_leave, 0);
+    is_step = step;
+    (void)guarded_block(200);
+    must(is_step == NULL);
+}
+
+void forked_at_first_step() { forked_at(is_first_step); }
+void forked_at_last_step() { forked_at(is_last_step); }
+
 // ---- without anything wrong ----
 
 bool is_watched()
@@ -504,13 +635,31 @@ struct {
     DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
     DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
     DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(unwatched_in_depot), DEED(sized_churn), DEED(chained), DEED(chained_jump),
-    DEED(chained_once), DEED(ignored), DEED(replaced), DEED(null_access),
+    DEED(chained_once), DEED(ignored), DEED(replaced), DEED(installed_twice),
+    DEED(installed_after), DEED(installed_between), DEED(null_access),
     DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
-    DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often), DEED(nothing),
+    DEED(sent_by_kernel), DEED(sent_ignored_to_reader), DEED(sent_chained_to_reader),
+    DEED(sent_interrupts_reader),
+    DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often),
+    DEED(forked_at_first_step), DEED(forked_at_last_step), DEED(nothing),
     DEED(in_the_end), DEED(off), DEED(several),
 };
 
 } // namespace
+
+// The C library's, which prairie calls too.
+extern "C" int sigaction(int signal, struct sigaction const *action, struct sigaction *before)
+{
+    static auto const real = (int (*)(int, struct sigaction const *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+    int result = real(signal, action, before);
+
+    if (installs_between && signal == SIGSEGV && action == NULL) {
+        installs_between = false;
+        set_handler(NULL, say_and_leave, 0);
+    }
+    fork_at_step(signal, action == NULL);
+    return result;
+}
 
 int main(int argc, char **argv)
 {

@@ -21,7 +21,7 @@ from crash_run import TIMEOUT_S, run  # pylint: disable=wrong-import-position
 
 EACH = "guard_sample:1,guard_interval:0"
 GOES_ON = EACH + ",guard_recover:true"
-SEGV, ABRT, TRAP = -signal.SIGSEGV, -signal.SIGABRT, -signal.SIGTRAP
+SEGV, BUS, ABRT, TRAP = -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGTRAP
 FRAME = r"prairie:     0x[0-9a-f]+ .*\n"
 # Without optimisation the library's doors call what they else jump to, and stay on the stack.
 UNOPTIMISED = "PRAIRIE_UNOPTIMISED" in os.environ
@@ -97,15 +97,24 @@ ROWS = [
     ("chained_once", EACH, SEGV, USED_AT_START),
     ("ignored", EACH, SEGV, USED),
     ("replaced", EACH, 5, "", HANDLED),
+    ("installed_twice", EACH, SEGV, USED),
+    ("installed_after", EACH, SEGV, USED),
+    ("installed_between", EACH, 5, USED, HANDLED),
     ("null_access", EACH, SEGV, ""),
     ("null_access_chained", EACH, 5, "", r"handler \(nil\)\n"),
     ("sent", EACH, SEGV, ""),
     ("sent_ignored", EACH, 0, ""),
     ("sent_chained", EACH, 5, "", r"handler .*\n"),
+    ("sent_by_kernel", EACH, BUS, ""),
+    ("sent_ignored_to_reader", EACH, 0, ""),
+    ("sent_chained_to_reader", EACH, 0, ""),
+    ("sent_interrupts_reader", EACH, 0, ""),
     ("stack_overflow", EACH, 5, "", HANDLED),
     ("small_stack", EACH, 5, USED, HANDLED),
     ("forked", EACH, 0, USED_AT_START),
     ("forked_often", EACH, 0, ""),
+    ("forked_at_first_step", EACH, 0, USED, HANDLED),
+    ("forked_at_last_step", EACH, 0, USED, HANDLED),
     ("nothing", None, 0, "", "", "plain check"),  # tiny magazines are refilled a thousand times
     ("in_the_end", None, 0, ""),
     ("off", "guard_sample:0", 0, ""),

@@ -17,6 +17,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* Nearer to the thread pointer than prairie's and the C library's. */
+#ifndef THREAD_LOCAL_BYTES
+#define THREAD_LOCAL_BYTES 1
+#endif
+static __thread char volatile thread_local_bytes[THREAD_LOCAL_BYTES];
+
 enum { BREATH_MIB = 100, BLOCKS = BREATH_MIB * 1024, LITTLE_KB = 30 * 1024, GONE_MS = 12000 };
 
 static void breathe(void)
@@ -119,6 +125,7 @@ int main(int argc, char **argv)
 {
     require_prairie();
     must(argc == 2);
+    thread_local_bytes[0] = 1;
     if (strcmp(argv[1], "declined") == 0 && getenv("PRAIRIE_CONF") == NULL) {
         must(setenv("PRAIRIE_CONF", "helper_thread:false", 1) == 0);
         execv("/proc/self/exe", argv);

@@ -241,6 +241,31 @@ static void code_has_the_id_of_its_file(void **state)
     assert_memory_equal(code[0].build_id, "abcd", 4);
 }
 
+/* Pages of a file whose first byte is not mapped have none, whatever lies before them. */
+static void code_has_no_other_files_id(void **state)
+{
+    static const char *const others[] = { "08:01 12 /two", "08:02 11 /one", "09:01 11 /one" };
+    static char line[200];
+    struct os_code code[2];
+    char paths[40];
+    uintptr_t base = (uintptr_t)&image;
+
+    (void)state;
+    start_image(1);
+    add_note(NT_GNU_BUILD_ID, "GNU", "abcd");
+    set_segment(0, PT_NOTE, notes_bytes);
+    for (unsigned i = 0; i < ARRAY_COUNT(others); i++) {
+        (void)snprintf(
+            line, sizeof line, "%lx-%lx r-xp 00000000 08:01 11 /one\n%lx-%lx r-xp 00001000 %s\n",
+            (long)base, (long)base + 4096, (long)base + 4096, (long)base + 8192, others[i]);
+        text = line;
+        assert_int_equal(real_code_read(code, 2, paths, sizeof paths), 2);
+        assert_int_equal(code[0].build_id_bytes, 4);
+        assert_int_equal(code[1].build_id_bytes, 0);
+        assert_string_equal(code[1].path, strchr(others[i], '/'));
+    }
+}
+
 static void without_the_file_nothing_is_told(void **state)
 {
     struct os_code code[1];
@@ -257,4 +282,4 @@ UNIT_MAIN(UNIT_TEST(the_id_is_found_behind_other_notes), UNIT_TEST(the_next_segm
           UNIT_TEST(what_is_no_id_is_not_taken_for_one),
           UNIT_TEST(code_is_told_with_its_place_and_path),
           UNIT_TEST(no_more_is_told_than_there_is_room_for), UNIT_TEST(code_has_the_id_of_its_file),
-          UNIT_TEST(without_the_file_nothing_is_told))
+          UNIT_TEST(code_has_no_other_files_id), UNIT_TEST(without_the_file_nothing_is_told))

@@ -627,6 +627,81 @@ static void the_end_waits_for_other_threads(void **state)
 
 /* ---- automatic arenas ---- */
 
+static void *cancelled_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                             size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    pthread_testcancel();
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+static bool cancelled_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                            size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    pthread_testcancel();
+    return false;
+}
+
+static bool cancelled_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                             unsigned arena)
+{
+    pthread_testcancel();
+    return test_dalloc(hooks, base, bytes, committed, arena);
+}
+
+static unsigned steps_done; /* by the thread that is to be cancelled */
+
+static void *use_while_cancelled(void *of)
+{
+    struct arena *arena = of;
+    void *small, *large;
+
+    assert_int_equal(pthread_cancel(pthread_self()), 0);
+    small = prairie_mallocx(100, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    steps_done++;
+    large = prairie_mallocx(12 * MiB, MALLOCX_ARENA(arena->index));
+    steps_done++;
+    prairie_dallocx(large, 0);
+    prairie_dallocx(small, MALLOCX_TCACHE_NONE);
+    steps_done++;
+    arena_purge(arena);
+    steps_done++;
+    assert_true(placed_destroy(arena));
+    steps_done++;
+    pthread_testcancel();
+    steps_done++;
+    return NULL;
+}
+
+/* A hook that is a cancellation point does not end its thread in the midst of our call. */
+static void hooks_do_not_cancel_their_thread(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+    pthread_t thread;
+    void *result;
+    int child, status;
+
+    (void)state;
+    hooks.alloc = cancelled_alloc;
+    hooks.purge_forced = cancelled_purge;
+    hooks.dalloc = cancelled_dalloc;
+    (void)arena_set_hooks(arena, &hooks);
+    assert_int_equal(pthread_create(&thread, NULL, use_while_cancelled, arena), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_int_equal(steps_done, 5);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(seen.bytes_out, 0);
+    child = fake_fork();
+    if (child == 0) {
+        prairie_check_all();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    prairie_check_all();
+}
+
 static bool is_of_hooks(const void *block)
 {
     return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
@@ -781,9 +856,10 @@ UNIT_MAIN(UNIT_TEST(a_cut_needs_no_records), UNIT_TEST(steps_without_records_cha
           UNIT_TEST(whatever_is_refused_comes_back),
           UNIT_TEST(a_block_older_than_the_hooks_is_resized), UNIT_TEST(hooks_take_from_elsewhere),
           UNIT_TEST(a_hook_binds_its_thread), UNIT_TEST(no_hook_switches_the_cache_off),
-          UNIT_TEST(the_end_waits_for_other_threads), UNIT_TEST(numbers_of_the_past_want_a_record),
-          UNIT_TEST(what_may_not_be_cut_is_not_lost), UNIT_TEST(blocks_of_prairie_are_lent),
-          UNIT_TEST(sampled_blocks_are_lent), UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
+          UNIT_TEST(the_end_waits_for_other_threads), UNIT_TEST(hooks_do_not_cancel_their_thread),
+          UNIT_TEST(numbers_of_the_past_want_a_record), UNIT_TEST(what_may_not_be_cut_is_not_lost),
+          UNIT_TEST(blocks_of_prairie_are_lent), UNIT_TEST(sampled_blocks_are_lent),
+          UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(large_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked),
           UNIT_TEST(a_hook_names_the_same_cache))

@@ -23,6 +23,51 @@ static void another_thread_frees_it(void **state)
     prairie_check_all();
 }
 
+static void walk_cancelled(void **return_address, unsigned *depth, unsigned most)
+{
+    pthread_testcancel();
+    sampling_walk(return_address, depth, most);
+}
+
+static void take_cancelled(const void *block, size_t size, void **return_address, unsigned depth,
+                           size_t bytes)
+{
+    (void)block, (void)size, (void)return_address, (void)depth, (void)bytes;
+    pthread_testcancel();
+}
+
+static void give_cancelled(const void *block, size_t bytes)
+{
+    (void)block, (void)bytes;
+    pthread_testcancel();
+}
+
+static bool came_back;
+
+static void *sample_while_cancelled(void *unused)
+{
+    (void)unused;
+    assert_int_equal(pthread_cancel(pthread_self()), 0);
+    for (unsigned i = 0; i < 100; i++) prairie_free(sampled_block(100));
+    came_back = true;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* A hook that is a cancellation point does not end its thread in the midst of malloc or free. */
+static void hooks_do_not_cancel_their_thread(void **state)
+{
+    (void)state;
+    sample_from_now(1);
+    sampling_hooks[HOOK_WALK].walk = walk_cancelled;
+    sampling_hooks[HOOK_TAKEN].taken = take_cancelled;
+    sampling_hooks[HOOK_GIVEN].given = give_cancelled;
+    run_thread(sample_while_cancelled, NULL);
+    assert_true(came_back);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
+}
+
 /* Of a test and its thread: once to begin, once to go on. */
 static pthread_barrier_t meeting;
 
@@ -207,4 +252,5 @@ UNIT_MAIN(UNIT_TEST(it_may_begin_after_others_ended),
           UNIT_TEST(one_that_begins_meanwhile_is_sampled), UNIT_TEST(short_threads_are_estimated),
           UNIT_TEST(a_record_is_as_new_for_the_next_thread),
           UNIT_TEST(a_new_period_is_followed_at_the_next_look), UNIT_TEST(a_bound_thread_stays_so),
-          UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone))
+          UNIT_TEST(another_thread_frees_it), UNIT_TEST(it_must_begin_alone),
+          UNIT_TEST(hooks_do_not_cancel_their_thread))

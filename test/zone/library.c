@@ -2,6 +2,10 @@
  * system's zone.
  * SPDX-License-Identifier: MIT
  */
+/* The kernel's port says whose other blocks are; here that is macOS's, which asks all zones. */
+#pragma weak os_other_free
+#pragma weak os_other_bytes
+
 #include "prairie.c"
 
 #include "darwin/zone.c"

@@ -4,29 +4,39 @@
 #define _GNU_SOURCE
 #include "registry.h"
 
+#include "base/constants.h"
 #include "base/options.h"
 #include "darwin/zone.h"
+#include "heap/hardened.h"
 #include "prairie/prairie.h"
 #include "unit/unit.h"
 
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#undef check /* zones have a function of that name */
+
 enum { MANY = 20000 };
 
 static malloc_zone_t *ours(void) { return &prairie_zone.zone; }
+
+static void install(void)
+{
+    option_set(OPTION_GUARD_SAMPLE, 0); /* macOS has no guarded blocks */
+    zone_install();
+}
 
 /* ---- the first zone ---- */
 
 static void test_it_becomes_the_first(void **state)
 {
     (void)state;
-    zone_install();
+    install();
     assert_int_equal(registry_place(ours()), 0);
     assert_true(registry_place(&system_zone) > 0);
     assert_true(registry_place(&purgeable_zone) > registry_place(&system_zone));
     assert_int_equal(registry_count(), 3);
-    zone_install();
+    install();
     assert_int_equal(registry_count(), 3);
 }
 
@@ -37,7 +47,7 @@ static void test_blocks_taken_before_go_back_to_their_zone(void **state)
     (void)state;
     for (unsigned i = 0; i < 100; i++) early[i] = registry_malloc(i * 10);
     assert_int_equal(system_live(), 100);
-    zone_install();
+    install();
     late = registry_malloc(100);
     assert_int_equal(system_live(), 100);
     assert_ptr_equal(malloc_zone_from_ptr(late), ours());
@@ -56,7 +66,7 @@ static void test_size_is_0_for_all_but_the_first_byte(void **state)
     int here = 0;
 
     (void)state;
-    zone_install();
+    install();
     assert_int_equal(ours()->size(ours(), NULL), 0);
     assert_int_equal(ours()->size(ours(), &here), 0);
     assert_int_equal(ours()->size(ours(), &prairie_zone), 0);
@@ -72,6 +82,60 @@ static void test_size_is_0_for_all_but_the_first_byte(void **state)
         ours()->free(ours(), block);
     }
     assert_false(ours()->claimed_address(ours(), &here));
+}
+
+/* Every address of a hardened slab may be asked about, and those of large blocks. */
+static void test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks(void **state)
+{
+    static const size_t sizes[] = { 1, 48, 1000, 14000, 100000 };
+
+    (void)state;
+    assert_true(hardened_start());
+    install();
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char *block = ours()->malloc(ours(), sizes[i]);
+
+        assert_int_equal(ours()->size(ours(), block), sizes[i]);
+        for (unsigned step = 1; step < 64; step++)
+            assert_int_equal(ours()->size(ours(), block + step * sizes[i] / 64 + 1), 0);
+        ours()->free(ours(), block);
+        assert_int_equal(ours()->size(ours(), block), 0);
+    }
+}
+
+/* It is nobody's then: whoever asks all zones is told so. */
+static void test_where_a_vast_block_was_is_no_block(void **state)
+{
+    size_t size = VAST_BYTES_MIN;
+    char *block;
+
+    (void)state;
+    install();
+    block = registry_malloc(size);
+    assert_non_null(block);
+    assert_int_equal(malloc_size(block), size);
+    assert_ptr_equal(malloc_zone_from_ptr(block), ours());
+    assert_int_equal(malloc_size(block + size / 2), 0);
+    registry_free(block);
+    assert_int_equal(malloc_size(block), 0);
+    assert_null(malloc_zone_from_ptr(block));
+    assert_int_equal(malloc_size(block + size / 2), 0);
+}
+
+/* Callers add to it, or divide by it. */
+static void test_good_size_is_never_less_than_the_size(void **state)
+{
+    size_t size = 1;
+
+    (void)state;
+    install();
+    for (unsigned bit = 0; bit < 8 * sizeof size; bit++) {
+        size = (size_t)1 << bit;
+        assert_true(ours()->introspect->good_size(ours(), size) >= size);
+        assert_true(ours()->introspect->good_size(ours(), size + size / 8 * 7) >= size);
+    }
+    assert_true(ours()->introspect->good_size(ours(), 0) > 0);
+    assert_int_equal(ours()->introspect->good_size(ours(), SIZE_MAX), SIZE_MAX);
 }
 
 /* ---- every way to a block ---- */
@@ -98,7 +162,7 @@ static void test_every_way_to_take_a_block(void **state)
     char *block;
 
     (void)state;
-    zone_install();
+    install();
     leave_garbage(200);
     block = zone->calloc(zone, 2, 100);
     assert_true(is_zero(block, 200));
@@ -126,7 +190,7 @@ static void test_options_and_types(void **state)
     char *block;
 
     (void)state;
-    zone_install();
+    install();
     leave_garbage(200);
     block = zone->malloc_with_options(zone, 1, 200, MALLOC_ZONE_MALLOC_OPTION_CLEAR);
     assert_true(is_zero(block, 200));
@@ -157,7 +221,7 @@ static void test_batches(void **state)
     malloc_statistics_t before, after;
 
     (void)state;
-    zone_install();
+    install();
     ours()->introspect->statistics(ours(), &before);
     assert_int_equal(ours()->batch_malloc(ours(), 40, blocks, 500), 500);
     ours()->introspect->statistics(ours(), &after);
@@ -211,7 +275,6 @@ static void fill_heap(void)
 {
     pthread_t thread;
 
-    option_set(OPTION_GUARD_SAMPLE, 0); /* macOS has no guarded blocks */
     for (unsigned i = 0; i < MANY; i += 2) block_of[i] = ours()->malloc(ours(), size_of(i));
     assert_int_equal(pthread_create(&thread, NULL, take_many, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -255,7 +318,7 @@ static kern_return_t enumerate(task_t task, memory_reader_t reader)
 static void test_enumerator_sees_every_block_in_use_and_no_other(void **state)
 {
     (void)state;
-    zone_install();
+    install();
     fill_heap();
     assert_int_equal(enumerate(mach_task_self(), NULL), KERN_SUCCESS);
     expect_just_these();
@@ -303,7 +366,7 @@ static void test_another_process_is_enumerated_through_a_reader(void **state)
     malloc_statistics_t there;
 
     (void)state;
-    zone_install();
+    install();
     fill_heap();
     begin_other_task();
     for (unsigned i = 0; i < 1000; i++) (void)ours()->malloc(ours(), 64);
@@ -321,7 +384,7 @@ static void test_a_read_that_fails_ends_the_enumeration(void **state)
     unsigned tries = 0;
 
     (void)state;
-    zone_install();
+    install();
     fill_heap();
     begin_other_task();
     while (result != KERN_SUCCESS && tries < 300) {
@@ -337,7 +400,7 @@ static void test_a_read_that_fails_ends_the_enumeration(void **state)
 static void test_another_version_is_not_read(void **state)
 {
     (void)state;
-    zone_install();
+    install();
     prairie_zone.roots.layout++;
     assert_int_equal(enumerate(mach_task_self(), NULL), KERN_FAILURE);
     assert_int_equal(seen.count, 0);
@@ -367,7 +430,7 @@ static void test_locked_zone_is_said_to_be(void **state)
     pthread_t thread;
 
     (void)state;
-    zone_install();
+    install();
     ours()->free(ours(), ours()->malloc(ours(), 1));
     assert_int_equal(pthread_create(&thread, NULL, work, NULL), 0);
     while (__atomic_load_n(&worker_rounds, __ATOMIC_RELAXED) < 1000) {}
@@ -384,7 +447,7 @@ static void test_forks_while_others_allocate(void **state)
     pthread_t thread[3];
 
     (void)state;
-    zone_install();
+    install();
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, work, NULL), 0);
     for (unsigned round = 0; round < 50; round++) {
@@ -410,7 +473,7 @@ static void test_pressure_gives_back_what_is_free(void **state)
     char *block;
 
     (void)state;
-    zone_install();
+    install();
     block = registry_malloc(10 << 20);
     memset(block, 1, 10 << 20);
     registry_free(block);
@@ -441,7 +504,7 @@ static void test_questions_of_tools(void **state)
     malloc_introspection_t *questions = ours()->introspect;
 
     (void)state;
-    zone_install();
+    install();
     registry_free(registry_malloc(100));
     assert_true(questions->check(ours()));
     questions->log(ours(), NULL);
@@ -459,6 +522,9 @@ static void test_questions_of_tools(void **state)
 UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_blocks_taken_before_go_back_to_their_zone),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte),
+          UNIT_TEST(test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks),
+          UNIT_TEST(test_good_size_is_never_less_than_the_size),
+          UNIT_TEST(test_where_a_vast_block_was_is_no_block),
           UNIT_TEST(test_every_way_to_take_a_block), UNIT_TEST(test_options_and_types),
           UNIT_TEST(test_batches), UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
           UNIT_TEST(test_another_process_is_enumerated_through_a_reader),

@@ -210,6 +210,7 @@
 #define guarded_end_watch prairie_own_guarded_end_watch
 #define guarded_find prairie_own_guarded_find
 #define guarded_find_anywhere prairie_own_guarded_find_anywhere
+#define guarded_forget_opener prairie_own_guarded_forget_opener
 #define guarded_forget_others prairie_own_guarded_forget_others
 #define guarded_give prairie_own_guarded_give
 #define guarded_goes_on prairie_own_guarded_goes_on
@@ -238,6 +239,7 @@
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
 #define hardened_give prairie_own_hardened_give
+#define hardened_held_bytes prairie_own_hardened_held_bytes
 #define hardened_look prairie_own_hardened_look
 #define hardened_malloc prairie_own_hardened_malloc
 #define hardened_move_pages prairie_own_hardened_move_pages
@@ -299,8 +301,9 @@
 #define limits_set_hard prairie_own_limits_set_hard
 #define limits_set_soft prairie_own_limits_set_soft
 #define linux_advise prairie_own_linux_advise
-#define linux_program_file prairie_own_linux_program_file
+#define linux_has_own_files prairie_own_linux_has_own_files
 #define linux_rights_begin prairie_own_linux_rights_begin
+#define linux_write_number prairie_own_linux_write_number
 #define lock_forget_numbers prairie_own_lock_forget_numbers
 #define lock_fork_begins prairie_own_lock_fork_begins
 #define lock_fork_ends prairie_own_lock_fork_ends

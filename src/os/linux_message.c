@@ -1,0 +1,106 @@
+/* linux_message.c - where messages go: to the standard error, or to the copy of it that was kept.
+ *
+ * A program that closes all descriptors that are not its own closes the copy, too, and may get its
+ * number for a file of its own. So the file is known by more than its number.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+#include "os.h"
+
+#include "../base/port.h"
+
+#include <fcntl.h>
+#include <linux/stat.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+
+struct file_id {
+    uint32_t device_major, device_minor;
+    uint64_t inode; /* 0: it cannot be told, and is taken for any */
+};
+
+static struct {
+    int number; /* STDERR_FILENO: none was kept */
+    struct file_id id;
+} kept SEALED = { STDERR_FILENO, { 0, 0, 0 } };
+
+/* Kernels before 4.11 know no such call. False: there is no such file. */
+static bool read_file_id(long file, struct file_id *id)
+{
+    struct statx facts;
+    long result = kernel(SYS_statx, file, (long)"", AT_EMPTY_PATH, STATX_INO, (long)&facts, 0);
+
+    *id = (struct file_id){ 0, 0, 0 };
+    if (!failed(result))
+        *id = (struct file_id){ facts.stx_dev_major, facts.stx_dev_minor, facts.stx_ino };
+    return result != -EBADF;
+}
+
+static bool is_file(long file, struct file_id wanted)
+{
+    struct file_id id;
+
+    if (wanted.inode == 0) return true;
+    if (!read_file_id(file, &id)) return false;
+    return id.inode == 0
+        || (id.inode == wanted.inode && id.device_minor == wanted.device_minor
+            && id.device_major == wanted.device_major);
+}
+
+void os_keep_error_output(void)
+{
+    long copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
+
+    if (failed(copy)) return;
+    kept.number = (int)copy;
+    (void)read_file_id(copy, &kept.id);
+}
+
+/* ---- for a caller whose descriptors are its own ---- */
+
+static long open_by_name(int number)
+{
+    char name[] = "/proc/self/fd/0000000000";
+
+    *linux_write_number(name + sizeof "/proc/self/fd/" - 1, (unsigned long)number) = '\0';
+    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
+}
+
+/* The program's file of that number, in the first thread's table, or, where asking for that is
+ * forbidden, by its name, which sockets have not. */
+static long open_programs(int number)
+{
+    long process = kernel(SYS_pidfd_open, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0);
+    long file = failed(process) ? process : kernel(SYS_pidfd_getfd, process, number, 0, 0, 0, 0);
+
+    if (!failed(process)) os_file_close((int)process);
+    return failed(file) ? open_by_name(number) : file;
+}
+
+/* ---- writing ---- */
+
+/* False: that number leads to another file, or nowhere. */
+static bool write_to(int number, struct file_id id, const char *text, size_t length_bytes)
+{
+    bool is_own = linux_has_own_files(), is_there;
+    long file = is_own ? open_programs(number) : number;
+
+    if (failed(file)) return false;
+    is_there = is_file(file, id);
+    if (is_there) (void)kernel(SYS_write, file, (long)text, (long)length_bytes, 0, 0, 0);
+    if (is_own) os_file_close((int)file);
+    return is_there;
+}
+
+void port_write_error(const char *text, size_t length_bytes)
+{
+    static const struct file_id any = { 0, 0, 0 };
+
+    if (kept.number == STDERR_FILENO || !write_to(kept.number, kept.id, text, length_bytes))
+        (void)write_to(STDERR_FILENO, any, text, length_bytes);
+}
