@@ -637,6 +637,7 @@
 #define sized_free_is_watched prairie_own_sized_free_is_watched
 #define sized_free_watch prairie_own_sized_free_watch
 #define sized_free_watch_none prairie_own_sized_free_watch_none
+#define sized_frees_go_nowhere prairie_own_sized_frees_go_nowhere
 #define sized_frees_left prairie_own_sized_frees_left
 #define slab_check prairie_own_slab_check
 #define slab_close prairie_own_slab_close
