@@ -25,9 +25,9 @@ struct file_id {
 };
 
 static struct {
-    int number; /* STDERR_FILENO: none was kept */
+    int number; /* STDERR_FILENO: there is no copy */
     struct file_id id;
-} kept SEALED = { STDERR_FILENO, { 0, 0, 0 } };
+} error_copy SEALED = { STDERR_FILENO, { 0, 0, 0 } };
 
 /* Kernels before 4.11 know no such call. False: there is no such file. */
 static bool read_file_id(long file, struct file_id *id)
@@ -57,8 +57,8 @@ void os_keep_error_output(void)
     long copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
 
     if (failed(copy)) return;
-    kept.number = (int)copy;
-    (void)read_file_id(copy, &kept.id);
+    error_copy.number = (int)copy;
+    (void)read_file_id(copy, &error_copy.id);
 }
 
 /* ---- for a caller whose descriptors are its own ---- */
@@ -101,6 +101,7 @@ void port_write_error(const char *text, size_t length_bytes)
 {
     static const struct file_id any = { 0, 0, 0 };
 
-    if (kept.number == STDERR_FILENO || !write_to(kept.number, kept.id, text, length_bytes))
+    if (error_copy.number == STDERR_FILENO
+        || !write_to(error_copy.number, error_copy.id, text, length_bytes))
         (void)write_to(STDERR_FILENO, any, text, length_bytes);
 }
