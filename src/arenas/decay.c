@@ -211,6 +211,10 @@ static bool want_background(void)
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
+    if (!option_helper_thread()) { /* it was forbidden in the meantime, and `ending` is gone */
+        (void)change_background_runs(false);
+        return false;
+    }
     purge_begin_unneeded();
     if (os_thread_start(background_body)) {
         set_background(true);
@@ -298,7 +302,7 @@ bool decay_excess(void)
     return shrunk;
 }
 
-/* Who calls holds no lock that it might wait for. */
+/* Waits END_MS at most, for who forks in a signal handler may hold any lock. */
 static void end_background(void)
 {
     RELAXED_STORE(decay.ending, 1);

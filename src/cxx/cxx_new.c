@@ -64,7 +64,8 @@ REPLACEABLE void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
                                                      const struct nothrow *nothrow);
 REPLACEABLE void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align);
 
-/* Our own, by other names: where the plain one differs, the program, or a library before us, has it. */
+/* Our own, by other names: where the plain one differs, the program, or a library before us, has it. Or a
+ * program that is not position-independent has its address, and calls lead here by one step more. */
 #define OURS(name, ours) static __typeof__(name) ours __attribute__((alias(NAME_OF(name))))
 OURS(_Znwm, new_ours);
 OURS(_Znam, new_array_ours);
@@ -94,23 +95,35 @@ COLD static void *new_again(size_t size, size_t align)
     fatal("operator new: out of memory");
 }
 
-/* The C++ runtime's own nothrow new of that name, which is a try block around the throwing one, ours or
- * the program's: C cannot catch. */
-COLD static void *new_in_try_block(const char *name, size_t size, const struct nothrow *nothrow)
-{
-    void *(*next)(size_t, const struct nothrow *) =
-        (void *(*)(size_t, const struct nothrow *))os_next_symbol(name);
+typedef void *new_nothrow(size_t size, const struct nothrow *nothrow);
+typedef void *new_aligned_nothrow(size_t size, size_t align, const struct nothrow *nothrow);
 
-    return next != NULL ? next(size, nothrow) : _Znwm(size); /* static: must not throw */
+/* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours or
+ * the program's: C cannot catch. A static program has none, and the plain one must not throw there.
+ * `known` is where its address is kept; atomic. */
+COLD static void *new_in_try_block(new_nothrow **known, const char *name, void *(*plain)(size_t),
+                                   size_t size, const struct nothrow *nothrow)
+{
+    new_nothrow *next = RELAXED_LOAD(*known);
+
+    if (next == NULL) {
+        next = (new_nothrow *)os_next_symbol(name);
+        RELAXED_STORE(*known, next);
+    }
+    return next != NULL ? next(size, nothrow) : plain(size);
 }
 
-COLD static void *new_aligned_in_try_block(const char *name, size_t size, size_t align,
-                                           const struct nothrow *nothrow)
+COLD static void *new_aligned_in_try_block(new_aligned_nothrow **known, const char *name,
+                                           void *(*plain)(size_t, size_t), size_t size,
+                                           size_t align, const struct nothrow *nothrow)
 {
-    void *(*next)(size_t, size_t, const struct nothrow *) =
-        (void *(*)(size_t, size_t, const struct nothrow *))os_next_symbol(name);
+    new_aligned_nothrow *next = RELAXED_LOAD(*known);
 
-    return next != NULL ? next(size, align, nothrow) : _ZnwmSt11align_val_t(size, align);
+    if (next == NULL) {
+        next = (new_aligned_nothrow *)os_next_symbol(name);
+        RELAXED_STORE(*known, next);
+    }
+    return next != NULL ? next(size, align, nothrow) : plain(size, align);
 }
 
 static bool there_is_a_handler(void)
@@ -186,78 +199,72 @@ PUBLIC void *_Znam(size_t size)
     return block;
 }
 
-/* Without memory the runtime's one is the plain one for all. */
-INLINE void *new_nothrow_from(const void *frame, size_t size, const struct nothrow *nothrow,
-                              enum hardened_door door)
-{
-    void *block = alloc_from(frame, size, 1, false);
-
-    if (unlikely(block == NULL) && there_is_a_handler())
-        block = new_in_try_block(NAME_OF(_ZnwmRKSt9nothrow_t), size, nothrow);
-    return marked(block, door);
-}
-
-PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
-{
-    if (unlikely(_Znwm != new_ours))
-        return new_in_try_block(NAME_OF(_ZnwmRKSt9nothrow_t), size, nothrow);
-    return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW);
-}
-
-PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
-{
-    if (unlikely(_Znam != new_array_ours))
-        return new_in_try_block(NAME_OF(_ZnamRKSt9nothrow_t), size, nothrow);
-    return new_nothrow_from(FRAME_HERE(), size, nothrow, DOOR_NEW_ARRAY);
-}
-
-static void *aligned_from(const void *frame, size_t align, size_t size, enum hardened_door door)
+/* `align` 1: as malloc does. NULL: no memory, or no alignment. */
+static void *new_quietly(const void *frame, size_t size, size_t align, enum hardened_door door)
 {
     if (unlikely(!is_power_of_two(align))) return prairie_aligned_alloc(align, size); /* refuses */
     return marked(alloc_from(frame, size, align, false), door);
 }
 
+PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+{
+    static new_nothrow *known;
+    bool is_ours = _Znwm == new_ours;
+    void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW) : NULL;
+
+    if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
+    return new_in_try_block(&known, NAME_OF(_ZnwmRKSt9nothrow_t), _Znwm, size, nothrow);
+}
+
+PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
+{
+    static new_nothrow *known;
+    bool is_ours = _Znam == new_array_ours;
+    void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW_ARRAY) : NULL;
+
+    if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
+    return new_in_try_block(&known, NAME_OF(_ZnamRKSt9nothrow_t), _Znam, size, nothrow);
+}
+
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ALIGNED);
+    void *block = new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ALIGNED);
 
     return likely(block != NULL) ? block : marked(new_again(size, align), DOOR_NEW_ALIGNED);
 }
 
 PUBLIC void *_ZnamSt11align_val_t(size_t size, size_t align)
 {
-    void *block = aligned_from(FRAME_HERE(), align, size, DOOR_NEW_ARRAY_ALIGNED);
+    void *block = new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ARRAY_ALIGNED);
 
     return likely(block != NULL) ? block : marked(new_again(size, align), DOOR_NEW_ARRAY_ALIGNED);
-}
-
-INLINE void *new_aligned_nothrow_from(const void *frame, size_t size, size_t align,
-                                      const struct nothrow *nothrow, enum hardened_door door)
-{
-    void *block = aligned_from(frame, align, size, door);
-
-    if (unlikely(block == NULL) && there_is_a_handler() && is_power_of_two(align))
-        block = new_aligned_in_try_block(NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t), size, align,
-                                         nothrow);
-    return marked(block, door);
 }
 
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    if (unlikely(_ZnwmSt11align_val_t != new_aligned_ours))
-        return new_aligned_in_try_block(NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t), size, align,
-                                        nothrow);
-    return new_aligned_nothrow_from(FRAME_HERE(), size, align, nothrow, DOOR_NEW_ALIGNED);
+    static new_aligned_nothrow *known;
+    bool is_ours = _ZnwmSt11align_val_t == new_aligned_ours;
+    void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ALIGNED) : NULL;
+
+    if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
+        return block;
+    return new_aligned_in_try_block(&known, NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t),
+                                    _ZnwmSt11align_val_t, size, align, nothrow);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    if (unlikely(_ZnamSt11align_val_t != new_array_aligned_ours))
-        return new_aligned_in_try_block(NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t), size, align,
-                                        nothrow);
-    return new_aligned_nothrow_from(FRAME_HERE(), size, align, nothrow, DOOR_NEW_ARRAY_ALIGNED);
+    static new_aligned_nothrow *known;
+    bool is_ours = _ZnamSt11align_val_t == new_array_aligned_ours;
+    void *block =
+        likely(is_ours) ? new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ARRAY_ALIGNED) : NULL;
+
+    if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
+        return block;
+    return new_aligned_in_try_block(&known, NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t),
+                                    _ZnamSt11align_val_t, size, align, nothrow);
 }
 
 /* ---- delete ---- */
@@ -300,9 +307,11 @@ PUBLIC void _ZdaPv(void *block)
     if (unlikely(!front_put(front, class_map_at(block), block))) delete_array_missed(front, block);
 }
 
-/* What a program frees by its own delete must not come into a magazine. Sized ones that are not ours
- * either call us only for that. */
-__attribute__((constructor)) static void follow_replaced_deletes(void)
+/* What a program frees by its own delete must not come into a magazine. Where the sized one is the
+ * program's, too, ours is not called, and nothing has to change. This comes before the program's own
+ * constructors, which free already; those of libraries that a preloaded prairie does not know come
+ * before it. */
+__attribute__((constructor(101))) static void follow_replaced_deletes(void)
 {
     if ((_ZdlPv != delete_ours && _ZdlPvm == delete_sized_ours)
         || (_ZdaPv != delete_array_ours && _ZdaPvm == delete_array_sized_ours))

@@ -53,14 +53,15 @@ static bool is_passed_on(siginfo_t *info, const void *frame, const void *context
     return noted > (uintptr_t)frame && noted < (uintptr_t)context;
 }
 
-/* Once more, for the default action: not every signal that the kernel sends comes again by itself
- * when the access is repeated. */
+/* For the default action. An access that was refused is repeated, and its signal comes again; what else
+ * the kernel or somebody sent does not. */
 static void end_by(int signal, siginfo_t *info)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };
 
     *passing_frame(info) = 0; /* the kernel takes only what it knows */
     (void)sigaction(signal, &standard, NULL);
+    if (signal == SIGSEGV && (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR)) return;
     (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0, 0);
 }
 

@@ -296,7 +296,8 @@ static void count_past(struct snapshot_arena *into)
     lock_numbers_add(&into->locks[ARENA_LOCK_OWN], past_arenas.lock);
 }
 
-/* The lock is held as long, so that an arena that is destroyed meanwhile is counted once. */
+/* The lock is held as long, so that sums have an arena that is destroyed meanwhile once. Arenas apart may
+ * have it here and in snapshot_past. */
 static void count_arenas(struct count *count)
 {
     lock_take(&making_lock);

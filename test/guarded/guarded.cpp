@@ -411,12 +411,28 @@ void sent_by_kernel()
 }
 
 int reading[2];
+volatile int reader_number; // of the thread; 0: it has not begun
 
 void *read_there(void *result)
 {
     char byte;
+    reader_number = (int)syscall(SYS_gettid);
     *(int *)result = read(reading[0], &byte, 1) == 1 ? 0 : errno;
     return NULL;
+}
+
+// Until the thread waits in its read.
+void await_reader()
+{
+    char path[64], text[512] = "";
+    do {
+        sleep_ms(1);
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", reader_number);
+        FILE *file = reader_number != 0 ? fopen(path, "r") : NULL;
+        if (file == NULL) continue;
+        (void)!fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+    } while (strstr(text, ") S ") == NULL);
 }
 
 // How a read ends in the middle of which the signal comes; 0: as if it had not come.
@@ -425,7 +441,7 @@ int error_of_read()
     pthread_t reader;
     int error = -1;
     must(pipe(reading) == 0 && pthread_create(&reader, NULL, read_there, &error) == 0);
-    sleep_ms(100);
+    await_reader();
     must(pthread_kill(reader, SIGSEGV) == 0);
     sleep_ms(100);
     must(write(reading[1], "", 1) == 1 && pthread_join(reader, NULL) == 0);

@@ -64,9 +64,11 @@ def count_process(proof, look_ups, library):
     """Counts the look-ups of one process, each an asker, an answerer and a name.
 
     A program whose code is not position-independent may answer a name itself, by a stub that jumps
-    to where its own look-up of that name led: such an answer is the library's.
+    to where its own look-up of that name led: such an answer is the library's. What the library itself
+    looks up, as prairie does to see whether the program has operators of its own, says nothing.
     """
     proof.processes += 1
+    look_ups = [look_up for look_up in look_ups if look_up[0] != library]
     stubs = {(asker, name) for asker, answerer, name in look_ups if answerer == library}
     for asker, answerer, name in look_ups:
         if answerer == library or (answerer, name) in stubs:

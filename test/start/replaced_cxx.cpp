@@ -53,6 +53,24 @@ void operator delete(void *block) noexcept
 namespace
 {
 
+/* A constructor of the program frees before main, and may before prairie's own. */
+object<40> *volatile freed_before_main;
+const bool used_before_main = [] {
+    void *volatile held = malloc(40); /* there is a magazine of that class now, with room for one */
+    auto *early = new object<40>;
+    freed_before_main = early;
+    delete early;
+    free(held);
+    return true;
+}();
+
+/* No block begins behind a header, unless what was freed early came into a magazine. */
+void expect_nothing_given_early()
+{
+    must(used_before_main && given == taken);
+    for (int i = 0; i < 1000; i++) must(malloc(40) != static_cast<void *>(freed_before_main));
+}
+
 template <size_t Bytes> void use()
 {
     size_t before = taken;
@@ -117,6 +135,7 @@ void ask_for_odd_alignments()
 int main()
 {
     require_prairie();
+    expect_nothing_given_early();
     /* What a static program needs to throw comes with the containers. */
     must(std::to_string(given).append(100, 'x').size() > 100);
     use<1>();

@@ -20,7 +20,7 @@ const SCHEMA: u32 = 1;
 pub fn run(options: &Lab) -> Result<i32> {
     let root = places::project().ok_or_else(|| {
         Trouble::new("prairie lab works inside a checkout of prairie").hint(
-            "its sources have the experiments, in lab/; nobody else may write to their folder",
+            "its sources have the experiments, in lab/; their folder must be yours or root's alone",
         )
     })?;
     let Some(first) = options.arguments.first() else { return list(options, &root) };

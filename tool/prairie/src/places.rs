@@ -43,8 +43,8 @@ fn project_that(start: &Path, is_wanted: impl Fn(&Path) -> bool) -> Option<PathB
     folders.find(|folder| is_wanted(folder)).map(Path::to_owned)
 }
 
-/// Whether nobody could put a file there but root, the user, and this owner; `closed_to` are the bits
-/// of those who must not write.
+/// Whether the folder is root's, the user's or this owner's, and those of whom `closed_to` has the bits
+/// must not write there.
 fn is_trusted(folder: &Path, owner: Option<u32>, closed_to: u32) -> bool {
     let owners = [Some(0), Some(embedded::us()), owner];
     fs::metadata(folder)
@@ -72,7 +72,7 @@ pub fn library(told: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
-/// Around this executable: whoever starts it believes its owner, and nobody else who writes there.
+/// Around this executable: whoever starts it believes its owner and the groups of its folders.
 fn near() -> Vec<PathBuf> {
     let Ok(executable) = env::current_exe() else { return Vec::new() };
     let Some(folder) = executable.parent() else { return Vec::new() };

@@ -269,11 +269,10 @@ fn a_process_outlives_a_server_that_is_ended() {
             server.wait().unwrap();
             break;
         }
-        let port = port_of(&line).to_owned();
+        let mut stream = TcpStream::connect(port_of(&line)).unwrap();
         let asked = std::thread::spawn(move || {
-            let mut stream = TcpStream::connect(port).unwrap();
-            write!(stream, "GET /debug/pprof/heap HTTP/1.0\r\n\r\n").unwrap();
             // Whatever comes of it: the server may end first.
+            let _ = write!(stream, "GET /debug/pprof/heap HTTP/1.0\r\n\r\n");
             let _ = stream.read_to_end(&mut Vec::new());
         });
         std::thread::sleep(Duration::from_millis(delay_ms));

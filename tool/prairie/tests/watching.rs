@@ -308,9 +308,16 @@ fn a_process_whose_name_is_cut_within_a_letter() {
     let program = folder.path().join("программа");
     std::fs::copy("/usr/bin/sleep", &program).unwrap();
     let mut sleep = Command::new(&program).arg("60").env("LD_PRELOAD", library).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
     let pid = sleep.id().to_string();
-    let stats = output(&["stats", &pid]);
+    let mut stats = output(&["stats", &pid]);
+    for _ in 0..100 {
+        // It may still be loading.
+        if stats.0 == 0 || is_refusal(&stats.2) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        stats = output(&["stats", &pid]);
+    }
     let named = output(&["exporter", "--all", "--name", "программа", "--once"]);
     sleep.kill().unwrap();
     sleep.wait().unwrap();

@@ -157,11 +157,12 @@ mod thread {
         stopped.set_mask(mask & !FAULT)?;
         let result = stopped.call(&before, function, arguments);
         // Whatever came of it, the thread goes on where it was.
-        stopped.set_mask(mask)?;
+        let unmasked = stopped.set_mask(mask);
         for (set, bytes) in spoilt {
             stopped.set(set, bytes.as_ptr().cast(), bytes.len())?;
         }
         stopped.set_registers(&before)?;
+        unmasked?;
         result
     }
 
