@@ -34,7 +34,7 @@ void large_cache_begin_soon(struct cache *cache)
 }
 
 /* All lengths: what is full of one phase's lengths makes room for the next one's. */
-static void give_all_back(struct large_cache *large_cache)
+void large_cache_drain(struct large_cache *large_cache)
 {
     uint32_t runs[LARGE_CACHE_BYTES_MAX / (4 * KiB)]; /* L2 */
     unsigned count = 0;
@@ -96,7 +96,7 @@ uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, cha
 
     if (pages > room_pages_max()) return page;
     if (large_cache->run[pages].block == NULL) {
-        give_all_back(large_cache);
+        large_cache_drain(large_cache);
     } else if (below->count < below->max && pages <= large_cache->room_pages) {
         push_below(large_cache, pages);
     } else {
@@ -108,8 +108,6 @@ uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, cha
     large_cache_store(large_cache, page, block, pages);
     return older;
 }
-
-void large_cache_drain(struct large_cache *large_cache) { give_all_back(large_cache); }
 
 void large_cache_pass_takes_on(struct large_cache *large_cache)
 {

@@ -212,7 +212,7 @@ static int give_old(struct control_call *call)
 {
     size_t bytes = bytes_of_type(call->row->type), fits;
 
-    if (call->old_buffer == NULL || call->old_length == NULL) return 0;
+    if (!control_is_read(call)) return 0;
     fits = *call->old_length < bytes ? *call->old_length : bytes;
     if (*call->old_length != bytes) {
         __builtin_memcpy(call->old_buffer, &call->old, fits);
@@ -226,8 +226,7 @@ static int give_old(struct control_call *call)
 /* For leaves that must be read, in full. */
 static bool is_read_exactly(const struct control_call *call, size_t bytes)
 {
-    if (call->old_buffer != NULL && call->old_length != NULL && *call->old_length == bytes)
-        return true;
+    if (control_is_read(call) && *call->old_length == bytes) return true;
     if (call->old_length != NULL) *call->old_length = 0;
     return false;
 }
@@ -243,7 +242,7 @@ static int serve_call(const struct control_table *table, struct control_call *ca
 /* Such a call gets what fits and EINVAL, and writes nothing: one that fails leaves all as it was. */
 static bool reads_another_length(const struct control_call *call, size_t bytes)
 {
-    return call->old_buffer != NULL && call->old_length != NULL && *call->old_length != bytes;
+    return control_is_read(call) && *call->old_length != bytes;
 }
 
 static int call_row(const struct control_table *table, struct control_call *call)

@@ -110,6 +110,12 @@ struct control_call {
     size_t new_length;
 };
 
+/* Has the caller room for the value, of whatever length? */
+INLINE bool control_is_read(const struct control_call *call)
+{
+    return call->old_buffer != NULL && call->old_length != NULL;
+}
+
 struct control_table {
     const struct control_row *rows;
     unsigned count;

@@ -174,9 +174,7 @@ int serve_lookup(struct control_call *call)
     const void *block;
 
     if (call->new_buffer == NULL || call->new_length != sizeof block) return EINVAL;
-    if (call->old_buffer == NULL || call->old_length == NULL
-        || *call->old_length != sizeof arena->index)
-        return EINVAL;
+    if (!control_is_read(call) || *call->old_length != sizeof arena->index) return EINVAL;
     block = *(const void *const *)call->new_buffer;
     arena = arena_of_address(block);
     if (arena == NULL) return EINVAL;

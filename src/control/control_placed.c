@@ -201,7 +201,7 @@ int serve_cache_blocks(struct control_call *call)
     __builtin_memcpy(&bytes, call->new_buffer, sizeof bytes);
     if (bytes > CACHED_BYTES_LIMIT) return EINVAL;
     blocks = blocks_held_at_most(front->cache, bytes);
-    if (call->old_buffer == NULL || call->old_length == NULL) return 0;
+    if (!control_is_read(call)) return 0;
     if (*call->old_length != sizeof blocks) return EINVAL;
     __builtin_memcpy(call->old_buffer, &blocks, sizeof blocks);
     return 0;

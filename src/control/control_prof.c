@@ -102,7 +102,7 @@ static bool is_printable(const char *name)
 /* Reads or writes, but not both at once. */
 int serve_thread_name(struct control_call *call)
 {
-    bool reads = call->old_buffer != NULL && call->old_length != NULL;
+    bool reads = control_is_read(call);
     struct sampler *sampler = my_sampler();
     unsigned name;
 

@@ -318,23 +318,32 @@ __attribute__((constructor(101))) static void follow_replaced_deletes(void)
         sized_frees_go_nowhere();
 }
 
+/* The program's own delete takes the block. False: it has none. */
+static bool program_deletes(void *block)
+{
+    if (likely(_ZdlPv == delete_ours)) return false;
+    _ZdlPv(block);
+    return true;
+}
+
+static bool program_deletes_array(void *block)
+{
+    if (likely(_ZdaPv == delete_array_ours)) return false;
+    _ZdaPv(block);
+    return true;
+}
+
 /* Beyond the table, and in the checking flavours. */
 NOINLINE static void delete_sized_other(void *block, size_t size)
 {
-    if (unlikely(_ZdlPv != delete_ours)) {
-        _ZdlPv(block);
-        return;
-    }
+    if (unlikely(program_deletes(block))) return;
     hardened_expect_door(block, DOOR_NEW);
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_sized_overflow(struct front *front, void *block, size_t size)
 {
-    if (unlikely(_ZdlPv != delete_ours)) {
-        _ZdlPv(block);
-        return;
-    }
+    if (unlikely(program_deletes(block))) return;
     if (given_hardened(front, block, size, DOOR_NEW)) return;
     hardened_expect_door(block, DOOR_NEW);
     free_sized_overflow(front, block, size);
@@ -355,20 +364,14 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
 
 NOINLINE static void delete_array_sized_other(void *block, size_t size)
 {
-    if (unlikely(_ZdaPv != delete_array_ours)) {
-        _ZdaPv(block);
-        return;
-    }
+    if (unlikely(program_deletes_array(block))) return;
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_array_sized_overflow(struct front *front, void *block, size_t size)
 {
-    if (unlikely(_ZdaPv != delete_array_ours)) {
-        _ZdaPv(block);
-        return;
-    }
+    if (unlikely(program_deletes_array(block))) return;
     if (given_hardened(front, block, size, DOOR_NEW_ARRAY)) return;
     hardened_expect_door(block, DOOR_NEW_ARRAY);
     free_sized_overflow(front, block, size);

@@ -220,6 +220,14 @@ static void no_more_is_told_than_there_is_room_for(void **state)
     assert_string_equal(code[0].path, "");
 }
 
+/* Whose id is "abcd". */
+static void start_image_with_id(void)
+{
+    start_image(1);
+    add_note(NT_GNU_BUILD_ID, "GNU", "abcd");
+    set_segment(0, PT_NOTE, notes_bytes);
+}
+
 /* The id is that of the mapping from the file's first byte on. */
 static void code_has_the_id_of_its_file(void **state)
 {
@@ -229,9 +237,7 @@ static void code_has_the_id_of_its_file(void **state)
     uintptr_t base = (uintptr_t)&image;
 
     (void)state;
-    start_image(1);
-    add_note(NT_GNU_BUILD_ID, "GNU", "abcd");
-    set_segment(0, PT_NOTE, notes_bytes);
+    start_image_with_id();
     (void)snprintf(line, sizeof line,
                    "%lx-%lx r--p 00000000 08:01 11 /one\n%lx-%lx r-xp 00001000 08:01 11 /one\n",
                    (long)base, (long)base + 4096, (long)base + 4096, (long)base + 8192);
@@ -251,9 +257,7 @@ static void code_has_no_other_files_id(void **state)
     uintptr_t base = (uintptr_t)&image;
 
     (void)state;
-    start_image(1);
-    add_note(NT_GNU_BUILD_ID, "GNU", "abcd");
-    set_segment(0, PT_NOTE, notes_bytes);
+    start_image_with_id();
     for (unsigned i = 0; i < ARRAY_COUNT(others); i++) {
         (void)snprintf(
             line, sizeof line, "%lx-%lx r-xp 00000000 08:01 11 /one\n%lx-%lx r-xp 00001000 %s\n",
