@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
+#include "linux_clone.h"
 
 #include "../base/constants.h"
 #include "../base/units.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #if defined(__i386__)
 #include <asm/ldt.h>
@@ -105,20 +105,15 @@ static bool start_known_thread(void *(*body)(void *))
     return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
 }
 
-/* Its flags are those of the C library's own threads, which sandboxes know. */
 bool os_thread_start(void *(*body)(void *))
 {
-    enum {
-        FLAGS = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
-              | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID
-    };
     uint64_t all = ~(uint64_t)0, before;
     union {
         void *(*function)(void *);
         void *object;
     } what = { body };
-    int saved_errno = errno, thread;
     char *stack, *tls;
+    bool started;
 
     if (THREADS_ARE_COUNTED) return start_known_thread(body);
     if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
@@ -128,11 +123,9 @@ bool os_thread_start(void *(*body)(void *))
     tls = stack + background_tls_bytes / 2;
     *(char **)tls = tls; /* both x86 find the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
-    thread = clone(live_and_exit, stack, FLAGS, what.object, &background_alive, clone_tls(tls),
-                   &background_alive);
-    errno = saved_errno;
+    started = thread_clone(live_and_exit, what.object, stack, clone_tls(tls), &background_alive);
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
-    return thread != -1;
+    return started;
 }
 
 /* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers
