@@ -11,6 +11,7 @@ struct arena *arenas[ARENA_INDEX_END] SPARSE;
 unsigned arena_end;
 unsigned arena_first SEALED, arena_limit SEALED = 1;
 static bool arenas_are_hardened SEALED; /* under making_lock */
+bool arenas_have_manual;
 uint64_t arena_hops;
 
 struct lock making_lock = { .state = LOCK_FREE, .rank = LOCK_MAKING };
@@ -99,6 +100,7 @@ struct arena *arena_create(void)
     while ((arena = arena_of_number(index)) != NULL && !arena->is_destroyed) index++;
     if (arena == NULL && index < ARENA_INDEX_END) arena = make_arena(index, true);
     if (arena != NULL) {
+        RELAXED_STORE(arenas_have_manual, true);
         __builtin_memset(arena->name, 0, sizeof arena->name);
         __atomic_store_n(&arena->is_destroyed, false, __ATOMIC_RELEASE);
     }

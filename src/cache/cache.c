@@ -308,6 +308,26 @@ static void drain_some(struct cache *cache, unsigned class_index)
     cache_drain_first(cache, class_index, count);
 }
 
+/* A sized free believes the size, and puts a block of a manual arena among others. */
+static COLD bool has_manual(unsigned class_index, void *const *blocks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct arena *home = arena_of_block(class_index, blocks[i]);
+
+        if (home != NULL && home->is_manual) return true;
+    }
+    return false;
+}
+
+/* The arena into whose depot a full magazine may go. NULL: each of its blocks goes home, for a
+ * depot would hand one of a manual arena to threads that never named that arena. */
+static struct arena *home_of_full(unsigned class_index, void *const *blocks, unsigned count)
+{
+    if (unlikely(RELAXED_LOAD(arenas_have_manual)) && has_manual(class_index, blocks, count))
+        return NULL;
+    return arena_of_block(class_index, blocks[0]);
+}
+
 /* The loaded magazine, which is full, goes home to the arena of its blocks: into the depot, which
  * gives an empty one, or a full one to drain into the slabs. A class that only gives, whose blocks
  * the depot does not want, gives the spare one in the same go. Who counts blocks counts each once:
@@ -316,8 +336,8 @@ static void give_full(struct cache *cache, unsigned class_index)
 {
     struct spare *spare = &cache->spare[class_index];
     void **full = cache_loaded(cache, class_index);
-    struct arena *home = arena_of_block(class_index, full[1]);
     unsigned left = spare->capacity;
+    struct arena *home = home_of_full(class_index, full + 1, left);
     bool drain;
 
     load_magazine(cache, class_index, full, 0);

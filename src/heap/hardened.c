@@ -551,6 +551,8 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     struct counting_front *counting = counting_of(thread_front());
 
     if (page_record(page)->class_at != 0 || page_record(to_page)->class_at != 0) return false;
+    /* Hooks have chosen what lies there. */
+    if (page_is_manual(to_page)) return false;
     if (from.bytes > round_up(to_bytes, page_bytes()) || !large_may_move(bytes)) return false;
     if (!os_move(from, (struct os_range){ to, from.bytes })) return false;
     /* The last page came along whole. */

@@ -342,6 +342,39 @@ static void a_stream_between_caches_trades_magazines(void **state)
     check_all(eater);
 }
 
+/* A sized free believes the size, and puts a block of a manual arena among others. Threads that
+ * never named that arena do not get it: it goes home when the magazine is full. */
+static void blocks_of_a_manual_arena_stay_out_of_depots(void **state)
+{
+    enum { OWN = 20 };
+    unsigned class_index = class_of_size(64), blocks = 6 * magazine_capacity(class_index);
+    void **block = calloc(blocks, sizeof *block), *own[OWN + 1];
+    struct cache *giver, *taker;
+    struct arena *manual;
+
+    (void)state;
+    start_arenas(1);
+    manual = arena_create();
+    fill_all(manual->index, class_index, own, OWN);
+    giver = make_test_cache();
+    taker = make_test_cache();
+    press(giver, class_index);
+    press(taker, class_index);
+    for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(giver, class_index);
+    for (unsigned i = 0; i < blocks; i++) {
+        cache_put(giver, class_index, block[i]);
+        if (i % (blocks / OWN) == 1 && i / (blocks / OWN) < OWN)
+            cache_put(giver, class_index, own[1 + i / (blocks / OWN)]);
+    }
+    for (unsigned i = 0; i < blocks; i++) {
+        block[i] = cache_take(taker, class_index);
+        assert_ptr_equal(arena_of_block(class_index, block[i]), arenas[0]);
+    }
+    check_all(giver);
+    check_all(taker);
+    free(block);
+}
+
 /* A cache that only frees holds one magazine of each class, and trades it as often as two. */
 static void who_only_frees_has_one_magazine(void **state)
 {
@@ -573,6 +606,7 @@ UNIT_MAIN(
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
     UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(who_only_frees_has_one_magazine),
+    UNIT_TEST(blocks_of_a_manual_arena_stay_out_of_depots),
     UNIT_TEST(nothings_are_dropped_wherever_they_lie), UNIT_TEST(magazines_of_nothing_are_dropped),
     UNIT_TEST(nothings_in_a_traded_magazine_are_dropped), UNIT_TEST(refused_memory_refills_nothing),
     UNIT_TEST(putting_needs_no_memory), UNIT_TEST(draining_gives_everything_back),

@@ -4,6 +4,8 @@
 
 #include "hardened.h"
 
+#include <jemalloc/jemalloc.h>
+
 enum { BLOCKS = 2000 };
 
 static void realloc_it(void) { (void)prairie_realloc(block, 1000); }
@@ -494,7 +496,7 @@ static void manual_arenas_are_hardened_too(void **state)
     prairie_free(taken(1));
     arena = arena_create();
     assert_non_null(arena);
-    flags = (int)((arena->index + 1) << 20);
+    flags = MALLOCX_ARENA(arena->index);
     block = prairie_mallocx(100, flags);
     assert_int_equal(prairie_usable_size(block), 100);
     assert_ptr_equal(arena_of_address(block), arena);
@@ -508,6 +510,29 @@ static void manual_arenas_are_hardened_too(void **state)
     hardened_expect_door(block, DOOR_NEW);
     prairie_free(block);
     assert_true(placed_destroy(arena)); /* nothing of it waits */
+    prairie_check_all();
+}
+
+/* What hooks have put there, shared with other processes perhaps, must stay. */
+static void no_pages_move_over_those_of_an_arena(void **state)
+{
+    size_t bytes = 2 * REMAP_BYTES_MIN;
+    struct arena *arena;
+    void *own;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    block = taken(bytes);
+    own = prairie_mallocx(2 * bytes, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_non_null(own);
+    assert_false(hardened_move_pages(block, page_at(block), bytes, own));
+    prairie_free(own);
+    own = taken(2 * bytes);
+    assert_true(hardened_move_pages(block, page_at(block), bytes, own));
+    prairie_free(own);
     prairie_check_all();
 }
 
@@ -573,6 +598,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(slabs_are_not_counted_as_large))
