@@ -109,6 +109,18 @@ bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
 
 void explicit_cache_flush(struct cache *cache) { cache_drain_all(cache); }
 
+void explicit_caches_empty(void)
+{
+    for (unsigned number = 0; number < explicit_cache_end; number++) {
+        struct cache *cache = explicit_caches[number];
+
+        if (cache == NULL) continue;
+        cache_drain_all(cache);
+        cache->arena = NULL;
+        cache->fixed = 0;
+    }
+}
+
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context)
 {
     lock_take(&explicit_caches_lock);

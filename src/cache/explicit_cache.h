@@ -28,6 +28,8 @@ struct arena *explicit_cache_arena(struct cache *cache);
 /* False: the block belongs to another arena than those that the cache fills from. */
 bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block);
 void explicit_cache_flush(struct cache *cache);
+/* While there is one thread: all give their blocks back, and may be named for any arena again. */
+void explicit_caches_empty(void);
 
 /* Of the table of pointers, for readers of another process. */
 const void *explicit_cache_table_address(void);

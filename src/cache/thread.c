@@ -54,14 +54,19 @@ static void leave_arena(struct arena *arena)
     (void)__atomic_fetch_sub(&arena->threads, 1, __ATOMIC_RELEASE);
 }
 
+static void unbind(struct cache *cache)
+{
+    if (is_bound(cache)) leave_arena(cache->arena);
+    cache->fixed &= (uint8_t)~CACHE_BOUND;
+}
+
 static void end_front(struct front *front)
 {
     struct cache *cache = front->cache;
 
     if (front_is_counting(front)) counting_end((struct counting_front *)front);
     cache_drain_all(cache);
-    if (is_bound(cache)) leave_arena(cache->arena);
-    cache->fixed &= (uint8_t)~CACHE_BOUND;
+    unbind(cache);
     cache->is_off = false;
     cache_aim(cache);
     leave_cache(cache);
@@ -334,17 +339,20 @@ bool threads_sample(void)
     return (!is_off || thread_cache_off()) && done;
 }
 
-/* What it holds is of arenas that nobody fills from any more. */
+/* What it holds is of arenas that nobody fills from any more, also when a constructor before ours
+ * has bound the thread to one. Its totals go on, and a cache that is off stays so. */
 static bool harden_mine(void)
 {
     struct cache *cache = thread_front()->cache;
     struct counting_front *exact;
 
     if (cache == NULL) return true;
-    exact = counting_begin_exact(thread_front(), FRONT_HARDENED);
+    exact = exact_front(thread_front());
     if (exact == NULL) return false;
     cache_drain_all(cache);
+    unbind(cache);
     cache->arena = NULL;
+    if (!cache->is_off) exact->front.kind = FRONT_HARDENED;
     thread_front_set(&exact->front);
     return true;
 }

@@ -12,6 +12,7 @@
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
 #include "../base/options.h"
+#include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
 
@@ -27,6 +28,7 @@ bool hardened_start(void)
     uint64_t random = os_random();
 
     if (!threads_harden()) return false;
+    explicit_caches_empty();
     hardening.secret = random;
     hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
     hardening.slack_begins = hardening.canaries & ~(uint64_t)0xff;

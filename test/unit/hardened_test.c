@@ -536,6 +536,74 @@ static void no_pages_move_over_those_of_an_arena(void **state)
     prairie_check_all();
 }
 
+/* ---- what constructors before ours did ---- */
+
+static void a_bound_thread_is_free_to_choose(void **state)
+{
+    struct arena *before;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    before = arenas[0];
+    thread_bind(before);
+    harden();
+    assert_int_equal(before->threads, 0);
+    prairie_free(taken(100));
+    assert_ptr_not_equal(thread_arena(), before);
+    prairie_check_all();
+}
+
+static void totals_that_the_program_reads_go_on(void **state)
+{
+    struct counting_front *counting;
+    uint64_t before;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    counting = thread_count_calls();
+    prairie_free(prairie_malloc(100));
+    before = counting->allocated;
+    assert_true(before > 0);
+    harden();
+    prairie_free(taken(100));
+    assert_ptr_equal(counting_of(thread_front()), counting);
+    assert_true(counting->allocated > before);
+}
+
+static void a_cache_that_was_off_stays_off(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_true(thread_cache_off());
+    harden();
+    assert_true(thread_cache_is_off());
+    prairie_free(taken(100));
+    thread_cache_on();
+    assert_int_equal(thread_front()->kind, FRONT_HARDENED);
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+}
+
+/* What was written into its blocks before they were freed is no misuse. */
+static void an_explicit_cache_from_before_still_serves(void **state)
+{
+    int flags;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    flags = MALLOCX_TCACHE((int)explicit_cache_create());
+    block = prairie_mallocx(64, flags);
+    memset(block, 1, 64);
+    prairie_dallocx(block, flags);
+    harden();
+    block = prairie_mallocx(64, flags);
+    assert_non_null(block);
+    assert_int_equal(prairie_usable_size(block), 64); /* it is hardened */
+    prairie_dallocx(block, flags);
+    prairie_check_all();
+}
+
 static void without_a_cache_blocks_go_straight_home(void **state)
 {
     (void)state;
@@ -599,6 +667,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
+          UNIT_TEST(a_bound_thread_is_free_to_choose),
+          UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
+          UNIT_TEST(an_explicit_cache_from_before_still_serves),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(slabs_are_not_counted_as_large))
