@@ -162,16 +162,21 @@ static NOINLINE void *lease_below(const struct alloc_request *request, size_t pa
 }
 
 /* What is filled is not kept. */
-static NOINLINE void *lease_filled(struct alloc_request request)
+static NOINLINE void *lease_filled(struct alloc_request request, bool with_help)
 {
     bool is_clear = request.zero || fill_clears();
     void *block;
 
     request.zero = is_clear;
     block = large_lease_once(&request);
-    if (block == NULL && arena_if_counts_large(request.arena) == NULL)
+    if (block == NULL && with_help && arena_if_counts_large(request.arena) == NULL)
         block = shortage_serve(&request);
     return is_clear || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
+}
+
+void *large_lease_unhelped(const struct alloc_request *request)
+{
+    return lease_filled(*request, false);
 }
 
 /* C4: else the thread is bound to an arena which owns its large blocks, or holds none. */
@@ -184,7 +189,7 @@ void *large_lease(const struct alloc_request *request)
     if (is_too_large(request->size, request->align)) return NULL;
     if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
-        return lease_filled(*request);
+        return lease_filled(*request, true);
     if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0)) {
         block = large_cache_take(cache, pages);
         if (block == NULL && pages <= LARGE_CACHE_PAGES_MAX) return lease_below(request, pages);

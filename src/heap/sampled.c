@@ -45,7 +45,7 @@ void *sampled_take(struct counting_front *counting, struct arena *arena, size_t 
     void *block;
 
     if (number == 0) return NULL;
-    block = large_lease(&request);
+    block = large_lease_unhelped(&request); /* there may be blocks where there are no pages */
     if (block == NULL) {
         sample_forget(number);
         return NULL;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "samples.h"
 #include "shortage.h"
 
 #include <jemalloc/jemalloc.h>
@@ -91,6 +92,24 @@ static void what_caches_hold_is_used_first(void **state)
     exhaust();
     for (unsigned i = 0; i < BLOCKS; i++) prairie_free(block[i]);
     assert_non_null(prairie_malloc(200 * KiB));
+    assert_string_equal(told.conditions, "");
+    assert_int_equal(reserve_cur_get(), reserve_min_get());
+}
+
+/* A sample takes a page; the block itself may lie in a magazine. */
+static void a_sample_is_no_reason_either(void **state)
+{
+    enum { BLOCKS = 200 };
+    static void *block[BLOCKS];
+
+    (void)state;
+    start_with_reserve();
+    add(hear, "a");
+    for (unsigned i = 0; i < BLOCKS; i++) assert_non_null(block[i] = prairie_malloc(64));
+    sample_from_now(1);
+    exhaust();
+    for (unsigned i = 0; i < BLOCKS; i++) prairie_free(block[i]);
+    for (unsigned i = 0; i < BLOCKS / 2; i++) assert_non_null(prairie_malloc(64));
     assert_string_equal(told.conditions, "");
     assert_int_equal(reserve_cur_get(), reserve_min_get());
 }
@@ -271,7 +290,7 @@ static void statistics_tell(void **state)
 UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_served_by_the_reserve),
           UNIT_TEST(blocks_past_the_cache_are_served_by_the_reserve),
           UNIT_TEST(low_ends_when_the_reserve_is_full_again),
-          UNIT_TEST(what_caches_hold_is_used_first),
+          UNIT_TEST(what_caches_hold_is_used_first), UNIT_TEST(a_sample_is_no_reason_either),
           UNIT_TEST(what_the_reserve_has_not_got_is_refused_in_silence),
           UNIT_TEST(it_lasts_until_it_is_empty), UNIT_TEST(who_can_give_nothing_is_told_nine_times),
           UNIT_TEST(it_is_full_again_when_memory_returns),
