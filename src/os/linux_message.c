@@ -54,8 +54,10 @@ static bool is_file(long file, struct file_id wanted)
 
 void os_keep_error_output(void)
 {
-    long copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
+    long copy;
 
+    if (error_copy.number != STDERR_FILENO) return;
+    copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
     if (failed(copy)) return;
     error_copy.number = (int)copy;
     (void)read_file_id(copy, &error_copy.id);

@@ -271,8 +271,10 @@ static struct {
 
 void os_keep_error_output(void)
 {
-    int saved_errno = errno, file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
+    int saved_errno = errno, file;
 
+    if (kept.file >= 0) return;
+    file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
     if (file >= 0 && fstat(file, &kept.facts) == 0) kept.file = file;
     else if (file >= 0) (void)close(file);
     errno = saved_errno;

@@ -391,6 +391,7 @@ void os_keep_error_output(void)
     HANDLE copy = NULL;
     BOOL done;
 
+    if (kept_error != NULL) return;
     KEEP_LAST_ERROR(done = DuplicateHandle(GetCurrentProcess(), GetStdHandle(STD_ERROR_HANDLE),
                                            GetCurrentProcess(), &copy, 0, FALSE,
                                            DUPLICATE_SAME_ACCESS));

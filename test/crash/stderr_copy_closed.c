@@ -11,7 +11,7 @@
 
 enum { FIRST = 3, LAST = 300, COPY = 200 };
 
-const char *malloc_conf = "stats_print:true";
+const char *malloc_conf = "stats_print:true,prof:true,prof_leak:true"; /* one copy for both */
 
 static void free_twice(void)
 {
@@ -24,7 +24,7 @@ static void free_twice(void)
 int main(int argc, char **argv)
 {
     require_prairie();
-    must(argc == 2 && fcntl(COPY, F_GETFD) >= 0);
+    must(argc == 2 && fcntl(COPY, F_GETFD) >= 0 && fcntl(COPY + 1, F_GETFD) < 0);
     for (int file = FIRST; file <= LAST; file++) close(file);
     if (strcmp(argv[1], "closed") == 0) free_twice();
     for (int file = FIRST; file <= LAST; file++) must(memfd_create("of the program", 0) == file);
