@@ -16,6 +16,7 @@ policy
 slabs
 arenas
 cache
+sample
 guard
 profile
 heap
@@ -30,7 +31,7 @@ language='inttypes|limits|stdalign|stdarg|stdatomic|stdbool|stddef|stdint'
 allowed() {
     case $1 in
         os) echo "$language|string|errno|dlfcn|elf|fcntl|link|pthread|sched|signal|stdlib|time|unistd|crt_externs|windows|psapi|(linux|sys|asm|bits|mach|mach-o|malloc)/.*" ;;
-        guard|heap) echo "$language|string|errno" ;;
+        sample|guard|heap) echo "$language|string|errno" ;;
         darwin) echo "$language|errno|stdlib|(mach|malloc)/.*" ;;
         windows) echo "$language|errno|windows|psapi" ;;
         control|libc|cxx|jemalloc) echo "$language|string|errno|malloc|stdio" ;;

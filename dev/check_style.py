@@ -16,7 +16,7 @@ SWITCHES_PER_1000_LINES_MAX = 5
 
 # Where an #if may stand in src/; a name that ends in / is a folder.
 SWITCH_PLACES = ("src/base/attrs.h", "src/base/check.h", "src/base/constants.h",
-                 "src/os/thread_slot.h", "src/os/port.c", "src/os/port_facts.h", "src/guard/guard.h",
+                 "src/os/thread_slot.h", "src/os/port.c", "src/os/port_facts.h",
                  "src/control/conf.c", "src/jemalloc/",
                  "src/prairie.c")
 C_FOLDERS = {"src", "include", "test", "bench", "lab"}

@@ -50,7 +50,7 @@ INLINE struct arena *manual_arena_of_page(const struct page *record)
 
 INLINE bool page_is_manual(uint32_t page) { return page_record(page)->state == PAGE_MANUAL; }
 
-/* Where the number of the sample of a block in state PAGE_MANUAL stands (guard/sample.h). */
+/* Where the number of the sample of a block in state PAGE_MANUAL stands (sample/sample.h). */
 INLINE uint32_t *manual_sample(uint32_t page)
 {
     return &((struct manual_large *)meta_record(page_record(page)->slab))->sample;

@@ -4,7 +4,7 @@
  * is answered with "off", and what would need samples is refused with ENOENT.
  * SPDX-License-Identifier: MIT
  */
-#include "../guard/sampling.h"
+#include "../sample/sampling.h"
 #include "../heap/heap.h"
 #include "../profile/profile.h"
 #include "../space/sealed.h"

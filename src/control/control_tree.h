@@ -5,7 +5,7 @@
 #define PRAIRIE_CONTROL_TREE_H
 
 #include "../base/options.h"
-#include "../guard/sampling.h"
+#include "../sample/sampling.h"
 #include "../heap/placed.h"
 #include "control.h"
 

@@ -30,8 +30,8 @@
 #define PRAIRIE_GUARD_GUARDED_H
 
 #include "../os/os.h"
+#include "../sample/sample.h"
 #include "../slabs/stray.h"
-#include "sample.h"
 
 enum { GUARDED_DEPTH = 20 };
 

@@ -7,7 +7,7 @@
 #include "slow.h"
 
 #include "../arenas/manual.h"
-#include "../guard/sample.h"
+#include "../sample/sample.h"
 
 /* ---- taking ---- */
 

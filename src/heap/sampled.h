@@ -7,7 +7,7 @@
 #ifndef PRAIRIE_HEAP_SAMPLED_H
 #define PRAIRIE_HEAP_SAMPLED_H
 
-#include "../guard/sampling.h"
+#include "../sample/sampling.h"
 
 /* A new one of `bytes`, of this arena; NULL for `arena`: of the one that the thread's blocks come
  * from. NULL: nothing is sampled now, or no memory. */

@@ -17,7 +17,7 @@
 
 #include "../arenas/arena.h"
 #include "../cache/cache.h"
-#include "../guard/unwind.h"
+#include "../sample/unwind.h"
 
 struct alloc_request {
     size_t size, align;   /* align: a power of two */

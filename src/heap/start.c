@@ -10,7 +10,7 @@
 #include "../cache/quarantine.h"
 #include "../guard/fill.h"
 #include "../guard/guarded.h"
-#include "../guard/sample.h"
+#include "../sample/sample.h"
 #include "../page_heap/huge.h"
 #include "../policy/limits.h"
 #include "../policy/purge.h"

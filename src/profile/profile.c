@@ -7,7 +7,7 @@
 #include "../base/port.h"
 #include "../base/report.h"
 #include "../cache/thread.h"
-#include "../guard/sampling.h"
+#include "../sample/sampling.h"
 #include "../space/commit.h"
 
 /* How long a dump waits for another one to end. */

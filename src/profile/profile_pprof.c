@@ -8,7 +8,7 @@
 #include "profile.h"
 
 #include "../cache/sampler.h"
-#include "../guard/sample.h"
+#include "../sample/sample.h"
 
 /* Numbers of fields, from profile.proto. */
 enum {

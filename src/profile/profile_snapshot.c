@@ -4,7 +4,7 @@
 #include "profile_snapshot.h"
 
 #include "../cache/sampler.h"
-#include "../guard/sample.h"
+#include "../sample/sample.h"
 
 /* Sites that may be added while the memory is got. */
 enum { SITES_SPARE = 256 };

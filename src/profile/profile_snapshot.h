@@ -2,7 +2,7 @@
  *
  * A dump takes a while, and samples go on meanwhile; so it works on a copy, in memory of its own
  * straight from the kernel. Taking one waits for nothing that a signal may have interrupted
- * (guard/sample.h).
+ * (sample/sample.h).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PROFILE_SNAPSHOT_H

@@ -42,7 +42,7 @@ INLINE size_t bytes_of_offset(uint8_t offset)
 /* The offset for each size up to TABLE_BYTES_MAX. A byte a size: no rounding, no shift. */
 extern PRIVATE const uint8_t offset_of_size[TABLE_BYTES_MAX + 1];
 /* Where a sized free puts a block of that size. The same, unless blocks are sampled
- * (guard/sample.h): then frees have magazines of their own, and a class of which a sampled block
+ * (sample/sample.h): then frees have magazines of their own, and a class of which a sampled block
  * lives has offset 0, as one has whose guarded blocks are watched (guard/guarded.h). In a program
  * with a delete of its own all have (cxx/cxx_new.c). */
 extern PRIVATE uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1];

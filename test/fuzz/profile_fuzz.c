@@ -4,7 +4,7 @@
 #include "library.h"
 
 #include "fuzz.h"
-#include "guard/sample.h"
+#include "sample/sample.h"
 
 const unsigned fuzz_bytes_max = 400;
 
