@@ -274,7 +274,8 @@ static bool resize_here(uint32_t page, size_t bytes, bool may_move)
     size_t old_bytes = large_bytes(page), pages = bytes >> space.page_shift;
     bool done;
 
-    if (bytes == old_bytes) return true;
+    if (bytes == old_bytes) return true; /* and what fence there is stays */
+    run_take_fence_away(page);
     if (unlikely(page_record(page)->state == PAGE_VAST)) done = vast_resize(page, bytes, may_move);
     else if (unlikely(page_is_manual(page))) done = manual_resize(page, pages);
     else done = resize_run(page_heap_of(page), page, pages);
@@ -329,7 +330,6 @@ void *large_resize(void *block, uint32_t page, size_t size)
     void *moved;
 
     if (is_too_large(size, 1)) return NULL;
-    run_take_fence_away(page);
     if (resize_here(page, bytes, true)) return page_address(page);
     moved = move_large(block, page, size);
     if (likely(moved != NULL)) return moved;
@@ -343,7 +343,6 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
-    run_take_fence_away(page);
     least = round_up(least, page_bytes());
     most = round_up(min_size(most, limit), page_bytes());
     if (!resize_here(page, most, false) && least > large_bytes(page))

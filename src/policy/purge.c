@@ -13,8 +13,8 @@ enum { REFUSALS_MAX = 2 };
  * more pages are dirty. */
 enum { PUT_OFF_SHARE = 8 };
 
-/* Shorter runs cost more in calls than in pages: nobody purges for their sake alone. */
-#define LONG_RUN_BYTES (64 * KiB)
+/* So few dirty pages of a page heap, however long their runs, are not worth a pass. */
+#define WORTH_BYTES (64 * KiB)
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
 
@@ -198,7 +198,7 @@ static void learn(struct page_heap *heap, uint64_t now)
         own->peak_pages -= own->peak_pages / 4;
         own->bonus_pages -= own->bonus_pages / 4;
         own->last_pages = 0;
-    } else if (heap->clean_leased - own->last_clean_leased >= own->last_pages / 2) {
+    } else if (heap->clean_leased - own->last_clean_leased >= (own->last_pages + 1) / 2) {
         own->regrets++;
         if (!nothing_may_stay()) own->bonus_pages += own->last_pages;
         own->last_pages = 0;
@@ -346,7 +346,7 @@ size_t purge_unneeded(void)
         struct pass pass = { .heap = &page_heap[i] };
         size_t unneeded = begin_dirty_low(pass.heap);
 
-        if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) continue;
+        if (unneeded < pages_for(WORTH_BYTES) || option_decay_ms() < 0) continue;
         pass.wanted = (unneeded + 1) / 2;
         purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
         purged += end_pass(&pass);
@@ -376,7 +376,7 @@ static bool is_within_budget(struct page_heap *heap)
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
     dirty_max = next_look(budget);
     if (purge_is_urgent()) {
-        budget.most = pages_for(LONG_RUN_BYTES) - 1;
+        budget.most = pages_for(WORTH_BYTES) - 1;
         dirty_max = heap->dirty_max;
     } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);

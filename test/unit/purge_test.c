@@ -216,6 +216,20 @@ static void slow_breaths_are_not_regretted(void **state)
     assert_int_equal(purge[0].regrets, 0);
 }
 
+/* Half of one page is a page, or it would be wanted back by who wants nothing. */
+static void one_page_is_not_regretted_before_it_is_wanted(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    start_small();
+    breathe(1);
+    assert_int_equal(purge[0].purged_pages, 1);
+    purge_beyond_budget();
+    assert_int_equal(purge[0].regrets, 0);
+    breathe(1);
+    assert_int_equal(purge[0].regrets, 1);
+}
+
 /* What regrets added to the budget is forgotten again. */
 static void a_larger_budget_does_not_last(void **state)
 {
@@ -575,6 +589,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_program_that_breathes_pays_once),
           UNIT_TEST(regrets_count_for_little_while_nobody_looks),
           UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
+          UNIT_TEST(one_page_is_not_regretted_before_it_is_wanted),
           UNIT_TEST(a_larger_budget_does_not_last),
           UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
           UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
