@@ -18,6 +18,7 @@
 #include "../cache/large_cache.h"
 #include "../cache/thread.h"
 #include "../guard/fill.h"
+#include "../policy/limits.h"
 #include "vast.h"
 
 /* The record of a vast block counts no pages. */
@@ -41,6 +42,12 @@ void large_clear(char *block, size_t bytes)
     if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
         return;
     __builtin_memset(block, 0, bytes);
+}
+
+/* Of what is no hooks': whatever is given back, there is no room for so many pages. */
+static bool is_hopeless(size_t pages)
+{
+    return pages > space.page_count_max || pages << space.page_shift > limits_hard();
 }
 
 /* The region would grow, or every request is to look at limits. */
@@ -94,12 +101,15 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
     size_t pages = request_pages(request), align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
     struct attempts attempts = { 0, false };
+    bool is_hooked = RELAXED_LOAD(owner->extents) != NULL, may_try_again;
     struct run run;
 
-    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->page_heap, pages);
+    if (!is_hooked) look_when_due(owner->page_heap, pages);
     if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
+    may_try_again = is_hooked || !is_hopeless(pages);
     do run = manual_lease(owner, pages, align_pages);
-    while (run.page == 0 && thread_may_try_again(owner, pages, align_pages, &attempts));
+    while (run.page == 0 && may_try_again
+           && thread_may_try_again(owner, pages, align_pages, &attempts));
     if (run.page == 0) return NULL;
     /* The program's memory may not be what a purge makes zero. */
     if (request->zero && owner->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
@@ -123,7 +133,7 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     }
     look_when_due(heap, pages);
     run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
-    if (unlikely(run.page == 0)) {
+    if (unlikely(run.page == 0) && !is_hopeless(pages)) {
         decay_before_refusal(pages);
         run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     }

@@ -64,7 +64,8 @@ static bool may_come(size_t bytes)
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
-    return !page_heaps_are_barred() && purge_all() != 0 && may_come(bytes);
+    if (page_heaps_are_barred() || bytes > limits_hard()) return false;
+    return purge_all() != 0 && may_come(bytes);
 }
 
 static void give_up(size_t bytes)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "page_heap/run_find.h"
 #include "shortage.h"
 
 /* All that the hard limit bounds. */
@@ -114,6 +115,42 @@ static void dirty_pages_do_not_keep_a_block_from_growing(void **state)
     assert_true(taken_bytes() <= limit_hard_get());
 }
 
+/* A size that is beyond the limit by itself is no reason to give anything back. */
+static void what_can_never_fit_costs_no_pages(void **state)
+{
+    static void *block[64];
+    uint64_t purges;
+    size_t dirty;
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) assert_non_null(block[i] = prairie_malloc(64 * KiB));
+    for (unsigned i = 0; i < 16; i += 2) prairie_free(block[i]);
+    limit_hard_set(taken_bytes() + 1 * MiB);
+    dirty = page_heap->free_pages[FREE_DIRTY];
+    purges = fake_calls(FAKE_PURGE);
+    assert_true(dirty > 0);
+    assert_null(prairie_malloc(limit_hard_get() + 1));
+    assert_null(prairie_malloc(VAST_BYTES_MIN));
+    assert_null(prairie_malloc(space.block_bytes_max / 2));
+    assert_null(prairie_realloc(block[63], VAST_BYTES_MIN));
+    assert_int_equal(fake_calls(FAKE_PURGE), purges);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], dirty);
+    /* Nobody knows this one before it is tried. */
+    assert_null(prairie_malloc(round_down(limit_hard_get(), page_bytes())));
+    assert_true(fake_calls(FAKE_PURGE) > purges);
+}
+
+/* Clean pages at the end of the region are nothing that the limit counts. */
+static void the_hard_limit_closes_no_pages(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_true(hole_at_the_end(page_heap).pages > 0);
+    limit_hard_set(commit_used_bytes());
+    assert_null(prairie_malloc(1000));
+    assert_int_equal(fake_calls(FAKE_CLOSE), 0);
+}
+
 static void the_reserve_serves_at_the_wall(void **state)
 {
     (void)state;
@@ -223,6 +260,7 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
+          UNIT_TEST(what_can_never_fit_costs_no_pages), UNIT_TEST(the_hard_limit_closes_no_pages),
           UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
