@@ -151,6 +151,25 @@ static void the_hard_limit_closes_no_pages(void **state)
     assert_int_equal(fake_calls(FAKE_CLOSE), 0);
 }
 
+/* Nor are those that lie before or behind an aligned block. */
+static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
+{
+    size_t align = min_size(64 * MiB, VAST_BYTES_MIN / 4), used;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    used = commit_used_bytes();
+    limit_hard_set(used + 2 * MiB);
+    block = prairie_aligned_alloc(align, 1 * MiB);
+    assert_non_null(block);
+    assert_in_range(commit_used_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
+    assert_null(prairie_aligned_alloc(align, 1 * MiB));
+    memset(block, 1, 1 * MiB);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 static void the_reserve_serves_at_the_wall(void **state)
 {
     (void)state;
@@ -261,6 +280,7 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
           UNIT_TEST(what_can_never_fit_costs_no_pages), UNIT_TEST(the_hard_limit_closes_no_pages),
+          UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
           UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
