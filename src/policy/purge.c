@@ -164,13 +164,15 @@ static void purge_left_behind(void)
     lock_give(&page_heap->lock);
 }
 
-/* All runs of at least run_min and at most run_max. Returns pages. */
+/* All runs of at least run_min and at most run_max, as many pages as are dirty now: what others
+ * return meanwhile could go on for ever. Returns pages. */
 static size_t purge_all_runs(size_t run_min, size_t run_max)
 {
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i], .wanted = SIZE_MAX };
+        struct pass pass = { .heap = &page_heap[i],
+                             .wanted = page_heap_free_now(&page_heap[i], FREE_DIRTY) };
 
         purge_runs(&pass, run_min, run_max);
         purged += end_pass(&pass);

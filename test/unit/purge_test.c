@@ -377,6 +377,33 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
     check_runs();
 }
 
+enum { LATE_RUNS = 300, DIRTY_RUNS = 8 };
+
+static uint32_t late[LATE_RUNS];
+static unsigned late_count;
+
+/* As another thread would, who frees as fast as this one purges. */
+static void return_another(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE && late_count > 0) run_return(late[--late_count]);
+}
+
+static void who_asks_for_all_gets_what_was_dirty_then(void **state)
+{
+    uint32_t runs[DIRTY_RUNS];
+
+    (void)state;
+    start_small();
+    for (; late_count < LATE_RUNS; late_count++) late[late_count] = fenced(1);
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = fenced(4);
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) run_return(runs[i]);
+    fake_on_call(return_another);
+    assert_int_equal(purge_all(), bytes_of(DIRTY_RUNS * 4));
+    assert_true(fake_calls(FAKE_PURGE) <= DIRTY_RUNS * 4);
+    assert_true(late_count > 0);
+    check_runs();
+}
+
 /* However many could be asked for: a round is given up after so many refusals. */
 static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
 {
@@ -598,6 +625,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
           UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
+          UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
           UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
           UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
