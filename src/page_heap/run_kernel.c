@@ -118,6 +118,20 @@ void run_put_free(uint32_t page, enum page_state state)
     lock_give(&heap->lock);
 }
 
+bool page_heaps_have_in_flight(void)
+{
+    bool have = false;
+
+    for (unsigned i = 0; i < page_heap_count() && !have; i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        lock_take(&heap->lock);
+        for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++) have |= heap->in_flight[slot] != 0;
+        lock_give(&heap->lock);
+    }
+    return have;
+}
+
 void page_heaps_put_back_in_flight(void)
 {
     for (unsigned i = 0; i < page_heap_count() * IN_FLIGHT_MAX; i++) {

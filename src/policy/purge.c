@@ -6,6 +6,9 @@
 #include "../base/options.h"
 
 enum { REGRET_MS = 2000 };
+/* The kernel takes some milliseconds for the longest run; a thread that purges may not run at all
+ * for a while. */
+enum { AWAIT_MS_MAX = 20 };
 /* Runs that the kernel would not take in one pass before the pass ends: locked in memory,
  * perhaps. */
 enum { REFUSALS_MAX = 2 };
@@ -186,6 +189,17 @@ size_t purge_all(void)
 
     purge_left_behind();
     return purged << space.page_shift;
+}
+
+/* What is on its way counts as taken and is no free page, though it may be all that is missing. */
+void purge_await_others(size_t bytes)
+{
+    const uint32_t never_changes = 0;
+
+    for (unsigned ms = 0; ms < AWAIT_MS_MAX && page_heaps_have_in_flight(); ms++) {
+        if (commit_is_limited() && commit_allows(bytes)) return;
+        os_sleep(&never_changes, 0, 1);
+    }
 }
 
 /* What was given back lately is one breath out, however many calls it took; was it breathed in
