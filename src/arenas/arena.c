@@ -211,8 +211,11 @@ static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 
     if (bin->closed.count != 0) return unlist_slab(&bin->closed, slab_record(bin->closed.first));
     slab = meta_take(bytes);
-    /* Under a limit on data the free pages of the region may be what keeps records from growing. */
-    if (unlikely(slab == NULL) && page_heaps_close_tail(true)) slab = meta_take(bytes);
+    /* Under a limit on data the free pages of the region may be what keeps records from growing.
+     * Towards the hard limit clean ones count nothing, and dirty ones are the caller's to give back. */
+    if (unlikely(slab == NULL) && commit_allows(round_up(bytes, page_bytes()))
+        && page_heaps_close_tail(true))
+        slab = meta_take(bytes);
     return slab;
 }
 

@@ -264,6 +264,7 @@ void decay_before_refusal(size_t pages)
     if (limits_hard() != SIZE_MAX
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();
+    purge_await_others(pages * (page_bytes() + sizeof(struct page)));
 }
 
 /* ---- the door ---- */

@@ -18,6 +18,7 @@
 #include "../cache/large_cache.h"
 #include "../cache/thread.h"
 #include "../guard/fill.h"
+#include "../policy/limits.h"
 #include "vast.h"
 
 /* The record of a vast block counts no pages. */
@@ -41,6 +42,12 @@ void large_clear(char *block, size_t bytes)
     if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
         return;
     __builtin_memset(block, 0, bytes);
+}
+
+/* Of what is no hooks': whatever is given back, there is no room for so many pages. */
+static bool is_hopeless(size_t pages)
+{
+    return pages > space.page_count_max || pages << space.page_shift > limits_hard();
 }
 
 /* The region would grow, or every request is to look at limits. */
@@ -94,12 +101,15 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
     size_t pages = request_pages(request), align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
     struct attempts attempts = { 0, false };
+    bool is_hooked = RELAXED_LOAD(owner->extents) != NULL, may_try_again;
     struct run run;
 
-    if (RELAXED_LOAD(owner->extents) == NULL) look_when_due(owner->page_heap, pages);
+    if (!is_hooked) look_when_due(owner->page_heap, pages);
     if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
+    may_try_again = is_hooked || !is_hopeless(pages);
     do run = manual_lease(owner, pages, align_pages);
-    while (run.page == 0 && thread_may_try_again(owner, pages, align_pages, &attempts));
+    while (run.page == 0 && may_try_again
+           && thread_may_try_again(owner, pages, align_pages, &attempts));
     if (run.page == 0) return NULL;
     /* The program's memory may not be what a purge makes zero. */
     if (request->zero && owner->extents != NULL) __builtin_memset(page_address(run.page), 0, bytes);
@@ -123,7 +133,7 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     }
     look_when_due(heap, pages);
     run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
-    if (unlikely(run.page == 0)) {
+    if (unlikely(run.page == 0) && !is_hopeless(pages)) {
         decay_before_refusal(pages);
         run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     }
@@ -279,7 +289,8 @@ static bool resize_here(uint32_t page, size_t bytes, bool may_move)
     size_t old_bytes = large_bytes(page), pages = bytes >> space.page_shift;
     bool done;
 
-    if (bytes == old_bytes) return true;
+    if (bytes == old_bytes) return true; /* and what fence there is stays */
+    run_take_fence_away(page);
     if (unlikely(page_record(page)->state == PAGE_VAST)) done = vast_resize(page, bytes, may_move);
     else if (unlikely(page_is_manual(page))) done = manual_resize(page, pages);
     else done = resize_run(page_heap_of(page), page, pages);
@@ -334,7 +345,6 @@ void *large_resize(void *block, uint32_t page, size_t size)
     void *moved;
 
     if (is_too_large(size, 1)) return NULL;
-    run_take_fence_away(page);
     if (resize_here(page, bytes, true)) return page_address(page);
     moved = move_large(block, page, size);
     if (likely(moved != NULL)) return moved;
@@ -348,7 +358,6 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
 
     /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
     if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
-    run_take_fence_away(page);
     least = round_up(least, page_bytes());
     most = round_up(min_size(most, limit), page_bytes());
     if (!resize_here(page, most, false) && least > large_bytes(page))

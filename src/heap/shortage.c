@@ -59,6 +59,7 @@ bool shortage_make_room(void)
 {
     shortage_gather();
     (void)purge_all();
+    purge_await_others(page_bytes());
     if (commit_allows(page_bytes())) return true;
     if (!reserve_release(1)) return false;
     (void)purge_all();

@@ -60,11 +60,14 @@ static bool may_come(size_t bytes)
 }
 
 /* They count from now on, so that no two are allowed what is left for one. Dirty pages may be all
- * that the limit lacks. False: there may not be so many more. */
+ * that the limit lacks, also those that another thread gives back. False: there may not be so many more. */
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;
-    return !page_heaps_are_barred() && purge_all() != 0 && may_come(bytes);
+    if (page_heaps_are_barred() || bytes > limits_hard()) return false;
+    (void)purge_all();
+    purge_await_others(bytes);
+    return may_come(bytes);
 }
 
 static void give_up(size_t bytes)

@@ -257,6 +257,11 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
 uint32_t run_take_clean_edge(uint32_t *at);
 /* Puts such a run back, as clean or as dirty. */
 void run_put_free(uint32_t page, enum page_state state);
+/* Makes two of such a run, of which the first has so many pages. Returns the second; 0: too many
+ * are on their way. */
+uint32_t run_split_in_flight(uint32_t page, size_t pages);
+/* Are any on their way? */
+bool page_heaps_have_in_flight(void);
 /* In the child of a fork, under the locks: puts back all that were on their way, for those who took
  * them are not there. */
 void page_heaps_put_back_in_flight(void);

@@ -51,15 +51,15 @@ static void cut_off_seam(struct page_span *span)
     span->count--;
 }
 
-/* Opens at least `missing` more pages: a clean run, or the end of one. */
-static struct page_span grow(struct page_heap *heap, size_t missing)
+/* Opens at least `missing` more pages, of at most room_bytes: a clean run, or the end of one. */
+static struct page_span grow(struct page_heap *heap, size_t missing, size_t room_bytes)
 {
     struct page_span span;
 
     if (PAGE_HEAPS > 1) missing++;
     lock_take(&space.lock);
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
-    span = space_grow(missing, huge_pages_each(), commit_room_bytes());
+    span = space_grow(missing, huge_pages_each(), room_bytes);
     lock_give(&space.lock);
     if (span.count == 0) return span;
     if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(&span);
@@ -97,13 +97,13 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages)
     tail = hole_at_the_end(heap);
     if (!may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
-    span = grow(heap, pages - tail.pages);
+    span = grow(heap, pages - tail.pages, commit_room_bytes());
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
     /* That was in another region, where the tail is of no help. */
     if (!page_heap_may_take_clean(heap, pages)) return none;
-    if (span.count < pages) span = grow(heap, pages);
+    if (span.count < pages) span = grow(heap, pages, commit_room_bytes());
     return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
 
@@ -116,7 +116,8 @@ static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages
     bool zero;
 
     if (page == 0 && page_heap_may_take_clean(heap, pages)) {
-        struct page_span span = grow(heap, pages + align_pages - 1);
+        /* What alignment leaves over stays clean, which no limit counts. */
+        struct page_span span = grow(heap, pages + align_pages - 1, SIZE_MAX);
 
         /* The clean run that ends there has such a stretch; a search may miss it among others. */
         if (span.count != 0)

@@ -118,6 +118,40 @@ void run_put_free(uint32_t page, enum page_state state)
     lock_give(&heap->lock);
 }
 
+uint32_t run_split_in_flight(uint32_t page, size_t pages)
+{
+    struct page_heap *heap = page_heap_of(page);
+    struct page *record = page_record(page);
+    uint32_t second = 0;
+    unsigned slot;
+
+    lock_take(&heap->lock);
+    slot = slot_in_flight(heap, 0);
+    if (slot < IN_FLIGHT_MAX && slot_in_flight(heap, page) < IN_FLIGHT_MAX) {
+        second = page + (uint32_t)pages;
+        note_heap(heap, page_record(second));
+        tag_run(page_record(second), record->run_pages - pages, PAGE_USED, PAGE_USED);
+        tag_run(record, pages, PAGE_USED, PAGE_USED);
+        heap->in_flight[slot] = second;
+    }
+    lock_give(&heap->lock);
+    return second;
+}
+
+bool page_heaps_have_in_flight(void)
+{
+    bool have = false;
+
+    for (unsigned i = 0; i < page_heap_count() && !have; i++) {
+        struct page_heap *heap = &page_heap[i];
+
+        lock_take(&heap->lock);
+        for (unsigned slot = 0; slot < IN_FLIGHT_MAX; slot++) have |= heap->in_flight[slot] != 0;
+        lock_give(&heap->lock);
+    }
+    return have;
+}
+
 void page_heaps_put_back_in_flight(void)
 {
     for (unsigned i = 0; i < page_heap_count() * IN_FLIGHT_MAX; i++) {

@@ -6,15 +6,18 @@
 #include "../base/options.h"
 
 enum { REGRET_MS = 2000 };
-/* Runs that the kernel would not take in one pass before the pass ends: locked in memory,
- * perhaps. */
-enum { REFUSALS_MAX = 2 };
+/* The kernel takes some milliseconds for the longest run; a thread that purges may not run at all
+ * for a while. */
+enum { AWAIT_MS_MAX = 20 };
+/* Runs of which the kernel would take nothing before a pass ends: locked in memory, perhaps. */
+enum { REFUSALS_MAX = 4 };
 /* What the kernel would not take, or somebody else is to give back, is looked at again when so many
  * more pages are dirty. */
 enum { PUT_OFF_SHARE = 8 };
 
-/* Shorter runs cost more in calls than in pages: nobody purges for their sake alone. */
-#define LONG_RUN_BYTES (64 * KiB)
+/* So few dirty pages of a page heap, however long their runs, are not worth a pass. Nor are parts of
+ * a run that are shorter worth a call each. */
+#define WORTH_BYTES (64 * KiB)
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
 
@@ -72,8 +75,8 @@ static struct budget budget_of(struct page_heap *heap, bool background)
 
 /* ---- giving back ---- */
 
-/* One pass of giving back from a page heap. What the kernel would not take stays out of the bins
- * until the pass ends, or it would be tried again and again while it is the longest. */
+/* One pass of giving back from a page heap. Runs of which the kernel would take nothing stay out of
+ * the bins until the pass ends, or they would be tried again and again while they are the longest. */
 struct pass {
     struct page_heap *heap;
     size_t wanted, purged; /* pages */
@@ -82,10 +85,9 @@ struct pass {
 };
 
 /* Of a run on its way. False: the kernel would not. */
-static bool purge_run(uint32_t page)
+static bool purge_pages(uint32_t page, size_t pages)
 {
-    return os_purge((struct os_range){ page_address(page),
-                                       (size_t)page_record(page)->run_pages << space.page_shift });
+    return os_purge((struct os_range){ page_address(page), pages << space.page_shift });
 }
 
 /* Under the page heap's lock. */
@@ -95,22 +97,69 @@ static void count_calls(struct page_heap *heap, size_t calls, size_t purged_page
     purge_of(heap)->purged_pages += purged_pages;
 }
 
-/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
- */
+/* Of a run on its way that the kernel would not take in one piece: one page that is locked is enough
+ * for that. Gives back one half or the other, as long as one of them is taken. Returns the first
+ * page of what is left. */
+static uint32_t purge_halves(struct pass *pass, uint32_t page)
+{
+    size_t pages = page_record(page)->run_pages, unit = huge_pages_each();
+    size_t least = max_size(unit, pages_for(WORTH_BYTES));
+
+    while (pages >= 2 * least) {
+        size_t front = round_down(pages / 2, unit), end = pages - front;
+        bool takes_front = purge_pages(page, front);
+        uint32_t second;
+
+        pass->calls += takes_front ? 1 : 2;
+        if (!takes_front && !purge_pages(page + (uint32_t)front, end)) break;
+        second = run_split_in_flight(page, front);
+        if (second == 0) break;
+        run_put_free(takes_front ? page : second, PAGE_CLEAN);
+        pass->purged += takes_front ? front : end;
+        pages = takes_front ? end : front;
+        if (takes_front) page = second;
+    }
+    return page;
+}
+
+/* Of a run on its way, and puts it back. False: the kernel would take nothing of it, and it is on its
+ * way still. */
+static bool purge_run(struct pass *pass, uint32_t page)
+{
+    size_t pages = page_record(page)->run_pages, purged = pass->purged;
+
+    pass->calls++;
+    if (purge_pages(page, pages)) {
+        run_put_free(page, PAGE_CLEAN);
+        pass->purged += pages;
+        return true;
+    }
+    page = purge_halves(pass, page);
+    if (pass->purged == purged) return false;
+    run_put_free(page, PAGE_DIRTY);
+    return true;
+}
+
+/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max. A
+ * longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
+ * would be as many refusals. */
 static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
 {
     unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
+    size_t cut_at = run_max;
 
     while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max) {
-        size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
+        size_t most = min_size(pass->wanted - pass->purged, cut_at);
         uint32_t page = run_take_dirty(pass->heap, run_min, most);
+        bool is_part;
 
         if (page == 0) return;
-        pages = page_record(page)->run_pages;
-        pass->calls++;
-        if (purge_run(page)) {
-            run_put_free(page, PAGE_CLEAN);
-            pass->purged += pages;
+        is_part = cut_at == run_max && page_record(page)->run_pages == run_max;
+        cut_at = run_max;
+        if (purge_run(pass, page)) continue;
+        if (is_part) {
+            run_put_free(page, PAGE_DIRTY);
+            cut_at = SIZE_MAX;
         } else {
             pass->refused[pass->refusal_count++] = page;
         }
@@ -154,7 +203,7 @@ static void purge_left_behind(void)
     if (!may_take_clean() || !huge_take_left_behind()) return;
     while (!RELAXED_LOAD(huge.wanted) && (page = run_take_clean_edge(&at)) != 0) {
         calls++;
-        if (purge_run(page)) purged += page_record(page)->run_pages;
+        if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
         if (held != 0) run_put_free(held, PAGE_CLEAN);
         held = page;
     }
@@ -164,13 +213,15 @@ static void purge_left_behind(void)
     lock_give(&page_heap->lock);
 }
 
-/* All runs of at least run_min and at most run_max. Returns pages. */
+/* All runs of at least run_min and at most run_max, as many pages as are dirty now: what others
+ * return meanwhile could go on for ever. Returns pages. */
 static size_t purge_all_runs(size_t run_min, size_t run_max)
 {
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i], .wanted = SIZE_MAX };
+        struct pass pass = { .heap = &page_heap[i],
+                             .wanted = page_heap_free_now(&page_heap[i], FREE_DIRTY) };
 
         purge_runs(&pass, run_min, run_max);
         purged += end_pass(&pass);
@@ -186,6 +237,17 @@ size_t purge_all(void)
     return purged << space.page_shift;
 }
 
+/* What is on its way counts as taken and is no free page, though it may be all that is missing. */
+void purge_await_others(size_t bytes)
+{
+    const uint32_t never_changes = 0;
+
+    for (unsigned ms = 0; ms < AWAIT_MS_MAX && page_heaps_have_in_flight(); ms++) {
+        if (commit_is_limited() && commit_allows(bytes)) return;
+        os_sleep(&never_changes, 0, 1);
+    }
+}
+
 /* What was given back lately is one breath out, however many calls it took; was it breathed in
  * again soon? Where nothing may stay it always is, which is no reason for a budget. Under the page
  * heap's lock. */
@@ -198,7 +260,7 @@ static void learn(struct page_heap *heap, uint64_t now)
         own->peak_pages -= own->peak_pages / 4;
         own->bonus_pages -= own->bonus_pages / 4;
         own->last_pages = 0;
-    } else if (heap->clean_leased - own->last_clean_leased >= own->last_pages / 2) {
+    } else if (heap->clean_leased - own->last_clean_leased >= (own->last_pages + 1) / 2) {
         own->regrets++;
         if (!nothing_may_stay()) own->bonus_pages += own->last_pages;
         own->last_pages = 0;
@@ -346,7 +408,7 @@ size_t purge_unneeded(void)
         struct pass pass = { .heap = &page_heap[i] };
         size_t unneeded = begin_dirty_low(pass.heap);
 
-        if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) continue;
+        if (unneeded < pages_for(WORTH_BYTES) || option_decay_ms() < 0) continue;
         pass.wanted = (unneeded + 1) / 2;
         purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
         purged += end_pass(&pass);
@@ -376,7 +438,7 @@ static bool is_within_budget(struct page_heap *heap)
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
     dirty_max = next_look(budget);
     if (purge_is_urgent()) {
-        budget.most = pages_for(LONG_RUN_BYTES) - 1;
+        budget.most = pages_for(WORTH_BYTES) - 1;
         dirty_max = heap->dirty_max;
     } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);

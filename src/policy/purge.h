@@ -85,5 +85,8 @@ void purge_set_hard(bool hard);
 INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge_mode.is_hard) || commit_is_over(); }
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
+/* Before so many bytes are refused, after purge_all: waits for pages that other threads have on
+ * their way to the kernel, until the hard limit allows as much. Not for long. */
+void purge_await_others(size_t bytes);
 
 #endif

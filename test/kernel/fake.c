@@ -150,6 +150,30 @@ bool os_close(struct os_range range)
     return done;
 }
 
+enum { LOCKED_MAX = 8 };
+
+static struct {
+    const char *base;
+    size_t bytes;
+} locked[LOCKED_MAX];
+static unsigned locked_count;
+
+void fake_lock_memory(const void *base, size_t bytes)
+{
+    if (locked_count == LOCKED_MAX) broken("too much locked memory");
+    locked[locked_count].base = base;
+    locked[locked_count++].bytes = bytes;
+}
+
+static bool has_locked_part(struct os_range range)
+{
+    for (unsigned i = 0; i < locked_count; i++)
+        if (range.base < locked[i].base + locked[i].bytes
+            && locked[i].base < range.base + range.bytes)
+            return true;
+    return false;
+}
+
 bool os_purge(struct os_range range)
 {
     uint8_t *states;
@@ -158,7 +182,7 @@ bool os_purge(struct os_range range)
     enter();
     states = committed_states(range, "a purge outside every reservation",
                               "a purge of memory that is not committed");
-    done = admit(FAKE_PURGE);
+    done = admit(FAKE_PURGE) && (!has_locked_part(range) || refuse());
     if (done) {
         if (OS_PURGE_CLOSES) {
             model_close(range);

@@ -100,6 +100,8 @@ enum { FAKE_SCRIBBLE = 0xA5 };
 
 /* A kernel that scribbles where zeros belong proves that a test looks at the bytes. */
 void fake_purge_does(enum fake_purge what);
+/* The program locks this: no range is purged that has a part of it. Up to eight; at any time. */
+void fake_lock_memory(const void *base, size_t bytes);
 /* Does the kernel build fences? Not by default. At any time. */
 void fake_fences(bool allowed);
 size_t fake_reserved_bytes(void);

@@ -132,8 +132,9 @@ void inside_sample_this_thread(struct cache *fresh);
 /* The first listener gets a number that none has. */
 void inside_damage_listeners(void);
 
-extern const unsigned inside_closed_max, inside_strangers_before_first, inside_purge_refusals_max,
-    inside_runs_per_hold, inside_quiet_looks_max, inside_background_refused_ms, inside_rights_ms;
+extern const unsigned inside_closed_max, inside_strangers_before_first,
+    inside_purge_refused_calls_max, inside_runs_per_hold, inside_quiet_looks_max,
+    inside_background_refused_ms, inside_rights_ms;
 extern const size_t inside_records_bytes_min;
 
 #endif

@@ -299,6 +299,27 @@ static void new_pages_have_a_fence_behind_them(void **state)
     prairie_check_all();
 }
 
+/* A call that changes no length changes nothing. */
+static void a_length_that_stays_keeps_its_fence(void **state)
+{
+    char *block;
+    size_t bytes;
+
+    (void)state;
+    (void)prairie_malloc(1);
+    bytes = FENCED_PAGES * page_bytes();
+    fake_fences(true);
+    block = prairie_malloc(bytes);
+    assert_ptr_equal(prairie_realloc(block, bytes - 1), block);
+    assert_true(has_fence(block));
+    assert_int_equal(prairie_xallocx(block, bytes - 2, 1, 0), bytes);
+    assert_true(has_fence(block));
+    assert_int_equal(prairie_xallocx(block, bytes + page_bytes(), 0, 0), bytes + page_bytes());
+    assert_false(page_is_fenced(page_record(page_at(block))));
+    prairie_check_all();
+    prairie_free(block);
+}
+
 static void what_is_kept_or_not_built_has_no_fence(void **state)
 {
     char *small, *block;
@@ -323,5 +344,6 @@ UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_foreign), UNIT_TEST(strangers_a
           UNIT_TEST(blocks_that_were_never_handed_out), UNIT_TEST(large_blocks_that_were_freed),
           UNIT_TEST(a_trimmed_tail_was_freed), UNIT_TEST(wrong_sizes_are_told),
           UNIT_TEST(legal_lives_are_silent), UNIT_TEST(new_pages_have_a_fence_behind_them),
+          UNIT_TEST(a_length_that_stays_keeps_its_fence),
           UNIT_TEST(what_is_kept_or_not_built_has_no_fence),
           UNIT_TEST(narrow_address_space_makes_no_difference))

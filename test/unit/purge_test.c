@@ -216,6 +216,20 @@ static void slow_breaths_are_not_regretted(void **state)
     assert_int_equal(purge[0].regrets, 0);
 }
 
+/* Half of one page is a page, or it would be wanted back by who wants nothing. */
+static void one_page_is_not_regretted_before_it_is_wanted(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    start_small();
+    breathe(1);
+    assert_int_equal(purge[0].purged_pages, 1);
+    purge_beyond_budget();
+    assert_int_equal(purge[0].regrets, 0);
+    breathe(1);
+    assert_int_equal(purge[0].regrets, 1);
+}
+
 /* What regrets added to the budget is forgotten again. */
 static void a_larger_budget_does_not_last(void **state)
 {
@@ -299,16 +313,16 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     breathe(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge[0].purged_pages, 0);
-    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
+    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
     assert_int_equal(purge_all(), 0);
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     run_return(page);
     for (unsigned i = 0; i < 1000; i++) breathe(pages - 1);
     assert_true(fake_calls(FAKE_PURGE)
-                <= 2 * inside_purge_refusals_max); /* one of them for who asked for all */
+                <= 2 * inside_purge_refused_calls_max); /* one of them for who asked for all */
     breathe(2 * pages);
-    assert_true(fake_calls(FAKE_PURGE) <= 3 * inside_purge_refusals_max);
+    assert_true(fake_calls(FAKE_PURGE) <= 3 * inside_purge_refused_calls_max);
     assert_int_equal(dirty_pages(), 2 * pages);
     fake_fail_kind(FAKE_PURGE, false);
     breathe(3 * pages);
@@ -326,40 +340,128 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     start_attended();
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 1000; i++) breathe(burst_pages());
-    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refusals_max);
+    assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
     assert_false(purge_rests_on_background());
     fake_fail_kind(FAKE_PURGE, false);
     breathe(2 * burst_pages());
     assert_int_equal(dirty_pages(), 0);
 }
 
-static bool first_is_locked;
-
-static void lock_the_first(enum fake_call kind)
-{
-    if (kind != FAKE_PURGE) return;
-    if (first_is_locked) fake_fail_nth(1);
-    first_is_locked = false;
-}
-
-/* A part of the longest run cannot go: it lies in memory that the program locked. The others go
- * past it. */
+/* The end of the longest run cannot go: the program locked it in memory. The others go past it. */
 static void what_is_refused_does_not_keep_others_from_going(void **state)
 {
     uint32_t longest, others[8];
-    size_t locked;
+    size_t locked, bytes;
 
     (void)state;
     start_small();
     longest = fenced(4 * burst_pages());
+    bytes = bytes_of(4 * burst_pages());
     for (unsigned i = 0; i < 8; i++) others[i] = fenced(burst_pages());
     run_return(longest);
     for (unsigned i = 0; i < 8; i++) run_return(others[i]);
-    first_is_locked = true;
-    fake_on_call(lock_the_first);
-    locked = min_size(bytes_of(4 * burst_pages()), 32 * MiB);
+    locked = bytes / 4;
+    fake_lock_memory(page_address(longest) + bytes - locked, locked);
     assert_int_equal(purge_all(), bytes_of(12 * burst_pages()) - locked);
     assert_int_equal(bytes_of(dirty_pages()), locked);
+    check_runs();
+}
+
+enum { LOCKED_RUNS = 6 };
+
+/* Runs of a burst each, and a shorter one, which is returned. */
+static uint32_t return_runs(uint32_t *runs, unsigned count)
+{
+    uint32_t shorter = fenced(burst_pages() / 2);
+
+    for (unsigned i = 0; i < count; i++) runs[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < count; i++) run_return(runs[i]);
+    run_return(shorter);
+    return shorter;
+}
+
+/* However many of the longest runs have one, at either end or in the middle. */
+static void a_locked_page_keeps_little_more_than_itself(void **state)
+{
+    uint32_t runs[LOCKED_RUNS], shorter, locked;
+
+    (void)state;
+    start_small();
+    shorter = return_runs(runs, LOCKED_RUNS);
+    for (uint32_t i = 0; i < LOCKED_RUNS; i++) {
+        locked = runs[i] + i * (uint32_t)(burst_pages() - 1) / (LOCKED_RUNS - 1);
+        fake_lock_memory(page_address(locked), page_bytes());
+    }
+    assert_true(purge_all() > 0);
+    expect_run(shorter, burst_pages() / 2, PAGE_CLEAN);
+    assert_in_range(bytes_of(dirty_pages()), LOCKED_RUNS * page_bytes(), LOCKED_RUNS * 128 * KiB);
+    assert_true(fake_calls(FAKE_PURGE) < 50 * LOCKED_RUNS);
+    check_runs();
+}
+
+/* Where there are huge pages it is the one that it lies in, and less than one more. */
+static void a_locked_page_breaks_no_huge_page(void **state)
+{
+    size_t pages, unit;
+    uint32_t run;
+
+    (void)state;
+    need_huge_pages();
+    huge.policy = HUGE_ALWAYS; /* also when a few short runs have gone back */
+    start_pages();
+    pages = burst_pages();
+    unit = pages_of_huge_page();
+    run = fenced(pages);
+    assert_true(huge.wanted);
+    run_return(run);
+    fake_lock_memory(page_address(run) + bytes_of(pages / 3), page_bytes());
+    assert_true(purge_all() > 0);
+    assert_in_range(dirty_pages(), min_size(unit, pages / 4), 2 * unit);
+    check_runs();
+}
+
+/* Runs that are all locked are passed by, also those that are several times what is cut off at once. */
+static void locked_runs_do_not_keep_shorter_ones_from_going(void **state)
+{
+    uint32_t longest, runs[2], shorter;
+
+    (void)state;
+    start_small();
+    longest = fenced(4 * burst_pages());
+    fake_lock_memory(page_address(longest), bytes_of(4 * burst_pages()));
+    shorter = return_runs(runs, 2);
+    run_return(longest);
+    fake_lock_memory(page_address(runs[0]), bytes_of(burst_pages()));
+    assert_int_equal(purge_all(), bytes_of(burst_pages() + burst_pages() / 2));
+    expect_run(shorter, burst_pages() / 2, PAGE_CLEAN);
+    assert_int_equal(dirty_pages(), 5 * burst_pages());
+    check_runs();
+}
+
+enum { LATE_RUNS = 300, DIRTY_RUNS = 8 };
+
+static uint32_t late[LATE_RUNS];
+static unsigned late_count;
+
+/* As another thread would, who frees as fast as this one purges. */
+static void return_another(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE && late_count > 0) run_return(late[--late_count]);
+}
+
+static void who_asks_for_all_gets_what_was_dirty_then(void **state)
+{
+    uint32_t runs[DIRTY_RUNS];
+
+    (void)state;
+    start_small();
+    for (; late_count < LATE_RUNS; late_count++) late[late_count] = fenced(1);
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = fenced(4);
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) run_return(runs[i]);
+    fake_on_call(return_another);
+    assert_int_equal(purge_all(), bytes_of(DIRTY_RUNS * 4));
+    assert_true(fake_calls(FAKE_PURGE) <= DIRTY_RUNS * 4);
+    assert_true(late_count > 0);
     check_runs();
 }
 
@@ -374,7 +476,7 @@ static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 20; i++) run_return(runs[i]);
     assert_int_equal(purge_all(), 0);
-    assert_in_range(fake_calls(FAKE_PURGE), 1, inside_purge_refusals_max * PAGE_HEAPS);
+    assert_in_range(fake_calls(FAKE_PURGE), 1, inside_purge_refused_calls_max * PAGE_HEAPS);
     assert_int_equal(purge[0].purged_pages, 0);
     check_runs();
 }
@@ -575,6 +677,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_program_that_breathes_pays_once),
           UNIT_TEST(regrets_count_for_little_while_nobody_looks),
           UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
+          UNIT_TEST(one_page_is_not_regretted_before_it_is_wanted),
           UNIT_TEST(a_larger_budget_does_not_last),
           UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
           UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
@@ -583,6 +686,10 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_bud
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
           UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
+          UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
+          UNIT_TEST(a_locked_page_breaks_no_huge_page),
+          UNIT_TEST(locked_runs_do_not_keep_shorter_ones_from_going),
+          UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
           UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
           UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
           UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),

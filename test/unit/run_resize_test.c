@@ -226,6 +226,53 @@ static void no_more_in_flight_than_are_remembered(void **state)
     give_page_heaps();
 }
 
+/* The kernel took one part of a run and not the other. */
+static void a_run_in_flight_can_be_split(void **state)
+{
+    uint32_t page, second;
+
+    (void)state;
+    start_pages();
+    give_back(page = fenced(90));
+    assert_int_equal(run_take_dirty(page_heap, 1, 1000), page);
+    second = run_split_in_flight(page, 30);
+    assert_int_equal(second, page + 30);
+    expect_run(page, 30, PAGE_USED);
+    expect_run(second, 60, PAGE_USED);
+    check_runs();
+    run_put_free(second, PAGE_CLEAN);
+    check_runs();
+    expect_run(second, 60, PAGE_CLEAN);
+    assert_int_equal(run_split_in_flight(second, 30), 0);
+    second = run_split_in_flight(page, 10);
+    take_page_heaps();
+    page_heaps_put_back_in_flight();
+    page_heaps_check();
+    give_page_heaps();
+    expect_run(page, 30, PAGE_DIRTY);
+    assert_false(page_heaps_have_in_flight());
+}
+
+static void no_run_is_split_beyond_what_is_remembered(void **state)
+{
+    uint32_t page;
+    unsigned splits = 0;
+
+    (void)state;
+    start_pages();
+    give_back(page = fenced(90));
+    assert_int_equal(run_take_dirty(page_heap, 1, 1000), page);
+    while (run_split_in_flight(page, page_record(page)->run_pages - 2) != 0) splits++;
+    assert_int_equal(splits, IN_FLIGHT_MAX - 1);
+    expect_run(page, 90 - 2 * splits, PAGE_USED);
+    assert_true(page_heaps_have_in_flight());
+    take_page_heaps();
+    page_heaps_put_back_in_flight();
+    page_heaps_check();
+    give_page_heaps();
+    expect_run(page, 90, PAGE_DIRTY);
+}
+
 /* ---- the end of the region ---- */
 
 /* The right to use memory is given back with the pages; opened again they are zero. */
@@ -293,5 +340,7 @@ UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused
           UNIT_TEST(trimming_gives_the_tail_back), UNIT_TEST(only_runs_in_use_change_their_length),
           UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
           UNIT_TEST(runs_in_flight_can_be_put_back),
-          UNIT_TEST(no_more_in_flight_than_are_remembered), UNIT_TEST(the_free_end_can_be_closed),
+          UNIT_TEST(no_more_in_flight_than_are_remembered), UNIT_TEST(a_run_in_flight_can_be_split),
+          UNIT_TEST(no_run_is_split_beyond_what_is_remembered),
+          UNIT_TEST(the_free_end_can_be_closed),
           UNIT_TEST(a_refused_close_leaves_the_end_as_it_was))

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "page_heap/run_find.h"
 #include "shortage.h"
 
 /* All that the hard limit bounds. */
@@ -114,6 +115,149 @@ static void dirty_pages_do_not_keep_a_block_from_growing(void **state)
     assert_true(taken_bytes() <= limit_hard_get());
 }
 
+/* ---- pages that another thread has on their way to the kernel ---- */
+
+enum { SLEEPS_MAX = 20 };
+
+static uint32_t on_its_way; /* 0: it is back */
+static enum page_state comes_back_as;
+
+static void bring_back(void)
+{
+    if (on_its_way != 0) run_put_free(on_its_way, comes_back_as);
+    on_its_way = 0;
+}
+
+/* Another thread is about to purge the only dirty pages, 4 MiB, and the limit has room for 64 KiB. */
+static void start_with_pages_on_their_way(void)
+{
+    uint32_t page;
+
+    prairie_free(prairie_malloc(1));
+    huge_obey_option(HUGE_NEVER); /* it is one run */
+    page = run_lease(4 * MiB >> space.page_shift, 1, PAGE_LARGE).page;
+    assert_int_not_equal(page, 0);
+    (void)purge_all();
+    run_return(page);
+    on_its_way = run_take_dirty(page_heap, 1, 4 * MiB >> space.page_shift);
+    assert_int_equal(on_its_way, page);
+    limit_hard_set(commit_used_bytes() + 64 * KiB);
+}
+
+static void a_refusal_waits_for_pages_on_their_way(void **state)
+{
+    void *block;
+
+    (void)state;
+    start_with_pages_on_their_way();
+    comes_back_as = PAGE_CLEAN;
+    fake_on_sleep(bring_back);
+    block = prairie_malloc(2 * MiB);
+    assert_non_null(block);
+    assert_int_equal(on_its_way, 0);
+    assert_int_equal(fake_calls(FAKE_SLEEP), 1);
+    assert_null(prairie_malloc(4 * MiB)); /* nothing is on its way now */
+    assert_int_equal(fake_calls(FAKE_SLEEP), 1);
+    prairie_free(block);
+    prairie_check_all();
+}
+
+static void small_blocks_wait_for_pages_on_their_way(void **state)
+{
+    unsigned blocks = 0;
+
+    (void)state;
+    start_with_pages_on_their_way();
+    comes_back_as = PAGE_CLEAN;
+    fake_on_sleep(bring_back);
+    while (prairie_malloc(1000) != NULL) blocks++;
+    assert_int_equal(fake_calls(FAKE_SLEEP), 1);
+    assert_in_range(blocks * 1000, 3 * MiB, 5 * MiB);
+    prairie_check_all();
+}
+
+static void a_callback_waits_for_pages_on_their_way(void **state)
+{
+    (void)state;
+    start_with_pages_on_their_way();
+    shortage_gather();
+    (void)purge_all();
+    limit_hard_set(commit_used_bytes());
+    comes_back_as = PAGE_CLEAN;
+    fake_on_sleep(bring_back);
+    assert_false(reserve_cb_register(hear, called("a")));
+    assert_int_equal(on_its_way, 0);
+}
+
+/* Who purges may be kept from running. */
+static void a_refusal_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    start_with_pages_on_their_way();
+    assert_null(prairie_malloc(2 * MiB));
+    assert_in_range(fake_calls(FAKE_SLEEP), 1, SLEEPS_MAX);
+    assert_non_null(prairie_malloc(32 * KiB)); /* for which there is room */
+    assert_in_range(fake_calls(FAKE_SLEEP), 1, SLEEPS_MAX);
+    comes_back_as = PAGE_DIRTY;
+    bring_back();
+    prairie_check_all();
+}
+
+/* A size that is beyond the limit by itself is no reason to give anything back. */
+static void what_can_never_fit_costs_no_pages(void **state)
+{
+    static void *block[64];
+    uint64_t purges;
+    size_t dirty;
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) assert_non_null(block[i] = prairie_malloc(64 * KiB));
+    for (unsigned i = 0; i < 16; i += 2) prairie_free(block[i]);
+    limit_hard_set(taken_bytes() + 1 * MiB);
+    dirty = page_heap->free_pages[FREE_DIRTY];
+    purges = fake_calls(FAKE_PURGE);
+    assert_true(dirty > 0);
+    assert_null(prairie_malloc(limit_hard_get() + 1));
+    assert_null(prairie_malloc(VAST_BYTES_MIN));
+    assert_null(prairie_malloc(space.block_bytes_max / 2));
+    assert_null(prairie_realloc(block[63], VAST_BYTES_MIN));
+    assert_int_equal(fake_calls(FAKE_PURGE), purges);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], dirty);
+    /* Nobody knows this one before it is tried. */
+    assert_null(prairie_malloc(round_down(limit_hard_get(), page_bytes())));
+    assert_true(fake_calls(FAKE_PURGE) > purges);
+}
+
+/* Clean pages at the end of the region are nothing that the limit counts. */
+static void the_hard_limit_closes_no_pages(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_true(hole_at_the_end(page_heap).pages > 0);
+    limit_hard_set(commit_used_bytes());
+    assert_null(prairie_malloc(1000));
+    assert_int_equal(fake_calls(FAKE_CLOSE), 0);
+}
+
+/* Nor are those that lie before or behind an aligned block. */
+static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
+{
+    size_t align = min_size(64 * MiB, VAST_BYTES_MIN / 4), used;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    used = commit_used_bytes();
+    limit_hard_set(used + 2 * MiB);
+    block = prairie_aligned_alloc(align, 1 * MiB);
+    assert_non_null(block);
+    assert_in_range(commit_used_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
+    assert_null(prairie_aligned_alloc(align, 1 * MiB));
+    memset(block, 1, 1 * MiB);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 static void the_reserve_serves_at_the_wall(void **state)
 {
     (void)state;
@@ -223,6 +367,12 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
+          UNIT_TEST(a_refusal_waits_for_pages_on_their_way),
+          UNIT_TEST(small_blocks_wait_for_pages_on_their_way),
+          UNIT_TEST(a_callback_waits_for_pages_on_their_way),
+          UNIT_TEST(a_refusal_does_not_wait_for_ever), UNIT_TEST(what_can_never_fit_costs_no_pages),
+          UNIT_TEST(the_hard_limit_closes_no_pages),
+          UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
           UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
           UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),

@@ -406,6 +406,33 @@ static void the_hard_limit_is_kept_by_purging(void **state)
     expect_none();
 }
 
+static uint32_t on_its_way;
+
+static void bring_back(void)
+{
+    if (on_its_way != 0) run_put_free(on_its_way, PAGE_CLEAN);
+    on_its_way = 0;
+}
+
+/* Also by another thread, which has not come back from the kernel. */
+static void the_hard_limit_waits_for_who_purges(void **state)
+{
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    on_its_way = run_lease(16, 1, PAGE_LARGE).page;
+    (void)purge_all();
+    run_return(on_its_way);
+    assert_int_equal(run_take_dirty(page_heap, 1, 16), on_its_way);
+    limits_set_hard(commit_used_bytes() + VAST - 8 * page_bytes());
+    fake_on_sleep(bring_back);
+    block = prairie_malloc(VAST);
+    expect_vast(block, VAST);
+    assert_int_equal(fake_calls(FAKE_SLEEP), 1);
+    prairie_free(block);
+}
+
 /* What a run left behind when its pages moved away is clean. */
 static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
 {
@@ -494,5 +521,6 @@ UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_small
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
           UNIT_TEST(the_hard_limit_holds), UNIT_TEST(the_hard_limit_counts_what_is_coming),
           UNIT_TEST(the_hard_limit_is_kept_by_purging),
+          UNIT_TEST(the_hard_limit_waits_for_who_purges),
           UNIT_TEST(a_run_that_became_vast_leaves_no_dirty_pages),
           UNIT_TEST(a_child_does_not_wait_for_what_comes), UNIT_TEST(misuse_is_told))
