@@ -198,7 +198,7 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 {
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
-    void *resized = NULL;
+    void *resized;
 
     if (CHECKED) misuse_check("realloc", block);
     if (unlikely(bytes == 0)) return refuse_memory();
@@ -206,11 +206,13 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return block;
-    if (may_stay_large(block, size, (unsigned)flags))
-        resized = resize_large(block, size, FRAME_HERE());
-    if (resized == NULL)
+    if (may_stay_large(block, size, (unsigned)flags)) {
+        resized = resize_large(block, size, FRAME_HERE()); /* to another place, too */
+        if (unlikely(resized == NULL)) return refuse_memory();
+    } else {
         resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
-    if (unlikely(resized == NULL)) return NULL;
+        if (unlikely(resized == NULL)) return NULL;
+    }
     if (((unsigned)flags & FLAG_ZERO) && size != 0)
         zero_from(resized, old_bytes, prairie_usable_size(resized));
     return resized;
