@@ -98,7 +98,8 @@ PUBLIC size_t prairie_nallocx(size_t size, int flags)
     size_t align = flags_align((unsigned)flags);
     unsigned class_index = class_of_aligned(max_size(size, 1), align);
 
-    if (unlikely(hardening.is_on) && size - 1 < LARGE_BYTES_MAX) return size;
+    if (unlikely(hardening.is_on) && size - 1 < LARGE_BYTES_MAX && align <= LARGE_BYTES_MAX)
+        return size;
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
     return round_up(max_size(size, 1), os_page_bytes());
