@@ -51,11 +51,7 @@ INLINE void *large_cache_take(struct cache *cache, size_t pages)
     struct large_cache *large_cache = cache->large_cache;
     void *block;
 
-    if (pages > LARGE_CACHE_PAGES_MAX) return NULL;
-    if (unlikely(large_cache == NULL)) {
-        large_cache_begin_soon(cache);
-        return NULL;
-    }
+    if (pages > LARGE_CACHE_PAGES_MAX || unlikely(large_cache == NULL)) return NULL;
     block = large_cache->run[pages].block;
     if (block == NULL) return NULL;
     RELAXED_STORE(large_cache->run[pages].block, NULL);

@@ -36,11 +36,11 @@ static bool is_too_large(size_t size, size_t align)
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used
  * before. */
-void large_clear(char *block, size_t bytes)
+void *large_clear(char *block, size_t bytes)
 {
     if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
-        return;
-    __builtin_memset(block, 0, bytes);
+        return block;
+    return __builtin_memset(block, 0, bytes);
 }
 
 /* The region would grow, or every request is to look at limits. */
@@ -145,53 +145,62 @@ void *large_lease_once(const struct alloc_request *request)
 /* None was kept. */
 static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pages)
 {
-    void *block = lease_shared(request, pages);
+    void *block;
 
+    if (is_too_large(request->size, request->align)) return NULL;
+    block = lease_shared(request, pages);
     return likely(block != NULL) ? block : shortage_serve(request);
 }
 
 /* The last one of its length is not there. */
 static NOINLINE void *lease_below(const struct alloc_request *request, size_t pages)
 {
-    struct large_cache *large_cache = thread_front()->cache->large_cache;
-    void *block = large_cache != NULL ? large_cache_take_below(large_cache, pages) : NULL;
+    struct cache *cache = thread_front()->cache;
+    void *block = NULL;
 
+    if (likely(cache->large_cache != NULL))
+        block = large_cache_take_below(cache->large_cache, pages);
+    else large_cache_begin_soon(cache);
     if (block == NULL) return lease_anew(request, pages);
-    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
-    return block;
+    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
 }
 
 /* What is filled is not kept. */
-static NOINLINE void *lease_filled(struct alloc_request request)
+static NOINLINE void *lease_filled(const struct alloc_request *request)
 {
-    bool is_clear = request.zero || fill_clears();
+    struct alloc_request clear = *request;
     void *block;
 
-    request.zero = is_clear;
-    block = large_lease_once(&request);
-    if (block == NULL && arena_if_counts_large(request.arena) == NULL)
-        block = shortage_serve(&request);
-    return is_clear || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
+    if (is_too_large(request->size, request->align)) return NULL;
+    clear.zero |= fill_clears();
+    block = large_lease_once(&clear);
+    if (block == NULL && arena_if_counts_large(clear.arena) == NULL) block = shortage_serve(&clear);
+    return clear.zero || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
 }
 
-/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. */
+/* What a thread keeps is aligned to pages. Near a limit each request is to come by where that is
+ * looked at. */
+INLINE bool may_be_kept(const struct alloc_request *request, size_t pages)
+{
+    return pages <= LARGE_CACHE_PAGES_MAX && likely(request->align <= page_bytes())
+        && likely(RELAXED_LOAD(decay_look_at_bytes) != 0) && likely(!request->uncached);
+}
+
+/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. A size that is
+ * too large has no pages here when their number overflows, and so none that are kept. */
 void *large_lease(const struct alloc_request *request)
 {
     struct cache *cache = thread_front()->cache;
     size_t pages = request_pages(request);
-    void *block = NULL;
+    void *block;
 
-    if (is_too_large(request->size, request->align)) return NULL;
     if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
-        return lease_filled(*request);
-    if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0)) {
-        block = large_cache_take(cache, pages);
-        if (block == NULL && pages <= LARGE_CACHE_PAGES_MAX) return lease_below(request, pages);
-    }
-    if (block == NULL) return lease_anew(request, pages);
-    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
-    return block;
+        return lease_filled(request);
+    if (!may_be_kept(request, pages)) return lease_anew(request, pages);
+    block = large_cache_take(cache, pages);
+    if (unlikely(block == NULL)) return lease_below(request, pages);
+    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
 }
 
 /* None was kept. */

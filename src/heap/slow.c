@@ -403,22 +403,30 @@ void free_missed(struct front *front, void *block)
     else give_pages(cache, block);
 }
 
+static void free_placed_small(unsigned class_index, void *block, struct cache *cache)
+{
+    fill_given(block, class_bytes[class_index]);
+    if (cache == NULL || hardening.is_on || !explicit_cache_put(cache, class_index, block))
+        free_home(class_index, block);
+}
+
+/* Explicit caches keep small blocks only: for large ones the thread's is as good. A hardened process
+ * caches no large ones. */
 void free_placed(void *block, struct cache *cache)
 {
-    unsigned class_index;
-    uint32_t page;
+    uint32_t page = 0;
+    enum pointer_kind kind = block != NULL ? pointer_kind(block, &page) : POINTER_FOREIGN;
+    bool is_uncached_large = kind == POINTER_LARGE && cache == NULL && !hardening.is_on;
 
-    if (block == NULL || pointer_kind(block, &page) != POINTER_SMALL) {
+    if (kind != POINTER_SMALL && !is_uncached_large) {
         prairie_free(block);
         return;
     }
     if (CHECKED) misuse_note_free(block);
     if (AUDITED) heap_audit();
-    class_index = class_of_offset(page_record(page)->class_at);
     count_given(block);
-    fill_given(block, class_bytes[class_index]);
-    if (cache == NULL || hardening.is_on || !explicit_cache_put(cache, class_index, block))
-        free_home(class_index, block);
+    if (is_uncached_large) give_kind(NULL, block);
+    else free_placed_small(class_of_offset(page_record(page)->class_at), block, cache);
 }
 
 /* ---- resizing ---- */

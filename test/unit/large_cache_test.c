@@ -200,6 +200,35 @@ static void what_is_kept_is_bounded(void **state)
     prairie_check_all();
 }
 
+/* Neither taken from it nor put into it, as with the caches of small blocks. */
+static void uncached_blocks_pass_it_by(void **state)
+{
+    enum { UNCACHED = CACHE_NONE << 8 };
+    const struct large_cache *large_cache;
+    char *block, *kept;
+
+    (void)state;
+    begin_to_keep();
+    large_cache = thread_front()->cache->large_cache;
+    block = take_pages(LENGTH);
+    kept = take_pages(LENGTH);
+    memset(block, 0x5A, bytes_of(LENGTH));
+    prairie_dallocx(block, UNCACHED);
+    assert_int_equal(pages_kept(), 0);
+    prairie_free(kept);
+    assert_int_equal(pages_kept(), LENGTH);
+    block = prairie_mallocx(bytes_of(LENGTH), UNCACHED | FLAG_ZERO);
+    assert_ptr_not_equal(block, kept);
+    assert_true(all_bytes_are(block, 0, bytes_of(LENGTH)));
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_int_equal(large_cache->takes, 0);
+    prairie_sdallocx(block, bytes_of(LENGTH), UNCACHED);
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_int_equal(page_heap->large_pages, LENGTH);
+    assert_ptr_equal(take_pages(LENGTH), kept);
+    prairie_check_all();
+}
+
 /* Lengths that take turns: none is there yet when the next one comes, and there is no room. */
 static void free_lengths_that_take_turns(void)
 {
@@ -389,7 +418,7 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(the_largest_small_block_is_of_a_slab),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
           UNIT_TEST(what_was_wanted_again_is_kept),
-          UNIT_TEST(what_is_kept_of_one_length_is_bounded),
+          UNIT_TEST(what_is_kept_of_one_length_is_bounded), UNIT_TEST(uncached_blocks_pass_it_by),
           UNIT_TEST(the_only_thread_purges_what_it_drains),
           UNIT_TEST(a_thread_tells_of_what_it_drains),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
