@@ -307,27 +307,36 @@ static void *move_to_vast(uint32_t page, size_t size)
     return moved;
 }
 
-/* Only to something larger, but for blocks that cannot be trimmed. Pages move rather than bytes when
- * there are enough of them, and neither place is an arena's; those of a vast one always, each of the
- * mappings that it has become. The new place was filled when it was leased. */
+/* Pages move rather than bytes when there are enough of them, and neither place is an arena's; those
+ * of a vast one always, each of the mappings that it has become. Bytes that are copied stay behind,
+ * too, and are filled as those of a freed block. */
+static void move_contents(void *moved, void *block, uint32_t page, size_t size)
+{
+    size_t bytes = large_bytes(page);
+    struct os_range from = { block, bytes }, to = { moved, bytes };
+    bool is_vast = page_record(page)->state == PAGE_VAST;
+
+    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
+        copy_contents(moved, block, bytes, size);
+    else if ((is_vast || large_may_move(bytes)) && os_move(from, to)) return;
+    else __builtin_memcpy(moved, block, bytes);
+    if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
+}
+
+/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
+ * was leased. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    bool is_vast = page_record(page)->state == PAGE_VAST, is_manual = page_is_manual(page);
     struct alloc_request request = { .size = size, .align = 1 };
-    size_t bytes = large_bytes(page);
     void *moved = NULL;
 
     if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;
-    if (unlikely(is_manual) || unlikely(page_is_manual(page_at(moved))))
-        copy_contents(moved, block, bytes, size);
-    else if ((!is_vast && !large_may_move(bytes))
-             || !os_move((struct os_range){ block, bytes }, (struct os_range){ moved, bytes }))
-        __builtin_memcpy(moved, block, bytes);
-    if (unlikely(is_vast)) vast_put(page);
-    else if (unlikely(is_manual)) manual_put(page);
+    move_contents(moved, block, page, size);
+    if (unlikely(page_record(page)->state == PAGE_VAST)) vast_put(page);
+    else if (unlikely(page_is_manual(page))) manual_put(page);
     else large_put(page);
     return moved;
 }
