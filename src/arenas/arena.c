@@ -182,20 +182,36 @@ struct arena *arena_choose_unhooked(void)
  * slabs again when it is reset, that of full ones. A slab is on one of them at most. */
 static void list_slab(struct slab_list *list, struct slab *slab)
 {
+    uint32_t number = slab_number(slab);
+
     slab->next = list->first;
-    slab->previous = 0;
-    if (slab->next != 0) slab_record(slab->next)->previous = slab_number(slab);
-    list->first = slab_number(slab);
+    slab->previous = number;
+    if (slab->next != 0) {
+        struct slab *next = slab_record(slab->next);
+
+        slab->previous = next->previous;
+        next->previous = number;
+    }
+    list->first = number;
     list->count++;
 }
 
+/* After the last one comes the first. */
 static struct slab *unlist_slab(struct slab_list *list, struct slab *slab)
 {
-    if (slab->next != 0) slab_record(slab->next)->previous = slab->previous;
-    if (slab->previous != 0) slab_record(slab->previous)->next = slab->next;
-    else list->first = slab->next;
+    uint32_t number = slab_number(slab);
+
+    slab_record(slab->next != 0 ? slab->next : list->first)->previous = slab->previous;
+    if (list->first == number) list->first = slab->next;
+    else slab_record(slab->previous)->next = slab->next;
     list->count--;
     return slab;
+}
+
+/* NULL: there is none. */
+static struct slab *last_slab(const struct slab_list *list)
+{
+    return list->first != 0 ? slab_record(slab_record(list->first)->previous) : NULL;
 }
 
 /* ---- fill ---- */
@@ -344,7 +360,8 @@ static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *
 }
 
 /* The first of its blocks that came back put the slab on the list. A slab whose blocks are all free
- * goes back, unless no other has free blocks: the next fill would have to open one again. */
+ * goes back, unless no other has free blocks: the next fill would have to open one again. Those that
+ * come later are listed before it (A3). */
 INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab, unsigned put)
 {
     if (unlikely(slab->free_count == put)) {
@@ -492,13 +509,10 @@ void arenas_close_empty(void)
         lock_take(&arena->lock);
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
             struct class_bin *bin = &arena->bin[class_index];
-            uint32_t number = bin->partial.first;
+            struct slab *slab = last_slab(&bin->partial);
 
-            while (number != 0) {
-                struct slab *slab = slab_record(number);
-                number = slab->next;
-                if (slab->free_count == slab->block_count) close_slab(arena, bin, slab);
-            }
+            if (slab != NULL && slab->free_count == slab->block_count)
+                close_slab(arena, bin, slab); /* A3 */
         }
         return_stocks(arena);
         lock_give(&arena->lock);

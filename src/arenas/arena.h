@@ -14,6 +14,7 @@
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
  * A2  active_pages is how many pages the open slabs and the blocks of manual_large have
+ * A3  of the slabs on a partial list only the last one may have all of its blocks free
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
@@ -55,12 +56,12 @@ struct class_flow {         /* statistics */
 };
 
 struct slab_list {
-    uint32_t first; /* its number; 0: there is none */
+    uint32_t first; /* its number; 0: there is none. The one before it is the last */
     uint32_t count;
 };
 
 struct class_bin {            /* what an arena has of one class */
-    struct slab_list partial; /* A1 */
+    struct slab_list partial; /* A1, A3 */
     struct slab_list full;    /* X1: those without a free block */
     struct slab_list closed;  /* records of slabs that are not open; at most CLOSED_MAX */
     struct depot depot;

@@ -8,19 +8,21 @@
 static void check_class_bin(const struct arena *arena, unsigned class_index)
 {
     const struct class_bin *bin = &arena->bin[class_index];
-    uint32_t listed = 0, previous = 0;
+    uint32_t listed = 0, first = bin->partial.first, last = 0;
     uint64_t free_blocks = 0;
 
-    for (uint32_t number = bin->partial.first; number != 0; number = slab_record(number)->next) {
+    for (uint32_t number = first; number != 0; number = slab_record(number)->next) {
         const struct slab *slab = slab_record(number);
         slab_check(slab);
         require(slab->arena == arena->index && slab->class_index == class_index); /* A1 */
-        require(slab->free_count > 0 && slab->previous == previous);              /* A1, S3 */
+        require(slab->free_count > 0);                                            /* A1, S3 */
+        require(slab->free_count < slab->block_count || slab->next == 0);         /* A3 */
+        require(number == first || slab->previous == last);
         free_blocks += slab->free_count;
-        previous = number;
+        last = number;
         listed++;
     }
-    require(listed == bin->partial.count);
+    require(listed == bin->partial.count && (first == 0 || slab_record(first)->previous == last));
     if (arena->is_manual) {
         uint64_t full = 0;
         for (uint32_t number = bin->full.first; number != 0; number = slab_record(number)->next) {

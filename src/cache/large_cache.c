@@ -3,6 +3,8 @@
  */
 #include "large_cache.h"
 
+#include "../arenas/decay.h"
+
 uint64_t large_cache_takes_before;
 
 /* More are not kept below the last one of a length. */
@@ -85,19 +87,30 @@ static void push_below(struct large_cache *large_cache, uint32_t pages)
     RELAXED_STORE(large_cache->below[pages].count, (uint8_t)(large_cache->below[pages].count + 1));
 }
 
+/* What is full of other lengths makes room. Nothing may be left for the caller to return, so the look
+ * at the purge budget is here: a program whose lengths take turns would come by no other. */
+static void drain_and_store(struct cache *cache, uint32_t page, char *block, uint32_t pages)
+{
+    large_cache_drain(cache->large_cache);
+    large_cache_store(cache->large_cache, page, block, pages);
+    if (unlikely(decay_after_return())) cache_drain_all(cache);
+}
+
 /* Of two runs of one length the one that was freed last stays: it is warm. The other one stays below
  * it when as many were given back before and wanted again. When there is none of its length, all
  * others go. */
-uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
-                             uint32_t pages)
+uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, uint32_t pages)
 {
+    struct large_cache *large_cache = cache->large_cache;
     struct runs_below *below = &large_cache->below[pages];
     uint32_t older = 0;
 
     if (pages > room_pages_max()) return page;
     if (large_cache->run[pages].block == NULL) {
-        large_cache_drain(large_cache);
-    } else if (below->count < below->max && pages <= large_cache->room_pages) {
+        drain_and_store(cache, page, block, pages);
+        return 0;
+    }
+    if (below->count < below->max && pages <= large_cache->room_pages) {
         push_below(large_cache, pages);
     } else {
         if (below->given < RUNS_BELOW_MAX) below->given++;

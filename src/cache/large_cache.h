@@ -51,11 +51,7 @@ INLINE void *large_cache_take(struct cache *cache, size_t pages)
     struct large_cache *large_cache = cache->large_cache;
     void *block;
 
-    if (pages > LARGE_CACHE_PAGES_MAX) return NULL;
-    if (unlikely(large_cache == NULL)) {
-        large_cache_begin_soon(cache);
-        return NULL;
-    }
+    if (pages > LARGE_CACHE_PAGES_MAX || unlikely(large_cache == NULL)) return NULL;
     block = large_cache->run[pages].block;
     if (block == NULL) return NULL;
     RELAXED_STORE(large_cache->run[pages].block, NULL);
@@ -80,8 +76,7 @@ INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, ch
 
 /* When one of its length is there already, or that would be too much; the rest of
  * large_cache_put. The older one goes below, where there is room for it. */
-uint32_t large_cache_replace(struct large_cache *large_cache, uint32_t page, char *block,
-                             uint32_t pages);
+uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, uint32_t pages);
 
 /* Takes in the run of a large block. Returns the run that goes back to the page heap for it,
  * perhaps itself; 0: none. */
@@ -93,7 +88,7 @@ INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
     if (pages > LARGE_CACHE_PAGES_MAX || large_cache == NULL) return page;
     if (unlikely(large_cache->run[pages].block != NULL)
         || unlikely(pages > large_cache->room_pages))
-        return large_cache_replace(large_cache, page, block, pages);
+        return large_cache_replace(cache, page, block, pages);
     large_cache_store(large_cache, page, block, pages);
     return 0;
 }

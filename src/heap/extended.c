@@ -98,7 +98,8 @@ PUBLIC size_t prairie_nallocx(size_t size, int flags)
     size_t align = flags_align((unsigned)flags);
     unsigned class_index = class_of_aligned(max_size(size, 1), align);
 
-    if (unlikely(hardening.is_on) && size - 1 < LARGE_BYTES_MAX) return size;
+    if (unlikely(hardening.is_on) && size - 1 < LARGE_BYTES_MAX && align <= LARGE_BYTES_MAX)
+        return size;
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
     return round_up(max_size(size, 1), os_page_bytes());
@@ -198,7 +199,7 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 {
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
-    void *resized = NULL;
+    void *resized;
 
     if (CHECKED) misuse_check("realloc", block);
     if (unlikely(bytes == 0)) return refuse_memory();
@@ -206,11 +207,13 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return block;
-    if (may_stay_large(block, size, (unsigned)flags))
-        resized = resize_large(block, size, FRAME_HERE());
-    if (resized == NULL)
+    if (may_stay_large(block, size, (unsigned)flags)) {
+        resized = resize_large(block, size, FRAME_HERE()); /* to another place, too */
+        if (unlikely(resized == NULL)) return refuse_memory();
+    } else {
         resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
-    if (unlikely(resized == NULL)) return NULL;
+        if (unlikely(resized == NULL)) return NULL;
+    }
     if (((unsigned)flags & FLAG_ZERO) && size != 0)
         zero_from(resized, old_bytes, prairie_usable_size(resized));
     return resized;

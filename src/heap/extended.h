@@ -24,7 +24,14 @@
 
 enum { CACHE_OWN, CACHE_NONE, CACHE_FIRST_EXPLICIT };
 
-INLINE size_t flags_align(unsigned flags) { return (size_t)1 << (flags & FLAG_ALIGN); }
+/* More than a word can name is its highest power of two, which no block is aligned to. */
+INLINE size_t flags_align(unsigned flags)
+{
+    const unsigned most = 8 * sizeof(size_t) - 1;
+    unsigned bits = flags & FLAG_ALIGN;
+
+    return (size_t)1 << (bits < most ? bits : most);
+}
 INLINE unsigned flags_cache(unsigned flags) { return (flags & FLAG_CACHE) >> 8; }
 /* Only when there is one. */
 INLINE unsigned flags_arena(unsigned flags) { return (flags >> 20) - 1; }

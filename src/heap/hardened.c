@@ -84,24 +84,29 @@ static bool close_large(struct cache *cache, char *block, uint32_t page)
     return true;
 }
 
-/* Contents that cannot be guarded are wiped. */
-static void end_large(struct cache *cache, char *block, uint32_t page)
+/* One that cannot be closed waits open when it is short enough, and is wiped. False: nothing
+ * happened. */
+static bool keep_open(struct cache *cache, char *block, uint32_t page)
+{
+    size_t bytes = data_bytes(page);
+    struct page *last = last_record(page);
+
+    if (cache == NULL || bytes > OPEN_RUN_BYTES_MAX) return false;
+    last->bin.next = 0; /* R3 */
+    last->bin.previous &= RUN_GUARDED;
+    __builtin_memset(block, 0, bytes);
+    quarantine_put_open(cache, page);
+    return true;
+}
+
+/* It goes to no quarantine. Contents that cannot be guarded are wiped. */
+static void return_large(char *block, uint32_t page)
 {
     size_t bytes = data_bytes(page);
     struct page *last = last_record(page);
     uint32_t guarded = last->bin.previous & RUN_GUARDED;
 
-    if (cache != NULL && cache->is_off) cache = NULL;
-    if (close_large(cache, block, page)) return;
-    last->bin.next = 0; /* R3 */
-    if (cache != NULL && bytes <= OPEN_RUN_BYTES_MAX) {
-        __builtin_memset(block, 0, bytes);
-        last->bin.previous = guarded;
-        quarantine_put_open(cache, page);
-        if (unlikely(decay_after_return())) thread_flush();
-        return;
-    }
-    last->bin.previous = 0;
+    last->bin.next = last->bin.previous = 0; /* R3 */
     if (guarded != 0 && !os_unguard((struct os_range){ block + bytes, page_bytes() })) {
         page_mark_cached(page_record(page)); /* lost, but nobody's */
         return;
@@ -113,6 +118,16 @@ static void end_large(struct cache *cache, char *block, uint32_t page)
         __builtin_memset(block, 0, bytes);
         large_put(page);
     }
+}
+
+/* An open run may leave the quarantine for one that comes, even for a closed one: its pages are
+ * dirty. */
+static void end_large(struct cache *cache, char *block, uint32_t page)
+{
+    if (cache != NULL && cache->is_off) cache = NULL;
+    if (!close_large(cache, block, page) && !keep_open(cache, block, page))
+        return_large(block, page);
+    else if (unlikely(decay_after_return())) thread_flush();
 }
 
 /* ---- a block's life ---- */
@@ -514,6 +529,7 @@ static bool resize_large_here(char *block, uint32_t page, size_t old_size, size_
         counting_add_given(counting, old_bytes + page_bytes());
         counting_add_taken(counting, bytes + page_bytes());
     }
+    if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
     return true;
 }
 

@@ -37,11 +37,11 @@ static bool is_too_large(size_t size, size_t align)
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used
  * before. */
-void large_clear(char *block, size_t bytes)
+void *large_clear(char *block, size_t bytes)
 {
     if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
-        return;
-    __builtin_memset(block, 0, bytes);
+        return block;
+    return __builtin_memset(block, 0, bytes);
 }
 
 /* Of what is no hooks': whatever is given back, there is no room for so many pages. */
@@ -155,58 +155,68 @@ void *large_lease_once(const struct alloc_request *request)
 /* None was kept. */
 static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pages)
 {
-    void *block = lease_shared(request, pages);
+    void *block;
 
+    if (is_too_large(request->size, request->align)) return NULL;
+    block = lease_shared(request, pages);
     return likely(block != NULL) ? block : shortage_serve(request);
 }
 
 /* The last one of its length is not there. */
 static NOINLINE void *lease_below(const struct alloc_request *request, size_t pages)
 {
-    struct large_cache *large_cache = thread_front()->cache->large_cache;
-    void *block = large_cache != NULL ? large_cache_take_below(large_cache, pages) : NULL;
+    struct cache *cache = thread_front()->cache;
+    void *block = NULL;
 
+    if (likely(cache->large_cache != NULL))
+        block = large_cache_take_below(cache->large_cache, pages);
+    else large_cache_begin_soon(cache);
     if (block == NULL) return lease_anew(request, pages);
-    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
-    return block;
+    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
 }
 
 /* What is filled is not kept. */
-static NOINLINE void *lease_filled(struct alloc_request request, bool with_help)
+static NOINLINE void *lease_filled(const struct alloc_request *request, bool with_help)
 {
-    bool is_clear = request.zero || fill_clears();
+    struct alloc_request clear = *request;
     void *block;
 
-    request.zero = is_clear;
-    block = large_lease_once(&request);
-    if (block == NULL && with_help && arena_if_counts_large(request.arena) == NULL)
-        block = shortage_serve(&request);
-    return is_clear || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
+    if (is_too_large(request->size, request->align)) return NULL;
+    clear.zero |= fill_clears();
+    block = large_lease_once(&clear);
+    if (block == NULL && with_help && arena_if_counts_large(clear.arena) == NULL)
+        block = shortage_serve(&clear);
+    return clear.zero || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
 }
 
 void *large_lease_unhelped(const struct alloc_request *request)
 {
-    return lease_filled(*request, false);
+    return lease_filled(request, false);
 }
 
-/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. */
+/* What a thread keeps is aligned to pages. Near a limit each request is to come by where that is
+ * looked at. */
+INLINE bool may_be_kept(const struct alloc_request *request, size_t pages)
+{
+    return pages <= LARGE_CACHE_PAGES_MAX && likely(request->align <= page_bytes())
+        && likely(RELAXED_LOAD(decay_look_at_bytes) != 0) && likely(!request->uncached);
+}
+
+/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. A size that is
+ * too large has no pages here when their number overflows, and so none that are kept. */
 void *large_lease(const struct alloc_request *request)
 {
     struct cache *cache = thread_front()->cache;
     size_t pages = request_pages(request);
-    void *block = NULL;
+    void *block;
 
-    if (is_too_large(request->size, request->align)) return NULL;
     if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
-        return lease_filled(*request, true);
-    if (likely(request->align <= page_bytes()) && likely(RELAXED_LOAD(decay_look_at_bytes) != 0)) {
-        block = large_cache_take(cache, pages);
-        if (block == NULL && pages <= LARGE_CACHE_PAGES_MAX) return lease_below(request, pages);
-    }
-    if (block == NULL) return lease_anew(request, pages);
-    if (unlikely(request->zero)) large_clear(block, pages << space.page_shift);
-    return block;
+        return lease_filled(request, true);
+    if (!may_be_kept(request, pages)) return lease_anew(request, pages);
+    block = large_cache_take(cache, pages);
+    if (unlikely(block == NULL)) return lease_below(request, pages);
+    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
 }
 
 /* None was kept. */
@@ -314,27 +324,36 @@ static void *move_to_vast(uint32_t page, size_t size)
     return moved;
 }
 
-/* Only to something larger, but for blocks that cannot be trimmed. Pages move rather than bytes when
- * there are enough of them, and neither place is an arena's; those of a vast one always, each of the
- * mappings that it has become. The new place was filled when it was leased. */
+/* Pages move rather than bytes when there are enough of them, and neither place is an arena's; those
+ * of a vast one always, each of the mappings that it has become. Bytes that are copied stay behind,
+ * too, and are filled as those of a freed block. */
+static void move_contents(void *moved, void *block, uint32_t page, size_t size)
+{
+    size_t bytes = large_bytes(page);
+    struct os_range from = { block, bytes }, to = { moved, bytes };
+    bool is_vast = page_record(page)->state == PAGE_VAST;
+
+    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
+        copy_contents(moved, block, bytes, size);
+    else if ((is_vast || large_may_move(bytes)) && os_move(from, to)) return;
+    else __builtin_memcpy(moved, block, bytes);
+    if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
+}
+
+/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
+ * was leased. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    bool is_vast = page_record(page)->state == PAGE_VAST, is_manual = page_is_manual(page);
     struct alloc_request request = { .size = size, .align = 1 };
-    size_t bytes = large_bytes(page);
     void *moved = NULL;
 
     if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;
-    if (unlikely(is_manual) || unlikely(page_is_manual(page_at(moved))))
-        copy_contents(moved, block, bytes, size);
-    else if ((!is_vast && !large_may_move(bytes))
-             || !os_move((struct os_range){ block, bytes }, (struct os_range){ moved, bytes }))
-        __builtin_memcpy(moved, block, bytes);
-    if (unlikely(is_vast)) vast_put(page);
-    else if (unlikely(is_manual)) manual_put(page);
+    move_contents(moved, block, page, size);
+    if (unlikely(page_record(page)->state == PAGE_VAST)) vast_put(page);
+    else if (unlikely(page_is_manual(page))) manual_put(page);
     else large_put(page);
     return moved;
 }

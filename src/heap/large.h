@@ -36,7 +36,7 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
 /* May pages of a block of so many bytes be moved rather than the bytes? A yes is counted. */
 bool large_may_move(size_t bytes);
-/* Makes stale pages read as zero. */
-void large_clear(char *block, size_t bytes);
+/* Makes stale pages read as zero. Returns the first of them. */
+void *large_clear(char *block, size_t bytes);
 
 #endif

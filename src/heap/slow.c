@@ -280,6 +280,25 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
     }
 }
 
+/* Sampled or not. The pages of a vast one go back to the kernel, and are not filled. */
+static void give_large(void *block, uint32_t page)
+{
+    const struct page *record = page_record(page);
+
+    sampled_end(page);
+    if (record->state == PAGE_VAST) {
+        vast_put(page);
+        return;
+    }
+    if (unlikely(fill_is_wanted())) fill_given(block, large_bytes(page));
+    if (record->state == PAGE_MANUAL) {
+        manual_put(page);
+    } else {
+        run_take_fence_away(page);
+        large_put(page);
+    }
+}
+
 /* No large block of the page heap's, or one for a thread that keeps no runs. Where address space is
  * too narrow for the class map, small blocks come here too, and those of manual arenas always. */
 static NOINLINE void give_kind(struct cache *cache, void *block)
@@ -292,15 +311,7 @@ static NOINLINE void give_kind(struct cache *cache, void *block)
         give_small(manual_arena_of_page(record) == NULL ? cache : NULL,
                    class_of_offset(record->class_at), block);
     else if (pointer_bytes(kind, block, page) == 0) free_other(kind, block);
-    else {
-        sampled_end(page);
-        if (record->state == PAGE_MANUAL) manual_put(page);
-        else if (record->state == PAGE_VAST) vast_put(page);
-        else {
-            run_take_fence_away(page);
-            large_put(page);
-        }
-    }
+    else give_large(block, page);
 }
 
 static NOINLINE void give_other(struct cache *cache, void *block)
@@ -309,7 +320,7 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     else give_kind(cache, block);
 }
 
-/* Of no class in the class map. */
+/* Of no class in the class map; where blocks are filled, give_other is for all of them. */
 static NOINLINE void give_pages(struct cache *cache, void *block)
 {
     uint32_t page = page_at(block);
@@ -370,7 +381,7 @@ static NOINLINE void give_seen(void *block)
     }
     count_given(block); /* W2 */
     if (likely(class_index != 0)) give_small(cache, class_index, block);
-    else if (likely(cache != NULL)) give_pages(cache, block);
+    else if (likely(cache != NULL) && likely(!fill_is_wanted())) give_pages(cache, block);
     else give_other(cache, block);
 }
 
@@ -403,22 +414,30 @@ void free_missed(struct front *front, void *block)
     else give_pages(cache, block);
 }
 
+static void free_placed_small(unsigned class_index, void *block, struct cache *cache)
+{
+    fill_given(block, class_bytes[class_index]);
+    if (cache == NULL || hardening.is_on || !explicit_cache_put(cache, class_index, block))
+        free_home(class_index, block);
+}
+
+/* Explicit caches keep small blocks only: for large ones the thread's is as good. A hardened process
+ * caches no large ones. */
 void free_placed(void *block, struct cache *cache)
 {
-    unsigned class_index;
-    uint32_t page;
+    uint32_t page = 0;
+    enum pointer_kind kind = block != NULL ? pointer_kind(block, &page) : POINTER_FOREIGN;
+    bool is_uncached_large = kind == POINTER_LARGE && cache == NULL && !hardening.is_on;
 
-    if (block == NULL || pointer_kind(block, &page) != POINTER_SMALL) {
+    if (kind != POINTER_SMALL && !is_uncached_large) {
         prairie_free(block);
         return;
     }
     if (CHECKED) misuse_note_free(block);
     if (AUDITED) heap_audit();
-    class_index = class_of_offset(page_record(page)->class_at);
     count_given(block);
-    fill_given(block, class_bytes[class_index]);
-    if (cache == NULL || hardening.is_on || !explicit_cache_put(cache, class_index, block))
-        free_home(class_index, block);
+    if (is_uncached_large) give_kind(NULL, block);
+    else free_placed_small(class_of_offset(page_record(page)->class_at), block, cache);
 }
 
 /* ---- resizing ---- */

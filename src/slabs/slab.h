@@ -27,7 +27,8 @@
 struct slab {
     char *base;              /* address of block 0 */
     uint32_t page;           /* first page of the run */
-    uint32_t next, previous; /* S3: numbers of the neighbours on its list; 0: none */
+    uint32_t next, previous; /* S3: numbers of the neighbours on its list. The last one's next is 0,
+                                the first one's previous the last, which may be itself */
     uint16_t block_count;
     uint16_t free_count; /* S1 */
     uint16_t hint;       /* S4 */

@@ -1,4 +1,4 @@
-/* arena_check_test.c - what the walk of an arena finds: A1, A2 and the counts, broken by hand. */
+/* arena_check_test.c - what the walk of an arena finds: A1, A2, A3 and the counts, broken by hand. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -18,11 +18,17 @@ static void a1_of_another_class(void)
 {
     first_partial()->class_index = (uint8_t)(small_class() + 1);
 }
-static void a1_a_link_back(void) { first_partial()->previous = first_partial()->next; }
+static void a1_a_link_back(void)
+{
+    struct slab *second = slab_record(first_partial()->next);
+
+    second->previous = second->next;
+}
 static void a_slab_too_many_counted(void) { bin_of_harm->partial.count++; }
 static void a_free_block_too_many_counted(void) { bin_of_harm->slab_free_blocks++; }
 static void fewer_slabs_than_listed(void) { bin_of_harm->slab_count = 1; }
 static void a2_an_active_page_too_many(void) { arenas[0]->active_pages++; }
+static void another_last_slab(void) { first_partial()->previous = bin_of_harm->partial.first; }
 static void a_slab_dropped_from_the_list(void)
 {
     bin_of_harm->partial.first = first_partial()->next;
@@ -41,7 +47,7 @@ static void broken_invariants_are_found(void **state)
     static void (*const harms[])(void) = {
         a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
         a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
-        a_slab_dropped_from_the_list, a2_an_active_page_too_many,
+        a_slab_dropped_from_the_list, a2_an_active_page_too_many,    another_last_slab,
     };
     static void *slots[MANY + 1];
     unsigned in_slab;
@@ -62,6 +68,35 @@ static void broken_invariants_are_found(void **state)
     }
 }
 
+/* Of two slabs the other one is the first. */
+static void turn_the_list_around(void)
+{
+    struct slab *first = first_partial(), *last = slab_record(first->previous);
+
+    assert_int_equal(bin_of_harm->partial.count, 2);
+    bin_of_harm->partial.first = slab_number(last);
+    last->previous = last->next = slab_number(first);
+    first->previous = slab_number(last);
+    first->next = 0;
+}
+
+/* A3 */
+static void an_empty_slab_before_others_is_found(void **state)
+{
+    static void *slots[MANY + 1];
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(1);
+    bin_of_harm = &arenas[0]->bin[small_class()];
+    in_slab = slab_shape[small_class()].block_count;
+    fill_all(0, small_class(), slots, 2 * in_slab);
+    (void)drain(0, small_class(), slots + 1, in_slab);
+    (void)drain(0, small_class(), slots + 1 + in_slab, 1);
+    break_it = turn_the_list_around;
+    expect_abort(break_and_walk, "prairie: broken invariant: slab->free_count < slab->block_count");
+}
+
 static void fill_unlocked(void)
 {
     void *slots[2];
@@ -79,4 +114,5 @@ static void calls_without_the_lock_abort(void **state)
     expect_abort(walk_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
 }
 
-UNIT_MAIN(UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))
+UNIT_MAIN(UNIT_TEST(broken_invariants_are_found), UNIT_TEST(an_empty_slab_before_others_is_found),
+          UNIT_TEST(calls_without_the_lock_abort))

@@ -194,6 +194,46 @@ static void empty_slabs_are_closed_but_for_the_last(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
+/* Blocks of the slab that was filled as the n-th. */
+static void **blocks_of_slab(void **slots, unsigned n)
+{
+    return slots + 1 + n * slab_shape[small_class()].block_count;
+}
+
+/* One that emptied while it was alone is kept, and stays when others get free blocks after it. */
+static void the_empty_slab_is_closed_among_others(void **state)
+{
+    enum { SLABS_MAX = 5 };
+    static void *slots[MANY + 1];
+    struct class_bin *bin;
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(1);
+    bin = &arenas[0]->bin[small_class()];
+    in_slab = slab_shape[small_class()].block_count;
+    for (unsigned slabs = 1; slabs <= SLABS_MAX; slabs++) {
+        fill_all(0, small_class(), slots, slabs * in_slab);
+        assert_int_equal(bin->slab_count, slabs);
+        (void)drain(0, small_class(), blocks_of_slab(slots, 0), in_slab);
+        for (unsigned n = 1; n < slabs; n++)
+            (void)drain(0, small_class(), blocks_of_slab(slots, n), n);
+        check_arenas();
+        assert_int_equal(bin->partial.count, slabs);
+        arenas_close_empty();
+        check_arenas();
+        assert_int_equal(bin->partial.count, slabs - 1);
+        assert_int_equal(bin->slab_count, slabs - 1);
+        for (unsigned n = 1; n < slabs; n++)
+            (void)drain(0, small_class(), blocks_of_slab(slots, n) + n, in_slab - n);
+        assert_int_equal(bin->slab_count, slabs > 1); /* the last one to empty */
+        arenas_close_empty();
+        check_arenas();
+        assert_int_equal(bin->slab_count, 0);
+    }
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+}
+
 static void each_arena_takes_its_own(void **state)
 {
     void *slots[3][5], *mixed[16];
@@ -425,7 +465,8 @@ UNIT_MAIN(UNIT_TEST(an_arena_is_made_once), UNIT_TEST(no_more_arenas_than_there_
           UNIT_TEST(one_block_comes_from_any_arena_before_the_end),
           UNIT_TEST(refused_memory_fills_nothing), UNIT_TEST(refused_runs_cost_no_records),
           UNIT_TEST(drained_blocks_can_be_filled_again),
-          UNIT_TEST(empty_slabs_are_closed_but_for_the_last), UNIT_TEST(each_arena_takes_its_own),
+          UNIT_TEST(empty_slabs_are_closed_but_for_the_last),
+          UNIT_TEST(the_empty_slab_is_closed_among_others), UNIT_TEST(each_arena_takes_its_own),
           UNIT_TEST(all_arenas_drain_at_once), UNIT_TEST(misuse_is_told_with_its_address),
           UNIT_TEST(arenas_are_locked_in_order_and_given_in_reverse),
           UNIT_TEST(a_fill_may_be_kept_from_growing_the_region),

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "heap/hardened.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
@@ -24,6 +25,8 @@ static void flags_mean_what_the_header_says(void **state)
 {
     (void)state;
     assert_int_equal(flags_align(MALLOCX_ALIGN(4096) | MALLOCX_ZERO), 4096);
+    for (unsigned bits = 8 * sizeof(size_t) - 1; bits <= FLAG_ALIGN; bits++)
+        assert_int_equal(flags_align(bits), SIZE_MAX / 2 + 1);
     assert_int_equal(FLAG_ZERO, MALLOCX_ZERO);
     assert_int_equal(flags_cache(0), CACHE_OWN);
     assert_int_equal(flags_cache(MALLOCX_TCACHE_NONE | MALLOCX_ZERO), CACHE_NONE);
@@ -60,6 +63,28 @@ static void refusals_change_nothing(void **state)
     prairie_dallocx(small, 0);
     prairie_sdallocx(large, 100 * KiB, 0);
     prairie_check_all();
+}
+
+/* Of every size, hardened or not, nallocx tells what mallocx does. */
+static void expect_no_block_aligned_to(int bits)
+{
+    static const size_t sizes[] = { 0, 1, 100, 5000, 100 * KiB };
+
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        assert_int_equal(prairie_nallocx(sizes[i], MALLOCX_LG_ALIGN(bits)), 0);
+        errno = 0;
+        assert_null(prairie_mallocx(sizes[i], MALLOCX_LG_ALIGN(bits)));
+        assert_int_equal(errno, ENOMEM);
+    }
+}
+
+static void the_highest_alignments_are_refused(void **state)
+{
+    (void)state;
+    for (int bits = 8 * sizeof(size_t) - 1; bits <= 63; bits++) expect_no_block_aligned_to(bits);
+    assert_true(hardened_start());
+    for (int bits = 8 * sizeof(size_t) - 1; bits <= 63; bits++) expect_no_block_aligned_to(bits);
+    assert_int_equal(prairie_nallocx(100, MALLOCX_ALIGN(64)), 100);
 }
 
 /* Without a cache nothing is held back: the last block closes its slab but for one. */
@@ -115,6 +140,7 @@ static void wrong_sizes_are_found(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what_the_header_says),
-          UNIT_TEST(refusals_change_nothing), UNIT_TEST(uncached_blocks_are_not_cached),
+          UNIT_TEST(refusals_change_nothing), UNIT_TEST(the_highest_alignments_are_refused),
+          UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
           UNIT_TEST(wrong_sizes_are_found))

@@ -129,8 +129,7 @@ static void freed_blocks_are_junk(void **state)
         memset(kept, FENCE, bytes);
         memset(block, FENCE, bytes);
         prairie_free(block);
-        /* Large ones go back as they are. */
-        assert_true(all_bytes_are(block, sizes[i] <= SMALL_BYTES_MAX ? GIVEN : FENCE, bytes));
+        assert_true(all_bytes_are(block, GIVEN, bytes));
         assert_true(all_bytes_are(kept, FENCE, bytes));
         prairie_free(kept);
     }
@@ -159,7 +158,7 @@ static void blocks_that_go_past_the_cache_are_filled_too(void **state)
             assert_true(all_bytes_are(block, TAKEN, bytes));
             memset(block, FENCE, bytes);
             prairie_dallocx(block, flags[way]);
-            if (sizes_placed[i] <= SMALL_BYTES_MAX) assert_true(all_bytes_are(block, GIVEN, bytes));
+            assert_true(all_bytes_are(block, GIVEN, bytes));
             prairie_dallocx(kept, flags[way]);
             block = prairie_mallocx(sizes_placed[i], flags[way] | FLAG_ZERO);
             assert_true(all_bytes_are(block, 0, bytes));
@@ -219,6 +218,49 @@ static void what_a_block_gains_is_filled(void **state)
     expect_moved(0);
 }
 
+/* What realloc copies stays behind, too, but for pages that move. */
+static void what_a_block_leaves_is_junk(void **state)
+{
+    unsigned char *block, *neighbour;
+
+    (void)state;
+    obey("junk:free");
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes) && sizes[i] < REMAP_BYTES_MIN; i++) {
+        size_t bytes;
+
+        block = prairie_malloc(sizes[i]);
+        neighbour = prairie_malloc(sizes[i]);
+        bytes = prairie_usable_size(block);
+        memset(block, FENCE, bytes);
+        assert_ptr_not_equal(prairie_realloc(block, 3 * bytes), block);
+        assert_true(all_bytes_are(block, GIVEN, bytes));
+        prairie_free(neighbour);
+    }
+}
+
+static void *free_first(void *block)
+{
+    prairie_free(block);
+    return NULL;
+}
+
+/* The thread has no cache yet. */
+static void the_first_call_of_a_thread_fills(void **state)
+{
+    unsigned char *block, *kept;
+    pthread_t thread;
+
+    (void)state;
+    obey("junk:free");
+    block = prairie_malloc(20000);
+    kept = prairie_malloc(20000);
+    memset(block, FENCE, 20000);
+    assert_int_equal(pthread_create(&thread, NULL, free_first, block), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(all_bytes_are(block, GIVEN, 20000));
+    prairie_free(kept);
+}
+
 static void without_the_options_threads_keep_their_blocks(void **state)
 {
     void *block;
@@ -234,5 +276,6 @@ static void without_the_options_threads_keep_their_blocks(void **state)
 UNIT_MAIN(UNIT_TEST(blocks_that_go_past_the_cache_are_filled_too),
           UNIT_TEST(each_word_fills_what_it_says), UNIT_TEST(new_blocks_are_junk),
           UNIT_TEST(new_blocks_are_zero), UNIT_TEST(what_a_thread_held_is_not_handed_out_unfilled),
-          UNIT_TEST(freed_blocks_are_junk), UNIT_TEST(what_a_block_gains_is_filled),
+          UNIT_TEST(freed_blocks_are_junk), UNIT_TEST(what_a_block_leaves_is_junk),
+          UNIT_TEST(the_first_call_of_a_thread_fills), UNIT_TEST(what_a_block_gains_is_filled),
           UNIT_TEST(without_the_options_threads_keep_their_blocks))

@@ -372,6 +372,21 @@ static void a_large_block_is_resized_where_it_is(void **state)
     prairie_check_all();
 }
 
+/* What it loses goes back to the kernel beyond the purge budget, as with a free. */
+static void what_large_blocks_lose_is_given_back(void **state)
+{
+    enum { BLOCKS = 64 };
+    char *blocks[BLOCKS];
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < BLOCKS; i++) blocks[i] = taken(1 * MiB);
+    for (size_t i = 0; i < BLOCKS; i++)
+        assert_ptr_equal(prairie_realloc(blocks[i], LARGE), blocks[i]);
+    assert_in_range(page_heap->free_pages[FREE_DIRTY], 0, pages_for(BLOCKS * MiB / 8));
+    prairie_check_all();
+}
+
 /* Its guard cannot be opened: it stays as it was, and its contents move. */
 static void a_guard_that_stays_is_no_harm_to_a_resize(void **state)
 {
@@ -655,6 +670,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
           UNIT_TEST(a_large_block_is_resized_where_it_is),
+          UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
           UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),

@@ -200,6 +200,82 @@ static void what_is_kept_is_bounded(void **state)
     prairie_check_all();
 }
 
+/* Neither taken from it nor put into it, as with the caches of small blocks. */
+static void uncached_blocks_pass_it_by(void **state)
+{
+    enum { UNCACHED = CACHE_NONE << 8 };
+    const struct large_cache *large_cache;
+    char *block, *kept;
+
+    (void)state;
+    begin_to_keep();
+    large_cache = thread_front()->cache->large_cache;
+    block = take_pages(LENGTH);
+    kept = take_pages(LENGTH);
+    memset(block, 0x5A, bytes_of(LENGTH));
+    prairie_dallocx(block, UNCACHED);
+    assert_int_equal(pages_kept(), 0);
+    prairie_free(kept);
+    assert_int_equal(pages_kept(), LENGTH);
+    block = prairie_mallocx(bytes_of(LENGTH), UNCACHED | FLAG_ZERO);
+    assert_ptr_not_equal(block, kept);
+    assert_true(all_bytes_are(block, 0, bytes_of(LENGTH)));
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_int_equal(large_cache->takes, 0);
+    prairie_sdallocx(block, bytes_of(LENGTH), UNCACHED);
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_int_equal(page_heap->large_pages, LENGTH);
+    assert_ptr_equal(take_pages(LENGTH), kept);
+    prairie_check_all();
+}
+
+/* Lengths that take turns: none is there yet when the next one comes, and there is no room. */
+static void free_lengths_that_take_turns(void)
+{
+    enum { BLOCKS = 2000 };
+    static char *blocks[BLOCKS];
+    size_t step = LARGE_CACHE_PAGES_MAX / 8;
+
+    begin_to_keep();
+    for (size_t i = 0; i < BLOCKS; i++) blocks[i] = take_pages((5 + i % 4) * step);
+    for (size_t i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+    prairie_check_all();
+}
+
+static void the_only_thread_purges_what_it_drains(void **state)
+{
+    size_t peak;
+
+    (void)state;
+    free_lengths_that_take_turns();
+    peak = page_heap->open_pages;
+    assert_true(bytes_of(peak) > 32 * PURGE_KEEP_BYTES);
+    assert_in_range(page_heap->free_pages[FREE_DIRTY], 0, peak / 10);
+}
+
+static void *sleep_beside(void *done)
+{
+    prairie_free(prairie_malloc(1));
+    while (RELAXED_LOAD(*(uint32_t *)done) == 0) usleep(1000);
+    return NULL;
+}
+
+/* Of several threads one asks for who gives that back later. */
+static void a_thread_tells_of_what_it_drains(void **state)
+{
+    uint32_t done = 0;
+    pthread_t thread;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
+    while (inside_threads_with_caches() < 2) usleep(100);
+    free_lengths_that_take_turns();
+    assert_true(fake_thread_waits());
+    RELAXED_STORE(done, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 /* Pages of 16 KiB: fewer than the lengths there are. */
 static void one_that_is_too_much_alone_is_not_kept(void **state)
 {
@@ -342,7 +418,9 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(the_largest_small_block_is_of_a_slab),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
           UNIT_TEST(what_was_wanted_again_is_kept),
-          UNIT_TEST(what_is_kept_of_one_length_is_bounded),
+          UNIT_TEST(what_is_kept_of_one_length_is_bounded), UNIT_TEST(uncached_blocks_pass_it_by),
+          UNIT_TEST(the_only_thread_purges_what_it_drains),
+          UNIT_TEST(a_thread_tells_of_what_it_drains),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
           UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),
           UNIT_TEST(flush_and_purge_give_all_back),

@@ -134,6 +134,29 @@ static void only_so_much_stays_open(void **state)
     prairie_check_all();
 }
 
+/* Open runs leave for closed ones, and their pages are dirty. */
+static void what_leaves_for_others_is_given_back(void **state)
+{
+    char *blocks[2 * WAITING_RUNS];
+    size_t bytes;
+
+    (void)state;
+    harden();
+    fake_clock_ms(1);
+    bytes = OPEN_RUNS_BYTES_MAX / WAITING_RUNS - os_page_bytes();
+    for (unsigned i = 0; i < 2 * WAITING_RUNS; i++) blocks[i] = taken(bytes);
+    may_close(0);
+    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(blocks[i]);
+    assert_int_equal(quarantine()->all_open_pages << space.page_shift, OPEN_RUNS_BYTES_MAX);
+    run_return(run_lease(pages_for(PURGE_KEEP_BYTES), 1, PAGE_USED).page);
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    may_close(UINT32_MAX);
+    for (unsigned i = WAITING_RUNS; i < 2 * WAITING_RUNS; i++) prairie_free(blocks[i]);
+    assert_int_equal(quarantine()->all_open_pages, 0);
+    assert_true(fake_calls(FAKE_PURGE) > 0);
+    prairie_check_all();
+}
+
 static void only_so_much_waits(void **state)
 {
     char *blocks[8];
@@ -296,8 +319,9 @@ static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
 UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
-          UNIT_TEST(only_so_much_waits), UNIT_TEST(what_waits_is_not_allocated),
-          UNIT_TEST(what_cannot_be_guarded_is_wiped), UNIT_TEST(a_run_that_stays_closed_is_lost),
+          UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
+          UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
+          UNIT_TEST(a_run_that_stays_closed_is_lost),
           UNIT_TEST(a_child_counts_what_waits_of_its_own),
           UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
           UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once))

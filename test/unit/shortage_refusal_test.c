@@ -30,6 +30,27 @@ static void malloc_tells_and_tries_again(void **state)
     assert_int_equal(told.count, 3);
 }
 
+/* A block that can neither grow nor move is refused by one event. */
+static void each_resize_tells_once(void **state)
+{
+    void *block;
+
+    (void)state;
+    options_parse("reserve_malloc:true", "MALLOC_CONF");
+    add(hear, "a");
+    assert_false(reserve_min_set(0));
+    block = prairie_mallocx(100000, 0);
+    exhaust();
+    errno = 0;
+    assert_null(prairie_rallocx(block, 200000, 0));
+    assert_int_equal(errno, ENOMEM);
+    assert_string_equal(told.conditions, "C");
+    forget_told();
+    assert_null(prairie_realloc(block, 200000));
+    assert_string_equal(told.conditions, "C");
+    assert_int_equal(prairie_usable_size(block), prairie_nallocx(100000, 0));
+}
+
 static void without_the_option_malloc_is_silent(void **state)
 {
     (void)state;
@@ -198,7 +219,7 @@ static void dirty_and_clean_pages_serve_together(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again),
-          UNIT_TEST(without_the_option_malloc_is_silent), UNIT_TEST(x_doors_are_doors),
-          UNIT_TEST(x_doors_tell_until_somebody_helps), UNIT_TEST(x_doors_end_the_process),
-          UNIT_TEST(fail_comes_last_and_to_all), UNIT_TEST(crit_is_told_once),
-          UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
+          UNIT_TEST(each_resize_tells_once), UNIT_TEST(without_the_option_malloc_is_silent),
+          UNIT_TEST(x_doors_are_doors), UNIT_TEST(x_doors_tell_until_somebody_helps),
+          UNIT_TEST(x_doors_end_the_process), UNIT_TEST(fail_comes_last_and_to_all),
+          UNIT_TEST(crit_is_told_once), UNIT_TEST(an_x_door_in_a_callback_goes_on_to_the_end))
