@@ -1,7 +1,7 @@
 /* linux_clone.h - starts a thread that the C library does not know.
  *
  * By a way of our own on the processors that most programs run on: musl's clone makes no threads
- * since 1.2.5. Elsewhere by the C library's.
+ * since 1.2.5. Elsewhere by the C library's, and in the fault sweep, which can refuse that one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_LINUX_CLONE_H
@@ -24,7 +24,7 @@ typedef int thread_entry(void *argument);
 static bool thread_clone(thread_entry *entry, void *argument, char *stack, void *tls,
                          uint32_t *alive);
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(PRAIRIE_KERNEL_GATE)
 
 /* At the top of the new stack: the thread takes them off it in this order. */
 struct thread_start {
