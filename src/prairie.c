@@ -115,6 +115,7 @@ struct arena *rule_choose(struct arena *last);
 #include "control/control.c"
 #include "control/control_tree.c"
 #include "control/control_arenas.c"
+#include "control/control_blocks.c"
 #include "control/control_opt.c"
 #include "control/control_placed.c"
 #include "control/control_prof.c"

@@ -168,20 +168,6 @@ int serve_grow_limit(struct control_call *call)
     return 0;
 }
 
-int serve_lookup(struct control_call *call)
-{
-    const struct arena *arena;
-    const void *block;
-
-    if (call->new_buffer == NULL || call->new_length != sizeof block) return EINVAL;
-    if (!control_is_read(call) || *call->old_length != sizeof arena->index) return EINVAL;
-    block = *(const void *const *)call->new_buffer;
-    arena = arena_of_address(block);
-    if (arena == NULL) return EINVAL;
-    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
-    return 0;
-}
-
 /* Those whose memory the program supplies have free pages of their own. */
 static void purge_manual(size_t index, bool all)
 {

@@ -5,8 +5,8 @@
 #include "control_tree.h"
 #include "lengths.h"
 
-#include "../space/commit.h"
 #include "../../include/prairie/reserve.h"
+#include "../policy/limits.h"
 #include "../profile/profile.h"
 #include "../view/snapshot.h"
 #include "../view/stats.h"
@@ -40,12 +40,6 @@ static int serve_locks_reset(void)
     snapshot_forget_locks();
     lock_give(&control_lock);
     return 0;
-}
-
-/* Vast blocks are no runs. */
-static size_t active_bytes(void)
-{
-    return (page_heaps_count().used << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static void set_active(bool active) { RELAXED_STORE(sampling_active, active); }

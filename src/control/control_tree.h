@@ -17,11 +17,15 @@ typedef int control_serve(struct control_call *call);
 
 /* ---- control_arenas.c ---- */
 
-control_serve serve_lookup, serve_purge, serve_decay_now;
+control_serve serve_purge, serve_decay_now;
 control_serve serve_oversize, serve_grow_limit, serve_name;
 int serve_option(struct control_call *call, enum option option);
 int serve_decay(struct control_call *call, enum option option);
 int serve_arena_decay(struct control_call *call, enum option option);
+
+/* ---- control_blocks.c ---- */
+
+control_serve serve_lookup, serve_batch_take, serve_batch_query, serve_query;
 
 /* ---- control_placed.c ---- */
 
@@ -35,7 +39,6 @@ int serve_create(struct control_call *call, size_t wish_bytes);
 control_serve serve_reset, serve_destroy, serve_hooks, serve_active_at;
 control_serve serve_cache_create, serve_cache_flush, serve_cache_destroy;
 control_serve serve_thread_arena, serve_cache_enabled, serve_cache_max, serve_cache_blocks;
-control_serve serve_batch_take, serve_batch_query, serve_query;
 int serve_thread_flush(void);
 
 /* ---- control_prof.c ---- */

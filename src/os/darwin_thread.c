@@ -1,4 +1,4 @@
-/* darwin_thread.c - the background thread on macOS, and forks.
+/* darwin_thread.c - the background thread on macOS.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"
@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-
-/* ---- the background thread ---- */
 
 static uint32_t thread_alive;
 static void *(*thread_body)(void *);
@@ -59,16 +57,3 @@ bool os_thread_rights_may_part(bool alone)
 bool os_thread_rights_parted(void) { return false; }
 
 bool os_has_one_thread(void) { return pthread_is_threaded_np() == 0; }
-
-/* ---- forks ---- */
-
-/* Around the handlers the system takes the locks of every zone, ours too (darwin/zone.c): then all
- * are taken already. */
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
-{
-    (void)pthread_atfork(before, in_parent, in_child);
-}
-
-void os_fork_begins(void) {}
-void os_fork_ends_in_parent(void) {}
-void os_fork_ends_in_child(void) {}

@@ -367,23 +367,25 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     return count;
 }
 
-static size_t read_small_file(const char *path, char *text, size_t capacity_bytes)
+size_t linux_read_file(const char *path, char *text, size_t room_bytes)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    long got;
+    int file = os_file_open(path);
+    size_t length = 0;
 
-    if (failed(file)) return 0;
-    got = kernel(SYS_read, file, (long)text, (long)capacity_bytes, 0, 0, 0);
-    (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
-    return failed(got) ? 0 : (size_t)got;
+    if (file >= 0) {
+        length = os_file_read(file, text, room_bytes - 1);
+        os_file_close(file);
+    }
+    text[length] = '\0';
+    return length;
 }
 
 /* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be
  * told. */
 static void read_statm(size_t *pages, unsigned count)
 {
-    char text[64] = { 0 };
-    size_t length = read_small_file("/proc/self/statm", text, sizeof text), at = 0;
+    char text[64];
+    size_t length = linux_read_file("/proc/self/statm", text, sizeof text), at = 0;
 
     for (unsigned i = 0; i < count; i++) {
         for (pages[i] = 0; at < length && text[at] >= '0' && text[at] <= '9'; at++)
@@ -458,11 +460,11 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
 /* The file says "always [madvise] never". */
 void os_huge_page_mode(char *text, size_t room_bytes)
 {
-    char line[64] = { 0 };
+    char line[64];
     const char *word = "not supported";
     size_t length = 0;
 
-    (void)read_small_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line - 1);
+    (void)linux_read_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     for (char *at = line; *at != '\0'; at++) {
         if (*at == '[') word = at + 1;
         if (*at == ']') *at = '\0';

@@ -11,9 +11,6 @@
 
 #include "../base/units.h"
 
-#include <fcntl.h>
-#include <sys/syscall.h>
-
 enum { GROUP_NAME_BYTES = 512, GROUP_TEXT_BYTES = 2048 };
 
 /* Where the kernel shows what we read; a test has its own tree. */
@@ -29,22 +26,10 @@ static struct {
     char text[GROUP_TEXT_BYTES];
 } group_reader SPARSE;
 
-/* Reads what fits, with a 0 after it. False: there is no such file. */
+/* False: there is no such file, or nothing in it. */
 static bool read_text(const char *path)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    size_t used = 0;
-    long got = 0;
-
-    if (failed(file)) return false;
-    do {
-        got = kernel(SYS_read, file, (long)group_reader.text + (long)used,
-                     (long)(GROUP_TEXT_BYTES - 1 - used), 0, 0, 0);
-        used += failed(got) ? 0 : (size_t)got;
-    } while (!failed(got) && got > 0 && used < GROUP_TEXT_BYTES - 1);
-    (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
-    group_reader.text[used] = '\0';
-    return used > 0;
+    return linux_read_file(path, group_reader.text, GROUP_TEXT_BYTES) > 0;
 }
 
 /* Adds to the folder's name; false: it would not fit. */

@@ -260,6 +260,19 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     return count;
 }
 
+/* ---- forks ---- */
+
+/* On macOS the system takes the locks of every zone around the handlers, ours too (darwin/zone.c):
+ * then all are taken already. */
+void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    (void)pthread_atfork(before, in_parent, in_child);
+}
+
+void os_fork_begins(void) {}
+void os_fork_ends_in_parent(void) {}
+void os_fork_ends_in_child(void) {}
+
 /* ---- messages and the end ---- */
 
 /* A copy of the standard error. A program that closes all descriptors that are not its own closes

@@ -7,8 +7,8 @@
 #include "../base/port.h"
 #include "../base/report.h"
 #include "../cache/thread.h"
+#include "../policy/limits.h"
 #include "../sample/sampling.h"
-#include "../space/commit.h"
 
 /* How long a dump waits for another one to end. */
 enum { TURNS_MAX = 200, TURN_MS = 5 };
@@ -142,21 +142,20 @@ static void poll_interval(void)
     (void)dump(NULL, 'i');
 }
 
-/* Pages that somebody holds, and those that are free and dirty: what jemalloc calls mapped. The
- * region opens further ahead than that. */
-static size_t mapped_bytes_now(void)
+/* The region opens further ahead than what was ever held. */
+static size_t touched_bytes_now(void)
 {
-    struct page_counts counts = page_heaps_count();
+    struct limits_pages pages = limits_count_pages();
 
-    return ((counts.used + counts.dirty) << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
+    return pages.held_bytes + pages.dirty_bytes;
 }
 
 static void poll_peak(void)
 {
-    size_t peak = RELAXED_LOAD(profile.peak_bytes), mapped = mapped_bytes_now();
+    size_t peak = RELAXED_LOAD(profile.peak_bytes), touched = touched_bytes_now();
 
-    if (mapped <= peak) return;
-    if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, mapped, false, __ATOMIC_RELAXED,
+    if (touched <= peak) return;
+    if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, touched, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
         (void)dump(NULL, 'u');
 }
@@ -177,7 +176,7 @@ static void choose_polling(void)
 
 void profile_set_gdump(bool gdump)
 {
-    RELAXED_STORE(profile.peak_bytes, mapped_bytes_now());
+    RELAXED_STORE(profile.peak_bytes, touched_bytes_now());
     RELAXED_STORE(profile.gdump, gdump);
     choose_polling();
 }

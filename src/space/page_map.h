@@ -48,6 +48,11 @@ enum page_state {
     PAGE_SUPPLIED_DIRTY, /* the same of a supplied page heap (page_heap/supplied.h) */
     PAGE_SUPPLIED_CLEAN,
 };
+/* The lowest bit of a free page's state says whether it is clean (page_heap/run_bins.h). */
+_Static_assert(PAGE_DIRTY % 2 == 0 && PAGE_CLEAN == PAGE_DIRTY + 1
+                   && PAGE_SUPPLIED_DIRTY == PAGE_DIRTY + 2
+                   && PAGE_SUPPLIED_CLEAN == PAGE_SUPPLIED_DIRTY + 1,
+               "free states are pairs of an even number and the next one");
 
 /* The first page of a large block that the page heap counts; that of any large block. */
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }

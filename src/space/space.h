@@ -87,26 +87,31 @@ INLINE uint32_t space_open_end(void)
 /* The same as page_at, when it is in no open page of the first region. */
 uint32_t page_at_beyond_first(const void *address);
 
-/* The number of the open page of the first region that holds the address; 0: none does. */
-INLINE uint32_t page_in_first(const void *address)
+/* Does an open page of the first region hold the address? *index then counts from its first page. */
+INLINE bool is_in_first(const void *address, size_t *index)
 {
     size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);
     size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
 
-    if (likely(offset >> space.page_shift < open_pages))
-        return 1 + (uint32_t)(offset >> space.page_shift);
-    return 0;
+    *index = offset >> space.page_shift;
+    return *index < open_pages;
+}
+
+/* The number of the open page of the first region that holds the address; 0: none does. */
+INLINE uint32_t page_in_first(const void *address)
+{
+    size_t index;
+
+    return likely(is_in_first(address, &index)) ? 1 + (uint32_t)index : 0;
 }
 
 /* The number of the open page that holds the address, whose record can be read; 0: none does. */
 INLINE uint32_t page_at(const void *address)
 {
-    size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);
-    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
+    size_t index;
 
-    if (likely(offset >> space.page_shift < open_pages))
-        return 1 + (uint32_t)(offset >> space.page_shift);
-    return page_at_beyond_first(address);
+    return likely(is_in_first(address, &index)) ? 1 + (uint32_t)index
+                                                : page_at_beyond_first(address);
 }
 
 /* Does the address begin a page? Of an address in a page, this says whether it is that page's. */

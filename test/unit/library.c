@@ -9,6 +9,7 @@
 #include "control/conf.c"
 #include "control/control.c"
 #include "control/control_arenas.c"
+#include "control/control_blocks.c"
 #include "control/control_opt.c"
 #include "control/control_placed.c"
 #include "control/control_prof.c"
