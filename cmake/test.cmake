@@ -82,6 +82,8 @@ function(prairie_register name kind flavour)
     # The longer a test may take, the earlier it begins, so that no other waits for the last one.
     if(arg_TIMEOUT GREATER 0)
         set_tests_properties(${test} PROPERTIES TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT})
+    else()
+        set_tests_properties(${test} PROPERTIES COST 600)
     endif()
     if(arg_SERIAL)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
@@ -245,6 +247,8 @@ function(prairie_unit_library out flavour quantum)
     endif()
     prairie_named_choice(definitions flags ${flavour})
     set(folder ${PROJECT_SOURCE_DIR}/test/unit)
+    # It counts pages one by one, of terabytes.
+    set_source_files_properties(${PRAIRIE_FAKE_KERNEL} PROPERTIES COMPILE_OPTIONS -O3)
     add_library(${library} STATIC EXCLUDE_FROM_ALL ${PRAIRIE_FAKE_KERNEL} ${folder}/library.c
                 ${folder}/unit.c)
     target_compile_definitions(${library} PRIVATE ${definitions})

@@ -1,7 +1,7 @@
-/* again.c - starts a program a number of times: again TIMES PROGRAM ARGUMENTS...
+/* again.c - starts a program a number of times: again TIMES PERCENT PROGRAM ARGUMENTS...
  * SPDX-License-Identifier: MIT
  *
- * Allocates nothing itself, so that what is measured are the starts. Of what the program says only
+ * Of so many times only so many in a hundred, but once at least. Allocates nothing itself, so that what is measured are the starts. Of what the program says only
  * the first time is shown. Ends with the exit code of the first start that fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,11 +25,13 @@ static int run_once(char **command)
 
 int main(int argc, char **argv)
 {
-    long times = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
+    long times = argc > 3 ? strtol(argv[1], NULL, 10) : 0;
+    long percent = argc > 3 ? strtol(argv[2], NULL, 10) : 0;
 
-    if (times <= 0) return 2;
-    for (long i = 0; i < times; i++) {
-        int code = run_once(argv + 2);
+    if (times <= 0 || percent <= 0) return 2;
+    times = times * percent / 100;
+    for (long i = 0; i == 0 || i < times; i++) {
+        int code = run_once(argv + 3);
         int nowhere;
 
         if (code != 0) return code;

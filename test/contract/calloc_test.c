@@ -2,13 +2,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 
-static bool all_zero(const unsigned char *byte, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (byte[i] != 0) return false;
-    return true;
-}
-
 /* Bytes enough to fill caches and slabs of a size, yet bounded for the large ones. */
 static size_t blocks_of(size_t bytes)
 {

@@ -201,7 +201,8 @@ struct sizes sizes_at_limits(void)
     add_around(&sizes, (size_t)sysconf(_SC_PAGESIZE), 1);
     for (unsigned shift = 3; shift <= 26; shift++) {
         add_around(&sizes, (size_t)1 << shift, 1);
-        if (shift > 6) add_around(&sizes, (size_t)1 << shift, 64);
+        /* Above, pages are what counts, and each size costs thousands of page faults. */
+        if (shift > 6 && shift < 23) add_around(&sizes, (size_t)1 << shift, 64);
     }
     return sizes;
 }
@@ -239,6 +240,13 @@ size_t align_promised(size_t bytes) { return bytes >= 16 ? 16 : 8; }
 bool is_aligned(const void *block, size_t align_bytes)
 {
     return ((uintptr_t)block & (align_bytes - 1)) == 0;
+}
+
+bool all_zero(const void *block, size_t bytes)
+{
+    const unsigned char *byte = block;
+
+    return bytes == 0 || (byte[0] == 0 && memcmp(byte, byte + 1, bytes - 1) == 0);
 }
 
 void touch_ends(void *block, size_t bytes)

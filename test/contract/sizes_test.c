@@ -17,13 +17,6 @@ static bool fill_holds(const void *block, size_t bytes, uint64_t key)
     return bytes > STAMP_BYTES_MAX || stamp_holds(block, bytes, key);
 }
 
-static bool all_zero(const unsigned char *byte, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (byte[i] != 0) return false;
-    return true;
-}
-
 /* Three blocks of one size at a time, each filled to its last usable byte, must not touch each
  * other. Of the largest there is only one: three would do nothing but fault pages in. */
 static void served(const struct check *check)

@@ -1,13 +1,15 @@
 /* refuse.c - runs a program again and again, and makes the kernel refuse its allocator's n-th call.
  * SPDX-License-Identifier: MIT
  *
- * usage: refuse [--library FILE] [--seconds S] [--rule CALL:ERROR] [--nth N] [--and-all-after]
- *               -- PROGRAM ARGUMENTS...
+ * usage: refuse [--library FILE] [--seconds S] [--rule CALL:ERROR] [--every] [--nth N]
+ *               [--and-all-after] -- PROGRAM ARGUMENTS...
  *
  * Each rule below names a system call and an error. For every rule the program runs with the first
  * such call refused, then with the second, and so on, until a run ends in which fewer were made;
- * then with all of them refused from the n-th on, for n = 1, 2, 4, 8 ... With --and-all-after there
- * is only the second half; with --nth one run alone. Only calls made from the code of the library
+ * then with all of them refused from the n-th on, for n = 1, 2, 4, 8 ... Where the library does the
+ * same whatever the error, one error of a call stands for the others, of which the first half, too,
+ * tries n = 1, 2, 4, 8 ... only, unless --every is given. With --and-all-after there is only the
+ * second half; with --nth one run alone. Only calls made from the code of the library
  * (PRAIRIE_LIBRARY) count: those of the loader and of the program itself go through. A run must end
  * with status 0 within the seconds. The program checks its own memory; the stress test does.
  *
@@ -45,33 +47,34 @@ struct rule {
      * thread's mapping may come to lie in such a hole, and nobody could tell: for programs of one
      * thread, by name. */
     bool hole;
+    bool alike; /* the library does what it does for another error of this call */
 };
 
 static const struct rule rules[] = {
-    { "mmap:ENOMEM", SYS_mmap, ENOMEM, true, false },
-    { "mmap:EPERM", SYS_mmap, EPERM, true, false },
-    { "mmap:EAGAIN", SYS_mmap, EAGAIN, true, false },
-    { "mprotect:ENOMEM", SYS_mprotect, ENOMEM, true, false },
-    { "mprotect:EACCES", SYS_mprotect, EACCES, true, false },
-    { "madvise:EAGAIN", SYS_madvise, EAGAIN, true, false },
-    { "madvise:EINVAL", SYS_madvise, EINVAL, true, false },
-    { "madvise:ENOMEM", SYS_madvise, ENOMEM, true, false },
-    { "madvise:EPERM", SYS_madvise, EPERM, true, false },
-    { "mremap:ENOMEM", SYS_mremap, ENOMEM, false, false },
-    { "mremap:hole", SYS_mremap, ENOMEM, false, true },
-    { "mremap:EFAULT", SYS_mremap, EFAULT, false, false },
-    { "munmap:ENOMEM", SYS_munmap, ENOMEM, false, false },
-    { "munmap:EINVAL", SYS_munmap, EINVAL, false, false },
-    { "clone:EAGAIN", SYS_clone, EAGAIN, false, false },
-    { "clone:EPERM", SYS_clone, EPERM, false, false },
-    { "prlimit64:EPERM", SYS_prlimit64, EPERM, false, false },
-    { "sched_getaffinity:ENOSYS", SYS_sched_getaffinity, ENOSYS, false, false },
-    { "openat:EACCES", SYS_openat, EACCES, false, false },
-    { "openat:EMFILE", SYS_openat, EMFILE, false, false },
-    { "openat:ENOENT", SYS_openat, ENOENT, false, false },
-    { "read:EIO", SYS_read, EIO, false, false },
-    { "getrandom:ENOSYS", SYS_getrandom, ENOSYS, false, false },
-    { "membarrier:ENOSYS", SYS_membarrier, ENOSYS, false, false },
+    { "mmap:ENOMEM", SYS_mmap, ENOMEM, true, false, false },
+    { "mmap:EPERM", SYS_mmap, EPERM, true, false, true },
+    { "mmap:EAGAIN", SYS_mmap, EAGAIN, true, false, true },
+    { "mprotect:ENOMEM", SYS_mprotect, ENOMEM, true, false, false },
+    { "mprotect:EACCES", SYS_mprotect, EACCES, true, false, true },
+    { "madvise:EAGAIN", SYS_madvise, EAGAIN, true, false, false },
+    { "madvise:EINVAL", SYS_madvise, EINVAL, true, false, false },
+    { "madvise:ENOMEM", SYS_madvise, ENOMEM, true, false, true },
+    { "madvise:EPERM", SYS_madvise, EPERM, true, false, true },
+    { "mremap:ENOMEM", SYS_mremap, ENOMEM, false, false, false },
+    { "mremap:hole", SYS_mremap, ENOMEM, false, true, false },
+    { "mremap:EFAULT", SYS_mremap, EFAULT, false, false, false },
+    { "munmap:ENOMEM", SYS_munmap, ENOMEM, false, false, false },
+    { "munmap:EINVAL", SYS_munmap, EINVAL, false, false, true },
+    { "clone:EAGAIN", SYS_clone, EAGAIN, false, false, false },
+    { "clone:EPERM", SYS_clone, EPERM, false, false, true },
+    { "prlimit64:EPERM", SYS_prlimit64, EPERM, false, false, false },
+    { "sched_getaffinity:ENOSYS", SYS_sched_getaffinity, ENOSYS, false, false, false },
+    { "openat:EACCES", SYS_openat, EACCES, false, false, false },
+    { "openat:EMFILE", SYS_openat, EMFILE, false, false, true },
+    { "openat:ENOENT", SYS_openat, ENOENT, false, false, true },
+    { "read:EIO", SYS_read, EIO, false, false, false },
+    { "getrandom:ENOSYS", SYS_getrandom, ENOSYS, false, false, false },
+    { "membarrier:ENOSYS", SYS_membarrier, ENOSYS, false, false, false },
 };
 enum { RULE_COUNT = sizeof rules / sizeof *rules };
 
@@ -91,6 +94,7 @@ struct run {
 static const char *library;
 static char **command;
 static unsigned seconds_max = 20;
+static bool every;
 static volatile sig_atomic_t time_is_up;
 static unsigned long calls_seen, calls_refused; /* of all rules and runs */
 
@@ -259,7 +263,8 @@ static unsigned sweep(const struct rule *rule, bool only_all_after)
 {
     unsigned failed = 0, runs = 0;
     unsigned long most = 0, refused = 0;
-    for (unsigned long nth = 1; nth < NTH_MAX && !only_all_after; nth++, runs++) {
+    bool sparse = rule->alike && !every;
+    for (unsigned long nth = 1; nth < NTH_MAX && !only_all_after; nth += sparse ? nth : 1, runs++) {
         struct run run = { .rule = rule, .nth = nth };
         run_program(&run);
         if (run.seen > most) most = run.seen;
@@ -288,8 +293,8 @@ static unsigned sweep(const struct rule *rule, bool only_all_after)
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: refuse [--library FILE] [--seconds S] [--rule CALL:ERROR] [--nth N "
-                    "[--and-all-after]] -- PROGRAM ARGUMENTS...\n");
+    fprintf(stderr, "usage: refuse [--library FILE] [--seconds S] [--rule CALL:ERROR] [--every] "
+                    "[--nth N [--and-all-after]] -- PROGRAM ARGUMENTS...\n");
     exit(EXIT_USAGE);
 }
 
@@ -316,6 +321,7 @@ int main(int argc, char **argv)
     for (; at < (unsigned)argc && strcmp(argv[at], "--") != 0; at++) {
         const char *value = argv[at + 1];
         if (strcmp(argv[at], "--and-all-after") == 0) and_all_after = true;
+        else if (strcmp(argv[at], "--every") == 0) every = true;
         else if (value == NULL) usage();
         else if (strcmp(argv[at], "--library") == 0) library = value, at++;
         else if (strcmp(argv[at], "--seconds") == 0) seconds_max = (unsigned)atoi(value), at++;

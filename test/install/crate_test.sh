@@ -14,8 +14,8 @@ export CARGO_TARGET_DIR=$folder/target CARGO_PROFILE_DEV_DEBUG=0 CARGO_TERM_COLO
 
 "$source/dev/make_crate_names" --check
 
-# Packed as for publishing, and built from that.
-if ! cargo package --quiet --locked --allow-dirty -j1 --manifest-path "$source/tool/Cargo.toml" -p prairie-sys -p prairie-alloc \
+# Packed as for publishing. cargo would build each once to see that it can be; below they are built for every target.
+if ! cargo package --quiet --locked --allow-dirty --no-verify --manifest-path "$source/tool/Cargo.toml" -p prairie-sys -p prairie-alloc \
         >"$folder/log" 2>&1; then
     cat "$folder/log"
     if grep -qE 'failed to (download|get|fetch)|Could not resolve' "$folder/log"; then exit 77; fi
@@ -59,6 +59,7 @@ try() {
         return
     fi
     cargo build --quiet -j1 --offline --target "$target" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+    ! grep -E '^(warning|error)' "$folder/log" || exit 1
     # shellcheck disable=SC2086
     said=$($runner "$folder/target/$target/debug/program$4" 2>/dev/null) || { echo "$target: $said"; exit 1; }
     [ "$(tr -d '\r' <<<"$said")" = "ok: prairie $version" ] || { echo "$target: '$said'"; exit 1; }

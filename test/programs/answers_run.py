@@ -2,11 +2,11 @@
 # answers_run.py - programs of the system answer --version and --help as they do without prairie.
 # SPDX-License-Identifier: MIT
 """
-usage: answers_run.py LIBRARY [--all] [--conf CONF] [FOLDER]
+usage: answers_run.py LIBRARY... [--all] [--conf CONF] [--folder FOLDER]
 
 Each program of FOLDER (/usr/bin) is asked for --version, and for --help if it refuses that, without a library, twice; one that
-answers twice the same is asked once more with LIBRARY preloaded, and must say and return the same. Without --all every sixth one
-is asked. Programs that start others with rights of their own are not.
+answers twice the same is asked once more with each LIBRARY preloaded, and must say and return the same. Without --all every sixth
+one is asked. Programs that start others with rights of their own are not.
 """
 import argparse
 import os
@@ -31,8 +31,8 @@ def ask(program, question, environment, folder):
     return done.returncode, sorted(done.stdout.splitlines()), sorted(done.stderr.splitlines())
 
 
-def try_program(program, plain, served, folder):
-    """None: it cannot be asked; an empty text: it answers the same; else what differs."""
+def try_program(program, plain, libraries, folder):
+    """None: it cannot be asked; else what differs: nothing, where it answers the same with each library."""
     for question in ("--version", "--help"):
         first = ask(program, question, plain, folder)
         if first is None:
@@ -41,18 +41,21 @@ def try_program(program, plain, served, folder):
             continue
         if first != ask(program, question, plain, folder):
             return None
-        answer = ask(program, question, served, folder)
-        if answer == first:
-            return ""
-        said = "no answer in time" if answer is None else f"ends with {answer[0]}, and says {answer[1][-3:]!r} {answer[2][-3:]!r}"
-        return f"{program} {question}: {said}"
+        faults = []
+        for library in libraries:
+            answer = ask(program, question, dict(plain, **library), folder)
+            if answer == first:
+                continue
+            said = "no answer in time" if answer is None else f"ends with {answer[0]}, and says {answer[1][-3:]!r} {answer[2][-3:]!r}"
+            faults.append(f"{library['LD_PRELOAD']}: {program} {question}: {said}")
+        return faults
     return None
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("library")
-    parser.add_argument("folder", nargs="?", default="/usr/bin")
+    parser.add_argument("library", nargs="+")
+    parser.add_argument("--folder", default="/usr/bin")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--conf", default="")
     arguments = parser.parse_args()
@@ -64,16 +67,16 @@ def main():
         programs = programs[::6]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         plain = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder, "LC_ALL": "C", "TERM": "dumb"}
-        served = dict(plain, LD_PRELOAD=os.path.abspath(arguments.library))
+        libraries = [{"LD_PRELOAD": os.path.abspath(library)} for library in arguments.library]
         if arguments.conf:
-            served["PRAIRIE_CONF"] = arguments.conf
+            libraries = [dict(library, PRAIRIE_CONF=arguments.conf) for library in libraries]
         with ThreadPoolExecutor(2) as pool:
-            outcomes = list(pool.map(lambda program: try_program(program, plain, served, folder), programs))
+            outcomes = list(pool.map(lambda program: try_program(program, plain, libraries, folder), programs))
     asked = [outcome for outcome in outcomes if outcome is not None]
-    faults = [outcome for outcome in asked if outcome]
+    faults = [fault for outcome in asked for fault in outcome]
     for fault in faults:
         print("FAILED", fault)
-    print(f"{len(programs)} programs, {len(asked)} asked, {len(faults)} answer otherwise")
+    print(f"{len(programs)} programs, {len(asked)} asked, {len(faults)} answers otherwise")
     return 1 if faults or len(asked) < LEAST_ASKED else 0
 
 

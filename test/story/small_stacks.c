@@ -10,7 +10,7 @@ static void *live(void *unused)
 {
     static const size_t sizes[] = { 0,     1,     24,    100,     1000,    5000,
                                     14336, 14337, 50000, 1000000, 20000000 };
-    for (int round = 0; round < 20; round++) {
+    for (long round = 0, rounds = scaled(20); round < rounds; round++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             char *block = round % 2 == 0 ? malloc(sizes[i]) : calloc(1, sizes[i]);
             must(block != NULL);

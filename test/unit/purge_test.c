@@ -318,7 +318,7 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     run_return(page);
-    for (unsigned i = 0; i < 1000; i++) breathe(pages - 1);
+    for (unsigned i = 0; i < 100; i++) breathe(pages - 1);
     assert_true(fake_calls(FAKE_PURGE)
                 <= 2 * inside_purge_refused_calls_max); /* one of them for who asked for all */
     breathe(2 * pages);
@@ -339,7 +339,7 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     start_attended();
     fake_fail_kind(FAKE_PURGE, true);
-    for (unsigned i = 0; i < 1000; i++) breathe(burst_pages());
+    for (unsigned i = 0; i < 100; i++) breathe(burst_pages());
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
     assert_false(purge_rests_on_background());
     fake_fail_kind(FAKE_PURGE, false);

@@ -73,7 +73,7 @@ class JavaScriptCore(Script):
 class QuickJS(Script):
     name = "quickjs"
     packages = ("cargo",)
-    scale = (2, 24)
+    scale = (1, 24)
 
     def require_installed(self):
         if not shutil.which("cargo"):
@@ -106,7 +106,7 @@ def quickjs(folder):
             encoding="ascii")
         run(["cargo", "vendor", "--quiet", "vendor"], crate)
         source = crate / "vendor" / QUICKJS_CRATE / "quickjs"
-        run([*os.environ.get("CC", "cc").split(), "-O2", "-DNDEBUG", "-D_GNU_SOURCE",
+        run([*os.environ.get("CC", "cc").split(), "-O1", "-DNDEBUG", "-D_GNU_SOURCE",
              "-DQUICKJS_NG_BUILD", "-w", "-o", shell.with_suffix(".new"), *QUICKJS_FILES,
              "-lm", "-lpthread", "-ldl"], source)
         shell.with_suffix(".new").rename(shell)
