@@ -43,10 +43,13 @@ bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t page
 }
 
 /* K4. What another page heap opened may lie before it. */
-static void cut_off_seam(struct page_span *span)
+static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
 {
-    page_record(span->first)->bin_index = PAGE_SEAM;
-    tag_run(page_record(span->first), 1, PAGE_USED, PAGE_USED);
+    struct page *record = page_record(span->first);
+
+    record->bin_index = PAGE_SEAM;
+    record->seam.end = heap->end;
+    tag_run(record, 1, PAGE_USED, PAGE_USED);
     span->first++;
     span->count--;
 }
@@ -62,7 +65,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing)
     span = space_grow(missing, huge_pages_each(), commit_room_bytes());
     lock_give(&space.lock);
     if (span.count == 0) return span;
-    if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(&span);
+    if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(heap, &span);
     heap->end = span.first + span.count;
     heap->grows++;
     heap->open_pages += span.count;

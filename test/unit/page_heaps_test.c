@@ -356,6 +356,75 @@ static void the_end_is_closed_by_whose_it_is(void **state)
     (void)lease_from(3, RUN_PAGES);
 }
 
+static uint32_t lease_growing(unsigned arena_index)
+{
+    uint64_t grows = page_heap[arena_index].grows;
+    uint32_t page =
+        lease_from(arena_index, page_heap[arena_index].free_pages[FREE_CLEAN] + RUN_PAGES);
+
+    assert_true(page_heap[arena_index].grows > grows);
+    return page;
+}
+
+/* Bursts of three page heaps, in turn; then all of it is free, and clean. */
+static void burst_in_turn(void)
+{
+    uint32_t page[RUN_COUNT];
+
+    for (unsigned i = 0; i < RUN_COUNT; i++) page[i] = lease_growing(i % 3);
+    for (unsigned i = 0; i < RUN_COUNT; i++) give_back(page[i]);
+    (void)purge_all();
+    check_runs();
+}
+
+/* Whoever opened what lies before the end, and however often they took turns. */
+static void all_of_the_end_is_closed(void **state)
+{
+    size_t open;
+
+    (void)state;
+    start_heaps();
+    burst_in_turn();
+    assert_true(page_heaps_close_tail(true));
+    assert_false(page_heaps_close_tail(true));
+    check_runs();
+    assert_int_equal(space.open_bytes, 0);
+    (void)lease_growing(0);
+    (void)lease_growing(1);
+    open = space.open_bytes;
+    for (unsigned i = 0; i < 100; i++) {
+        burst_in_turn();
+        assert_true(page_heaps_close_tail(true));
+        check_runs();
+        assert_in_range(space.open_bytes, 1, open);
+    }
+    assert_in_range(commit_used_bytes(), 1, open + bytes_of(1));
+}
+
+/* Where a used page stays, its own pages end before it; what it opens next follows without a seam. */
+static void pages_end_where_they_did_before(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start_heaps();
+    first = lease_growing(1);
+    second = lease_growing(2);
+    give_back(lease_growing(1));
+    assert_true(page_heaps_close_tail(true));
+    check_runs();
+    give_back(second);
+    assert_true(page_heaps_close_tail(true));
+    check_runs();
+    assert_int_equal(page_heap[2].end, 0);
+    assert_int_equal(page_heap[1].end, space_open_end());
+    second = lease_growing(1);
+    assert_int_not_equal(page_record(second - 1)->bin_index, PAGE_SEAM);
+    give_back(second);
+    give_back(first);
+    check_runs();
+}
+
 /* ---- whole programs ---- */
 
 static void one_thread_has_one_page_heap(void **state)
@@ -478,7 +547,8 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(what_is_left_over_serves_batches), UNIT_TEST(whoever_looks_sees_all),
           UNIT_TEST(the_hard_limit_is_of_the_process),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
-          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(all_of_the_end_is_closed),
+          UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
           UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
