@@ -148,8 +148,8 @@ static bool look(void)
     RELAXED_STORE(decay_looks, decay_looks + 1);
     if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
-    busy |= purge_unneeded() > 0;
-    decay_close_tail(false);
+    busy |= purge_unneeded(&decay.ending) > 0;
+    if (!is_told_to_end()) decay_close_tail(false);
     return busy;
 }
 
@@ -326,7 +326,7 @@ struct decay_numbers decay_numbers(void)
 }
 
 /* A background thread that has not ended then waits for a lock that is held by what this fork
- * interrupted, and holds none. */
+ * interrupted, and holds none; or the kernel keeps it that long. */
 bool decay_before_fork(void)
 {
     if (!RELAXED_LOAD(decay.background_runs)) return true;

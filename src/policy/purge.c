@@ -78,6 +78,7 @@ struct pass {
     struct page_heap *heap;
     size_t wanted, purged; /* pages */
     unsigned calls, refusal_count;
+    const uint32_t *stop; /* atomic: it ends before the next call when that is not 0; NULL: never */
     uint32_t refused[2 * REFUSALS_MAX]; /* first pages; of two rounds */
 };
 
@@ -95,13 +96,19 @@ static void count_calls(struct page_heap *heap, size_t calls, size_t purged_page
     purge_of(heap)->purged_pages += purged_pages;
 }
 
+static bool is_stopped(const struct pass *pass)
+{
+    return pass->stop != NULL && RELAXED_LOAD(*pass->stop) != 0;
+}
+
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  */
 static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
 {
     unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
 
-    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max) {
+    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max
+           && !is_stopped(pass)) {
         size_t most = min_size(pass->wanted - pass->purged, run_max), pages;
         uint32_t page = run_take_dirty(pass->heap, run_min, most);
 
@@ -338,12 +345,12 @@ void purge_begin_unneeded(void)
     for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
-size_t purge_unneeded(void)
+size_t purge_unneeded(const uint32_t *stop)
 {
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i] };
+        struct pass pass = { .heap = &page_heap[i], .stop = stop };
         size_t unneeded = begin_dirty_low(pass.heap);
 
         if (unneeded < pages_for(LONG_RUN_BYTES) || option_decay_ms() < 0) continue;

@@ -245,6 +245,36 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(fake_thread_waits());
 }
 
+static void tell_it_to_end(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE) inside_tell_background_to_end();
+}
+
+/* Who forks waits for no more than the call that it is in. */
+static void the_helper_ends_in_the_middle_of_its_work(void **state)
+{
+    enum { PARTS = 8 };
+    uint32_t part[PARTS];
+    uint64_t purges;
+
+    (void)state;
+    start_threads(1);
+    breathe_often(4);
+    assert_true(fake_thread_waits());
+    for (unsigned i = 0; i < PARTS; i++) {
+        part[i] = lease(burst_pages() / (2 * PARTS));
+        (void)lease(1);
+    }
+    for (unsigned i = 0; i < PARTS; i++) run_return(part[i]);
+    purge_begin_unneeded();
+    purges = fake_calls(FAKE_PURGE);
+    fake_on_call(tell_it_to_end);
+    assert_true(fake_thread_run());
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 1);
+    assert_false(inside_background_runs());
+    check_arenas();
+}
+
 /* In a program with threads it goes on. */
 static void a_fork_of_several_threads_changes_nothing(void **state)
 {
@@ -787,6 +817,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
           UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
+          UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
           UNIT_TEST(a_fork_of_several_threads_changes_nothing),
           UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
           UNIT_TEST(one_thread_asks_nobody_early),
