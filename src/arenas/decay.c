@@ -128,7 +128,7 @@ static uint64_t look_ms(void)
 
 void decay_close_tail(bool waits)
 {
-    if (!option_is_set(OPTION_RETAIN)) (void)page_heaps_close_tail(waits);
+    if (!option_is_set(OPTION_RETAIN) && decay_space_has(1)) (void)page_heaps_close_tail(waits);
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
@@ -299,6 +299,7 @@ bool decay_excess(void)
         (void)arenas_clear(CLEAR_ALL);
     }
     purge_beyond_bounds();
+    decay_close_tail(false);
     return shrunk;
 }
 
@@ -316,7 +317,10 @@ void decay_obey_options(void)
     if (option_helper_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
     purge_obey_options();
-    if (option_decay_ms() == 0) purge_beyond_budget();
+    if (option_decay_ms() == 0) {
+        purge_beyond_budget();
+        decay_close_tail(false);
+    }
 }
 
 struct decay_numbers decay_numbers(void)

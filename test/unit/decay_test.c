@@ -74,6 +74,51 @@ static void options_that_keep_nothing_are_obeyed_at_once(void **state)
     check_arenas();
 }
 
+/* With retain:false the free end of the heap is closed by who purges. */
+static void breathe_at_the_end(void)
+{
+    size_t open;
+
+    (void)lease(1);
+    open = space.open_bytes;
+    breathe(burst_pages());
+    assert_in_range(space.open_bytes, 1, open);
+    check_arenas();
+}
+
+static void the_only_thread_closes_the_end(void **state)
+{
+    (void)state;
+    start_threads(1);
+    options_parse("retain:false", "MALLOC_CONF");
+    breathe_at_the_end();
+    fake_clock_ms(10000); /* or it would be a habit, and left to a background thread */
+    breathe_at_the_end();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+}
+
+static void who_has_no_helper_closes_the_end(void **state)
+{
+    (void)state;
+    start_threads(2);
+    options_parse("retain:false,helper_thread:false", "PRAIRIE_CONF");
+    breathe_at_the_end();
+}
+
+/* Also where it is obeyed before anything is open. */
+static void what_goes_at_once_closes_the_end(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0,retain:false", "MALLOC_CONF");
+    decay_obey_options();
+    start_threads(1);
+    give_back(lease(burst_pages()));
+    assert_true(space.open_bytes >= bytes_of(burst_pages()));
+    decay_obey_options();
+    assert_int_equal(space.open_bytes, 0);
+    check_arenas();
+}
+
 /* A twentieth of the span, within bounds; where nothing is given back in time they are rare. */
 static void looks_are_as_frequent_as_the_span_is_short(void **state)
 {
@@ -809,6 +854,8 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
+          UNIT_TEST(the_only_thread_closes_the_end), UNIT_TEST(who_has_no_helper_closes_the_end),
+          UNIT_TEST(what_goes_at_once_closes_the_end),
           UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
