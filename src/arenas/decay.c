@@ -20,7 +20,8 @@ struct lock decay_lock = { .state = LOCK_FREE, .rank = LOCK_DECAY };
 static struct {
     uint32_t background_runs; /* under lock; atomic, partner of asked */
     uint32_t asked;           /* atomic: somebody wanted it since it last looked */
-    uint32_t ending;          /* atomic: 1: it is to end now; what it sleeps on */
+    uint32_t ending;          /* atomic: 1: it is to end now */
+    uint32_t wakes;           /* atomic: how often it was woken; what it sleeps on */
     uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
     bool kept;                /* atomic: somebody asked that it does not end */
     uint32_t threads;         /* atomic: threads with caches */
@@ -146,27 +147,38 @@ static bool look(void)
     bool busy = false;
 
     RELAXED_STORE(decay_looks, decay_looks + 1);
-    if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded(&decay.ending) > 0;
     if (!is_told_to_end()) decay_close_tail(false);
     return busy;
 }
 
-/* The rights are compared often, where they can differ. False: they do, and it is to end. */
+/* Stalls are looked for twice a second, and rights are compared often, where they can differ. */
+static uint64_t nap_ms(uint64_t left_ms, bool watches)
+{
+    uint64_t most_ms = limits_stalls_are_told() ? STALL_LOOK_MS : LOOK_MS_MAX;
+
+    if (watches) most_ms = RIGHTS_MS;
+    return left_ms < most_ms ? left_ms : most_ms;
+}
+
+/* Who changes how long that is, or tells it to end, wakes it. False: rights differ, and it is to
+ * end. */
 static bool sleep_until_look(void)
 {
-    uint64_t left_ms = look_ms();
+    uint64_t start_ms = os_now_ms(), slept_ms = 0;
 
-    while (left_ms > 0 && !is_told_to_end()) {
+    for (;;) {
+        uint32_t wakes = __atomic_load_n(&decay.wakes, __ATOMIC_SEQ_CST);
         bool watches = os_thread_rights_may_part(is_alone());
-        uint64_t nap_ms = watches ? min_size((size_t)left_ms, RIGHTS_MS) : left_ms;
+        uint64_t until_ms = look_ms();
 
-        os_sleep(&decay.ending, 0, nap_ms);
-        left_ms -= nap_ms;
+        if (slept_ms >= until_ms || is_told_to_end()) return true;
+        os_sleep(&decay.wakes, wakes, nap_ms(until_ms - slept_ms, watches));
+        slept_ms = os_now_ms() - start_ms;
         if (watches && !is_told_to_end() && os_thread_rights_parted()) return false;
+        if (limits_look_for_stalls()) decay_look_from(0);
     }
-    return true;
 }
 
 /* What was left to it goes now, by the budget of a program without one; the next one has the
@@ -303,11 +315,17 @@ bool decay_excess(void)
     return shrunk;
 }
 
+static void wake_background(void)
+{
+    (void)__atomic_add_fetch(&decay.wakes, 1, __ATOMIC_SEQ_CST);
+    port_wake(&decay.wakes, 1);
+}
+
 /* Waits END_MS at most, for who forks in a signal handler may hold any lock. */
 static void end_background(void)
 {
     RELAXED_STORE(decay.ending, 1);
-    port_wake(&decay.ending, 1);
+    wake_background();
     os_thread_wait(END_MS);
 }
 
@@ -316,6 +334,7 @@ void decay_obey_options(void)
     set_on_call();
     if (option_helper_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
+    if (RELAXED_LOAD(decay.background_runs)) wake_background();
     purge_obey_options();
     if (option_decay_ms() == 0) {
         purge_beyond_budget();

@@ -672,6 +672,55 @@ static void the_helper_keeps_time_while_rights_are_the_same(void **state)
     assert_int_equal(fake_calls(FAKE_PURGE), 2 * plain_purges);
 }
 
+/* Between its look at the options and its sleep. */
+static void shorten_the_span(enum fake_call kind)
+{
+    if (kind != FAKE_SLEEP) return;
+    fake_on_call(NULL);
+    options_parse("dirty_decay_ms:1000", "MALLOC_CONF");
+    decay_obey_options();
+}
+
+static void the_helper_sleeps_no_longer_than_is_asked_now(void **state)
+{
+    uint64_t start, wakes;
+
+    (void)state;
+    start_threads(2);
+    options_parse("dirty_decay_ms:3600000", "MALLOC_CONF");
+    assert_true(inside_want_background());
+    wakes = fake_calls(FAKE_WAKE);
+    fake_on_call(shorten_the_span);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    assert_in_range(os_now_ms() - start, 1000, 2000);
+    assert_true(fake_calls(FAKE_WAKE) > wakes);
+}
+
+static void wait_for_memory(void)
+{
+    fake_stall(500 * 1000);
+    if (limits.stall_due) inside_tell_background_to_end();
+}
+
+/* Stalls are looked for however rarely memory is given back. */
+static void the_helper_looks_for_stalls_twice_a_second(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    start_threads(2);
+    options_parse("dirty_decay_ms:-1", "MALLOC_CONF");
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    assert_true(inside_want_background());
+    fake_on_sleep(wait_for_memory);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    assert_true(limits.stall_due);
+    assert_in_range(os_now_ms() - start, 1, 2000);
+    assert_int_equal(decay_numbers().looks, 0);
+}
+
 static void the_helper_can_be_declined(void **state)
 {
     (void)state;
@@ -878,6 +927,8 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
           UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
           UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
+          UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
+          UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
           UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),
