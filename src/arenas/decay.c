@@ -301,7 +301,7 @@ bool decay_excess(void)
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || leave_to_background()) return false;
         purge_set_on_call(false);
-        used = page_heaps_count().used;
+        used = page_heaps_used_now();
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);

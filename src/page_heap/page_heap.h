@@ -164,6 +164,14 @@ INLINE size_t page_heaps_free_now(unsigned kind)
         pages += page_heap_free_now(&page_heap[i], kind);
     return pages;
 }
+/* Open and not free: what somebody holds, and seams. */
+INLINE_READS_UNLOCKED size_t page_heaps_used_now(void)
+{
+    size_t open = space.open_bytes >> space.page_shift;
+    size_t free = page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN);
+
+    return free < open ? open - free : 0;
+}
 INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
 {
     uint64_t pages = 0;

@@ -230,6 +230,33 @@ static void who_purges_passes_by_the_others(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
+/* The same where nothing may stay, and each return purges. */
+static void who_keeps_nothing_passes_by_the_others(void **state)
+{
+    uint64_t taken[PAGE_HEAPS], purges;
+
+    (void)state;
+    fake_cores(4);
+    assert_true(heap_start());
+    (void)page_heap_for(PAGE_HEAPS - 1, PAGE_HEAPS);
+    decay_thread_count(2);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    purge_obey_options();
+    run_return(lease_from(1, RUN_PAGES));
+    (void)decay_after_return();
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
+    purges = fake_calls(FAKE_PURGE);
+    for (unsigned i = 0; i < 10; i++) {
+        run_return(lease_of(1, RUN_PAGES, PAGE_LARGE));
+        (void)decay_after_return();
+    }
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 10);
+    assert_true(page_heap[1].lock.taken > taken[1]);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++)
+        if (i != 1) assert_int_equal(page_heap[i].lock.taken, taken[i]);
+    prairie_check_all();
+}
+
 /* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but not
  * the few that any page heap keeps, nor what somebody is at. */
 static void what_is_left_over_serves_others(void **state)
@@ -543,9 +570,10 @@ static void a_run_of_another_page_heap_is_found(void **state)
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
           UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
-          UNIT_TEST(who_purges_passes_by_the_others), UNIT_TEST(what_is_left_over_serves_others),
-          UNIT_TEST(what_is_left_over_serves_batches), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(who_purges_passes_by_the_others),
+          UNIT_TEST(who_keeps_nothing_passes_by_the_others),
+          UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
+          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
           UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(all_of_the_end_is_closed),
           UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
