@@ -341,6 +341,57 @@ static void the_hard_limit_is_of_the_process(void **state)
     prairie_check_all();
 }
 
+/* How often the kernel is asked for memory before a lease is refused. */
+static uint64_t asked_in_vain(size_t align_pages)
+{
+    uintptr_t purpose = purpose_of(&page_heap[1], PAGE_USED);
+    uint64_t asked = fake_calls(FAKE_COMMIT);
+
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_int_equal(run_lease_for(500, align_pages, purpose).page, 0);
+    fake_fail_kind(FAKE_COMMIT, false);
+    check_runs();
+    return fake_calls(FAKE_COMMIT) - asked;
+}
+
+/* However many page heaps there are. */
+static void the_kernel_refuses_once_for_all(void **state)
+{
+    uint64_t asked, asked_aligned;
+
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    start_pages();
+    (void)page_heap_for(1, PAGE_HEAPS);
+    (void)lease_from(1, 1);
+    (void)lease_from(0, 1);
+    asked = asked_in_vain(1);
+    asked_aligned = asked_in_vain(16);
+    (void)lease_from(3, 1);
+    (void)lease_from(2, 1);
+    assert_int_equal(page_heap_count(), PAGE_HEAPS);
+    assert_in_range(asked_in_vain(1), 1, asked);
+    assert_in_range(asked_in_vain(16), 1, asked_aligned);
+    assert_true(asked > asked_aligned); /* what lies at the end may need less */
+}
+
+/* Another one grows when it lacks little, and does not where it would lack as much. */
+static void what_lies_at_the_end_serves_another(void **state)
+{
+    uint32_t page;
+    size_t free;
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(1, 1);
+    (void)lease_from(2, 1);
+    free = page_heap[2].free_pages[FREE_CLEAN];
+    fake_commit_bytes_max(fake_committed_bytes() + bytes_of(free / 2));
+    page = lease_from(1, free + free / 4);
+    assert_ptr_equal(page_heap_of(page), &page_heap[2]);
+    check_runs();
+}
+
 /* Dirty pages of its own go first there, too. */
 static void under_a_hard_limit_own_pages_go_first(void **state)
 {
@@ -574,6 +625,8 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(the_kernel_refuses_once_for_all),
+          UNIT_TEST(what_lies_at_the_end_serves_another),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
           UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(all_of_the_end_is_closed),
           UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
