@@ -89,9 +89,9 @@ static bool may_take_hole(struct page_heap *heap, struct hole hole, size_t pages
 }
 
 /* When no one free run is long enough, or may be taken: dirty and clean neighbours together. Else
- * opens just what the free pages at the end of the region lack, and leads to the whole hole. One that
- * is only `asked` because the first one could not grow opens nothing beyond that: it would be refused
- * just the same. */
+ * opens just what the free pages at the end of the region lack, and leads to the whole hole. A page
+ * heap that is only `asked`, because the first one could not grow, opens nothing beyond that: it
+ * would be refused just the same. */
 static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool asked)
 {
     const struct hole none = { 0, 0 };

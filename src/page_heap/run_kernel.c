@@ -135,8 +135,8 @@ INLINE bool is_seam(const struct page *record)
     return PAGE_HEAPS > 1 && record->state == PAGE_USED && record->bin_index == PAGE_SEAM;
 }
 
-/* Closes the free pages at the end of the newest region, if they are the heap's, with the seam before
- * them: it would stay in the way of those whose pages end there. Under both locks. */
+/* Closes the free pages at the end of the newest region, if they are the heap's, with the seam
+ * before them: it would stay in the way of those whose pages end there. Under both locks. */
 static bool close_end(struct page_heap *heap)
 {
     struct hole tail = hole_at_the_end(heap);

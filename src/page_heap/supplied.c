@@ -126,7 +126,8 @@ static size_t stretch_from(const struct page_heap *heap, uint32_t page)
     return pages + hole_after(heap, page + pages, SIZE_MAX).pages;
 }
 
-/* Looks at the free runs of one bin, for what lies in runs of both kinds, or has just that length. */
+/* Looks at the free runs of one bin, for what lies in runs of both kinds, or has just that
+ * length. */
 static uint32_t take_in_bin(struct page_heap *heap, uint32_t page, struct wanted wanted)
 {
     for (; page != 0; page = page_record(page)->bin.next) {

@@ -479,7 +479,8 @@ static void all_of_the_end_is_closed(void **state)
     assert_in_range(commit_used_bytes(), 1, open + bytes_of(1));
 }
 
-/* Where a used page stays, its own pages end before it; what it opens next follows without a seam. */
+/* Where a used page stays, its page heap ends there; what that opens next follows without a
+ * seam. */
 static void pages_end_where_they_did_before(void **state)
 {
     uint32_t first, second;

@@ -332,8 +332,8 @@ static bool has_nothing_on_its_way(void)
 
 static bool has_all_of_it(void) { return has_nothing_on_its_way() && nothing_is_held_any_more(); }
 
-/* A background thread is in the kernel with pages, and for so long that it cannot be waited for: then
- * it may come back at any moment. */
+/* A background thread is in the kernel with pages, and for so long that it cannot be waited for:
+ * then it may come back at any moment. */
 static void a_helper_that_does_not_end_is_a_thread(void **state)
 {
     void *block = prairie_malloc(PURGE_KEEP_BYTES / 2);

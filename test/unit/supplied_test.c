@@ -123,8 +123,8 @@ static void only_a_stretch_of_that_length(void **state)
     check_heap();
 }
 
-/* However many pieces there are: those that are in use are not looked at, or the list of them, which
- * is damaged here, would be followed. */
+/* However many pieces there are: those that are in use are not looked at, or the list of them,
+ * which is damaged here, would be followed. */
 static void pieces_in_use_are_passed_by(void **state)
 {
     struct page_piece *list;
