@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "heap/hardened.h"
 #include "hooks.h"
 
 /* Blocks of all kinds, filled, checked, resized and freed in changing order. */
@@ -178,7 +179,9 @@ static void memory_from_malloc(void **state)
 /* In a hardened process as well, where such a block has no page more behind it. */
 static void memory_from_malloc_of_a_hardened_process(void **state)
 {
-    static struct extent_hooks hooks = { .alloc = malloc_alloc, .dalloc = malloc_dalloc };
+    static struct extent_hooks hooks = {
+        .alloc = malloc_alloc, .dalloc = malloc_dalloc, .split = test_split, .merge = test_merge
+    };
     const size_t sizes[] = { 100, 20000, 3 * MiB };
     struct arena *arena;
     char *block;
