@@ -20,7 +20,8 @@ struct lock decay_lock = { .state = LOCK_FREE, .rank = LOCK_DECAY };
 static struct {
     uint32_t background_runs; /* under lock; atomic, partner of asked */
     uint32_t asked;           /* atomic: somebody wanted it since it last looked */
-    uint32_t ending;          /* atomic: 1: it is to end now; what it sleeps on */
+    uint32_t ending;          /* atomic: 1: it is to end now */
+    uint32_t wakes;           /* atomic: how often it was woken; what it sleeps on */
     uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
     bool kept;                /* atomic: somebody asked that it does not end */
     uint32_t threads;         /* atomic: threads with caches */
@@ -128,7 +129,7 @@ static uint64_t look_ms(void)
 
 void decay_close_tail(bool waits)
 {
-    if (!option_is_set(OPTION_RETAIN)) (void)page_heaps_close_tail(waits);
+    if (!option_is_set(OPTION_RETAIN) && decay_space_has(1)) (void)page_heaps_close_tail(waits);
 }
 
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
@@ -146,27 +147,38 @@ static bool look(void)
     bool busy = false;
 
     RELAXED_STORE(decay_looks, decay_looks + 1);
-    if (limits_look_for_stalls()) decay_look_from(0);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
-    busy |= purge_unneeded() > 0;
-    decay_close_tail(false);
+    busy |= purge_unneeded(&decay.ending) > 0;
+    if (!is_told_to_end()) decay_close_tail(false);
     return busy;
 }
 
-/* The rights are compared often, where they can differ. False: they do, and it is to end. */
+/* Stalls are looked for twice a second, and rights are compared often, where they can differ. */
+static uint64_t nap_ms(uint64_t left_ms, bool watches)
+{
+    uint64_t most_ms = limits_stalls_are_told() ? STALL_LOOK_MS : LOOK_MS_MAX;
+
+    if (watches) most_ms = RIGHTS_MS;
+    return left_ms < most_ms ? left_ms : most_ms;
+}
+
+/* Who changes how long that is, or tells it to end, wakes it. False: rights differ, and it is to
+ * end. */
 static bool sleep_until_look(void)
 {
-    uint64_t left_ms = look_ms();
+    uint64_t start_ms = os_now_ms(), slept_ms = 0;
 
-    while (left_ms > 0 && !is_told_to_end()) {
+    for (;;) {
+        uint32_t wakes = __atomic_load_n(&decay.wakes, __ATOMIC_SEQ_CST);
         bool watches = os_thread_rights_may_part(is_alone());
-        uint64_t nap_ms = watches ? min_size((size_t)left_ms, RIGHTS_MS) : left_ms;
+        uint64_t until_ms = look_ms();
 
-        os_sleep(&decay.ending, 0, nap_ms);
-        left_ms -= nap_ms;
+        if (slept_ms >= until_ms || is_told_to_end()) return true;
+        os_sleep(&decay.wakes, wakes, nap_ms(until_ms - slept_ms, watches));
+        slept_ms = os_now_ms() - start_ms;
         if (watches && !is_told_to_end() && os_thread_rights_parted()) return false;
+        if (limits_look_for_stalls()) decay_look_from(0);
     }
-    return true;
 }
 
 /* What was left to it goes now, by the budget of a program without one; the next one has the
@@ -290,7 +302,7 @@ bool decay_excess(void)
     if (is_alone() || !purge_is_urgent()) {
         if (purge_oversize() || leave_to_background()) return false;
         purge_set_on_call(false);
-        used = page_heaps_count().used;
+        used = page_heaps_used_now();
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
@@ -300,14 +312,21 @@ bool decay_excess(void)
         (void)arenas_clear(CLEAR_ALL);
     }
     purge_beyond_bounds();
+    decay_close_tail(false);
     return shrunk;
+}
+
+static void wake_background(void)
+{
+    (void)__atomic_add_fetch(&decay.wakes, 1, __ATOMIC_SEQ_CST);
+    port_wake(&decay.wakes, 1);
 }
 
 /* Waits END_MS at most, for who forks in a signal handler may hold any lock. */
 static void end_background(void)
 {
     RELAXED_STORE(decay.ending, 1);
-    port_wake(&decay.ending, 1);
+    wake_background();
     os_thread_wait(END_MS);
 }
 
@@ -316,8 +335,12 @@ void decay_obey_options(void)
     set_on_call();
     if (option_helper_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
+    if (RELAXED_LOAD(decay.background_runs)) wake_background();
     purge_obey_options();
-    if (option_decay_ms() == 0) purge_beyond_budget();
+    if (option_decay_ms() == 0) {
+        purge_beyond_budget();
+        decay_close_tail(false);
+    }
 }
 
 struct decay_numbers decay_numbers(void)
@@ -327,7 +350,7 @@ struct decay_numbers decay_numbers(void)
 }
 
 /* A background thread that has not ended then waits for a lock that is held by what this fork
- * interrupted, and holds none. */
+ * interrupted, and holds none; or the kernel keeps it that long. */
 bool decay_before_fork(void)
 {
     if (!RELAXED_LOAD(decay.background_runs)) return true;

@@ -79,7 +79,7 @@ bool decay_reclaim(void);
 void decay_before_refusal(size_t pages);
 
 /* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
- * there is none that could be in the middle of anything. */
+ * there is no other thread, unless that one still runs though the time was up (decay_numbers). */
 bool decay_before_fork(void);
 extern PRIVATE struct lock decay_lock; /* the background thread's life */
 /* In the child of a fork: the background thread is not there. */

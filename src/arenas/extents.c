@@ -46,6 +46,7 @@ struct extent *extents_remove_free(struct extents *extents)
     struct page_piece *found = NULL;
     unsigned count = 0;
 
+    if (!supplied_has_two_free(&extents->heap)) return NULL;
     for (struct page_piece *piece = extents->heap.pieces; piece != NULL; piece = piece->next) {
         if (((struct extent *)piece)->stays || !supplied_is_free(piece)) continue;
         found = piece;

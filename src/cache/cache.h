@@ -85,6 +85,12 @@ struct cache {
  * which may take blocks themselves; those come from an arena without hooks. */
 enum { CACHE_BOUND = 1, CACHE_AWAY = 2 };
 
+/* NULL: of a thread that has no cache. */
+INLINE bool cache_is_away(const struct cache *cache)
+{
+    return cache != NULL && (cache->fixed & CACHE_AWAY) != 0;
+}
+
 /* Of threads that begin: they hold blocks of classes up to this one. */
 extern PRIVATE unsigned cached_class_max; /* under LOCK_THREADS, before main */
 

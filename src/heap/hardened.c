@@ -132,10 +132,12 @@ static void end_large(struct cache *cache, char *block, uint32_t page)
 
 /* ---- a block's life ---- */
 
-/* Of no mapping of its own, and of no arena that knows its large blocks. */
+/* Of no mapping of its own, and of no arena that knows its large blocks. Nor for a hook that is
+ * asked for an extent, which may be just this block: a run without a page more. */
 static bool is_usual_large(const struct alloc_request *request)
 {
-    return !vast_is_better(request->size, request->align) && large_owner(request) == NULL;
+    return !vast_is_better(request->size, request->align) && large_owner(request) == NULL
+        && !cache_is_away(thread_front()->cache);
 }
 
 /* A page more behind the whole pages of a large one. */

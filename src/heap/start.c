@@ -75,12 +75,32 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
 
-bool heap_is_locked(void)
+/* Without the lock of making, under which arenas_each_lock sees the same ones twice. */
+static void note_if_arenas_are_held(void)
+{
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+        note_if_held(&arena->lock);
+}
+
+/* One of this rank, or of one after it. */
+static bool is_locked_from(enum lock_rank first)
 {
     RELAXED_STORE(seen_held, false);
-    for (unsigned rank = LOCK_PAGE_HEAP; rank < LOCK_RANK_COUNT; rank++)
-        visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
+    for (unsigned rank = first; rank < LOCK_RANK_COUNT; rank++) {
+        if (rank == LOCK_ARENA) note_if_arenas_are_held();
+        else visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
+    }
     return RELAXED_LOAD(seen_held);
+}
+
+bool heap_is_locked(void) { return is_locked_from(LOCK_PAGE_HEAP); }
+
+/* A background thread that did not end can be in the middle of something; but when a lock is held,
+ * that may be ours, and the background thread waits for it. */
+static bool forks_without_locks(bool is_alone)
+{
+    if (!is_alone || !os_has_one_thread() || lock_fork_is_mine()) return false;
+    return !decay_numbers().background_runs || is_locked_from(LOCK_CONTROL);
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -96,7 +116,7 @@ void heap_fork_begins(void)
     /* What a background thread would have given back later is not copied for the child either; but
      * not when one of the locks that this takes is ours already. */
     if (is_alone && !heap_is_locked()) purge_beyond_budget();
-    if (is_alone && os_has_one_thread()) return;
+    if (forks_without_locks(is_alone)) return;
     os_fork_begins();
     /* Another handler of this fork forks: all are taken. */
     if (!lock_fork_is_mine()) each_lock(lock_take_for_fork, WALK_TAKES);

@@ -14,14 +14,6 @@ static READS_UNLOCKED size_t from_pages(void)
     return heaps_in_use * (HUGE_FROM_BYTES >> space.page_shift);
 }
 
-/* Of all page heaps: open, and not free, as of a moment ago. */
-static size_t used_pages(void)
-{
-    size_t open = space.open_bytes >> space.page_shift;
-
-    return open - min_size(page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN), open);
-}
-
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
 bool huge_is_possible(void)
 {
@@ -114,7 +106,8 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     } else {
         heap->huge_again_at = UINT64_MAX;
         huge.refused = false;
-        if (!huge.wanted && huge_is_possible() && used_pages() >= from_pages()) want(heap, true);
+        if (!huge.wanted && huge_is_possible() && page_heaps_used_now() >= from_pages())
+            want(heap, true);
     }
     lock_give(&space.lock);
 }
@@ -125,7 +118,8 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
     if (pages >= huge_pages_each() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
     if (!lock_try(&space.lock)) return;
     huge.short_pages += pages;
-    if (huge.short_pages >= from_pages() && huge.short_pages >= used_pages() / HUGE_SHORT_SHARE)
+    if (huge.short_pages >= from_pages()
+        && huge.short_pages >= page_heaps_used_now() / HUGE_SHORT_SHARE)
         want(heap, false);
     lock_give(&space.lock);
 }
@@ -137,8 +131,8 @@ static void note_touch(struct page_heap *heap, uint64_t took_us, size_t refusals
 
     if (took_us < HUGE_FOUND_US) return;
     take_locks(heap);
-    RELAXED_STORE(huge.until_try,
-                  max_size(HUGE_TRY_MIN, used_pages() / HUGE_TRY_SHARE / pages_of_huge_page()));
+    RELAXED_STORE(huge.until_try, max_size(HUGE_TRY_MIN, page_heaps_used_now() / HUGE_TRY_SHARE
+                                                             / pages_of_huge_page()));
     is_answer = huge.wanted && huge.refusals == refusals;
     if (is_answer && took_us > HUGE_SLOW_US) {
         if (huge.backoff < HUGE_BACKOFF_MAX) huge.backoff++;

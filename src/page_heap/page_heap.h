@@ -27,6 +27,8 @@
  *      | opened by 0 | opened by 0 |seam| opened by 1 |seam| opened by 0 | ... reserved
  *
  * So the neighbours of a run are of its own page heap, or nobody's; and no run merges over a seam.
+ * When the end of the address space is closed, the seam before it goes too, and its page heap ends
+ * where it did before.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_PAGE_HEAP_H
@@ -59,7 +61,8 @@ struct page_heap {
     struct lock lock;
     bool is_supplied;                /* constant: by pieces (supplied.h) */
     uint8_t number;                  /* constant: its place in page_heap; PAGE_HEAPS: supplied */
-    uint32_t end;                    /* under lock: the page after those that it opened last */
+    uint32_t end;                    /* under lock: the page after those that it opened last, of
+                                        those that are still open */
     struct page_piece *pieces;       /* of a supplied one: written under lock and its arena's */
     size_t open_pages;               /* under lock: of the address space, all that it has */
     uint32_t lease_pages_max;        /* atomic: no lease has more; 0: each asks for clean pages */
@@ -160,6 +163,14 @@ INLINE size_t page_heaps_free_now(unsigned kind)
     for (unsigned i = 0; i < page_heap_count(); i++)
         pages += page_heap_free_now(&page_heap[i], kind);
     return pages;
+}
+/* Open and not free: what somebody holds, and seams. */
+INLINE_READS_UNLOCKED size_t page_heaps_used_now(void)
+{
+    size_t open = space.open_bytes >> space.page_shift;
+    size_t free = page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN);
+
+    return free < open ? open - free : 0;
 }
 INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
 {

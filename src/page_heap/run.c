@@ -43,10 +43,13 @@ bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t page
 }
 
 /* K4. What another page heap opened may lie before it. */
-static void cut_off_seam(struct page_span *span)
+static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
 {
-    page_record(span->first)->bin_index = PAGE_SEAM;
-    tag_run(page_record(span->first), 1, PAGE_USED, PAGE_USED);
+    struct page *record = page_record(span->first);
+
+    record->bin_index = PAGE_SEAM;
+    record->seam.end = heap->end;
+    tag_run(record, 1, PAGE_USED, PAGE_USED);
     span->first++;
     span->count--;
 }
@@ -62,7 +65,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     span = space_grow(missing, huge_pages_each(), room_bytes);
     lock_give(&space.lock);
     if (span.count == 0) return span;
-    if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(&span);
+    if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(heap, &span);
     heap->end = span.first + span.count;
     heap->grows++;
     heap->open_pages += span.count;
@@ -86,8 +89,10 @@ static bool may_take_hole(struct page_heap *heap, struct hole hole, size_t pages
 }
 
 /* When no one free run is long enough, or may be taken: dirty and clean neighbours together. Else
- * opens just what the free pages at the end of the region lack, and leads to the whole hole. */
-static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages)
+ * opens just what the free pages at the end of the region lack, and leads to the whole hole. A page
+ * heap that is only `asked`, because the first one could not grow, opens nothing beyond that: it
+ * would be refused just the same. */
+static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool asked)
 {
     const struct hole none = { 0, 0 };
     struct hole tail = run_find_hole(heap, pages);
@@ -97,6 +102,7 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages)
     tail = hole_at_the_end(heap);
     if (!may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
+    if (asked && tail.pages == 0) return none;
     span = grow(heap, pages - tail.pages, commit_room_bytes());
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
@@ -229,19 +235,22 @@ INLINE uint32_t find_allowed(struct page_heap *heap, size_t pages)
                                                  : run_find_dirty(heap, pages);
 }
 
-/* Gives the lock. */
+/* From the page heap that it is for, or from another one, which is asked then. Gives the lock. */
 static COLD struct run lease_searching(struct page_heap *heap, size_t pages, size_t align_pages,
-                                       enum page_state state)
+                                       uintptr_t purpose)
 {
+    enum page_state state = purpose_state(purpose);
+    bool asked = heap != purpose_heap(purpose);
     struct run run = { 0, false };
     struct hole hole;
 
     if (pages <= space.page_count_max && align_pages <= space.page_count_max) {
         if (align_pages > 1) {
-            run = take_aligned_or_grow(heap, pages, align_pages, state);
+            if (!asked || run_find_aligned(heap, pages, align_pages) != 0)
+                run = take_aligned_or_grow(heap, pages, align_pages, state);
         } else if ((run.page = find_allowed(heap, pages)) != 0) {
             take_part(heap, &run, pages, state);
-        } else if ((hole = find_hole_or_grow(heap, pages)).pages >= pages
+        } else if ((hole = find_hole_or_grow(heap, pages, asked)).pages >= pages
                    && open_free(heap, hole.first, pages)) {
             run.page = hole.first;
             run.zero = run_take_hole(heap, hole.first, 0, pages, state);
@@ -256,12 +265,12 @@ static COLD struct run lease_searching(struct page_heap *heap, size_t pages, siz
 static struct run lease_anywhere(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct page_heap *const heap = purpose_heap(purpose);
-    struct run run = lease_searching(heap, pages, align_pages, purpose_state(purpose));
+    struct run run = lease_searching(heap, pages, align_pages, purpose);
 
     for (unsigned i = 0; i < page_heap_count() && run.page == 0; i++) {
         if (&page_heap[i] == heap) continue;
         lock_take(&page_heap[i].lock);
-        run = lease_searching(&page_heap[i], pages, align_pages, purpose_state(purpose));
+        run = lease_searching(&page_heap[i], pages, align_pages, purpose);
     }
     return run;
 }

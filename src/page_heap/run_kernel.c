@@ -163,32 +163,65 @@ void page_heaps_put_back_in_flight(void)
     }
 }
 
+/* A seam lies before the first pages of a page heap that follow those of another. */
+INLINE bool is_seam(const struct page *record)
+{
+    return PAGE_HEAPS > 1 && record->state == PAGE_USED && record->bin_index == PAGE_SEAM;
+}
+
+/* Closes the free pages at the end of the newest region, if they are the heap's, with the seam
+ * before them: it would stay in the way of those whose pages end there. Under both locks. */
+static bool close_end(struct page_heap *heap)
+{
+    struct hole tail = hole_at_the_end(heap);
+    struct page *seam = page_record(tail.first) - 1;
+    uint32_t first, end = tail.first;
+    bool has_seam;
+    size_t pages;
+
+    if (tail.pages == 0) return false;
+    has_seam = is_seam(seam);
+    if (has_seam) end = seam->seam.end;
+    first = tail.first - has_seam;
+    pages = tail.pages + has_seam;
+    if (!space_close_tail(first, pages)) return false;
+    huge_wish_again((struct os_range){ page_address(first), pages << space.page_shift });
+    heap->end = end;
+    heap->open_pages -= tail.pages;
+    for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
+    if (!has_seam) return true;
+    seam->bin_index = 0;
+    seam->state = PAGE_INSIDE;
+    return true;
+}
+
+static bool close_end_of(struct page_heap *heap, bool waits)
+{
+    bool closed = false, entered = true;
+
+    lock_take(&heap->lock);
+    if (waits) lock_take(&space.lock);
+    else entered = lock_try(&space.lock);
+    if (entered) {
+        closed = close_end(heap);
+        lock_give(&space.lock);
+    }
+    lock_give(&heap->lock);
+    return closed;
+}
+
+/* Before what one closed, free pages of another may end. */
 bool page_heaps_close_tail(bool waits)
 {
     bool closed = false;
 
-    for (unsigned i = 0; i < page_heap_count() && !closed; i++) {
-        struct page_heap *heap = &page_heap[i];
-        struct hole tail;
-
-        lock_take(&heap->lock);
-        if (waits) lock_take(&space.lock);
-        else if (!lock_try(&space.lock)) {
-            lock_give(&heap->lock);
-            continue;
+    for (unsigned i = 0; i < page_heap_count();) {
+        if (close_end_of(&page_heap[i], waits)) {
+            closed = true;
+            i = 0;
+        } else {
+            i++;
         }
-        tail = hole_at_the_end(heap);
-        closed = tail.pages != 0 && space_close_tail(tail.first, tail.pages);
-        if (closed) {
-            huge_wish_again((struct os_range){ page_address(tail.first),
-                                               (size_t)tail.pages << space.page_shift });
-            heap->end = tail.first;
-            heap->open_pages -= tail.pages;
-            for (size_t at = 0; at < tail.pages;)
-                at += remove_free(heap, tail.first + (uint32_t)at);
-        }
-        lock_give(&space.lock);
-        lock_give(&heap->lock);
     }
     return closed;
 }

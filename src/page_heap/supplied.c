@@ -80,7 +80,26 @@ bool supplied_is_free(const struct page_piece *piece)
     return free_stretch(piece, piece->first) == piece->pages;
 }
 
+/* As many as two pieces that are free have at least. */
+bool supplied_has_two_free(const struct page_heap *heap)
+{
+    unsigned runs = 0;
+
+    for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS && runs < 2; word++)
+        for (uint64_t bits = heap->bins.bitmap[word]; bits != 0 && runs < 2; bits &= bits - 1) {
+            uint32_t head = heap->bins.head[word * 64 + lowest_bit(bits)];
+
+            runs += page_record(head)->bin.next != 0 ? 2 : 1;
+        }
+    return runs >= 2;
+}
+
 /* ---- leases ---- */
+
+struct wanted {
+    size_t pages, align_pages;
+    bool exact; /* a stretch of just that length */
+};
 
 /* Takes `pages` out of a stretch of free runs, from page + skip on. */
 static uint32_t take_stretch(struct page_heap *heap, uint32_t page, size_t skip, size_t pages)
@@ -92,22 +111,46 @@ static uint32_t take_stretch(struct page_heap *heap, uint32_t page, size_t skip,
     return page;
 }
 
-/* Looks at every run, for what lies in runs of both kinds, or has just that length. */
-static uint32_t take_somewhere(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
+/* Does a stretch of free pages begin with this free run? */
+static bool begins_stretch(const struct page_heap *heap, uint32_t page)
 {
-    for (struct page_piece *piece = heap->pieces; piece != NULL; piece = piece->next) {
-        uint32_t page = piece->first, end = piece->first + piece->pages;
+    return !is_supplied_free_state(state_beside(page_record(page - 1)))
+        || !is_same_piece(heap, page, page - 1);
+}
 
-        while (page < end) {
-            size_t stretch = free_stretch(piece, page);
-            size_t skip = pages_to_alignment(page, align_pages);
+/* How many pages the stretch has. */
+static size_t stretch_from(const struct page_heap *heap, uint32_t page)
+{
+    uint32_t pages = page_record(page)->run_pages;
 
-            if (exact ? stretch == pages && skip == 0 : stretch >= pages + skip)
-                return take_stretch(heap, page, skip, pages);
-            page += stretch != 0 ? (uint32_t)stretch : page_record(page)->run_pages;
-        }
+    return pages + hole_after(heap, page + pages, SIZE_MAX).pages;
+}
+
+/* Looks at the free runs of one bin, for what lies in runs of both kinds, or has just that
+ * length. */
+static uint32_t take_in_bin(struct page_heap *heap, uint32_t page, struct wanted wanted)
+{
+    for (; page != 0; page = page_record(page)->bin.next) {
+        size_t skip = pages_to_alignment(page, wanted.align_pages), stretch;
+
+        if (!begins_stretch(heap, page)) continue;
+        stretch = stretch_from(heap, page);
+        if (wanted.exact ? stretch == wanted.pages && skip == 0 : stretch >= wanted.pages + skip)
+            return take_stretch(heap, page, skip, wanted.pages);
     }
     return 0;
+}
+
+/* Only free runs are looked at: where extents may not be cut up, each used one is a piece. */
+static uint32_t take_somewhere(struct page_heap *heap, struct wanted wanted)
+{
+    const struct run_bins *bins = &heap->bins;
+    uint32_t page = 0;
+
+    for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS; word++)
+        for (uint64_t bits = bins->bitmap[word]; bits != 0 && page == 0; bits &= bits - 1)
+            page = take_in_bin(heap, bins->head[word * 64 + lowest_bit(bits)], wanted);
+    return page;
 }
 
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
@@ -119,7 +162,8 @@ uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages
     if (!exact)
         page = align_pages > 1 ? run_find_aligned(heap, pages, align_pages) : run_find(heap, pages);
     if (page != 0) page = take_stretch(heap, page, pages_to_alignment(page, align_pages), pages);
-    else page = take_somewhere(heap, pages, align_pages, exact);
+    else if (heap->free_pages[FREE_DIRTY] + heap->free_pages[FREE_CLEAN] >= pages)
+        page = take_somewhere(heap, (struct wanted){ pages, align_pages, exact });
     lock_give(page_heap_lock(heap));
     return page;
 }

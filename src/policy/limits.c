@@ -19,7 +19,7 @@ enum { HUGE_ROOM_SHARE = 4 };
  * line. Beyond the group's line there is not far to go. */
 enum { SOFT_TOLD_SHARE = 32, CROWDED_TOLD_SHARE = 128 };
 /* Processes wait for memory when somebody did for a tenth of the time. */
-enum { STALL_LOOK_MS = 500, STALL_SHARE = 10 };
+enum { STALL_SHARE = 10 };
 /* Reading the group costs some 30 microseconds. */
 enum { GROUP_READ_PAGES_MIN = 16, GROUP_READ_MS = 4 };
 

@@ -69,7 +69,10 @@ bool limits_are_clear(void);
 /* The size of the region from which on limits_look should be called, when `coming` bytes are about
  * to be taken; 0: always, SIZE_MAX: never. */
 size_t limits_look_from(size_t coming);
-/* For the background thread, twice a second: looks for stalls. True: there is something to tell. */
+/* For the background thread, every STALL_LOOK_MS while somebody wants to be told: looks for stalls.
+ * True: there is something to tell. */
+enum { STALL_LOOK_MS = 500 };
 bool limits_look_for_stalls(void);
+INLINE bool limits_stalls_are_told(void) { return RELAXED_LOAD(limits.looks_for_stalls); }
 
 #endif

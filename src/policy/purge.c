@@ -81,6 +81,7 @@ struct pass {
     struct page_heap *heap;
     size_t wanted, purged; /* pages */
     unsigned calls, refusal_count;
+    const uint32_t *stop; /* atomic: it ends before the next call when that is not 0; NULL: never */
     uint32_t refused[2 * REFUSALS_MAX]; /* first pages; of two rounds */
 };
 
@@ -95,6 +96,11 @@ static void count_calls(struct page_heap *heap, size_t calls, size_t purged_page
 {
     purge_of(heap)->calls += calls;
     purge_of(heap)->purged_pages += purged_pages;
+}
+
+static bool is_stopped(const struct pass *pass)
+{
+    return pass->stop != NULL && RELAXED_LOAD(*pass->stop) != 0;
 }
 
 /* Of a run on its way that the kernel would not take in one piece: one page that is locked is enough
@@ -148,7 +154,8 @@ static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
     unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
     size_t cut_at = run_max;
 
-    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max) {
+    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max
+           && !is_stopped(pass)) {
         size_t most = min_size(pass->wanted - pass->purged, cut_at);
         uint32_t page = run_take_dirty(pass->heap, run_min, most);
         bool is_part;
@@ -400,12 +407,12 @@ void purge_begin_unneeded(void)
     for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
-size_t purge_unneeded(void)
+size_t purge_unneeded(const uint32_t *stop)
 {
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i] };
+        struct pass pass = { .heap = &page_heap[i], .stop = stop };
         size_t unneeded = begin_dirty_low(pass.heap);
 
         if (unneeded < pages_for(WORTH_BYTES) || option_decay_ms() < 0) continue;

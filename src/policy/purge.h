@@ -69,9 +69,9 @@ void purge_set_on_call(bool comes);
 bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */
 bool purge_rests_on_background(void);
-/* Gives back half of the dirty pages that were not needed at any moment since the last call.
- * Returns pages. */
-size_t purge_unneeded(void);
+/* Gives back half of the dirty pages that were not needed at any moment since the last call; until
+ * *stop, which is atomic, is not 0. NULL: nobody stops it. Returns pages. */
+size_t purge_unneeded(const uint32_t *stop);
 /* Starts that span of time anew. */
 void purge_begin_unneeded(void);
 /* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is

@@ -75,7 +75,11 @@ struct page {
         struct {
             uint32_t zero;  /* `slab` */
             uint32_t below; /* the next one; 0: there is none */
-        } cached;      /* in the first page of a run that lies below another in a large cache */
+        } cached; /* in the first page of a run that lies below another in a large cache */
+        struct {
+            uint32_t zero; /* `slab` */
+            uint32_t end;  /* the page after those that its page heap opened before; 0: none */
+        } seam;            /* in a seam (page_heap/page_heap.h) */
         uint32_t slab; /* R3: number of the slab's record; in state PAGE_MANUAL of a manual_large */
     };
 };

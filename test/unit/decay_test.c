@@ -74,6 +74,51 @@ static void options_that_keep_nothing_are_obeyed_at_once(void **state)
     check_arenas();
 }
 
+/* With retain:false the free end of the heap is closed by who purges. */
+static void breathe_at_the_end(void)
+{
+    size_t open;
+
+    (void)lease(1);
+    open = space.open_bytes;
+    breathe(burst_pages());
+    assert_in_range(space.open_bytes, 1, open);
+    check_arenas();
+}
+
+static void the_only_thread_closes_the_end(void **state)
+{
+    (void)state;
+    start_threads(1);
+    options_parse("retain:false", "MALLOC_CONF");
+    breathe_at_the_end();
+    fake_clock_ms(10000); /* or it would be a habit, and left to a background thread */
+    breathe_at_the_end();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+}
+
+static void who_has_no_helper_closes_the_end(void **state)
+{
+    (void)state;
+    start_threads(2);
+    options_parse("retain:false,helper_thread:false", "PRAIRIE_CONF");
+    breathe_at_the_end();
+}
+
+/* Also where it is obeyed before anything is open. */
+static void what_goes_at_once_closes_the_end(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0,retain:false", "MALLOC_CONF");
+    decay_obey_options();
+    start_threads(1);
+    give_back(lease(burst_pages()));
+    assert_true(space.open_bytes >= bytes_of(burst_pages()));
+    decay_obey_options();
+    assert_int_equal(space.open_bytes, 0);
+    check_arenas();
+}
+
 /* A twentieth of the span, within bounds; where nothing is given back in time they are rare. */
 static void looks_are_as_frequent_as_the_span_is_short(void **state)
 {
@@ -249,6 +294,36 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
     assert_true(fake_thread_waits());
+}
+
+static void tell_it_to_end(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE) inside_tell_background_to_end();
+}
+
+/* Who forks waits for no more than the call that it is in. */
+static void the_helper_ends_in_the_middle_of_its_work(void **state)
+{
+    enum { PARTS = 8 };
+    uint32_t part[PARTS];
+    uint64_t purges;
+
+    (void)state;
+    start_threads(1);
+    breathe_often(4);
+    assert_true(fake_thread_waits());
+    for (unsigned i = 0; i < PARTS; i++) {
+        part[i] = lease(burst_pages() / (2 * PARTS));
+        (void)lease(1);
+    }
+    for (unsigned i = 0; i < PARTS; i++) run_return(part[i]);
+    purge_begin_unneeded();
+    purges = fake_calls(FAKE_PURGE);
+    fake_on_call(tell_it_to_end);
+    assert_true(fake_thread_run());
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 1);
+    assert_false(inside_background_runs());
+    check_arenas();
 }
 
 /* In a program with threads it goes on. */
@@ -603,6 +678,55 @@ static void the_helper_keeps_time_while_rights_are_the_same(void **state)
     assert_int_equal(fake_calls(FAKE_PURGE), 2 * plain_purges);
 }
 
+/* Between its look at the options and its sleep. */
+static void shorten_the_span(enum fake_call kind)
+{
+    if (kind != FAKE_SLEEP) return;
+    fake_on_call(NULL);
+    options_parse("dirty_decay_ms:1000", "MALLOC_CONF");
+    decay_obey_options();
+}
+
+static void the_helper_sleeps_no_longer_than_is_asked_now(void **state)
+{
+    uint64_t start, wakes;
+
+    (void)state;
+    start_threads(2);
+    options_parse("dirty_decay_ms:3600000", "MALLOC_CONF");
+    assert_true(inside_want_background());
+    wakes = fake_calls(FAKE_WAKE);
+    fake_on_call(shorten_the_span);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    assert_in_range(os_now_ms() - start, 1000, 2000);
+    assert_true(fake_calls(FAKE_WAKE) > wakes);
+}
+
+static void wait_for_memory(void)
+{
+    fake_stall(500 * 1000);
+    if (limits.stall_due) inside_tell_background_to_end();
+}
+
+/* Stalls are looked for however rarely memory is given back. */
+static void the_helper_looks_for_stalls_twice_a_second(void **state)
+{
+    uint64_t start;
+
+    (void)state;
+    start_threads(2);
+    options_parse("dirty_decay_ms:-1", "MALLOC_CONF");
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    assert_true(inside_want_background());
+    fake_on_sleep(wait_for_memory);
+    start = os_now_ms();
+    assert_true(fake_thread_run());
+    assert_true(limits.stall_due);
+    assert_in_range(os_now_ms() - start, 1, 2000);
+    assert_int_equal(decay_numbers().looks, 0);
+}
+
 static void the_helper_can_be_declined(void **state)
 {
     (void)state;
@@ -785,6 +909,8 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
+          UNIT_TEST(the_only_thread_closes_the_end), UNIT_TEST(who_has_no_helper_closes_the_end),
+          UNIT_TEST(what_goes_at_once_closes_the_end),
           UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
@@ -793,6 +919,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
           UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
+          UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
           UNIT_TEST(a_fork_of_several_threads_changes_nothing),
           UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
           UNIT_TEST(one_thread_asks_nobody_early),
@@ -806,6 +933,8 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
           UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
           UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
+          UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
+          UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
           UNIT_TEST(the_child_of_a_fork_starts_its_own_thread),

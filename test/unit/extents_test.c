@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "heap/hardened.h"
 #include "hooks.h"
 
 /* Blocks of all kinds, filled, checked, resized and freed in changing order. */
@@ -172,6 +173,35 @@ static void memory_from_malloc(void **state)
     use_arena(arena, 1000);
     assert_true(placed_destroy(arena));
     assert_int_equal(allocated_bytes(), 0);
+    prairie_check_all();
+}
+
+/* In a hardened process as well, where such a block has no page more behind it. */
+static void memory_from_malloc_of_a_hardened_process(void **state)
+{
+    static struct extent_hooks hooks = {
+        .alloc = malloc_alloc, .dalloc = malloc_dalloc, .split = test_split, .merge = test_merge
+    };
+    const size_t sizes[] = { 100, 20000, 3 * MiB };
+    struct arena *arena;
+    char *block;
+
+    (void)state;
+    assert_true(hardened_start());
+    arena = hooked_arena();
+    assert_ptr_equal(arena_set_hooks(arena, &hooks), &test_hooks);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        block = prairie_mallocx(sizes[i], MALLOCX_ARENA(arena->index));
+        assert_non_null(block);
+        assert_ptr_equal(arena_of_address(block), arena);
+        memset(block, 1, sizes[i]);
+        prairie_check_all();
+        if (i != 0) prairie_free(block);
+    }
+    block = prairie_malloc(100000); /* others have one */
+    assert_int_equal(prairie_usable_size(block), 100000);
+    prairie_free(block);
+    assert_true(placed_destroy(arena));
     prairie_check_all();
 }
 
@@ -485,6 +515,7 @@ static void records_run_out(void **state)
 
 UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
           UNIT_TEST(the_default_hooks_take_back_what_they_gave), UNIT_TEST(memory_from_malloc),
+          UNIT_TEST(memory_from_malloc_of_a_hardened_process),
           UNIT_TEST(extents_are_asked_for_in_growing_pieces), UNIT_TEST(large_requests_are_refused),
           UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),

@@ -110,6 +110,7 @@ void inside_forget_unused_places(size_t pages)
 
 bool inside_background_runs(void) { return RELAXED_LOAD(decay.background_runs); }
 void inside_set_background_runs(bool runs) { decay.background_runs = runs; }
+void inside_tell_background_to_end(void) { RELAXED_STORE(decay.ending, 1); }
 void inside_set_background_asked(bool asked) { decay.asked = asked; }
 bool inside_background_asked(void) { return RELAXED_LOAD(decay.asked); }
 const void *inside_background_wish(void) { return &decay.asked; }

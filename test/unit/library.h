@@ -119,6 +119,7 @@ void inside_forget_unused_places(size_t pages);
 
 /* What arenas/decay.c notes of the background thread. */
 bool inside_background_runs(void);
+void inside_tell_background_to_end(void);
 void inside_set_background_runs(bool runs);
 void inside_set_background_asked(bool asked);
 bool inside_background_asked(void);

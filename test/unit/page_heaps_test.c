@@ -230,6 +230,33 @@ static void who_purges_passes_by_the_others(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
+/* The same where nothing may stay, and each return purges. */
+static void who_keeps_nothing_passes_by_the_others(void **state)
+{
+    uint64_t taken[PAGE_HEAPS], purges;
+
+    (void)state;
+    fake_cores(4);
+    assert_true(heap_start());
+    (void)page_heap_for(PAGE_HEAPS - 1, PAGE_HEAPS);
+    decay_thread_count(2);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    purge_obey_options();
+    run_return(lease_from(1, RUN_PAGES));
+    (void)decay_after_return();
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
+    purges = fake_calls(FAKE_PURGE);
+    for (unsigned i = 0; i < 10; i++) {
+        run_return(lease_of(1, RUN_PAGES, PAGE_LARGE));
+        (void)decay_after_return();
+    }
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 10);
+    assert_true(page_heap[1].lock.taken > taken[1]);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++)
+        if (i != 1) assert_int_equal(page_heap[i].lock.taken, taken[i]);
+    prairie_check_all();
+}
+
 /* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but not
  * the few that any page heap keeps, nor what somebody is at. */
 static void what_is_left_over_serves_others(void **state)
@@ -314,6 +341,57 @@ static void the_hard_limit_is_of_the_process(void **state)
     prairie_check_all();
 }
 
+/* How often the kernel is asked for memory before a lease is refused. */
+static uint64_t asked_in_vain(size_t align_pages)
+{
+    uintptr_t purpose = purpose_of(&page_heap[1], PAGE_USED);
+    uint64_t asked = fake_calls(FAKE_COMMIT);
+
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_int_equal(run_lease_for(500, align_pages, purpose).page, 0);
+    fake_fail_kind(FAKE_COMMIT, false);
+    check_runs();
+    return fake_calls(FAKE_COMMIT) - asked;
+}
+
+/* However many page heaps there are. */
+static void the_kernel_refuses_once_for_all(void **state)
+{
+    uint64_t asked, asked_aligned;
+
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    start_pages();
+    (void)page_heap_for(1, PAGE_HEAPS);
+    (void)lease_from(1, 1);
+    (void)lease_from(0, 1);
+    asked = asked_in_vain(1);
+    asked_aligned = asked_in_vain(16);
+    (void)lease_from(3, 1);
+    (void)lease_from(2, 1);
+    assert_int_equal(page_heap_count(), PAGE_HEAPS);
+    assert_in_range(asked_in_vain(1), 1, asked);
+    assert_in_range(asked_in_vain(16), 1, asked_aligned);
+    assert_true(asked > asked_aligned); /* what lies at the end may need less */
+}
+
+/* Another one grows when it lacks little, and does not where it would lack as much. */
+static void what_lies_at_the_end_serves_another(void **state)
+{
+    uint32_t page;
+    size_t free;
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(1, 1);
+    (void)lease_from(2, 1);
+    free = page_heap[2].free_pages[FREE_CLEAN];
+    fake_commit_bytes_max(fake_committed_bytes() + bytes_of(free / 2));
+    page = lease_from(1, free + free / 4);
+    assert_ptr_equal(page_heap_of(page), &page_heap[2]);
+    check_runs();
+}
+
 /* Dirty pages of its own go first there, too. */
 static void under_a_hard_limit_own_pages_go_first(void **state)
 {
@@ -354,6 +432,76 @@ static void the_end_is_closed_by_whose_it_is(void **state)
     assert_true(space.open_bytes < open);
     assert_int_not_equal(page_heap[0].open_pages, 0);
     (void)lease_from(3, RUN_PAGES);
+}
+
+static uint32_t lease_growing(unsigned arena_index)
+{
+    uint64_t grows = page_heap[arena_index].grows;
+    uint32_t page =
+        lease_from(arena_index, page_heap[arena_index].free_pages[FREE_CLEAN] + RUN_PAGES);
+
+    assert_true(page_heap[arena_index].grows > grows);
+    return page;
+}
+
+/* Bursts of three page heaps, in turn; then all of it is free, and clean. */
+static void burst_in_turn(void)
+{
+    uint32_t page[RUN_COUNT];
+
+    for (unsigned i = 0; i < RUN_COUNT; i++) page[i] = lease_growing(i % 3);
+    for (unsigned i = 0; i < RUN_COUNT; i++) give_back(page[i]);
+    (void)purge_all();
+    check_runs();
+}
+
+/* Whoever opened what lies before the end, and however often they took turns. */
+static void all_of_the_end_is_closed(void **state)
+{
+    size_t open;
+
+    (void)state;
+    start_heaps();
+    burst_in_turn();
+    assert_true(page_heaps_close_tail(true));
+    assert_false(page_heaps_close_tail(true));
+    check_runs();
+    assert_int_equal(space.open_bytes, 0);
+    (void)lease_growing(0);
+    (void)lease_growing(1);
+    open = space.open_bytes;
+    for (unsigned i = 0; i < 100; i++) {
+        burst_in_turn();
+        assert_true(page_heaps_close_tail(true));
+        check_runs();
+        assert_in_range(space.open_bytes, 1, open);
+    }
+    assert_in_range(commit_used_bytes(), 1, open + bytes_of(1));
+}
+
+/* Where a used page stays, its page heap ends there; what that opens next follows without a
+ * seam. */
+static void pages_end_where_they_did_before(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start_heaps();
+    first = lease_growing(1);
+    second = lease_growing(2);
+    give_back(lease_growing(1));
+    assert_true(page_heaps_close_tail(true));
+    check_runs();
+    give_back(second);
+    assert_true(page_heaps_close_tail(true));
+    check_runs();
+    assert_int_equal(page_heap[2].end, 0);
+    assert_int_equal(page_heap[1].end, space_open_end());
+    second = lease_growing(1);
+    assert_int_not_equal(page_record(second - 1)->bin_index, PAGE_SEAM);
+    give_back(second);
+    give_back(first);
+    check_runs();
 }
 
 /* ---- whole programs ---- */
@@ -474,11 +622,15 @@ static void a_run_of_another_page_heap_is_found(void **state)
 UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
           UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
           UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
-          UNIT_TEST(who_purges_passes_by_the_others), UNIT_TEST(what_is_left_over_serves_others),
-          UNIT_TEST(what_is_left_over_serves_batches), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(who_purges_passes_by_the_others),
+          UNIT_TEST(who_keeps_nothing_passes_by_the_others),
+          UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
+          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
+          UNIT_TEST(the_kernel_refuses_once_for_all),
+          UNIT_TEST(what_lies_at_the_end_serves_another),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
-          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(one_thread_has_one_page_heap),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(all_of_the_end_is_closed),
+          UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
           UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),

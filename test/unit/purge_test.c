@@ -615,7 +615,7 @@ static void half_of_what_nobody_needed_goes(void **state)
     dirty = dirty_pages();
     purge_begin_unneeded();
     for (unsigned look = 0; look < 20; look++) {
-        size_t gone = purge_unneeded(), half = (dirty + 1) / 2;
+        size_t gone = purge_unneeded(NULL), half = (dirty + 1) / 2;
         if (dirty < pages_of_bytes(64 * KiB)) assert_int_equal(gone, 0);
         else assert_in_range(gone, half, max_size(half, pages_of_bytes(64 * KiB)));
         dirty -= gone;
@@ -633,10 +633,10 @@ static void what_nobody_needed_goes_by_the_options(void **state)
     run_return(lease(burst_pages()));
     options_parse("dirty_decay_ms:-1", "MALLOC_CONF");
     purge_begin_unneeded();
-    assert_int_equal(purge_unneeded(), 0);
+    assert_int_equal(purge_unneeded(NULL), 0);
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     purge_begin_unneeded();
-    assert_true(purge_unneeded() >= burst_pages() / 2);
+    assert_true(purge_unneeded(NULL) >= burst_pages() / 2);
     check_runs();
 }
 
@@ -651,11 +651,11 @@ static void what_was_needed_meanwhile_stays(void **state)
     part = burst_pages() / 4;
     purge_begin_unneeded();
     run_return(lease(burst_pages()));
-    assert_int_equal(purge_unneeded(), 0);
+    assert_int_equal(purge_unneeded(NULL), 0);
     run_return(lease(3 * part));
-    assert_int_equal(purge_unneeded(), (part + 1) / 2);
+    assert_int_equal(purge_unneeded(NULL), (part + 1) / 2);
     dirty = dirty_pages();
-    assert_int_equal(purge_unneeded(), (dirty + 1) / 2);
+    assert_int_equal(purge_unneeded(NULL), (dirty + 1) / 2);
     check_runs();
 }
 
@@ -666,7 +666,7 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     run_return(lease(burst_pages()));
     purge_begin_unneeded();
     fake_fail_kind(FAKE_PURGE, true);
-    assert_int_equal(purge_unneeded(), 0);
+    assert_int_equal(purge_unneeded(NULL), 0);
     assert_int_equal(dirty_pages(), burst_pages());
     check_runs();
 }

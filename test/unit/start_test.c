@@ -323,6 +323,52 @@ static void a_process_with_one_thread_forks_without_locks(void **state)
     assert_true(gives_the_lock_and_goes_on());
 }
 
+static bool has_nothing_on_its_way(void)
+{
+    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
+        if (page_heap->in_flight[i] != 0) return false;
+    return true;
+}
+
+static bool has_all_of_it(void) { return has_nothing_on_its_way() && nothing_is_held_any_more(); }
+
+/* A background thread is in the kernel with pages, and for so long that it cannot be waited for:
+ * then it may come back at any moment. */
+static void a_helper_that_does_not_end_is_a_thread(void **state)
+{
+    void *block = prairie_malloc(PURGE_KEEP_BYTES / 2);
+    uint32_t page;
+
+    (void)state;
+    fake_one_thread(true);
+    prairie_free(memset(block, 1, PURGE_KEEP_BYTES / 2));
+    inside_set_background_runs(true);
+    page = run_take_dirty(page_heap, 1, 1000);
+    assert_int_not_equal(page, 0);
+    heap_fork_begins();
+    assert_true(lock_fork_is_mine());
+    run_child_of_a_fork(has_all_of_it); /* of a handler of that fork, which has its locks */
+    assert_int_equal(control_lock.state, LOCK_FORKING);
+    heap_fork_ends_in_parent();
+    run_put_free(page, PAGE_CLEAN);
+    assert_true(has_all_of_it());
+}
+
+/* But it may wait for a lock that the signal handler which forks has interrupted. */
+static void a_helper_that_waits_for_this_thread_is_none(void **state)
+{
+    (void)state;
+    fake_one_thread(true);
+    assert_true(live_a_little());
+    inside_set_background_runs(true);
+    lock_take(&making_lock);
+    heap_fork_begins();
+    assert_false(lock_fork_is_mine());
+    heap_fork_ends_in_parent();
+    lock_give(&making_lock);
+    assert_true(nothing_is_held_any_more());
+}
+
 /* ---- all locks ---- */
 
 enum { LOCKS_MAX = 64 };
@@ -434,5 +480,7 @@ UNIT_MAIN(UNIT_TEST(a_start_that_fails_often_counts_once), UNIT_TEST(every_page_
           UNIT_TEST(a_fork_inside_of_a_fork_gives_nothing),
           UNIT_TEST(a_child_returns_into_the_fork_around),
           UNIT_TEST(a_process_with_one_thread_forks_without_locks),
+          UNIT_TEST(a_helper_that_does_not_end_is_a_thread),
+          UNIT_TEST(a_helper_that_waits_for_this_thread_is_none),
           UNIT_TEST(locks_are_taken_by_rank_and_given_in_reverse),
           UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))

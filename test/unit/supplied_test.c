@@ -123,6 +123,37 @@ static void only_a_stretch_of_that_length(void **state)
     check_heap();
 }
 
+/* However many pieces there are: those that are in use are not looked at, or the list of them,
+ * which is damaged here, would be followed. */
+static void pieces_in_use_are_passed_by(void **state)
+{
+    struct page_piece *list;
+    uint32_t page;
+
+    (void)state;
+    start_heap();
+    add_piece(0, reserve_pages(PIECE_PAGES), FREE_DIRTY);
+    add_piece(1, reserve_pages(PIECE_PAGES), FREE_CLEAN);
+    page = supplied_lease(&heap, PIECE_PAGES, 1, true);
+    assert_int_equal(page, pieces[0].first);
+    assert_false(supplied_has_two_free(&heap));
+    list = heap.pieces;
+    heap.pieces = (struct page_piece *)(uintptr_t)1;
+    assert_int_equal(supplied_lease(&heap, PIECE_PAGES + 1, 1, true), 0);
+    assert_int_equal(supplied_lease(&heap, PIECE_PAGES - 1, 1, true), 0);
+    assert_int_equal(supplied_lease(&heap, PIECE_PAGES, 1, true), pieces[1].first);
+    assert_int_equal(supplied_lease(&heap, 1, 1, false), 0);
+    assert_false(supplied_has_two_free(&heap));
+    heap.pieces = list;
+    check_heap();
+    give(page, FREE_DIRTY);
+    assert_false(supplied_has_two_free(&heap));
+    give(pieces[1].first, FREE_DIRTY); /* in the same bin */
+    assert_true(supplied_has_two_free(&heap));
+    give(supplied_lease(&heap, PIECE_PAGES, 1, true), FREE_CLEAN); /* in another one */
+    assert_true(supplied_has_two_free(&heap));
+}
+
 /* Each dirty run comes once, whatever becomes of the ones before it, and clean ones do not. */
 static void the_way_through_dirty_runs(void **state)
 {
@@ -177,4 +208,5 @@ static void a_piece_in_a_used_run(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_piece_may_be_the_first_memory), UNIT_TEST(a_lease_takes_runs_of_both_kinds),
           UNIT_TEST(pieces_that_touch_stay_two), UNIT_TEST(only_a_stretch_of_that_length),
-          UNIT_TEST(the_way_through_dirty_runs), UNIT_TEST(a_piece_in_a_used_run))
+          UNIT_TEST(pieces_in_use_are_passed_by), UNIT_TEST(the_way_through_dirty_runs),
+          UNIT_TEST(a_piece_in_a_used_run))
