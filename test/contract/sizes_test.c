@@ -61,9 +61,9 @@ static void served_or_refused(const struct check *check)
     double best_ms = 1e9;
     for (int round = 0; round < 3; round++) {
         errno = SENTINEL;
-        double start_ms = now_ms();
+        double start_ms = processor_ms();
         void *block = check->door->take(check->bytes);
-        double spent_ms = now_ms() - start_ms;
+        double spent_ms = processor_ms() - start_ms;
         if (spent_ms < best_ms) best_ms = spent_ms;
         if (block == NULL) {
             assert_int_equal(errno, ENOMEM);
