@@ -168,6 +168,18 @@ static void print_oversize(size_t mib)
     printf("dirty: %s\n", dirty < 3 ? "little" : "much");
 }
 
+/* How much is dirty when so many MiB are in use and two of them come back. */
+static void print_crowded(size_t mib)
+{
+    char *block[2];
+
+    for (size_t i = 0; i < mib; i++) memset(block[i % 2] = malloc(1 << 20), 1, 1 << 20);
+    free(block[0]);
+    free(block[1]);
+    size_t dirty = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 20;
+    printf("dirty: %s\n", dirty == 0 ? "little" : "much");
+}
+
 static size_t address_space(void)
 {
     size_t committed = 0;
@@ -240,6 +252,7 @@ int main(int argc, char **argv)
         print_dirty(strcmp(argv[2], "thread") == 0, (unsigned)atoi(argv[3]));
     if (strcmp(what, "oversize") == 0) print_oversize(strtoul(argv[2], NULL, 0));
     if (strcmp(what, "retained") == 0) print_retained();
+    if (strcmp(what, "crowded") == 0) print_crowded(strtoul(argv[2], NULL, 0));
     if (strcmp(what, "refused") == 0) printf("refused: %d\n", malloc(SIZE_MAX / 2) == NULL);
     if (strcmp(what, "to_zero") == 0) {
         void *volatile block = realloc(malloc(10), 0);
