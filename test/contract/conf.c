@@ -1,16 +1,9 @@
 /* conf.c - says, for conf_run.py, what the options made of this program. */
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
+#include "../blackbox/blackbox.h"
+
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 extern int mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));
@@ -65,13 +58,6 @@ static size_t number(const char *name)
     return value;
 }
 
-static bool all_are(const unsigned char *block, int value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != value) return false;
-    return true;
-}
-
 /* What blocks hold when they are given out. */
 static void print_contents(void)
 {
@@ -84,17 +70,17 @@ static void print_contents(void)
         free(block);
         block = malloc(bytes);
         printf("%zu: %s\n", bytes,
-               all_are(block, 0, bytes)      ? "zeros"
-               : all_are(block, 0xa5, bytes) ? "junk"
+               bytes_are(block, 0, bytes)      ? "zeros"
+               : bytes_are(block, 0xa5, bytes) ? "junk"
                                              : "what was there");
         block = realloc(block, 2 * bytes);
         printf("%zu: end %s\n", bytes,
-               all_are(block + bytes, 0, bytes)      ? "zeros"
-               : all_are(block + bytes, 0xa5, bytes) ? "junk"
+               bytes_are(block + bytes, 0, bytes)      ? "zeros"
+               : bytes_are(block + bytes, 0xa5, bytes) ? "junk"
                                                      : "what was there");
         free(block);
         block = calloc(1, bytes);
-        printf("%zu: calloc %s\n", bytes, all_are(block, 0, bytes) ? "zeros" : "what was there");
+        printf("%zu: calloc %s\n", bytes, bytes_are(block, 0, bytes) ? "zeros" : "what was there");
         free(block);
     }
 }
@@ -108,7 +94,7 @@ static void print_freed(void)
     memset(block, 0x77, 100);
     memset(other, 0x77, 100);
     free(block);
-    printf("freed: %s\n", all_are(at, 0x5a, 64) ? "junk" : "what was there");
+    printf("freed: %s\n", bytes_are(at, 0x5a, 64) ? "junk" : "what was there");
     free(other);
 }
 

@@ -17,13 +17,6 @@ static bool fill_holds(const void *block, size_t bytes, uint64_t key)
     return bytes > STAMP_BYTES_MAX || stamp_holds(block, bytes, key);
 }
 
-static bool all_zero(const unsigned char *byte, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (byte[i] != 0) return false;
-    return true;
-}
-
 /* Three blocks of one size at a time, each filled to its last usable byte, must not touch each
  * other. Of the largest there is only one: three would do nothing but fault pages in. */
 static void served(const struct check *check)
@@ -42,7 +35,7 @@ static void served(const struct check *check)
         assert_true(is_aligned(block[i], door->align_bytes));
         usable[i] = call.malloc_usable_size(block[i]);
         assert_true(usable[i] >= check->bytes);
-        if (door->is_zeroed) assert_true(all_zero(block[i], check->bytes));
+        if (door->is_zeroed) assert_true(bytes_are(block[i], 0, check->bytes));
         fill(block[i], usable[i], (uint64_t)i);
     }
     if (count == 3)

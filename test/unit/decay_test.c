@@ -4,9 +4,6 @@
 
 #include "bins.h"
 
-static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
-static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
-static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
 static size_t held_pages(void) { return page_heap_used_pages(page_heap) + dirty_pages(); }
 
 static void start_threads(unsigned count)
@@ -26,13 +23,7 @@ static bool return_and_look(uint32_t page)
     return shrunk;
 }
 
-static void breathe(size_t pages)
-{
-    uint32_t page = lease(pages);
-
-    stain(page, pages, 1);
-    (void)return_and_look(page);
-}
+static void breathe(size_t pages) { (void)return_and_look(lease_written(pages)); }
 
 /* ---- one thread ---- */
 
