@@ -72,12 +72,12 @@ static void print_contents(void)
         printf("%zu: %s\n", bytes,
                bytes_are(block, 0, bytes)      ? "zeros"
                : bytes_are(block, 0xa5, bytes) ? "junk"
-                                             : "what was there");
+                                               : "what was there");
         block = realloc(block, 2 * bytes);
         printf("%zu: end %s\n", bytes,
                bytes_are(block + bytes, 0, bytes)      ? "zeros"
                : bytes_are(block + bytes, 0xa5, bytes) ? "junk"
-                                                     : "what was there");
+                                                       : "what was there");
         free(block);
         block = calloc(1, bytes);
         printf("%zu: calloc %s\n", bytes, bytes_are(block, 0, bytes) ? "zeros" : "what was there");

@@ -17,7 +17,14 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-enum { THREADS = 16, FILES = 4, OWN_FILES = 64, LINES = 12, CHILD_SECONDS = 10, QUIET_SECONDS = 20 };
+enum {
+    THREADS = 16,
+    FILES = 4,
+    OWN_FILES = 64,
+    LINES = 12,
+    CHILD_SECONDS = 10,
+    QUIET_SECONDS = 20
+};
 
 /* In memory, so that nothing is left however a process ends; each opening has a place of its own. */
 static int lines_file[FILES], own_file[OWN_FILES];
