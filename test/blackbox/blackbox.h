@@ -192,6 +192,12 @@ SHARED int task_count(void)
     return count;
 }
 
+SHARED bool bytes_are(const void *base, unsigned char value, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)base;
+    return bytes == 0 || (at[0] == value && memcmp(at, at + 1, bytes - 1) == 0);
+}
+
 /* Fills a block so that every byte depends on `key` and its place. */
 SHARED void stamp(void *block, size_t bytes, uint64_t key)
 {

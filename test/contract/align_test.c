@@ -52,21 +52,11 @@ static const struct aligner aligners[] = {
 };
 enum { ALIGNER_COUNT = sizeof aligners / sizeof aligners[0] };
 
-static double processor_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 /* A hardened process gives large blocks as zeros. To clear one that was used before takes the
- * processor up to a ms for each MiB, and for longer where others want the processor, too. */
+ * processor up to a ms for each MiB. */
 static bool may_be_cleared(size_t bytes)
 {
-    const char *flavour = getenv("PRAIRIE_FLAVOUR");
-
-    return flavour != NULL && strcmp(flavour, "hardened") == 0 && bytes <= CLEARED_BYTES_MAX;
+    return flavour_is_hardened() && bytes <= CLEARED_BYTES_MAX;
 }
 
 /* One request, answered within the time that any request may take; blocks are checked and given
@@ -78,11 +68,10 @@ static int ask(const struct aligner *aligner, size_t align_bytes, size_t bytes)
     for (int round = 0; round < 3; round++) {
         void *block = NULL;
         errno = SENTINEL;
-        double start_ms = now_ms(), start_processor_ms = processor_ms();
+        double start_ms = processor_ms();
         error = aligner->take(&block, align_bytes, bytes);
-        double spent_ms = now_ms() - start_ms;
-        if (error == 0 && may_be_cleared(bytes))
-            spent_ms = processor_ms() - start_processor_ms - (double)bytes / MIB;
+        double spent_ms = processor_ms() - start_ms;
+        if (error == 0 && may_be_cleared(bytes)) spent_ms -= (double)bytes / MIB;
         if (spent_ms < best_ms) best_ms = spent_ms;
         if (error != 0) continue;
         assert_true(is_aligned(block, align_bytes));

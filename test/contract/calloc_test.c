@@ -30,7 +30,7 @@ static void expect_zero(size_t bytes, size_t count)
     for (size_t i = 0; i < count; i++) {
         blocks[i] = i % 2 == 0 ? call.calloc(1, bytes) : call.calloc(bytes, 1);
         assert_non_null(blocks[i]);
-        assert_true(all_zero(blocks[i], call.malloc_usable_size(blocks[i])));
+        assert_true(bytes_are(blocks[i], 0, call.malloc_usable_size(blocks[i])));
         memset(blocks[i], 0xee, call.malloc_usable_size(blocks[i]));
     }
     for (size_t i = 0; i < count; i++) call.free(blocks[i]);
@@ -78,14 +78,14 @@ static void zero_after_realloc(const struct check *check)
         big = call.realloc(big, check->bytes);
         unsigned char *zeroed = call.calloc(2, check->bytes);
         assert_non_null(zeroed);
-        assert_true(all_zero(zeroed, call.malloc_usable_size(zeroed)));
+        assert_true(bytes_are(zeroed, 0, call.malloc_usable_size(zeroed)));
         memset(zeroed, 0xee, call.malloc_usable_size(zeroed));
         big = call.realloc(big, check->bytes * 5);
         assert_non_null(big);
         memset(big, 0xa5, call.malloc_usable_size(big));
         unsigned char *second = call.calloc(check->bytes, 3);
         assert_non_null(second);
-        assert_true(all_zero(second, call.malloc_usable_size(second)));
+        assert_true(bytes_are(second, 0, call.malloc_usable_size(second)));
         call.free(big);
         call.free(zeroed);
         call.free(second);
@@ -115,7 +115,7 @@ static void zero_in_a_crowd(const struct check *check)
         if (random_next(&state) % 2 == 0) {
             blocks[slot] = call.calloc(1, bytes);
             assert_non_null(blocks[slot]);
-            assert_true(all_zero(blocks[slot], call.malloc_usable_size(blocks[slot])));
+            assert_true(bytes_are(blocks[slot], 0, call.malloc_usable_size(blocks[slot])));
         } else {
             blocks[slot] = call.malloc(bytes);
             assert_non_null(blocks[slot]);

@@ -235,6 +235,21 @@ struct sizes sizes_absurd(uint64_t seed)
 
 /* --- what checks say --- */
 
+double processor_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+bool flavour_is_hardened(void)
+{
+    const char *flavour = getenv("PRAIRIE_FLAVOUR");
+
+    return flavour != NULL && (strcmp(flavour, "hardened") == 0 || strcmp(flavour, "copies") == 0);
+}
+
 size_t align_promised(size_t bytes) { return bytes >= 16 ? 16 : 8; }
 
 bool is_aligned(const void *block, size_t align_bytes)

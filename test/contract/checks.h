@@ -22,7 +22,7 @@ extern "C" {
 /* One that no call sets by itself: errno must still hold it after every success. */
 enum { SENTINEL = 0x5eed };
 
-/* A call with absurd arguments has to answer within this many ms. */
+/* A call with absurd arguments has to answer within this many ms of the processor. */
 #ifndef ABSURD_MS_MAX
 #define ABSURD_MS_MAX 10.0
 #endif
@@ -100,6 +100,11 @@ void checks_begin(void);
 __attribute__((format(printf, 2, 3))) void check_add(struct check check, const char *format, ...);
 /* Runs the table; the exit code for main. */
 int checks_run(const char *group);
+
+/* What the processor has worked for this thread: a busy machine makes no call slower by it. */
+double processor_ms(void);
+/* Is this a flavour with the option `hardened` on? */
+bool flavour_is_hardened(void);
 
 /* Alignment that a request of `bytes` may rely on: 16 from 16 bytes up, else 8. */
 size_t align_promised(size_t bytes);

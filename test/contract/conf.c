@@ -1,16 +1,9 @@
 /* conf.c - says, for conf_run.py, what the options made of this program. */
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
+#include "../blackbox/blackbox.h"
+
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
 extern int mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));
@@ -65,13 +58,6 @@ static size_t number(const char *name)
     return value;
 }
 
-static bool all_are(const unsigned char *block, int value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != value) return false;
-    return true;
-}
-
 /* What blocks hold when they are given out. */
 static void print_contents(void)
 {
@@ -84,17 +70,17 @@ static void print_contents(void)
         free(block);
         block = malloc(bytes);
         printf("%zu: %s\n", bytes,
-               all_are(block, 0, bytes)      ? "zeros"
-               : all_are(block, 0xa5, bytes) ? "junk"
-                                             : "what was there");
+               bytes_are(block, 0, bytes)      ? "zeros"
+               : bytes_are(block, 0xa5, bytes) ? "junk"
+                                               : "what was there");
         block = realloc(block, 2 * bytes);
         printf("%zu: end %s\n", bytes,
-               all_are(block + bytes, 0, bytes)      ? "zeros"
-               : all_are(block + bytes, 0xa5, bytes) ? "junk"
-                                                     : "what was there");
+               bytes_are(block + bytes, 0, bytes)      ? "zeros"
+               : bytes_are(block + bytes, 0xa5, bytes) ? "junk"
+                                                       : "what was there");
         free(block);
         block = calloc(1, bytes);
-        printf("%zu: calloc %s\n", bytes, all_are(block, 0, bytes) ? "zeros" : "what was there");
+        printf("%zu: calloc %s\n", bytes, bytes_are(block, 0, bytes) ? "zeros" : "what was there");
         free(block);
     }
 }
@@ -108,7 +94,7 @@ static void print_freed(void)
     memset(block, 0x77, 100);
     memset(other, 0x77, 100);
     free(block);
-    printf("freed: %s\n", all_are(at, 0x5a, 64) ? "junk" : "what was there");
+    printf("freed: %s\n", bytes_are(at, 0x5a, 64) ? "junk" : "what was there");
     free(other);
 }
 
@@ -166,6 +152,18 @@ static void print_oversize(size_t mib)
     /* What goes back ends at a huge page, so that a little of it may stay. */
     size_t dirty = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 20;
     printf("dirty: %s\n", dirty < 3 ? "little" : "much");
+}
+
+/* How much is dirty when so many MiB are in use and two of them come back. */
+static void print_crowded(size_t mib)
+{
+    char *block[2];
+
+    for (size_t i = 0; i < mib; i++) memset(block[i % 2] = malloc(1 << 20), 1, 1 << 20);
+    free(block[0]);
+    free(block[1]);
+    size_t dirty = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 20;
+    printf("dirty: %s\n", dirty == 0 ? "little" : "much");
 }
 
 static size_t address_space(void)
@@ -240,6 +238,7 @@ int main(int argc, char **argv)
         print_dirty(strcmp(argv[2], "thread") == 0, (unsigned)atoi(argv[3]));
     if (strcmp(what, "oversize") == 0) print_oversize(strtoul(argv[2], NULL, 0));
     if (strcmp(what, "retained") == 0) print_retained();
+    if (strcmp(what, "crowded") == 0) print_crowded(strtoul(argv[2], NULL, 0));
     if (strcmp(what, "refused") == 0) printf("refused: %d\n", malloc(SIZE_MAX / 2) == NULL);
     if (strcmp(what, "to_zero") == 0) {
         void *volatile block = realloc(malloc(10), 0);

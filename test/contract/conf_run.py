@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# conf_run.py - each option does what its sentence says, from each place it may come from.
+# conf_run.py - what options do to a program, and the places that they come from; options_run.py has each of them.
 # SPDX-License-Identifier: MIT
 """usage: conf_run.py PROGRAM PROGRAM_THAT_DEFINES_MALLOC_CONF [--symlink]
 
@@ -9,6 +9,11 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "blackbox"))
+
+from group import Group, NoGroup  # noqa: E402
 
 LIBRARY = os.environ["PRAIRIE_LIBRARY"]
 FLAVOUR = os.environ.get("PRAIRIE_FLAVOUR", "plain")
@@ -17,10 +22,10 @@ SYMLINK = "/etc/malloc.conf"
 failures = 0
 
 
-def run(program, arguments, **settings):
+def run(program, arguments, enter=None, **settings):
     environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": LIBRARY, **settings}
     done = subprocess.run([program, *arguments.split()], capture_output=True, text=True,
-                          env=environment, timeout=60, check=False)
+                          env=environment, timeout=60, check=False, preexec_fn=enter)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -93,6 +98,8 @@ def sources():
     get("muzzy_decay_ms:22", "opt.muzzy_decay_ms", 99, **defines)
     get("dirty_decay_ms:22", "opt.dirty_decay_ms", 33, PRAIRIE_CONF="dirty_decay_ms:33")
     get("narenas:2", "opt.malloc_conf.env_var", "narenas:2")
+    get(None, "opt.malloc_conf.prairie_conf", "narenas:2", PRAIRIE_CONF="narenas:2")
+    get(None, "opt.malloc_conf.global_var_2_conf_harder", "muzzy_decay_ms:99", **defines)
     get(None, "opt.malloc_conf.env_var", "No such file or directory")
     get(None, "opt.malloc_conf.global_var",
         "narenas:3,dirty_decay_ms:11,muzzy_decay_ms:12", **defines)
@@ -185,6 +192,20 @@ def decay():
         conf("retained", "retain:false", "kept: nothing\n")
 
 
+def groups():
+    """Near the limit of the control group free pages go back at once, unless limit_group says no."""
+    try:
+        group = Group(64 << 20)
+    except NoGroup as reason:
+        print(f"without a control group: {reason}")
+        return
+    try:
+        for text, out in (("dirty_decay_ms:-1", "little"), ("dirty_decay_ms:-1,limit_group:false", "much")):
+            conf("crowded 58", text, f"dirty: {out}\n", enter=group.enter)
+    finally:
+        group.close()
+
+
 def refusals():
     """What is to be done when there is no memory, and for a size of zero."""
     conf("refused", None, "refused: 1\n")
@@ -229,6 +250,7 @@ messages()
 fills()
 caches()
 decay()
+groups()
 refusals()
 statistics()
 per_core()

@@ -3,6 +3,7 @@
 #include "control.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 enum { BLOCKS = 20000, BURST_MIB = 200 };
 
@@ -272,37 +273,83 @@ static void locks_are_counted(const struct check *check)
     (void)read_size("stats.mutexes.background_thread.num_ops");
 }
 
-static void *ask_again_and_again(void *unused)
+static struct {
+    uint32_t stands, may_go, goes, may_ask, enough; /* atomic */
+} contest;
+
+static void set(uint32_t *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
+
+static void wait_for(const uint32_t *flag)
 {
-    (void)unused;
-    for (unsigned i = 0; i < 2000; i++) new_epoch();
-    return NULL;
+    while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) sleep_ms(1);
 }
 
-/* Four threads want the lock of the snapshot at once; afterwards all of it can be forgotten. */
+/* Wherever the thread is just now; nearly always it has the lock of the snapshot. */
+static void stand_still(int signal)
+{
+    (void)signal;
+    set(&contest.stands);
+    wait_for(&contest.may_go);
+    set(&contest.goes);
+}
+
+static void *ask_again_and_again(void *unused)
+{
+    while (!__atomic_load_n(&contest.enough, __ATOMIC_ACQUIRE)) new_epoch();
+    return unused;
+}
+
+static void *ask_once(void *unused)
+{
+    wait_for(&contest.may_ask);
+    new_epoch();
+    return unused;
+}
+
+/* A thread asks while another one stands still in the middle of its question. Threads are made when nobody
+ * stands still: that allocates. */
+static void contend(pthread_t holder)
+{
+    pthread_t other;
+
+    memset(&contest, 0, sizeof contest);
+    assert_int_equal(pthread_create(&other, NULL, ask_once, NULL), 0);
+    assert_int_equal(pthread_kill(holder, SIGUSR1), 0);
+    wait_for(&contest.stands);
+    set(&contest.may_ask);
+    sleep_ms(20);
+    set(&contest.may_go);
+    wait_for(&contest.goes);
+    pthread_join(other, NULL);
+}
+
+/* What was counted can be forgotten. */
 static void waiting_for_locks_is_told(const struct check *check)
 {
-    enum { THREADS = 4, ROUNDS_MAX = 50 };
-    pthread_t thread[THREADS];
+    enum { WAITERS = 2, ROUNDS_MAX = 1000 };
+    struct sigaction action = { .sa_handler = stand_still, .sa_flags = SA_RESTART };
+    pthread_t holder;
     uint64_t waits = 0, longest, sum; /* ns of a busy machine do not fit in 32 bits */
     unsigned threads_most = 0;
     size_t length = sizeof threads_most;
 
     (void)check;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    assert_int_equal(pthread_create(&holder, NULL, ask_again_and_again, NULL), 0);
     for (unsigned round = 0; round < ROUNDS_MAX && waits == 0; round++) {
-        for (unsigned i = 0; i < THREADS; i++)
-            assert_int_equal(pthread_create(&thread[i], NULL, ask_again_and_again, NULL), 0);
-        for (unsigned i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+        contend(holder);
         new_epoch();
         waits = read_number("stats.mutexes.ctl.num_wait", sizeof waits);
     }
+    set(&contest.enough);
+    pthread_join(holder, NULL);
     assert_true(waits > 0);
     longest = read_number("stats.mutexes.ctl.max_wait_time", sizeof longest);
     sum = read_number("stats.mutexes.ctl.total_wait_time", sizeof sum);
     assert_true(longest > 0 && longest <= sum && sum <= longest * waits);
     assert_int_equal(mallctl("stats.mutexes.ctl.max_num_thds", &threads_most, &length, NULL, 0), 0);
     /* Who was woken and holds the lock is one of those who sleep until it says otherwise. */
-    assert_true(threads_most >= 1 && threads_most <= THREADS);
+    assert_true(threads_most >= 1 && threads_most <= WAITERS);
     assert_int_equal(mallctl("stats.mutexes.reset", NULL, NULL, NULL, 0), 0);
     new_epoch();
     assert_int_equal(read_size("stats.mutexes.ctl.total_wait_time"), 0);

@@ -1,7 +1,7 @@
 /* jemalloc_arenas_test.c - manual arenas and caches through the control names, with jemalloc's
  * answers. */
 /* SPDX-License-Identifier: MIT */
-#include "checks.h"
+#include "control.h"
 
 #include <jemalloc/jemalloc.h>
 
@@ -11,29 +11,6 @@
 static int (*control)(const char *, void *, size_t *, void *, size_t);
 static void *(*take)(size_t, int);
 static void (*give)(void *, int);
-
-static unsigned read_unsigned(const char *name)
-{
-    unsigned value = 0xdead;
-    size_t length = sizeof value;
-    int error = control(name, &value, &length, NULL, 0);
-    if (error != 0) fail_msg("%s: error %d", name, error);
-    return value;
-}
-
-/* A size, or a count, which has 8 bytes everywhere. */
-static size_t read_size(const char *name)
-{
-    uint64_t count = 0;
-    size_t value = 0xdead, length = sizeof count;
-    int error;
-
-    if (control(name, &count, &length, NULL, 0) == 0) return (size_t)count;
-    length = sizeof value;
-    error = control(name, &value, &length, NULL, 0);
-    if (error != 0) fail_msg("%s: error %d", name, error);
-    return value;
-}
 
 static void next_epoch(void)
 {

@@ -120,8 +120,7 @@ static void every_size_in_between_frees(const struct check *check)
 
 static bool is_zero(const unsigned char *byte, size_t from, size_t to)
 {
-    return from >= to
-        || (byte[from] == 0 && memcmp(byte + from, byte + from + 1, to - from - 1) == 0);
+    return from >= to || bytes_are(byte + from, 0, to - from);
 }
 
 /* Dirty memory lies ready; what is asked for with zeros is clean over its whole usable size. */

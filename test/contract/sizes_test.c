@@ -35,7 +35,7 @@ static void served(const struct check *check)
         assert_true(is_aligned(block[i], door->align_bytes));
         usable[i] = call.malloc_usable_size(block[i]);
         assert_true(usable[i] >= check->bytes);
-        if (door->is_zeroed) assert_true(all_zero(block[i], check->bytes));
+        if (door->is_zeroed) assert_true(bytes_are(block[i], 0, check->bytes));
         fill(block[i], usable[i], (uint64_t)i);
     }
     if (count == 3)
@@ -54,9 +54,9 @@ static void served_or_refused(const struct check *check)
     double best_ms = 1e9;
     for (int round = 0; round < 3; round++) {
         errno = SENTINEL;
-        double start_ms = now_ms();
+        double start_ms = processor_ms();
         void *block = check->door->take(check->bytes);
-        double spent_ms = now_ms() - start_ms;
+        double spent_ms = processor_ms() - start_ms;
         if (spent_ms < best_ms) best_ms = spent_ms;
         if (block == NULL) {
             assert_int_equal(errno, ENOMEM);

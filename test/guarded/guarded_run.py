@@ -120,6 +120,7 @@ ROWS = [
     ("off", "guard_sample:0", 0, ""),
     ("off", EACH + ",tcache:false", 0, ""),
     ("several", GOES_ON, 0, OVERFLOW + OVERFLOW),
+    ("errno_is_kept", GOES_ON, 0, ""),
 ]
 
 

@@ -7,9 +7,8 @@
 
 #include "rules.c"
 
-#include "unit.h"
+#include "holder.h"
 
-#include <sched.h>
 
 enum { CORES = 4 };
 
@@ -47,7 +46,6 @@ static uint64_t sum_of(size_t offset)
 /* ---- another thread ---- */
 
 static struct arena *chosen;
-static uint32_t held, release; /* atomic */
 
 static void *choose_once(void *last)
 {
@@ -63,27 +61,13 @@ static void choose_in_another_thread(struct arena *last)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void *hold_arena(void *arena)
-{
-    lock_take(&((struct arena *)arena)->lock);
-    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&release, __ATOMIC_ACQUIRE)) sched_yield();
-    lock_give(&((struct arena *)arena)->lock);
-    return NULL;
-}
-
 /* What a thread that was at `last` gets while somebody holds `busy`. */
 static struct arena *choose_while_held(struct arena *busy, struct arena *last)
 {
-    struct arena *arena;
-    pthread_t thread;
+    pthread_t holder = holder_of(busy);
+    struct arena *arena = choose(last);
 
-    held = release = 0;
-    assert_int_equal(pthread_create(&thread, NULL, hold_arena, busy), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) sched_yield();
-    arena = choose(last);
-    __atomic_store_n(&release, 1, __ATOMIC_RELEASE);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    let_go(holder);
     return arena;
 }
 

@@ -40,7 +40,7 @@ static void *work(void *unused)
 }
 
 /* KiB in memory of the file that was preloaded. */
-static int resident_kb(const char *library)
+static int library_resident_kb(const char *library)
 {
     const char *name = strrchr(library, '/') + 1;
     char line[4096];
@@ -65,7 +65,7 @@ static int child(const char *library)
     work(NULL);
     must(pthread_create(&thread, NULL, work, NULL) == 0, "no thread");
     must(pthread_join(thread, NULL) == 0, "no join");
-    return resident_kb(library) / 4;
+    return library_resident_kb(library) / 4;
 }
 
 int main(int argc, char *argv[])

@@ -13,19 +13,28 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
-enum { THREADS = 16, FILES = 4, LINES = 12, CHILD_SECONDS = 10, QUIET_SECONDS = 20 };
+enum {
+    THREADS = 16,
+    FILES = 4,
+    OWN_FILES = 64,
+    LINES = 12,
+    CHILD_SECONDS = 10,
+    QUIET_SECONDS = 20
+};
 
-static char folder[] = "/tmp/prairie-fork-files-XXXXXX";
+/* In memory, so that nothing is left however a process ends; each opening has a place of its own. */
+static int lines_file[FILES], own_file[OWN_FILES];
 static FILE *shared[FILES]; /* each used by all threads */
 static long forks_each;
 static atomic_long forks, steps;
 
-static const char *path_of(char *room, size_t bytes, const char *kind, size_t number)
+static const char *path_of(char *room, size_t bytes, int file)
 {
-    must((size_t)snprintf(room, bytes, "%s/%s%zu", folder, kind, number) < bytes);
+    must((size_t)snprintf(room, bytes, "/proc/self/fd/%d", file) < bytes);
     return room;
 }
 
@@ -55,7 +64,7 @@ static void read_lines(FILE *file)
 static void read_own_file(size_t number)
 {
     char path[64];
-    FILE *file = fopen(path_of(path, sizeof path, "lines", number % FILES), "r");
+    FILE *file = fopen(path_of(path, sizeof path, lines_file[number % FILES]), "r");
     must(file != NULL);
     if (number % 2 == 0) must(setvbuf(file, NULL, _IOFBF, 1 << 14) == 0);
     read_lines(file);
@@ -65,7 +74,7 @@ static void read_own_file(size_t number)
 static void write_own_file(size_t number)
 {
     char path[64];
-    FILE *file = fopen(path_of(path, sizeof path, "own", number), "w");
+    FILE *file = fopen(path_of(path, sizeof path, own_file[number % OWN_FILES]), "w");
     must(file != NULL);
     write_lines(file, number);
     must(fprintf(file, "%zu %s\n", number, path) > 0);
@@ -119,7 +128,7 @@ static __attribute__((noreturn)) void live_as_child(void *parents_block, size_t 
     FILE *file = fopen("/dev/null", "w");
     must(file != NULL && fprintf(file, "child %zu\n", number) > 0);
     read_own_file(number);
-    printf("child %zu %s\n", number, path_of(path, sizeof path, "lines", number));
+    printf("child %zu %s\n", number, path_of(path, sizeof path, lines_file[number % FILES]));
     if (number % 4 == 0) (void)fflush(NULL); /* may find a file that was just being closed */
     exit(0);
 }
@@ -187,25 +196,26 @@ static void watch_from_now(void)
     must(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &second, NULL) == 0);
 }
 
+static int file_in_memory(void)
+{
+    int file = memfd_create("lines", MFD_CLOEXEC);
+    must(file >= 0);
+    return file;
+}
+
 static void make_files(void)
 {
     char path[64];
+    for (size_t i = 0; i < OWN_FILES; i++) own_file[i] = file_in_memory();
     for (size_t i = 0; i < FILES; i++) {
-        FILE *file = fopen(path_of(path, sizeof path, "lines", i), "w");
+        lines_file[i] = file_in_memory();
+        FILE *file = fopen(path_of(path, sizeof path, lines_file[i]), "w");
         must(file != NULL);
         write_lines(file, i);
         must(fclose(file) == 0);
         shared[i] = fopen(path, "r");
         must(shared[i] != NULL);
     }
-}
-
-static void remove_files(void)
-{
-    char path[64];
-    for (size_t i = 0; i < FILES; i++) must(unlink(path_of(path, sizeof path, "lines", i)) == 0);
-    for (size_t i = 0; i < 1000; i++) (void)unlink(path_of(path, sizeof path, "own", i));
-    must(rmdir(folder) == 0);
 }
 
 int main(void)
@@ -217,14 +227,12 @@ int main(void)
     int output = dup(1), nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     forks_each = scaled(10000) / THREADS;
     must(output >= 0 && nothing >= 0 && dup2(nothing, 1) == 1);
-    must(mkdtemp(folder) != NULL);
     make_files();
     watch_from_now();
     for (int i = 0; i < THREADS; i++)
         must(pthread_create(&thread[i], NULL, live, (void *)(uintptr_t)(seed + (uint64_t)i)) == 0);
     for (int i = 0; i < THREADS; i++) must(pthread_join(thread[i], NULL) == 0);
     must(forks == forks_each * THREADS);
-    remove_files();
     walk_heap();
     dprintf(output, "fork_files: %ld forks beside %ld steps in %.1f s\n", forks, steps - forks,
             (now_ms() - start_ms) / 1e3);

@@ -11,6 +11,7 @@
 #include "../blackbox/filter.h"
 #include "../blackbox/use.h"
 
+#include <inttypes.h>
 #include <linux/audit.h>
 #include <sched.h>
 #include <stddef.h>
@@ -58,6 +59,52 @@ static int wait_until_alone(void)
     return waited_ms;
 }
 
+static char *read_file(char *text, size_t bytes, const char *path)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? -1 : read(file, text, bytes - 1);
+    if (file >= 0) close(file);
+    if (length < 0) return NULL;
+    text[length] = '\0';
+    return text;
+}
+
+/* Where the other thread's stack is while it sleeps; 0: the kernel does not tell. */
+static uintptr_t stack_of_other(void)
+{
+    char path[64], text[256], *at = NULL;
+    struct dirent *entry;
+    DIR *folder = opendir("/proc/self/task");
+    while ((entry = readdir(folder)) != NULL)
+        if (atoi(entry->d_name) > 0 && atoi(entry->d_name) != getpid())
+            snprintf(path, sizeof path, "/proc/self/task/%d/syscall", atoi(entry->d_name));
+    closedir(folder);
+    for (unsigned i = 0; i < 100 && at == NULL; i++, sleep_ms(10))
+        if (read_file(text, sizeof text, path) == NULL) return 0;
+        else if (strncmp(text, "running", 7) != 0) at = strrchr(text, ' ');
+    if (at == NULL) return 0;
+    *at = '\0'; /* behind it is where its code is */
+    return (uintptr_t)strtoull(strrchr(text, ' '), NULL, 16);
+}
+
+/* Below the stack of 64 KiB, of which a thread that sleeps uses little, nobody may read or write. */
+static void its_stack_has_a_guard(void)
+{
+    enum { STACK_BYTES = 64 * 1024, USED_BYTES_MAX = 4096 };
+    uintptr_t stack = stack_of_other(), from, to, closed = 0;
+    char line[512], rights[5];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps) != NULL && stack != 0) {
+        must(sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, rights) == 3);
+        if (from <= stack && stack < to) break;
+        if (strcmp(rights, "---p") == 0) closed = to;
+    }
+    fclose(maps);
+    if (stack == 0) return;
+    must(from <= stack && stack < to && closed == from);
+    must(stack < from + STACK_BYTES && stack > from + STACK_BYTES - USED_BYTES_MAX);
+}
+
 static void count(void)
 {
     long before_kb = resident_kb();
@@ -65,6 +112,7 @@ static void count(void)
     must(task_count() == 1); /* a single breath needs none */
     breathe_often();
     must(task_count() == 2);
+    its_stack_has_a_guard();
     int waited_ms = wait_until_alone();
     printf("alone again after %d ms, %ld KiB held\n", waited_ms, resident_kb() - before_kb);
     must(task_count() == 1 && resident_kb() - before_kb < LITTLE_KB);

@@ -1,11 +1,12 @@
 /* plugins.c - libraries that allocate are opened and closed while threads that used them live and
  * others allocate. */
 /* SPDX-License-Identifier: MIT */
-/* usage: plugins FILE   the library; copies of it are libraries of their own */
+/* usage: plugins FILE   the library; copies of it are libraries of their own, and lie in memory */
 #include "../blackbox/use.h"
 
 #include <malloc.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 
 enum { THREADS = 6, COPIES = 4, LEFT = 64, DRIFT_BYTES_MAX = 256 * 1024 };
 
@@ -44,11 +45,17 @@ static void *allocate(void *unused)
     return unused;
 }
 
-static void copy_file(const char *from, const char *to)
+/* A copy that nobody has to remove, however this process ends. */
+static void copy_file(const char *from, int i)
 {
-    char command[512];
-    must(snprintf(command, sizeof command, "cp %s %s", from, to) < (int)sizeof command);
-    must(system(command) == 0);
+    char bytes[4096];
+    int source = open(from, O_RDONLY | O_CLOEXEC), copy = memfd_create("plugin", MFD_CLOEXEC);
+    ssize_t length;
+    must(source >= 0 && copy >= 0);
+    while ((length = read(source, bytes, sizeof bytes)) > 0)
+        must(write(copy, bytes, (size_t)length) == length);
+    must(length == 0 && close(source) == 0);
+    snprintf(path[i], sizeof path[i], "/proc/self/fd/%d", copy);
 }
 
 static void open_plugin(int i)
@@ -85,10 +92,7 @@ int main(int argc, char **argv)
     pthread_t user[THREADS], allocator;
     uint64_t seed = seed_of_run();
     long rounds = scaled(100);
-    for (int i = 0; i < COPIES; i++) {
-        snprintf(path[i], sizeof path[i], "/tmp/prairie-plugin-%d-%d.so", (int)getpid(), i);
-        copy_file(argv[1], path[i]);
-    }
+    for (int i = 0; i < COPIES; i++) copy_file(argv[1], i);
     must(pthread_barrier_init(&meeting, NULL, THREADS + 1) == 0);
     for (size_t i = 0; i < THREADS; i++)
         must(pthread_create(&user[i], NULL, use_plugins, (void *)(uintptr_t)(seed + i)) == 0);
@@ -102,7 +106,6 @@ int main(int argc, char **argv)
     all_done = true;
     pthread_barrier_wait(&meeting);
     for (int i = 0; i < THREADS; i++) must(pthread_join(user[i], NULL) == 0);
-    for (int i = 0; i < COPIES; i++) unlink(path[i]);
     walk_heap();
     printf("plugins: %ld rounds of %d libraries, %ld bytes more in use\n", rounds, COPIES, leaked);
     must(any_allocator_will_do() || leaked < DRIFT_BYTES_MAX);

@@ -12,7 +12,6 @@ static struct class_bin *bin_of_harm;
 
 static struct slab *first_partial(void) { return slab_record(bin_of_harm->partial.first); }
 
-static void leave_it_alone(void) {}
 static void a1_of_another_arena(void) { first_partial()->arena = 1; }
 static void a1_of_another_class(void)
 {

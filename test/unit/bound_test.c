@@ -203,11 +203,15 @@ static void uncached_classes_come_from_the_arena(void **state)
 
 static uint32_t held, may_end; /* atomic */
 
-static void *hold_arena(void *arena)
+/* Until it is waited for; and tells how many threads are bound to it then. */
+static void *hold_until_waited_for(void *arena)
 {
+    uint64_t waits = fake_calls(FAKE_WAIT);
+
     lock_take(&((struct arena *)arena)->lock);
     __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    usleep(30000);
+    while (fake_calls(FAKE_WAIT) == waits) usleep(100);
+    __atomic_store_n(&may_end, ((struct arena *)arena)->threads, __ATOMIC_RELAXED);
     lock_give(&((struct arena *)arena)->lock);
     return NULL;
 }
@@ -221,7 +225,7 @@ static void a_busy_arena_is_waited_for(void **state)
 
     (void)state;
     thread_bind(arena);
-    assert_int_equal(pthread_create(&holder, NULL, hold_arena, arena), 0);
+    assert_int_equal(pthread_create(&holder, NULL, hold_until_waited_for, arena), 0);
     while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
     block = prairie_mallocx(100, MALLOCX_TCACHE_NONE);
     assert_ptr_equal(arena_of_address(block), arena);
@@ -231,19 +235,6 @@ static void a_busy_arena_is_waited_for(void **state)
     thread_bind(arenas[0]);
     assert_int_equal(arena->threads, 0);
     assert_true(placed_destroy(arena));
-}
-
-/* Until it is waited for; and tells how many threads are bound to it then. */
-static void *hold_until_waited_for(void *arena)
-{
-    uint64_t waits = fake_calls(FAKE_WAIT);
-
-    lock_take(&((struct arena *)arena)->lock);
-    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    while (fake_calls(FAKE_WAIT) == waits) usleep(100);
-    __atomic_store_n(&may_end, ((struct arena *)arena)->threads, __ATOMIC_RELAXED);
-    lock_give(&((struct arena *)arena)->lock);
-    return NULL;
 }
 
 /* It could end otherwise, and blocks of it come home to another one. */

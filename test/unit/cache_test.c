@@ -547,7 +547,6 @@ static void draining_gives_everything_back(void **state)
 static struct cache *victim;
 enum { VICTIM_CLASS = 4 };
 
-static void leave_it_alone(void) {}
 static void c1_a_limit_too_high(void) { victim->front.magazine[VICTIM_CLASS].limit++; }
 static void c1_an_unused_class_with_room(void) { victim->front.magazine[9].limit++; }
 static void c1_an_unused_class_with_blocks(void) { victim->front.magazine[9].top++; }

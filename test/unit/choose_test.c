@@ -2,9 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "unit.h"
+#include "holder.h"
 
-#include <sched.h>
 
 enum { ARENAS = 4 };
 
@@ -24,35 +23,6 @@ static struct arena *choose(struct arena *last)
     assert_true(lock_is_mine(&arena->lock));
     lock_give(&arena->lock);
     return arena;
-}
-
-/* ---- a thread that holds an arena ---- */
-
-static uint32_t held, release; /* atomic */
-
-static void *hold_arena(void *arena)
-{
-    lock_take(&((struct arena *)arena)->lock);
-    __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&release, __ATOMIC_ACQUIRE)) sched_yield();
-    lock_give(&((struct arena *)arena)->lock);
-    return NULL;
-}
-
-static pthread_t holder_of(struct arena *arena)
-{
-    pthread_t thread;
-
-    held = release = 0;
-    assert_int_equal(pthread_create(&thread, NULL, hold_arena, arena), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) sched_yield();
-    return thread;
-}
-
-static void let_go(pthread_t thread)
-{
-    __atomic_store_n(&release, 1, __ATOMIC_RELEASE);
-    assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 static void *let_go_soon(void *unused)

@@ -431,7 +431,6 @@ static void unneeded_runs_go_back_whatever_their_length(void **state)
     check_arenas();
 }
 
-static void leave_it_alone(void) {}
 static void d1_a_full_one_too_many(void) { depot_of(0)->full.count++; }
 static void d1_an_empty_one_too_few(void) { depot_of(0)->empty.count--; }
 static void d1_a_full_one_lost(void) { depot_of(0)->full.first = depot_of(0)->full.first[0]; }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+static char ground[] = "/tmp/prairie-group-XXXXXX"; /* trees stand in it */
 static char tree[64], process_file[96], pressure_file[96];
 
 /* The library has it in linux.c, whose place the fake kernel takes here. */
@@ -44,17 +45,19 @@ static void put(const char *name, const char *text)
     write_file(path, text);
 }
 
-static void remove_tree(void)
+static void remove_folder(const char *path)
 {
     char command[96];
 
-    snprintf(command, sizeof command, "rm -r %s", tree);
-    if (system(command) != 0) fprintf(stderr, "%s is left\n", tree);
+    snprintf(command, sizeof command, "rm -r %s", path);
+    if (system(command) != 0) fprintf(stderr, "%s is left\n", path);
 }
+
+static void remove_tree(void) { remove_folder(tree); }
 
 static void start_tree(const char *process_text)
 {
-    strcpy(tree, "/tmp/prairie-group-XXXXXX");
+    snprintf(tree, sizeof tree, "%s/XXXXXX", ground);
     assert_non_null(mkdtemp(tree));
     snprintf(process_file, sizeof process_file, "%s/self", tree);
     snprintf(pressure_file, sizeof pressure_file, "%s/pressure", tree);
@@ -208,9 +211,28 @@ static void stalls_of_the_group_or_of_the_machine(void **state)
     assert_int_equal(group, 99);
 }
 
-UNIT_MAIN(UNIT_TEST(second_version), UNIT_TEST(the_lower_of_two_limits),
-          UNIT_TEST(the_tightest_of_nested_groups), UNIT_TEST(nothing_is_left),
-          UNIT_TEST(first_version), UNIT_TEST(a_container_of_the_first_version),
-          UNIT_TEST(a_container_of_the_second_version), UNIT_TEST(no_limit_anywhere),
-          UNIT_TEST(files_that_are_not_there_or_say_nothing),
-          UNIT_TEST(stalls_of_the_group_or_of_the_machine))
+/* Tests are processes of their own: the ground is cleared when they have ended, however they end. */
+int main(int argc, char **argv)
+{
+    static const struct unit_test tests[] = {
+        UNIT_TEST(second_version),
+        UNIT_TEST(the_lower_of_two_limits),
+        UNIT_TEST(the_tightest_of_nested_groups),
+        UNIT_TEST(nothing_is_left),
+        UNIT_TEST(first_version),
+        UNIT_TEST(a_container_of_the_first_version),
+        UNIT_TEST(a_container_of_the_second_version),
+        UNIT_TEST(no_limit_anywhere),
+        UNIT_TEST(files_that_are_not_there_or_say_nothing),
+        UNIT_TEST(stalls_of_the_group_or_of_the_machine),
+    };
+    int code;
+
+    if (mkdtemp(ground) == NULL) {
+        perror(ground);
+        return 1;
+    }
+    code = unit_run(argc, argv, tests, sizeof tests / sizeof tests[0]);
+    remove_folder(ground);
+    return code;
+}

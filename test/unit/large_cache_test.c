@@ -2,11 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "unit.h"
+#include "pages.h"
 
 enum { LENGTH = 8, RUNS = 4 };
-
-static size_t bytes_of(size_t pages) { return pages << space.page_shift; }
 
 static char *take_pages(size_t pages)
 {

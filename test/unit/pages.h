@@ -50,10 +50,24 @@ static void give_back(uint32_t page)
 }
 
 static size_t bytes_of(size_t pages) { return pages << space.page_shift; }
+static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
+
+static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
+
+/* As many pages as make purging worth while, many times over. */
+static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
 
 static void stain(uint32_t page, size_t pages, unsigned char value)
 {
     memset(page_address(page), value, bytes_of(pages));
+}
+
+static uint32_t lease_written(size_t pages)
+{
+    uint32_t page = lease(pages);
+
+    stain(page, pages, 1);
+    return page;
 }
 
 /* The run that starts at this page is `pages` long and in this state. */

@@ -3,19 +3,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "unit.h"
+#include "hooks.h"
 
 #include <sys/wait.h>
 
 #include <jemalloc/jemalloc.h>
-
-static size_t allocated_bytes(void)
-{
-    struct prairie_stats stats = { .struct_bytes = sizeof stats };
-
-    assert_true(prairie_stats_read(&stats));
-    return stats.allocated;
-}
 
 static struct arena *new_arena(void)
 {

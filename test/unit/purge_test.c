@@ -6,12 +6,6 @@
 
 #include <pthread.h>
 
-static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
-static size_t pages_of_bytes(size_t bytes) { return bytes >> space.page_shift; }
-
-/* As many pages as make purging worth while, many times over. */
-static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
-
 /* Pages that are nothing but pages. */
 static void start_small(void)
 {
@@ -39,14 +33,7 @@ static void return_and_look(uint32_t page)
     check_runs();
 }
 
-/* Leases, writes and returns so many pages in one run. */
-static void breathe(size_t pages)
-{
-    uint32_t page = lease(pages);
-
-    stain(page, pages, 1);
-    return_and_look(page);
-}
+static void breathe(size_t pages) { return_and_look(lease_written(pages)); }
 
 /* ---- one thread: the budget ---- */
 

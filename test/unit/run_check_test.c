@@ -41,7 +41,6 @@ static void start_pieces(void)
 
 static struct page *at(uint32_t page, unsigned offset) { return page_record(page + offset); }
 
-static void leave_it_alone(void) {}
 
 /* R1 */
 static void length_at_the_front(void) { at(large, 0)->run_pages--; }

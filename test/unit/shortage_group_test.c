@@ -33,6 +33,30 @@ static void a_crowded_group_is_told(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
+static void crowd_the_group(const char *option)
+{
+    options_parse(option, "MALLOC_CONF");
+    shortage_apply_options();
+    fake_group(64 * MiB, 62 * MiB);
+    limits.group_known = false;
+    decay_look_from(0);
+    spare_block(20000);
+}
+
+static void a_group_may_be_left_to_itself(void **state)
+{
+    unsigned reads;
+
+    (void)state;
+    add(hear, "a");
+    reads = fake_calls(FAKE_READ_GROUP);
+    crowd_the_group("limit_group:false");
+    assert_string_equal(told.conditions, "");
+    assert_int_equal(fake_calls(FAKE_READ_GROUP), reads);
+    crowd_the_group("limit_group:true");
+    assert_string_equal(told.conditions, "L");
+}
+
 static uint32_t looked; /* atomic */
 
 static void *look(void *unused)
@@ -188,8 +212,8 @@ static void the_helper_stays_for_listeners(void **state)
     assert_true(background_looks >= 100);
 }
 
-UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(who_looks_meanwhile_waits),
-          UNIT_TEST(the_last_of_a_group_is_not_taken),
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_may_be_left_to_itself),
+          UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(the_last_of_a_group_is_not_taken),
           UNIT_TEST(idle_pages_are_counted_before_growth),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),
           UNIT_TEST(a_group_without_a_limit_is_asked_seldom),

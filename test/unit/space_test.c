@@ -198,6 +198,24 @@ static void regions_run_out(void **state)
     assert_true(space.region_count == REGION_COUNT_MAX || space.region_count > 10);
 }
 
+/* Whoever looks at every region ends at the last one, also where there is room for no more. */
+static void the_last_region_is_the_end(void **state)
+{
+    struct os_range elsewhere;
+
+    (void)state;
+    fake_address_space(31 * MiB, 0);
+    start_space();
+    fake_reserve_bytes_max(64 * KiB);
+    while (space_grow(1, 1, SIZE_MAX).count != 0) {}
+    assert_int_equal(space.region_count, REGION_COUNT_MAX);
+    elsewhere = (struct os_range){ (char *)page_bytes(), page_bytes() };
+    for (unsigned i = 0; i < REGION_COUNT_MAX; i++)
+        assert_true(foreign_overlaps(space.region[i].base, page_bytes()));
+    assert_false(foreign_overlaps(elsewhere.base, elsewhere.bytes));
+    (void)regions_share_slots(elsewhere);
+}
+
 /* Regions of odd sizes are still whole pages. */
 static void scarce_address_space_gives_whole_pages(void **state)
 {
@@ -401,8 +419,8 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing),
           UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),
-          UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
-          UNIT_TEST(a_failure_at_any_step_opens_nothing),
+          UNIT_TEST(the_last_region_is_the_end), UNIT_TEST(scarce_address_space_gives_whole_pages),
+          UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(a_failure_at_any_step_opens_nothing),
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
           UNIT_TEST(a_large_step_that_fails_is_tried_smaller),
           UNIT_TEST(starting_can_be_tried_again), UNIT_TEST(smaller_reservations_will_do),

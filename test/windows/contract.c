@@ -78,13 +78,6 @@ static bool holds(const unsigned char *block, size_t bytes, unsigned key)
     return bytes == 0 || block[bytes - 1] == (unsigned char)(key + bytes - 1);
 }
 
-static bool is_zero(const unsigned char *block, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != 0) return false;
-    return true;
-}
-
 static void every_size(void)
 {
     for (unsigned i = 0; i < SIZES; i++) {

@@ -36,13 +36,6 @@ union front_constant {
 };
 const union front_constant front_empty;
 
-static bool is_zero(const char *at, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (at[i] != 0) return false;
-    return true;
-}
-
 static void memory_goes_through_its_states(void)
 {
     size_t page = os_page_bytes();

@@ -40,6 +40,13 @@ SHARED void *hidden(const void *pointer)
     return result;
 }
 
+SHARED bool is_zero(const void *base, size_t bytes)
+{
+    const char *at = base;
+
+    return bytes == 0 || (at[0] == 0 && memcmp(at, at + 1, bytes - 1) == 0);
+}
+
 /* A function of prairie.dll; NULL: it is not in the process. */
 SHARED FARPROC prairie_function(const char *name)
 {

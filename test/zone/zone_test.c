@@ -140,13 +140,6 @@ static void test_good_size_is_never_less_than_the_size(void **state)
 
 /* ---- every way to a block ---- */
 
-static bool is_zero(const char *block, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != 0) return false;
-    return true;
-}
-
 /* A block that was written to and lies ready to be taken again. */
 static void leave_garbage(size_t size)
 {
@@ -165,10 +158,10 @@ static void test_every_way_to_take_a_block(void **state)
     install();
     leave_garbage(200);
     block = zone->calloc(zone, 2, 100);
-    assert_true(is_zero(block, 200));
+    assert_true(all_bytes_are(block, 0, 200));
     assert_null(zone->calloc(zone, SIZE_MAX / 2, 3));
     block = zone->realloc(zone, block, 3000);
-    assert_true(is_zero(block, 200));
+    assert_true(all_bytes_are(block, 0, 200));
     block = zone->realloc(zone, block, 0); /* not NULL: the smallest block */
     assert_non_null(block);
     zone->free(zone, block);
@@ -193,7 +186,7 @@ static void test_options_and_types(void **state)
     install();
     leave_garbage(200);
     block = zone->malloc_with_options(zone, 1, 200, MALLOC_ZONE_MALLOC_OPTION_CLEAR);
-    assert_true(is_zero(block, 200));
+    assert_true(all_bytes_are(block, 0, 200));
     zone->free(zone, block);
     block = zone->malloc_with_options(zone, 256, 200, 0);
     assert_int_equal((uintptr_t)block % 256, 0);
@@ -203,7 +196,7 @@ static void test_options_and_types(void **state)
     zone->free(zone, block);
     leave_garbage(64);
     block = zone->malloc_type_calloc(zone, 8, 8, 77);
-    assert_true(is_zero(block, 64));
+    assert_true(all_bytes_are(block, 0, 64));
     zone->free(zone, block);
     block = zone->malloc_type_memalign(zone, 4096, 1, 77);
     assert_int_equal((uintptr_t)block % 4096, 0);
@@ -211,7 +204,7 @@ static void test_options_and_types(void **state)
     leave_garbage(64);
     block = zone->malloc_type_malloc_with_options(zone, 64, 64, MALLOC_ZONE_MALLOC_OPTION_CLEAR, 7);
     assert_int_equal((uintptr_t)block % 64, 0);
-    assert_true(is_zero(block, 64));
+    assert_true(all_bytes_are(block, 0, 64));
     zone->free(zone, block);
 }
 

@@ -197,7 +197,7 @@ fn settings_of_other_allocators_are_left_out_and_told() {
 
 #[test]
 fn an_interrupt_ends_the_program_too() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_prairie"))
+    let mut child = support::tool()
         .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", "14142.13"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

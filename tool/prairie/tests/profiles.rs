@@ -203,8 +203,11 @@ fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> Child {
     child
 }
 
-/// It goes on as if nothing had been.
+/// It goes on as if nothing had been, and who attached to it has left no folder behind.
 fn end(mut child: Child) {
+    let start = format!("prairie-{}-", child.id());
+    let mut names = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.find(|name| name.to_string_lossy().starts_with(&start)), None);
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -232,7 +235,7 @@ fn a_process_is_attached_to_and_goes_on() {
 }
 
 fn attach(pid: u32) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+    let mut command = support::tool();
     command.args(["prof", "--pid", &pid.to_string()]).stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
@@ -335,7 +338,7 @@ fn fetched(port: &str, path: &str) -> Vec<u8> {
 #[test]
 fn profiles_are_served() {
     let folder = three();
-    let mut server = Command::new(env!("CARGO_BIN_EXE_prairie"))
+    let mut server = support::tool()
         .args(["prof", "--serve", "127.0.0.1:0", "3.heap"])
         .current_dir(folder.path())
         .stderr(Stdio::piped())

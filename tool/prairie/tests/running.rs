@@ -62,7 +62,7 @@ fn ends_of_children_that_were_ignored_are_so_in_the_program() {
 
 /// The tool with its terminal signals as in a foreground, and with this action for ends of children.
 fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> Child {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_prairie"));
+    let mut command = support::tool();
     command.args(["run", "--quiet", "--library"]).arg(library).arg("--").args(words);
     command.current_dir("/").stdout(Stdio::piped());
     let set_signals = move || {

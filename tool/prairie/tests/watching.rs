@@ -152,12 +152,16 @@ fn a_process_of_another_user_is_refused_with_the_remedy() {
     let tool = folder.path().join("prairie");
     std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &tool).unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let cache = folder.path().join("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let _ = std::os::unix::fs::chown(&cache, Some(65534), Some(65534));
     let pid = watched.pid().to_string();
     let verbs: [&[&str]; 5] =
         [&["stats"], &["top"], &["exporter"], &["prof", "--pid"], &["doctor", "--pid"]];
     for verb in verbs {
         let arguments = [verb, &[pid.as_str()]].concat();
         let mut command = Command::new(&tool);
+        command.env("XDG_CACHE_HOME", &cache);
         let Ok(output) = command.args(&arguments).current_dir("/").uid(65534).gid(65534).output()
         else {
             eprintln!("skipped: not root");
@@ -204,7 +208,7 @@ struct Exporter {
 
 impl Exporter {
     fn start(arguments: &[&str]) -> Exporter {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+        let mut command = support::tool();
         command.arg("exporter").args(arguments).args(["--listen", "127.0.0.1:0"]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

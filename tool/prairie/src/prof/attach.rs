@@ -31,7 +31,7 @@ pub fn take(pid: Pid) -> Result<Profile> {
     let function = function(pid)?;
     let about = fs::metadata(format!("/proc/{pid}")).about(format!("process {pid}"))?;
     let temporary = root(pid).join("tmp");
-    let folder = tempfile::Builder::new().prefix("prairie-").tempdir_in(&temporary);
+    let folder = tempfile::Builder::new().prefix(&format!("prairie-{pid}-")).tempdir_in(&temporary);
     let folder = folder.about(temporary.display())?;
     // The process writes into it, whoever we are.
     let _ = chown(folder.path(), Some(about.uid()), Some(about.gid()));

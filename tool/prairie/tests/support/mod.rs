@@ -9,8 +9,17 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// What the command keeps for its user goes into the folder of what was built.
+const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/cache");
+
+pub fn tool() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_prairie"));
+    command.env("XDG_CACHE_HOME", CACHE);
+    command
+}
+
 pub fn prairie() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_prairie"));
+    let mut command = Command::from_std(tool());
     for name in ["LD_PRELOAD", "PRAIRIE_LIBRARY", "PRAIRIE_CONF"] {
         command.env_remove(name);
     }

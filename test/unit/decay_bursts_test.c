@@ -1,0 +1,135 @@
+/* decay_bursts_test.c - what is done before growth, and what whole bursts leave. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "breaths.h"
+
+/* ---- before growth ---- */
+
+/* A magazine of these blocks for the depot of arena 0. */
+static void bring(unsigned class_index, void *const *blocks)
+{
+    unsigned capacity = magazine_capacity(class_index);
+    void **full = meta_take(magazine_bytes(capacity));
+    bool drain;
+
+    memcpy(full + 1, blocks, capacity * sizeof *full);
+    lock_take(&arenas[0]->lock);
+    full = depot_trade_full(arenas[0], class_index, full, &drain);
+    lock_give(&arenas[0]->lock);
+    if (drain) arenas_drain(class_index, full + 1, capacity);
+}
+
+/* Slabs of which all blocks but one are free; some of these lie in a depot, the program holds the
+ * others. */
+static void hold_slabs_open(unsigned class_index, size_t bytes)
+{
+    enum { BLOCKS_MAX = 20000 };
+    static void *slots[BLOCKS_MAX + 1], *kept[BLOCKS_MAX];
+    unsigned in_slab = slab_shape[class_index].block_count;
+    unsigned capacity = magazine_capacity(class_index);
+    unsigned slabs = (unsigned)(bytes / slab_shape[class_index].bytes);
+
+    assert_true(slabs * in_slab <= BLOCKS_MAX);
+    fill_all(0, class_index, slots, slabs * in_slab);
+    for (unsigned i = 0; i < slabs; i++) kept[i] = slots[1 + i * in_slab];
+    assert_true(slabs >= 2 * capacity);
+    bring(class_index, kept);
+    bring(class_index, kept + capacity);
+    for (unsigned i = 0; i < slabs; i++)
+        arenas_drain(class_index, slots + 2 + i * in_slab, in_slab - 1);
+    check_arenas();
+}
+
+static void sparse_slabs_are_reclaimed_before_growth(void **state)
+{
+    unsigned class_index = class_of_size(500);
+
+    (void)state;
+    start_threads(1);
+    assert_false(decay_reclaim());
+    hold_slabs_open(class_index, 4 * RECLAIM_BYTES_MIN);
+    assert_true(arenas[0]->bin[class_index].depot.full.count > 0);
+    if (!decay_could_reclaim()) (void)lease(pages_of_bytes(2 * RECLAIM_BYTES_MIN));
+    assert_true(decay_could_reclaim());
+    assert_true(decay_reclaim());
+    check_arenas();
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 0);
+    assert_false(decay_could_reclaim()); /* not again until it has grown */
+    assert_false(decay_reclaim());
+}
+
+static void dense_slabs_are_left_alone(void **state)
+{
+    unsigned class_index = class_of_size(500);
+
+    (void)state;
+    start_threads(1);
+    fill_depot(class_index);
+    (void)lease(pages_of_bytes(4 * RECLAIM_BYTES_MIN));
+    assert_true(decay_could_reclaim());
+    assert_false(decay_reclaim()); /* little is free */
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 1);
+}
+
+/* ---- whole bursts, through the doors ---- */
+
+/* Small blocks of many sizes, some MiB of them, freed in the order they came. */
+static size_t burst_of_small_blocks(void)
+{
+    enum { BLOCKS = 60000 };
+    static void *blocks[BLOCKS];
+    size_t peak;
+
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        size_t size = random_below(2000);
+        blocks[i] = prairie_malloc(size);
+        memset(blocks[i], 1, size);
+    }
+    peak = held_pages();
+    for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+    prairie_check_all();
+    return peak;
+}
+
+static void a_burst_of_the_only_thread_goes_back_at_once(void **state)
+{
+    size_t peak = burst_of_small_blocks();
+
+    (void)state;
+    assert_true(peak > pages_of_bytes(40 * MiB));
+    assert_true(held_pages() <= peak / 10);
+}
+
+static void *sleep_beside(void *unused)
+{
+    prairie_free(prairie_malloc(1));
+    while (RELAXED_LOAD(*(uint32_t *)unused) == 0) usleep(1000);
+    return NULL;
+}
+
+static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
+{
+    uint32_t done = 0;
+    pthread_t thread;
+    size_t peak;
+
+    (void)state;
+    (void)prairie_malloc(1);
+    assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
+    while (inside_threads_with_caches() < 2) usleep(100);
+    peak = burst_of_small_blocks();
+    assert_true(fake_thread_waits());
+    fake_on_sleep(note_pages);
+    assert_true(fake_thread_run());
+    assert_true(looks > 20);
+    assert_true(held_at_look[20] <= peak / 10);
+    RELAXED_STORE(done, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
+          UNIT_TEST(dense_slabs_are_left_alone),
+          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+          UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))
