@@ -6,6 +6,7 @@
 #include "arena.h"
 
 #include "../base/options.h"
+#include "../space/commit.h"
 
 struct arena *arenas[ARENA_INDEX_END] SPARSE;
 unsigned arena_end;
