@@ -220,6 +220,15 @@ static struct slab *last_slab(const struct slab_list *list)
 /* Records of slabs that were just closed are kept for the next ones: bursts open and close many. */
 enum { CLOSED_MAX = 64 };
 
+/* Under a limit on data the free pages of the region may be what keeps records from growing. Towards
+ * the hard limit clean ones count nothing, and dirty ones are the caller's to give back. */
+static COLD struct slab *take_record_closing(size_t bytes)
+{
+    bool may_help = commit_allows(round_up(bytes, page_bytes()));
+
+    return may_help && page_heaps_close_tail(true) ? meta_take(bytes) : NULL;
+}
+
 /* The record of a slab that is not open yet. NULL: no memory. */
 static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 {
@@ -228,12 +237,7 @@ static struct slab *take_record(struct class_bin *bin, unsigned class_index)
 
     if (bin->closed.count != 0) return unlist_slab(&bin->closed, slab_record(bin->closed.first));
     slab = meta_take(bytes);
-    /* Under a limit on data the free pages of the region may be what keeps records from growing.
-     * Towards the hard limit clean ones count nothing, and dirty ones are the caller's to give back. */
-    if (unlikely(slab == NULL) && commit_allows(round_up(bytes, page_bytes()))
-        && page_heaps_close_tail(true))
-        slab = meta_take(bytes);
-    return slab;
+    return likely(slab != NULL) ? slab : take_record_closing(bytes);
 }
 
 static void keep_record(struct class_bin *bin, struct slab *slab, unsigned class_index)
