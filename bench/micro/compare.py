@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
 sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
+sys.dont_write_bytecode = True
 from present import Peer, peers  # noqa: E402
 from recipes import RECIPES, without_settings  # noqa: E402
 
