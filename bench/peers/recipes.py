@@ -1,8 +1,8 @@
 # recipes.py - which allocators are built as peers, from what, and with which flags.
 # SPDX-License-Identifier: MIT
 """Read by dev/peers, and by present.py for the lab and dev/micro. A Recipe says where the sources
-are and what to do with them; versions are read from Cargo.lock, from the sources or from dpkg, never
-written here, so that a label cannot lie.
+are and what to do with them; versions are read from Cargo.lock, from the sources or from dpkg,
+never written here, so that a label cannot lie.
 """
 import platform
 import re
