@@ -4,8 +4,8 @@
  * Idea: Knuth's and Wilson's question whether the cost of an operation depends on how many blocks
  * live. At each size of heap it takes the processor time of building it, freeing all in strides of
  * the golden ratio, replacing blocks in the order of their birth (kind to the caches of the
- * processor) and replacing random ones (misses beyond the caches). Blocks have 16 to 64 bytes. `--live-max 100000000` goes
- * to 10^8 (about 7 GB). */
+ * processor) and replacing random ones (misses beyond the caches). Blocks have 16 to 64 bytes.
+ * `--live-max 100000000` goes to 10^8 (about 7 GB). */
 #include "sizes.h"
 
 #include <stdio.h>
