@@ -44,12 +44,10 @@ lint: ## check format, floors, words, warnings, and style (which only warns)
 format: ## rewrite all C files in our format
 	@dev/check_format.sh --rewrite
 
-count: all ## compare instructions, loads, stores, branches and locks with the committed tables
+count: ## compare instructions, loads, stores, branches and locks with the committed tables
 	@dev/count
 
 micro: ## compare allocators on small patterns of calls; ARGS go to dev/micro
-	@dev/setup build bench
-	@$(MAKE) --no-print-directory all
 	@dev/micro $(ARGS)
 
 peers: ## build the allocators to compare with, once; ARGS='mimalloc3' picks some

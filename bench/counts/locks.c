@@ -21,20 +21,6 @@ enum { LIVE_MAX = 100000, BATCH = 1000, RING = 4 };
 static void *live[LIVE_MAX];
 static uint64_t random_state = 88172645463325252u;
 
-/* 16..511 bytes, every doubling equally likely. */
-static size_t mixed_bytes(void)
-{
-    uint32_t base = 16u << random_below(&random_state, 5);
-    return base + random_below(&random_state, base);
-}
-
-/* 8..16,000 bytes, small ones more likely. */
-static size_t medium_bytes(void)
-{
-    uint32_t one = random_below(&random_state, 15993), other = random_below(&random_state, 15993);
-    return 8 + (one < other ? one : other);
-}
-
 static void hot_pairs(uint32_t pairs)
 {
     for (uint32_t i = 0; i < pairs; i += 2) {
@@ -44,12 +30,12 @@ static void hot_pairs(uint32_t pairs)
     }
 }
 
-static void replace(uint32_t pairs, uint32_t live_count, size_t (*bytes)(void))
+static void replace(uint32_t pairs, uint32_t live_count, uint32_t (*bytes)(uint64_t *))
 {
     for (uint32_t i = 0; i < pairs; i++) {
         uint32_t victim = random_below(&random_state, live_count);
         free(live[victim]);
-        live[victim] = malloc(bytes());
+        live[victim] = malloc(bytes(&random_state));
     }
     for (uint32_t i = 0; i < live_count; i++) {
         free(live[i]);
@@ -57,14 +43,14 @@ static void replace(uint32_t pairs, uint32_t live_count, size_t (*bytes)(void))
     }
 }
 
-static void replace_1k(uint32_t pairs) { replace(pairs, 1000, mixed_bytes); }
-static void replace_100k(uint32_t pairs) { replace(pairs, 100000, mixed_bytes); }
-static void replace_medium(uint32_t pairs) { replace(pairs, 1000, medium_bytes); }
+static void replace_1k(uint32_t pairs) { replace(pairs, 1000, random_small_bytes); }
+static void replace_100k(uint32_t pairs) { replace(pairs, 100000, random_small_bytes); }
+static void replace_medium(uint32_t pairs) { replace(pairs, 1000, random_medium_bytes); }
 
 static void burst(uint32_t pairs)
 {
     for (uint32_t done = 0; done < pairs; done += LIVE_MAX) {
-        for (uint32_t i = 0; i < LIVE_MAX; i++) live[i] = malloc(mixed_bytes());
+        for (uint32_t i = 0; i < LIVE_MAX; i++) live[i] = malloc(random_small_bytes(&random_state));
         for (uint32_t i = 0; i < LIVE_MAX; i++) free(live[i]);
     }
 }

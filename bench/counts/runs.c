@@ -7,6 +7,7 @@
  * pages are always wanted, for how quick the kernel finds them would change the counts. */
 #include "../../src/prairie.c"
 
+#include "../random.h"
 #include "mark.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ static const size_t lease_pages[] = { 1, 2, 4, 16, 64, 100, 256, 4096, 65536, 26
 static uint64_t random_state = 88172645463325252u;
 static uint32_t kept[FREE_RUNS_MAX];
 
-static uint64_t random_next(void)
+/* A stream of its own: the committed figures belong to the very runs that it makes. */
+static uint64_t next_bits(void)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -28,12 +30,7 @@ static uint64_t random_next(void)
     return random_state * 0x2545F4914F6CDD1Dull;
 }
 
-/* 1 to 200 pages; the chance of at least n pages is about 1/n. */
-static size_t free_run_pages(void)
-{
-    size_t pages = (size_t)((1ull << 20) / ((random_next() >> 44) + 1));
-    return pages < 1 ? 1 : pages > 200 ? 200 : pages;
-}
+static size_t free_run_pages(void) { return random_length(next_bits(), 200); }
 
 static struct run need(struct run run)
 {

@@ -9,12 +9,12 @@ SPDX-License-Identifier: MIT
 """
 
 import argparse
-import glob
 import hashlib
 import json
 import os
 import platform
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -23,32 +23,30 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-# Name, the file that must own malloc, and where it is looked for. None: no preload, the C library.
-ALLOCATORS = [
-    ("glibc", "libc.so.6", None),
-    ("prairie", "libprairie.so", [os.path.join(ROOT, "build/libprairie.so")]),
-    (
-        "jemalloc",
-        "libjemalloc.so.2",
-        ["/usr/lib/*/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2"],
-    ),
-    (
-        "mimalloc",
-        "libmimalloc.so",
-        ["/usr/lib/*/libmimalloc.so.2*", "/usr/lib64/libmimalloc.so.2*"],
-    ),
-    (
-        "tcmalloc",
-        "libtcmalloc_minimal.so",
-        ["/usr/lib/*/libtcmalloc_minimal.so.4", "/usr/lib64/libtcmalloc_minimal.so.4"],
-    ),
-]
-BASELINES = ("jemalloc", "mimalloc")
+sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
+sys.dont_write_bytecode = True
+from present import Peer, peers  # noqa: E402
+from recipes import RECIPES, without_settings  # noqa: E402
+
+PRAIRIE = os.path.join(ROOT, "build/libprairie.so")
+NAMES = ["glibc", "prairie", *(recipe.name for recipe in RECIPES)]
+# Ratios are to the first of each that takes part.
+BASELINES = (("jemalloc", "jemalloc530"), ("mimalloc3", "mimalloc2", "mimalloc209"))
 
 
 class Allocator:
-    def __init__(self, name, owner, path):
-        self.name, self.owner, self.path = name, owner, path
+    """path: the library to preload; None: the C library's own malloc."""
+
+    def __init__(self, name, path, env=None):
+        self.name, self.path, self.env = name, path, env or {}
+        if path and re.search(r"[\s:]", path):
+            sys.exit(
+                f"compare.py: {path} cannot be preloaded: the loader splits at blanks and colons"
+            )
+
+    def environment(self):
+        preload = {"LD_PRELOAD": self.path} if self.path else {}
+        return {**without_settings(os.environ), **self.env, **preload}
 
     def describe(self):
         if self.path is None:
@@ -60,24 +58,25 @@ class Allocator:
 
 
 def find_allocators(wanted, extra):
-    """The allocators that are present, in table order, and the names of those that are not."""
-    present, absent = [], []
-    for name, owner, places in ALLOCATORS:
-        if wanted and name not in wanted:
-            continue
-        if places is None:
-            present.append(Allocator(name, owner, None))
-            continue
-        files = sorted(path for place in places for path in glob.glob(place))
-        if files:
-            present.append(Allocator(name, owner, files[0]))
+    """The allocators that are present, in table order, and why the others are not."""
+    present, absent = [Allocator("glibc", None)], []
+    if os.path.exists(PRAIRIE):
+        present.append(Allocator("prairie", PRAIRIE))
+    else:
+        absent.append(("prairie", "build/libprairie.so is not there; make builds it"))
+    for recipe, here in peers(with_unproved=True):
+        if isinstance(here, Peer):
+            present.append(Allocator(here.name, here.path, here.env))
         else:
-            absent.append(name)
+            absent.append((recipe.name, here))
+    if wanted:
+        present = [allocator for allocator in present if allocator.name in wanted]
+        absent = [(name, reason) for name, reason in absent if name in wanted]
     for item in extra:
         name, _, path = item.partition("=")
         if not os.path.exists(path):
             sys.exit(f"compare.py: --extra {item}: no such file")
-        present.append(Allocator(name, os.path.basename(os.path.realpath(path)), path))
+        present.append(Allocator(name, path))
     return present, absent
 
 
@@ -94,13 +93,10 @@ def list_patterns(program, wanted):
 
 def run_once(program, pattern, allocator, rounds, timeout):
     """One process. A failure is a result too: it is kept with its reason and shown in the table."""
-    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    if allocator.path is not None:
-        environment["LD_PRELOAD"] = allocator.path
     command = [program, "--pattern", pattern, "--rounds", str(rounds), "--json"]
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=timeout
+            command, env=allocator.environment(), capture_output=True, text=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
         return {"pattern": pattern, "failure": f"no end after {timeout} s"}
@@ -112,7 +108,7 @@ def run_once(program, pattern, allocator, rounds, timeout):
     result = json.loads(done.stdout)
     owner = os.path.basename(os.path.realpath(result["served_by"]))
     wanted = (
-        allocator.owner
+        "libc.so.6"
         if allocator.path is None
         else os.path.basename(os.path.realpath(allocator.path))
     )
@@ -208,6 +204,8 @@ def print_report(patterns, allocators, results, subject):
             text(summary[pattern, name]) if summary[pattern, name].good else "failed"
         )
 
+    bases = [next((name for name in group if name in names), None) for group in BASELINES]
+    bases = [base for base in bases if base and base != subject]
     ratios = [
         (
             f"{subject}/{base}",
@@ -215,8 +213,8 @@ def print_report(patterns, allocators, results, subject):
                 summary.get((pattern, subject)), summary.get((pattern, base))
             ),
         )
-        for base in BASELINES
-        if base in names and subject in names
+        for base in bases
+        if subject in names
     ]
     print_table(
         "Time, ns per operation: median / minimum (ratios likewise; below 1 is faster)",
@@ -286,9 +284,11 @@ def main():
             print(f"{name:20} {stresses}")
         return 0
     wanted = [name for name in options.allocators.split(",") if name]
-    unknown = [name for name in wanted if name not in [row[0] for row in ALLOCATORS]]
+    unknown = [name for name in wanted if name not in NAMES]
     if unknown:
-        sys.exit(f"compare.py: no such allocator: {', '.join(unknown)}")
+        sys.exit(
+            f"compare.py: no such allocator: {', '.join(unknown)}; there are: {' '.join(NAMES)}"
+        )
     allocators, absent = find_allocators(wanted, options.extra)
 
     print(
@@ -298,8 +298,8 @@ def main():
     )
     for allocator in allocators:
         print("- " + allocator.describe())
-    for name in absent:
-        print(f"- {name}: skipped, its library is not installed")
+    for name, reason in absent:
+        print(f"- {name}: skipped: {reason}")
 
     results = run_all(options.micro, patterns, allocators, options)
     complete = print_report(patterns, allocators, results, options.subject)

@@ -48,15 +48,6 @@ void bench_lap(void);
  * nothing. */
 void *bench_need(void *block);
 
-/* The mixed sizes of the small patterns: 16..511 bytes, each of the five doublings equally likely
- * and uniform inside it (mean 149 bytes, median 96): small sizes are the common ones in programs.
- */
-static inline size_t mixed_small_bytes(uint64_t *state)
-{
-    size_t base = (size_t)16 << random_below(state, 5);
-    return base + random_below(state, (uint32_t)base);
-}
-
 /* A program writes what it allocates: the first word of a new block is written by every small
  * pattern. */
 static inline void touch_first_word(void *block) { *(volatile uint64_t *)block = (uintptr_t)block; }

@@ -16,7 +16,7 @@ struct growth_shape {
 };
 
 struct calloc_shape {
-    uint32_t bytes_min, bytes_max; /* 0, 0: mixed_small_bytes() */
+    uint32_t bytes_min, bytes_max; /* 0, 0: random_small_bytes() */
     uint32_t live_count;
     uint32_t operations;
     uint32_t read_step_bytes; /* one word is read and written in every so many bytes */
@@ -61,7 +61,7 @@ static void *new_zeroed(const struct calloc_shape *shape)
 {
     size_t bytes =
         shape->bytes_max == 0
-            ? mixed_small_bytes(&stream)
+            ? random_small_bytes(&stream)
             : shape->bytes_min + random_below(&stream, shape->bytes_max - shape->bytes_min + 1);
     char *block = bench_need(calloc(1, bytes));
     for (size_t offset = 0; offset < bytes; offset += shape->read_step_bytes) {

@@ -1,7 +1,7 @@
 /* small.c - patterns of small blocks in one thread: hot pairs, random replacement, bursts,
  * random-order frees. SPDX-License-Identifier: MIT
  *
- * An operation is one malloc with its free. Sizes are mixed_small_bytes() where nothing else is
+ * An operation is one malloc with its free. Sizes are random_small_bytes() where nothing else is
  * said, taken from a table that is made beforehand. New blocks get their first word written; freed
  * blocks are not looked at, except in the patterns named -read, where the program reads the block
  * just before it frees it, as destructors do. */
@@ -33,7 +33,7 @@ static void make_sizes(void)
 {
     uint64_t seed = 0x9E3779B97F4A7C15ull;
     size_table = bench_memory(SIZE_TABLE * sizeof *size_table);
-    for (unsigned i = 0; i < SIZE_TABLE; i++) size_table[i] = (uint16_t)mixed_small_bytes(&seed);
+    for (unsigned i = 0; i < SIZE_TABLE; i++) size_table[i] = (uint16_t)random_small_bytes(&seed);
     stream = seed;
 }
 

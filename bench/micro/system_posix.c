@@ -3,10 +3,9 @@
 #define _GNU_SOURCE
 #include "system.h"
 
+#include "../memory.h"
+
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -37,18 +36,7 @@ long system_faults(void)
     return usage.ru_minflt;
 }
 
-long system_peak_kb(void)
-{
-    char line[256];
-    long kb = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    if (status == NULL) return -1;
-    while (kb < 0 && fgets(line, sizeof line, status) != NULL) {
-        if (strncmp(line, "VmHWM:", 6) == 0) kb = strtol(line + 6, NULL, 10);
-    }
-    fclose(status);
-    return kb;
-}
+long system_peak_kb(void) { return memory_peak_kb(); }
 
 const char *system_malloc_owner(void)
 {

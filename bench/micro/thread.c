@@ -25,15 +25,21 @@ struct mixed_shape {
     uint32_t step_blocks; /* replaced in one step */
 };
 
+/* Apart, so that the two threads share no line but those through which they speak. */
+enum { OWN_LINES = 128 };
+
 /* One direction of travel. Exactly one thread sends and exactly one receives. */
 struct channel {
-    _Atomic uint64_t sent;     /* written by the sender: release, after the slot is filled  */
-    _Atomic uint64_t received; /* written by the receiver: release, after the slot is empty */
-    void **slot[RING_SLOTS];   /* batch_blocks pointers each                                */
+    /* written by the sender: release, after the slot is filled */
+    _Alignas(OWN_LINES) _Atomic uint64_t sent;
+    /* written by the receiver: release, after the slot is empty */
+    _Alignas(OWN_LINES) _Atomic uint64_t received;
+    _Alignas(OWN_LINES) void **slot[RING_SLOTS]; /* batch_blocks pointers each */
 };
 
 struct side {
-    struct channel *out, *in;
+    _Alignas(OWN_LINES) struct channel *out;
+    struct channel *in;
     void **live;
     uint64_t random;
 };
@@ -100,17 +106,9 @@ static void exchange_work(const struct pattern *pattern, struct side *side)
     }
 }
 
-/* 8..16,000 bytes with linearly falling probability: mean 5.3 KB. */
-static size_t mixed_bytes(uint64_t *random)
-{
-    uint32_t one = random_below(random, 15993);
-    uint32_t other = random_below(random, 15993);
-    return 8 + (one < other ? one : other);
-}
-
 static void *new_mixed(struct side *side)
 {
-    size_t bytes = mixed_bytes(&side->random);
+    size_t bytes = random_medium_bytes(&side->random);
     char *block = bench_need(malloc(bytes));
     for (size_t offset = 0; offset < bytes; offset += 1024) *(volatile char *)(block + offset) = 1;
     return block;
@@ -205,7 +203,7 @@ static void *allocate_and_die(void *argument)
     void **blocks = argument;
     uint64_t random = 0x9E3779B97F4A7C15ull;
     for (unsigned i = 0; i < CHURN_BLOCKS; i++) {
-        blocks[i] = bench_need(malloc(mixed_small_bytes(&random)));
+        blocks[i] = bench_need(malloc(random_small_bytes(&random)));
         touch_first_word(blocks[i]);
     }
     return NULL;
@@ -233,7 +231,7 @@ static void *hold_a_little(void *argument)
     void *blocks[CROWD_BLOCKS];
     uint64_t random = (uintptr_t)argument + 0x9E3779B97F4A7C15ull;
     for (unsigned i = 0; i < CROWD_BLOCKS; i++) {
-        blocks[i] = bench_need(malloc(mixed_small_bytes(&random)));
+        blocks[i] = bench_need(malloc(random_small_bytes(&random)));
         touch_first_word(blocks[i]);
     }
     pthread_barrier_wait(&round_start);

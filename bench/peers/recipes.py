@@ -1,7 +1,8 @@
 # recipes.py - which allocators are built as peers, from what, and with which flags.
 # SPDX-License-Identifier: MIT
-"""Read by dev/peers. A Recipe says where the sources are and what to do with them; versions are
-read from Cargo.lock, from the sources or from dpkg, never written here, so that a label cannot lie.
+"""Read by dev/peers, and by present.py for the lab and dev/micro. A Recipe says where the sources
+are and what to do with them; versions are read from Cargo.lock, from the sources or from dpkg,
+never written here, so that a label cannot lie.
 """
 import platform
 import re
@@ -14,6 +15,16 @@ OPTIMIZE = ("-O3", "-DNDEBUG", "-fPIC", "-pthread")
 # What a preloaded library may do, and a library that is linked statically has anyway: thread-local
 # variables without a call, and no detour through the PLT for its own functions.
 PRELOADED = ("-fvisibility=hidden", "-ftls-model=initial-exec")
+
+# Variables that begin so change what an allocator does, or which one it is: a caller's own must not
+# reach what is proved or measured. tool/prairie/src/environment.rs has the same list.
+SETTINGS = ("LD_PRELOAD", "LD_DEBUG", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_",
+            "Malloc", "_RJEM_MALLOC_CONF", "MIMALLOC_", "TCMALLOC_", "SNMALLOC_", "PRAIRIE_")
+
+
+def without_settings(environ):
+    """A copy of the environment without those."""
+    return {name: value for name, value in environ.items() if not name.startswith(SETTINGS)}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { LIVE_BLOCKS = 320 };
+enum { LIVE_BLOCKS = 320, HELD_PER_LINES = OWN_LINES / 16 };
 
 struct shape {
     size_t bytes; /* up to an eighth more */
@@ -22,8 +22,10 @@ struct held {
     size_t bytes;
 };
 
+_Static_assert(sizeof(struct held) * HELD_PER_LINES == OWN_LINES, "a table ends where lines end");
+
 struct member {
-    const struct shape *shape;
+    _Alignas(OWN_LINES) const struct shape *shape;
     struct held *live;
     uint32_t live_count;
     uint64_t random, sum, replacements;
@@ -62,11 +64,12 @@ static struct outcome run_above(const struct job *job)
     uint64_t each = scaled(job, shape->replacements / shape->members), sum = 0;
     uint32_t live_count = LIVE_BLOCKS / shape->members;
     struct member *member = own_memory(shape->members * sizeof *member);
-    struct held *live = own_memory(LIVE_BLOCKS * sizeof *live);
+    size_t room = (live_count + HELD_PER_LINES - 1) / HELD_PER_LINES * HELD_PER_LINES;
+    struct held *live = own_memory(shape->members * room * sizeof *live);
 
     for (unsigned i = 0; i < shape->members; i++)
         member[i] = (struct member){ .shape = shape,
-                                     .live = live + (size_t)i * live_count,
+                                     .live = live + i * room,
                                      .live_count = live_count,
                                      .random = random_start(job->seed, i),
                                      .replacements = each };

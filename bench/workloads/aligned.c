@@ -11,7 +11,7 @@
 
 struct shape {
     unsigned log_min, log_max;   /* alignment is a power of two between these */
-    size_t bytes_min, bytes_max; /* payload before it is rounded up to the alignment */
+    size_t bytes_min, bytes_max; /* aligned_alloc gets it rounded up to the alignment */
     uint32_t live_count;
     uint32_t operations;
 };

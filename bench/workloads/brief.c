@@ -13,7 +13,8 @@
 enum { AT_ONCE = 2, HUGE_BLOCKS = 4, SMALL_BLOCKS = 200 };
 
 struct member {
-    uint64_t random, sum;
+    _Alignas(OWN_LINES) uint64_t random;
+    uint64_t sum;
     void *left[SMALL_BLOCKS]; /* what outlives the thread */
 };
 

@@ -29,8 +29,7 @@ rounds = $3
 quick_rounds = $4
 timeout_s = 120
 END
-    "$built/workloads" --suite "$1"
-    "$built/workloads-cpp" --suite "$1"
+    "$built/workloads" --suite "$1" && "$built/workloads-cpp" --suite "$1"
 }
 
 timed() {
@@ -108,12 +107,35 @@ sanitize() {
     echo "$count workloads ran under the sanitizers"
 }
 
+# Written only when the programs said all of it.
+renew() {
+    local file="bench/suites/$2.toml" fresh
+    fresh=$(mktemp "$file.XXXXXX")
+    if "$1" > "$fresh"; then
+        chmod 644 "$fresh"
+        mv "$fresh" "$file"
+    else
+        rm -f "$fresh"
+        echo "check.sh: $file is left as it was" >&2
+        failed=1
+    fi
+}
+
+# The loader splits LD_PRELOAD at blanks and colons.
+refuse_blanks() {
+    case $1 in
+        *[[:space:]:]*)
+            echo "check.sh: '$1' cannot be preloaded: its path has a blank or a colon" >&2
+            exit 2 ;;
+    esac
+}
+
 [ -x "$built/workloads" ] && [ -x "$built/workloads-cpp" ] \
     || { echo "check.sh: no workloads in $built; build the bench first" >&2; exit 1; }
 case ${1:-} in
     --suites)
-        timed > bench/suites/workloads.toml
-        figures > bench/suites/figures.toml ;;
+        renew timed workloads
+        renew figures figures ;;
     --sanitize) sanitize ;;
     -*) sed -n '4,11s/^# *//p' "$0" >&2; exit 2 ;;
     *)
@@ -122,6 +144,7 @@ case ${1:-} in
                 || { echo "bench/suites/${name##*:}.toml is stale: check.sh --suites"; failed=1; }
         done
         [ $# -gt 0 ] || set -- "$PWD/build/libprairie.so"
+        for library; do refuse_blanks "$library"; done
         compare_results "$@" ;;
 esac
 exit $failed

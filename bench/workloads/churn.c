@@ -19,10 +19,9 @@ struct shape {
 };
 
 struct member {
-    void **live;
+    _Alignas(OWN_LINES) void **live;
     uint32_t live_count;
     uint64_t operations, random, sum;
-    char apart[64]; /* the next member's sum is on another line */
 };
 
 static _Atomic(void *) *places;

@@ -21,7 +21,7 @@ struct shape {
 static pthread_barrier_t barrier;
 
 struct member {
-    const struct shape *shape;
+    _Alignas(OWN_LINES) const struct shape *shape;
     void **block;
     uint64_t random, sum;
     uint32_t count;
@@ -70,10 +70,9 @@ static struct outcome run_crowd(const struct job *job)
     unsigned threads = shape->threads;
     struct member *member = own_memory(threads * sizeof *member);
     size_t table_bytes = (size_t)threads * BLOCKS_MAX * sizeof(void *);
-    void **table = own_memory(table_bytes);
+    void **table = own_resident_memory(table_bytes);
     struct outcome outcome = { 0, 0 };
 
-    memset(table, 1, table_bytes); /* resident before the first measurement */
     pthread_barrier_init(&barrier, NULL, threads + 1);
     double before = resident_kb();
     for (unsigned i = 0; i < threads; i++)

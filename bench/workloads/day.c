@@ -34,7 +34,7 @@ struct kept {
 };
 
 struct member {
-    struct kept *kept; /* a ring: what was kept is looked at in turn */
+    _Alignas(OWN_LINES) struct kept *kept; /* a ring: what was kept is looked at in turn */
     struct member *neighbour;
     uint32_t count;
     uint64_t random, sum, requests;
@@ -207,11 +207,10 @@ static struct outcome run_day(const struct job *job)
     day.job = job;
     pthread_barrier_init(&day.barrier, NULL, MEMBERS + 1);
     for (unsigned i = 0; i < MEMBERS; i++) {
-        size_t bytes = KEPT_MAX * sizeof(struct kept);
-        day.member[i] = (struct member){ .kept = own_memory(bytes),
-                                         .neighbour = &day.member[(i + 1) % MEMBERS],
-                                         .random = random_start(job->seed, i) };
-        memset(day.member[i].kept, 1, bytes); /* resident before the first measurement */
+        day.member[i] =
+            (struct member){ .kept = own_resident_memory(KEPT_MAX * sizeof(struct kept)),
+                             .neighbour = &day.member[(i + 1) % MEMBERS],
+                             .random = random_start(job->seed, i) };
     }
     day.start = wall_seconds();
     before = resident_kb();

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: MIT
  *
  * Idea: Knuth's and Wilson's question whether the cost of an operation depends on how many blocks
- * live. At each size of heap it times: building it, freeing all in strides of the golden ratio,
- * replacing blocks in the order of their birth (kind to the caches of the processor) and replacing
- * random ones (misses beyond the caches). Blocks have 16 to 64 bytes. `--live-max 100000000` goes
- * to 10^8 (about 7 GB). */
+ * live. At each size of heap it takes the processor time of building it, freeing all in strides of
+ * the golden ratio, replacing blocks in the order of their birth (kind to the caches of the
+ * processor) and replacing random ones (misses beyond the caches). Blocks have 16 to 64 bytes.
+ * `--live-max 100000000` goes to 10^8 (about 7 GB). */
 #include "sizes.h"
 
 #include <stdio.h>
@@ -49,15 +49,15 @@ static void build_and_free(struct sweep *sweep, uint64_t operations)
     double build = 0, tear_down = 0;
     if (stride % 5 == 0) stride += 2; /* no factor of any power of ten: every block has its turn */
     for (uint64_t pass = 0; pass < passes; pass++) {
-        double start = wall_seconds();
+        double start = cpu_seconds();
         for (uint64_t i = 0; i < sweep->count; i++) sweep->live[i] = new_block(sweep);
-        double built = wall_seconds();
+        double built = cpu_seconds();
         build += built - start;
         for (uint64_t i = 0, at = 0; i < sweep->count; i++, at = (at + stride) % sweep->count) {
             sweep->sum = sweep->sum * 3 + block_word(sweep->live[at]);
             free(sweep->live[at]);
         }
-        tear_down += wall_seconds() - built;
+        tear_down += cpu_seconds() - built;
     }
     report("build", sweep->count, build, passes * sweep->count);
     report("free", sweep->count, tear_down, passes * sweep->count);
@@ -66,12 +66,12 @@ static void build_and_free(struct sweep *sweep, uint64_t operations)
 static void replace(struct sweep *sweep, uint64_t operations)
 {
     for (uint64_t i = 0; i < sweep->count; i++) sweep->live[i] = new_block(sweep);
-    double start = wall_seconds();
+    double start = cpu_seconds();
     for (uint64_t i = 0; i < operations; i++) renew(sweep, i % sweep->count);
-    double in_order = wall_seconds();
+    double in_order = cpu_seconds();
     for (uint64_t i = 0; i < operations; i++)
         renew(sweep, random_below(&sweep->random, (uint32_t)sweep->count));
-    double random = wall_seconds();
+    double random = cpu_seconds();
     report("inorder", sweep->count, in_order - start, operations);
     report("random", sweep->count, random - in_order, operations);
     for (uint64_t i = 0; i < sweep->count; i++) free(sweep->live[i]);

@@ -3,9 +3,12 @@
  *
  * Idea: the most frequent complaint in the trackers of all allocators: a service that once had a
  * peak keeps its memory for ever. The burst is 256 MB: half of its bytes in blocks of a program's
- * sizes, half in blocks of 16 to 512 KB. In the threaded one, four threads allocate, each frees
- * half of its own and half of its neighbour's, and all stay alive. At 100 per cent they sleep 10 s,
- * at less in proportion, but at least 2 s. */
+ * sizes, half in blocks of 16 to 512 KB. Of the small ones one in 10,000, about 130, is never
+ * freed, as some of any burst stays somewhere: it pins what lies around it. In the threaded one,
+ * four threads allocate, each frees half of its own and half of its neighbour's, and all stay
+ * alive. At 100 per cent they sleep 10 s, at less in proportion, but at least 2 s. A quick round
+ * sleeps as long as any: some allocators give memory back over 10 s, and less would only tell whose
+ * delay is shorter. */
 #include "sizes.h"
 
 #include <pthread.h>
@@ -89,12 +92,7 @@ static void report_held(double before, double peak, double freed, double rested,
     report_figure("slept", ms / 1e3, "s");
 }
 
-static void *new_table(uint32_t entries)
-{
-    void *table = own_memory(entries * sizeof(void *));
-    memset(table, 1, entries * sizeof(void *)); /* resident before the first measurement */
-    return table;
-}
+static void **new_table(uint32_t entries) { return own_resident_memory(entries * sizeof(void *)); }
 
 static struct outcome run_single(const struct job *job)
 {
@@ -143,15 +141,16 @@ static struct outcome run_threaded(const struct job *job)
 }
 
 #define IDEA "the trackers' most frequent complaint: memory that never goes back"
-#define FIGURE "figure = \"held\"\nhigher_is_better = false\n"
+#define FIGURE "figure = \"held\"\nhigher_is_better = false\nquick_scale = 100\n"
 
 static const struct workload workloads[] = {
     { "idle-one", "idle",
-      "one thread frees a burst of 256 MB and sleeps 10 s: per cent still resident", IDEA, 1, NULL,
-      run_single, SUITE_FIGURES, FIGURE, NULL },
+      "one thread frees a burst of 256 MB but for some 130 small blocks and sleeps 10 s: per cent "
+      "still resident",
+      IDEA, 1, NULL, run_single, SUITE_FIGURES, FIGURE, NULL },
     { "idle-threads", "idle",
-      "four threads free a burst of 256 MB, half of it across, and sleep 10 s: per cent still "
-      "resident",
+      "four threads free a burst of 256 MB but for some 130 small blocks, half of it across, and "
+      "sleep 10 s: per cent still resident",
       IDEA, 4, NULL, run_threaded, SUITE_FIGURES, FIGURE, NULL },
 };
 

@@ -167,7 +167,7 @@ static struct value *read_value(struct reader *reader)
     return value;
 }
 
-/* One text in eight gets longer, one record in five loses its last members. */
+/* One text in eight gets longer. */
 static void change(struct value *value, uint64_t *random)
 {
     if (value->kind == STRING && random_below(random, 8) == 0) {
@@ -191,6 +191,7 @@ static void drop(struct value *value)
     }
 }
 
+/* One record in five loses all members but the first two. */
 static void cut_records(struct value *document, uint64_t *random)
 {
     for (struct value *record = document->first; record != NULL; record = record->next)

@@ -50,8 +50,9 @@ static struct outcome run_longlived(const struct job *job)
     const struct shape *shape = job->workload->shape;
     uint64_t operations = scaled(job, shape->operations);
     uint64_t random = random_start(job->seed, 0);
-    struct heap heap = { .block = own_memory((KEPT + PASSING) * sizeof *heap.block),
-                         .bytes = own_memory((KEPT + PASSING) * sizeof *heap.bytes) };
+    struct heap heap = { .block = own_resident_memory((KEPT + PASSING) * sizeof *heap.block),
+                         .bytes = own_resident_memory((KEPT + PASSING) * sizeof *heap.bytes) };
+    double before = resident_kb();
 
     for (uint32_t i = 0; i < KEPT + PASSING; i++) {
         size_t bytes;
@@ -65,9 +66,10 @@ static struct outcome run_longlived(const struct job *job)
                                               : KEPT + random_below(&random, PASSING);
         replace(&heap, index, &random, quarters);
     }
-    report_figure("resident_per_live_end", resident_kb() * 1024 / (double)heap.live_bytes, "ratio");
-    report_figure("peak_per_live_peak", resident_peak_kb() * 1024 / (double)heap.live_bytes_max,
-                  "ratio");
+    report_figure("resident_per_live_end",
+                  (resident_kb() - before) * 1024 / (double)heap.live_bytes, "ratio");
+    report_figure("peak_per_live_peak",
+                  (resident_peak_kb() - before) * 1024 / (double)heap.live_bytes_max, "ratio");
     for (uint32_t i = 0; i < KEPT + PASSING; i++) {
         heap.sum = heap.sum * 3 + block_word(heap.block[i]);
         free(heap.block[i]);

@@ -74,6 +74,7 @@ static uint32_t skewed_key(uint64_t *random)
 static struct outcome run_lru(const struct job *job)
 {
     uint64_t gets = scaled(job, 4500000), random = random_start(job->seed, 0);
+    double before = resident_kb();
     struct cache cache = { .bucket = need(calloc(BUCKETS, sizeof *cache.bucket)) };
     for (uint64_t i = 0; i < gets; i++) {
         uint32_t key = skewed_key(&random);
@@ -88,7 +89,8 @@ static struct outcome run_lru(const struct job *job)
         insert(&cache, key, (uint32_t)(size_power_law(&random) * (4 + epoch) / 4) + 32);
         while (cache.bytes > BOUND_BYTES) evict_oldest(&cache);
     }
-    report_figure("resident_per_live_end", resident_kb() * 1024 / (double)cache.bytes, "ratio");
+    double live_bytes = (double)(cache.bytes + BUCKETS * sizeof *cache.bucket);
+    report_figure("resident_per_live_end", (resident_kb() - before) * 1024 / live_bytes, "ratio");
     while (cache.oldest != NULL) evict_oldest(&cache);
     free(cache.bucket);
     return (struct outcome){ cache.sum, gets };

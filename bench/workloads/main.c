@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "workload.h"
 
+#include "../memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,6 +40,8 @@ void *own_memory(size_t bytes)
     return base;
 }
 
+void *own_resident_memory(size_t bytes) { return memset(own_memory(bytes), 0, bytes); }
+
 void *need(void *block)
 {
     if (__builtin_expect(block == NULL, 0)) stop("the allocator under test returned NULL");
@@ -57,21 +61,14 @@ void report_figure(const char *name, double value, const char *unit)
     close(file);
 }
 
-static double status_kb(const char *key)
+static double told(long kb)
 {
-    char text[4096];
-    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0) close(file);
-    if (bytes <= 0) stop("cannot read /proc/self/status");
-    text[bytes] = '\0';
-    const char *found = strstr(text, key);
-    if (found == NULL) stop("no %s in /proc/self/status", key);
-    return strtod(found + strlen(key), NULL);
+    if (kb < 0) stop("the kernel does not tell how much memory is resident");
+    return (double)kb;
 }
 
-double resident_kb(void) { return status_kb("VmRSS:"); }
-double resident_peak_kb(void) { return status_kb("VmHWM:"); }
+double resident_kb(void) { return told(memory_resident_kb()); }
+double resident_peak_kb(void) { return told(memory_peak_kb()); }
 
 static double clock_seconds(clockid_t clock)
 {
@@ -81,6 +78,7 @@ static double clock_seconds(clockid_t clock)
 }
 
 double wall_seconds(void) { return clock_seconds(CLOCK_MONOTONIC); }
+double cpu_seconds(void) { return clock_seconds(CLOCK_PROCESS_CPUTIME_ID); }
 
 void pause_ms(unsigned ms)
 {
@@ -155,8 +153,10 @@ static int print_suite(const char *name)
                workload->name, workload->group, workload->what, workload->idea);
         printf("command = [\"build/bench/%s\", \"%s\", \"--scale\", \"{scale}\"]\nthreads = %u\n",
                workload_executable, workload->name, workload->threads);
-        printf("%squick_scale = %d\n", workload->toml != NULL ? workload->toml : "",
-               suite == SUITE_TIMED ? 20 : 30);
+        const char *toml = workload->toml != NULL ? workload->toml : "";
+        printf("%s", toml);
+        if (strstr(toml, "quick_scale") == NULL)
+            printf("quick_scale = %d\n", suite == SUITE_TIMED ? 20 : 30);
     }
     return 0;
 }
@@ -208,9 +208,9 @@ int main(int argc, char **argv)
     }
 
     struct job job = parse_job(argc, argv);
-    double wall_start = wall_seconds(), cpu_start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    double wall_start = wall_seconds(), cpu_start = cpu_seconds();
     struct outcome outcome = job.workload->run(&job);
-    double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_start;
+    double cpu = cpu_seconds() - cpu_start;
     double wall = wall_seconds() - wall_start;
 
     printf("%s scale %u seed %llu checksum %016llx\n", running, job.scale_percent,

@@ -1,4 +1,4 @@
-/* objects.cpp - objects of a few classes, new and sized delete, shared between two threads.
+/* objects.cpp - objects of a few classes, new and sized delete, in two threads that share none.
  * SPDX-License-Identifier: MIT
  *
  * Idea: larson-sized of mimalloc-bench: C++ compilers pass the size to delete, which spares the

@@ -27,7 +27,7 @@ static struct queue {
             .emptied = PTHREAD_COND_INITIALIZER };
 
 struct member {
-    const struct shape *shape;
+    _Alignas(OWN_LINES) const struct shape *shape;
     int produces;
     uint64_t batches, random, sum;
     void **batch; /* the one it is working on */

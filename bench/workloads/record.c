@@ -7,7 +7,8 @@
  * mmap. A free is noted before it happens and an allocation after it, both under one lock, so that
  * the order of the file is one in which the program could have run. A child of fork is not recorded
  * until it executes another program. A process that executes another program itself begins anew, so
- * that of a script which ends in exec only the program counts. */
+ * that of a script which ends in exec only the program counts. A recording that cannot go on leaves
+ * an empty file. */
 #define _GNU_SOURCE
 #include "trace_book.h"
 
@@ -53,15 +54,26 @@ static struct start *starts;
 static unsigned starts_used;
 static int file = -1;
 
+static bool spoiled;
+
 static _Atomic bool recording;
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static __thread struct trace_writer *mine;
+
+/* A trace without its end would look like a whole one. What is no file of its own, a pipe perhaps,
+ * cannot be emptied; whoever reads it has the message only. */
+static void empty_file(void)
+{
+    if (file >= 0 && ftruncate(file, 0) != 0) return;
+}
 
 /* Under the lock, with a reason that does not go through stdio. */
 static void give_up(const char *why)
 {
     const char head[] = "record: ";
     recording = false;
+    spoiled = true;
+    empty_file();
     if (write(2, head, sizeof head - 1) < 0 || write(2, why, strlen(why)) < 0
         || write(2, "\n", 1) < 0)
         return;
@@ -163,6 +175,7 @@ static bool begin(void)
 static void finish(bool written)
 {
     if (!written) give_up("cannot write the trace");
+    if (spoiled) empty_file(); /* of what was written after the reason to give up */
     pthread_mutex_unlock(&lock);
 }
 

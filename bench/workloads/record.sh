@@ -16,6 +16,11 @@ recorder="$PWD/build/bench/librecord.so"
 trace="$PWD/build/bench/traces/$name.trace"
 [ -e "$trace" ] && exit 0
 [ -e "$recorder" ] || { echo "record.sh: no $recorder; build the bench first" >&2; exit 1; }
+case $recorder in
+    *[[:space:]:]*) # where the loader splits LD_PRELOAD
+        echo "record.sh: '$recorder' cannot be preloaded: its path has a blank or a colon" >&2
+        exit 1 ;;
+esac
 mkdir -p "$(dirname "$trace")"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -110,7 +115,8 @@ case $name in
         command=("$@") ;;
 esac
 
-# Into a scratch file first: only a recording that came to its end is kept.
+# Into a scratch file first: only a recording that came to its end is kept. The recorder empties the
+# file of one that did not.
 PYTHONMALLOC=malloc PYTHONHASHSEED=0 PRAIRIE_TRACE="$scratch/trace" LD_PRELOAD="$recorder" \
     "${command[@]}" > "$scratch/output"
 [ -s "$scratch/trace" ] || { echo "record.sh: '$name' left no trace" >&2; exit 1; }

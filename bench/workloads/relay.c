@@ -19,7 +19,7 @@ struct shape {
 };
 
 struct lane {
-    void *left[BATCH_BLOCKS]; /* by the thread before */
+    _Alignas(OWN_LINES) void *left[BATCH_BLOCKS]; /* by the thread before */
     uint64_t random, sum, renewals;
 };
 

@@ -19,14 +19,15 @@ struct shape {
 
 /* A place for one batch between neighbours. */
 struct link {
-    pthread_mutex_t lock;
+    _Alignas(OWN_LINES) pthread_mutex_t lock;
     pthread_cond_t changed;
     int full;
     void *batch[BATCH_BLOCKS];
 };
 
 struct member {
-    struct link *left, *right;
+    _Alignas(OWN_LINES) struct link *left;
+    struct link *right;
     uint64_t rounds, random, sum;
     void **own;
 };

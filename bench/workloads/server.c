@@ -20,7 +20,7 @@ struct shape {
 };
 
 struct line {
-    void *slot[SLOTS];
+    _Alignas(OWN_LINES) void *slot[SLOTS];
     uint64_t random, sum, replacements; /* of one generation */
     unsigned generations;               /* still to come */
 };

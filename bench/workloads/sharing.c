@@ -20,6 +20,7 @@ struct member {
 static void *work(void *argument)
 {
     struct member *member = argument;
+    if (member->handed != NULL) member->sum += block_word(member->handed);
     free(member->handed);
     for (uint64_t round = 0; round < member->rounds; round++) {
         volatile uint64_t *object = need(malloc(OBJECT_BYTES));

@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "sizes.h"
 
-#include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -19,17 +19,26 @@ struct shape {
     uint64_t children;
 };
 
-static int run_child(const char *workload, const char *number)
+/* The figures are the parent's: children must not add theirs to the file. */
+static char **environment_of_children(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL) count++;
+    char **environment = own_memory((count + 1) * sizeof *environment);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "PRAIRIE_FIGURES=", 16) != 0) environment[kept++] = environ[i];
+    return environment;
+}
+
+/* By posix_spawn, as make does it: fork would copy the page tables of the parent's heap and run the
+ * allocator's handlers, which is another question. */
+static int run_child(const char *workload, const char *number, char **environment)
 {
     char *const words[] = { "workloads", (char *)workload, "--seed", (char *)number, NULL };
     int status = 0;
-    pid_t child = fork();
-    if (child < 0) stop("cannot fork: %s", strerror(errno));
-    if (child == 0) {
-        unsetenv("PRAIRIE_FIGURES"); /* the figures are the parent's */
-        execv("/proc/self/exe", words);
-        _exit(127);
-    }
+    pid_t child;
+    int error = posix_spawn(&child, "/proc/self/exe", NULL, NULL, words, environment);
+    if (error != 0) stop("cannot start a child: %s", strerror(error));
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) stop("a child was killed");
     return WEXITSTATUS(status);
 }
@@ -38,11 +47,12 @@ static struct outcome run_startup(const struct job *job)
 {
     const struct shape *shape = job->workload->shape;
     uint64_t children = scaled(job, shape->children), sum = 0;
+    char **environment = environment_of_children();
     double start = wall_seconds();
     for (uint64_t i = 0; i < children; i++) {
         char number[8];
         snprintf(number, sizeof number, "%u", (unsigned)((i + job->seed) % 100));
-        int code = run_child("startup-child", number);
+        int code = run_child("startup-child", number, environment);
         if (code != (int)((i + job->seed) % 100)) stop("a child ended with %d", code);
         sum = sum * 3 + (uint64_t)code;
     }

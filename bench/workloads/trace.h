@@ -21,8 +21,9 @@
  * those of a thread that did not store the slot's present block: they wait for that generation. All
  * other events depend on their own thread only. The clock ticks once in TRACE_TICK events of all
  * threads; a thread writes it before its first event after a tick. The replayer lets no thread run
- * more than a tick ahead of the last one, so that the heap's size stays that of the program. Blocks
- * that are never freed are left by the program. */
+ * more than a tick ahead of the last one (up to 2 * TRACE_TICK - 1 events, for a tick begins
+ * anywhere), so that the heap's size stays that of the program. Blocks that are never freed are
+ * left by the program. */
 #ifndef PRAIRIE_BENCH_TRACE_H
 #define PRAIRIE_BENCH_TRACE_H
 

@@ -46,6 +46,10 @@ struct workload {
     const char *usage; /* its own arguments, or NULL when it takes none */
 };
 
+/* Threads that work side by side keep what each of them writes this far apart: two lines of 64
+ * bytes, for processors fetch lines in pairs. */
+#define OWN_LINES 128
+
 struct workload_list {
     const struct workload *workloads;
     unsigned count;
@@ -58,6 +62,9 @@ extern const char workload_executable[]; /* its name below the build folder of t
 
 /* Zeroed memory from the kernel, never given back; ends the program when there is none. */
 void *own_memory(size_t bytes);
+
+/* The same, already resident: a table that must not show between two readings of resident_kb(). */
+void *own_resident_memory(size_t bytes);
 
 /* Ends the program when an allocation under test failed: a time with failures in it says nothing.
  * */
@@ -73,11 +80,14 @@ void stop(const char *format, ...)
 /* Adds `name value unit` to the file that PRAIRIE_FIGURES names; does nothing without it. */
 void report_figure(const char *name, double value, const char *unit);
 
-/* Physical memory of this process now, and the most that it ever had. Neither allocates. */
+/* Physical memory of this process now, and the most that it ever had. Neither allocates. The first
+ * is exact; the second is the kernel's VmHWM, which may lack 64 pages for each thread where the
+ * kernel is older than 6.2. */
 double resident_kb(void);
 double resident_peak_kb(void);
 
 double wall_seconds(void);
+double cpu_seconds(void); /* processor time of all threads, the allocator's own among them */
 void pause_ms(unsigned ms);
 
 /* Runs work(members + i * member_bytes) in `count` threads at once and waits for all of them. */

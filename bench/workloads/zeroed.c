@@ -3,7 +3,8 @@
  *
  * Idea: malloc-large of mimalloc-bench zeroes its blocks; interpreters and hash tables ask for
  * zeroed memory most of the time. Knowing that fresh pages are zero already saves the clearing;
- * clearing a reused block may be cheaper than a fresh one. Each block is seen to be zero. */
+ * clearing a reused block may be cheaper than a fresh one. One word in each step of a block is
+ * seen to be zero: 64 bytes, 512 or a page, as the blocks are large. */
 #include "sizes.h"
 
 #include <stdlib.h>

@@ -36,12 +36,12 @@ static uint64_t random_state = 88172645463325252u;
  * likely, one of a hundred from 8 to 64 KiB. */
 static uint32_t draw_bytes(void)
 {
-    uint32_t kind = random_below(&random_state, 100);
-    uint32_t base = kind < 90 ? 16u << random_below(&random_state, 5)
-                  : kind < 99 ? 512u << random_below(&random_state, 4)
-                              : 8192;
+    uint32_t kind = random_below(&random_state, 100), base;
 
-    return base + random_below(&random_state, kind < 99 ? base : 7 * base);
+    if (kind < 90) return random_small_bytes(&random_state);
+    if (kind == 99) return 8192 + random_below(&random_state, 7 * 8192);
+    base = 512u << random_below(&random_state, 4);
+    return base + random_below(&random_state, base);
 }
 
 /* The first pairs fill the slots, the others replace one at random; at last all are freed. */

@@ -13,7 +13,9 @@
 
 #include "rules.c"
 
+#include "../../bench/memory.h"
 #include "../../bench/random.h"
+#include "../kit/cores.h"
 
 #include <prairie/prairie.h>
 #include <stdio.h>
@@ -34,7 +36,7 @@ struct worker {
 
 static struct worker worker[CROWD_MAX];
 static uint64_t *table[TABLE_BLOCKS]; /* atomic */
-static pthread_barrier_t begin, work_done, measured;
+static pthread_barrier_t ready, begin, work_done, measured;
 
 static struct {
     const struct rule *rule;
@@ -47,11 +49,7 @@ static struct {
 
 static size_t draw_bytes(uint64_t *random)
 {
-    uint32_t base;
-
-    if (!job.small) return 8 + random_below(random, 8000);
-    base = 16u << random_below(random, 5);
-    return base + random_below(random, base);
+    return job.small ? random_small_bytes(random) : 8 + random_below(random, 8000);
 }
 
 static uint64_t *new_block(uint64_t *random)
@@ -88,19 +86,11 @@ static void replace_blocks(struct worker *me)
 
 static void start_on_a_core(unsigned turn)
 {
-    cpu_set_t allowed, mine;
-    int left;
+    cpu_set_t allowed;
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    left = (int)(turn % (unsigned)CPU_COUNT(&allowed));
-    for (int core = 0; core < CPU_SETSIZE; core++) {
-        if (!CPU_ISSET(core, &allowed) || left-- > 0) continue;
-        CPU_ZERO(&mine);
-        CPU_SET(core, &mine);
-        (void)sched_setaffinity(0, sizeof mine, &mine);
-        (void)sched_setaffinity(0, sizeof allowed, &allowed);
-        return;
-    }
+    core_stay(turn);
+    (void)sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 /* Threads allocate for the first time in the order in which they were made, as programs' do: rules
@@ -123,6 +113,7 @@ static void *work(void *argument)
     start_on_a_core(job.unequal ? me->number / 2 : me->number);
     thread_is_busy = !is_idle(me->number);
     allocate_in_turn(me->number);
+    pthread_barrier_wait(&ready);
     pthread_barrier_wait(&begin);
     replace_blocks(me);
     pthread_barrier_wait(&work_done);
@@ -171,19 +162,6 @@ static void print_arenas(void)
     printf("]");
 }
 
-/* Of this program; getrusage would count what the one before exec had, too. */
-static uint64_t peak_bytes(void)
-{
-    char line[256];
-    uint64_t kib = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0) kib = strtoull(line + 6, NULL, 10);
-    if (file != NULL) fclose(file);
-    return kib * 1024;
-}
-
 static void print_costs(uint64_t start_ns, const struct rusage *before)
 {
     struct rusage after;
@@ -195,7 +173,7 @@ static void print_costs(uint64_t start_ns, const struct rusage *before)
         job.rule->name, job.threads, (unsigned long long)job.steps,
         (unsigned long long)(wall_ns() - start_ns),
         (unsigned long long)(cpu_ns(&after) - cpu_ns(before)), after.ru_nvcsw - before->ru_nvcsw,
-        after.ru_nivcsw - before->ru_nivcsw, (unsigned long long)peak_bytes());
+        after.ru_nivcsw - before->ru_nivcsw, (unsigned long long)memory_peak_kb() * 1024);
 }
 
 /* What is left when all was freed, and whether the blocks held what was written. */
@@ -233,12 +211,14 @@ static int run(void)
     uint64_t start_ns;
 
     share_steps();
-    if (pthread_barrier_init(&begin, NULL, job.threads + 1) != 0
+    if (pthread_barrier_init(&ready, NULL, job.threads + 1) != 0
+        || pthread_barrier_init(&begin, NULL, job.threads + 1) != 0
         || pthread_barrier_init(&work_done, NULL, job.threads + 1) != 0
         || pthread_barrier_init(&measured, NULL, job.threads + 1) != 0)
         return 1;
     for (unsigned i = 0; i < job.threads; i++)
         if (pthread_create(&worker[i].thread, NULL, work, &worker[i]) != 0) return 1;
+    pthread_barrier_wait(&ready); /* nobody spins for its turn any more */
     getrusage(RUSAGE_SELF, &before);
     start_ns = wall_ns();
     pthread_barrier_wait(&begin);

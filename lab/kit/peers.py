@@ -3,8 +3,6 @@
 SPDX-License-Identifier: MIT
 """
 
-import glob
-import json
 import os
 import sys
 from dataclasses import dataclass, field
@@ -12,7 +10,8 @@ from dataclasses import dataclass, field
 from kit.part import ROOT
 
 sys.path.insert(0, str(ROOT / "bench" / "peers"))
-from recipes import RECIPES  # noqa: E402
+from present import Peer, peers  # noqa: E402
+from recipes import without_settings  # noqa: E402
 
 
 @dataclass
@@ -24,12 +23,7 @@ class Allocator:
 
     def environment(self, **more):
         """The environment of a program that runs on it, without settings of other allocators."""
-        kept = {
-            key: value
-            for key, value in os.environ.items()
-            if key not in ("LD_PRELOAD", "GLIBC_TUNABLES")
-            and not key.startswith(("MALLOC_", "PRAIRIE_"))
-        }
+        kept = without_settings(os.environ)
         kept.update(self.env, **more)
         if self.path:
             kept["LD_PRELOAD"] = self.path
@@ -48,45 +42,12 @@ def allocators(part):
         Allocator("prairie", "prairie", str(library)),
         Allocator("glibc", "C library " + _libc_version(), None),
     ]
-    built = _built()
-    for recipe in RECIPES:
-        allocator = built.get(recipe.name) or _installed(recipe)
-        if allocator:
-            found.append(allocator)
+    for recipe, here in peers():
+        if isinstance(here, Peer):
+            found.append(Allocator(here.name, here.label, here.path, here.env))
         else:
-            hint = (
-                f"package {recipe.origin} is not installed or was refused"
-                if recipe.is_debian
-                else "not built"
-            )
-            part.absent(
-                recipe.title if not recipe.is_debian else recipe.origin, f"{hint}; see make peers"
-            )
+            part.absent(recipe.title if not recipe.is_debian else recipe.origin, here)
     return found
-
-
-def _built():
-    try:
-        with open(ROOT / "build" / "peers" / "peers.json", encoding="utf-8") as file:
-            rows = json.load(file)
-    except OSError:
-        return {}
-    return {
-        row["name"]: Allocator(
-            row["name"], row["label"], str(ROOT / row["path"]), row.get("env", {})
-        )
-        for row in rows
-        if (ROOT / row["path"]).exists()
-    }
-
-
-def _installed(recipe):
-    """Debian's, where nobody ran make peers. Those that were proved unfit there stay out."""
-    proof = ROOT / "build" / "peers" / recipe.name / "proof.log"
-    if not recipe.is_debian or recipe.is_optional or proof.exists():
-        return None
-    places = sorted(glob.glob(f"/usr/lib/*/{recipe.product}"))
-    return Allocator(recipe.name, f"{recipe.title} (Debian)", places[0]) if places else None
 
 
 def _libc_version():

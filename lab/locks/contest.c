@@ -10,6 +10,7 @@
 
 #include <valgrind/callgrind.h>
 #include "../kit/beside.h"
+#include "../kit/cores.h"
 #include "kinds.h"
 
 #include <stdio.h>
@@ -149,29 +150,13 @@ static void run_alone(void)
 
 /* ---- many threads ---- */
 
-/* The threads are dealt out to the cores: left alone, a kernel may keep a few of them on one, where
- * they meet only when one is interrupted under the lock. */
-static void stay_on_a_core(unsigned turn)
-{
-    cpu_set_t allowed, mine;
-    unsigned cores;
-
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    cores = (unsigned)CPU_COUNT(&allowed);
-    for (int core = 0, left = (int)(turn % cores); core < CPU_SETSIZE; core++) {
-        if (!CPU_ISSET(core, &allowed) || left-- > 0) continue;
-        CPU_ZERO(&mine);
-        CPU_SET(core, &mine);
-        (void)pthread_setaffinity_np(pthread_self(), sizeof mine, &mine);
-        return;
-    }
-}
-
 static uint64_t done_by[THREADS_MAX];
 
+/* The threads are dealt out to the cores: left alone, a kernel may keep a few of them on one, where
+ * they meet only when one is interrupted under the lock. */
 static void *contend(void *done)
 {
-    stay_on_a_core((unsigned)((uint64_t *)done - done_by));
+    core_stay((unsigned)((uint64_t *)done - done_by));
     pthread_barrier_wait(&barrier);
     *(uint64_t *)done = kind->for_a_while();
     return NULL;

@@ -63,14 +63,6 @@ static uint32_t lease(size_t pages)
     return run.page;
 }
 
-/* 1 to 200 pages; the chance of at least n pages is about 1/n. */
-static uint32_t random_length(void)
-{
-    uint64_t pages = (1ull << 20) / ((random_next(&random_state) >> 44) + 1);
-
-    return pages < 1 ? 1 : pages > LENGTH_MAX ? LENGTH_MAX : (uint32_t)pages;
-}
-
 static void check_page_heap(void)
 {
     lock_take(&page_heap->lock);
@@ -108,7 +100,7 @@ static void make_free_runs(uint32_t count)
     uint32_t *kept = need(malloc(count * sizeof *kept));
 
     for (uint32_t i = 0; i < count; i++) {
-        kept[i] = lease(random_length());
+        kept[i] = lease(random_length(random_next(&random_state), LENGTH_MAX));
         lease(1);
     }
     for (uint32_t i = 0; i < count; i++) run_return(kept[i]);
@@ -125,7 +117,8 @@ struct batch {
 
 static void draw_batch(struct batch *batch)
 {
-    for (uint32_t i = 0; i < batch->count; i++) batch->pages[i] = random_length();
+    for (uint32_t i = 0; i < batch->count; i++)
+        batch->pages[i] = random_length(random_next(&random_state), LENGTH_MAX);
 }
 
 static NOINLINE void lease_batch(struct batch *batch)

@@ -86,9 +86,15 @@ static void rest(void) { model_rest(1000); }
 static void done(unsigned operations) { model_done(operations); }
 #else
 static pthread_barrier_t all_begin;
-static void begin(void) { (void)pthread_barrier_wait(&all_begin); }
+static __thread uint64_t done_here; /* since all began */
+static uint64_t done_by_all;        /* atomic */
+static void begin(void)
+{
+    (void)pthread_barrier_wait(&all_begin);
+    done_here = 0;
+}
 static void rest(void) { (void)sched_yield(); } /* there may be fewer cores than threads */
-static void done(unsigned operations) { (void)operations; }
+static void done(unsigned operations) { done_here += operations; }
 #endif
 
 /* ---- loads ---- */
@@ -246,6 +252,7 @@ static void *run_thread(void *core)
 {
     own_core = (unsigned)(uintptr_t)core;
     run_load(own_core);
+    __atomic_fetch_add(&done_by_all, done_here, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -269,7 +276,7 @@ static void run_all(void)
     begun = now_ns();
     for (unsigned i = 0; i < cores; i++) (void)pthread_join(thread[i], NULL);
     printf("{\"cores\": %u, \"ns\": %lu, \"operations\": %lu}\n", cores, now_ns() - begun,
-           (unsigned long)cores * rounds);
+           (unsigned long)done_by_all);
 }
 #endif
 
@@ -283,8 +290,17 @@ static void want_fixed_addresses(char **argv)
         (void)execv("/proc/self/exe", argv);
 }
 
+static bool read_load(const char *name)
+{
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
+        if (strcmp(name, loads[i].name) == 0) load = loads[i].body;
+    return load != NULL;
+}
+
 int main(int argc, char **argv)
 {
+    bool understood = true;
+
     want_fixed_addresses(argv);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--cores") == 0 && i + 1 < argc)
@@ -298,11 +314,9 @@ int main(int argc, char **argv)
 #ifdef MODELLED
         else if (strcmp(argv[i], "--cost") == 0 && i + 1 < argc) set_cost(argv[++i]);
 #endif
-        else
-            for (size_t j = 0; j < sizeof loads / sizeof loads[0]; j++)
-                if (strcmp(argv[i], loads[j].name) == 0) load = loads[j].body;
+        else if (load != NULL || !read_load(argv[i])) understood = false;
     }
-    if (load == NULL || cores == 0 || cores > CORES_MAX || rounds == 0) {
+    if (!understood || load == NULL || cores == 0 || cores > CORES_MAX || rounds == 0) {
         fprintf(stderr,
                 "usage: scale small|medium|large|bursts|chain [--cores 1..%d] [--rounds N] [--warm "
                 "N] [--seed N]\n",
