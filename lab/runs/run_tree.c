@@ -168,7 +168,7 @@ void run_return_clean(uint32_t page)
 
 /* Trees build none. */
 void run_take_fence_away(uint32_t page) { (void)page; }
-void run_refuse_fences(void) {}
+void run_fences_off(void) {}
 
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
@@ -384,6 +384,7 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
     return NULL;
 }
 bool supplied_is_free(const struct page_piece *piece) { return piece == NULL; }
+bool supplied_has_two_free(const struct page_heap *heap) { return heap == NULL; }
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
 {
     (void)heap, (void)pages, (void)align_pages, (void)exact;

@@ -313,7 +313,7 @@ int main(int argc, char **argv)
         return 2;
     }
     prairie_free(prairie_malloc(1)); /* starts the library */
-    run_refuse_fences();             /* which trees have not */
+    run_fences_off();                /* which trees have not */
     if (strcmp(argv[1], "trace") == 0) {
         run_trace(argv[2], argv[3]);
         return 0;

@@ -497,7 +497,7 @@ void *arenas_take_one(unsigned class_index)
 {
     void *slots[2] = { NULL, NULL };
 
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+    EACH_ARENA (arena) {
         if (arena->is_manual || arena->index < arena_first) continue;
         lock_take(&arena->lock);
         if (arena->bin[class_index].partial.count != 0)
@@ -510,7 +510,7 @@ void *arenas_take_one(unsigned class_index)
 
 void arenas_close_empty(void)
 {
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+    EACH_ARENA (arena) {
         lock_take(&arena->lock);
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
             struct class_bin *bin = &arena->bin[class_index];

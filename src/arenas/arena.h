@@ -120,6 +120,8 @@ INLINE struct arena *arena_from(unsigned index)
         arena = __atomic_load_n(&arenas[index++], __ATOMIC_ACQUIRE);
     return arena;
 }
+#define EACH_ARENA(arena) \
+    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from((arena)->index + 1))
 
 /* Blocks of a full-size magazine of the class; the same for all threads. */
 INLINE unsigned magazine_capacity(unsigned class_index)

@@ -76,6 +76,5 @@ void arena_check(const struct arena *arena)
 
 void arenas_check(void)
 {
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        arena_check(arena);
+    EACH_ARENA (arena) arena_check(arena);
 }

@@ -259,7 +259,7 @@ READS_UNLOCKED bool decay_reclaim(void)
 
     if (open_bytes < RELAXED_LOAD(decay.reclaim_at)) return false;
     set_look_at(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+    EACH_ARENA (arena)
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             free_bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
     if (free_bytes < RECLAIM_BYTES_MIN || free_bytes < open_bytes / 8) return false;
@@ -311,7 +311,7 @@ bool decay_excess(void)
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
     }
-    purge_beyond_bounds();
+    purge_past_triggers();
     decay_close_tail(false);
     return shrunk;
 }

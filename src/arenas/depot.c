@@ -238,7 +238,7 @@ bool arenas_clear(enum clear_what what)
 {
     unsigned drained = 0, returned = 0;
 
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+    EACH_ARENA (arena) {
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             drained += drain_depot(arena, class_index, what);
         lock_take(&arena->lock);

@@ -152,7 +152,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
 /* Threads that are not in the child of a fork do not come back from hooks. */
 void arenas_forget_calls(void)
 {
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1)) {
+    EACH_ARENA (arena) {
         struct hook_call **link = arena->extents != NULL ? &arena->extents->calls : NULL;
 
         while (link != NULL && *link != NULL)
@@ -234,8 +234,7 @@ void arena_settle(struct arena *arena)
 
 void arenas_settle(void)
 {
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        arena_settle(arena);
+    EACH_ARENA (arena) arena_settle(arena);
 }
 
 /* The next run is taken before this one goes back, so that the way through them is not lost. */

@@ -50,9 +50,9 @@ struct spare {
     uint16_t capacity; /* of the loaded one, and of spare; C1 */
     union {
         uint16_t pressure; /* refills and overflows at this capacity */
-        uint16_t given;   /* with a spare or a wide one: blocks given away since the last refill, as
+        uint16_t given; /* with a spare or a wide one: blocks given away since the last refill, as
                            far as they are counted */
-        uint16_t refused; /* of class 0: wishes for wide magazines of all classes */
+        uint16_t wide_wishes; /* of class 0: of all classes, that had no room */
     };
     union {
         int8_t running; /* with a spare: refills since the last overflow, or less than 0: overflows

@@ -168,7 +168,7 @@ static void narrow_wide(struct cache *cache, unsigned class_index, unsigned unus
 /* A class wants more than there is: the others are looked at, and lose what they did not use. */
 static void narrow_idle(struct cache *cache)
 {
-    bool harvest = ++cache->spare[0].refused % WISHES_BEFORE_NARROWER == 0;
+    bool harvest = ++cache->spare[0].wide_wishes % WISHES_BEFORE_NARROWER == 0;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];

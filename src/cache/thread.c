@@ -422,8 +422,7 @@ void threads_forget_others(void)
 {
     struct cache *mine = thread_front()->cache;
 
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        arena->threads = 0;
+    EACH_ARENA (arena) arena->threads = 0;
     if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
     oldest = NULL;

@@ -32,7 +32,7 @@ bool hardened_start(void)
     hardening.secret = random;
     hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
     hardening.slack_begins = hardening.canaries & ~(uint64_t)0xff;
-    run_refuse_fences(); /* it has its own */
+    run_fences_off(); /* it has its own */
     hardening.is_on = true;
     return true;
 }

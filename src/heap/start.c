@@ -78,8 +78,7 @@ static void note_if_held(struct lock *lock)
 /* Without the lock of making, under which arenas_each_lock sees the same ones twice. */
 static void note_if_arenas_are_held(void)
 {
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        note_if_held(&arena->lock);
+    EACH_ARENA (arena) note_if_held(&arena->lock);
 }
 
 /* One of this rank, or of one after it. */

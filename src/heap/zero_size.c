@@ -13,7 +13,7 @@ enum { TRIES_MAX = 64, CALLS_WITHOUT = 64 };
 
 static char *zero_size_first;                         /* atomic; NULL: nothing reserved yet */
 static uint32_t zero_size_next;                       /* atomic: counts on beyond STEPS */
-static uint32_t zero_size_refused;                    /* atomic: calls that do without, still */
+static uint32_t calls_without;                        /* atomic: calls that do without, still */
 static uint64_t zero_size_taken[STEPS / BITS] SPARSE; /* atomic */
 
 static uint64_t *word_of(uint32_t step) { return &zero_size_taken[step / BITS]; }
@@ -27,7 +27,7 @@ static char *reserve_first(void)
     char *seen = NULL;
 
     if (range.base == NULL) {
-        RELAXED_STORE(zero_size_refused, CALLS_WITHOUT);
+        RELAXED_STORE(calls_without, CALLS_WITHOUT);
         return NULL;
     }
     if (__atomic_compare_exchange_n(&zero_size_first, &seen, range.base, false, __ATOMIC_RELAXED,
@@ -49,13 +49,13 @@ void *zero_size_take(size_t align)
 {
     char *base = RELAXED_LOAD(zero_size_first);
     uint32_t steps = (uint32_t)max_size(align / STEP_BYTES, 1), step;
-    uint32_t refused = RELAXED_LOAD(zero_size_refused);
+    uint32_t left = RELAXED_LOAD(calls_without);
 
     if (OS_SIZE_TELLS_OWNER || !option_is_set(OPTION_GUARD_ZERO_SIZE)) return NULL;
     if (class_map.mask == 0) return NULL; /* address space is scarce */
     if (align > os_page_bytes()) return NULL;
-    if (unlikely(refused != 0)) {
-        RELAXED_STORE(zero_size_refused, refused - 1);
+    if (unlikely(left != 0)) {
+        RELAXED_STORE(calls_without, left - 1);
         return NULL;
     }
     if (base == NULL) base = reserve_first();

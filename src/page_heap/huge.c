@@ -21,13 +21,13 @@ bool huge_is_possible(void)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
-/* The page heap counts clean pages from now on, up to when what is refused is wished again. */
+/* The page heap counts clean pages from now on, up to when what was withdrawn is wished again. */
 static void wait_for_wish(struct page_heap *heap)
 {
     size_t late = (HUGE_FROM_BYTES >> space.page_shift) << huge.backoff;
 
     heap->huge_again_at = heap->clean_leased + max_size(from_pages(), late);
-    heap->huge_refusal = huge.refusals;
+    heap->huge_withdrawal = huge.withdrawals;
 }
 
 /* Under both locks. */
@@ -35,13 +35,13 @@ static void want(struct page_heap *heap, bool wanted)
 {
     RELAXED_STORE(huge.wanted, wanted);
     RELAXED_STORE(huge.left_behind, !wanted);
-    huge.refused = !wanted;
+    huge.withdrawn = !wanted;
     huge.short_pages = 0;
     if (wanted) {
         RELAXED_STORE(huge.until_try, 0);
         heap->huge_again_at = UINT64_MAX;
     } else {
-        RELAXED_STORE(huge.refusals, huge.refusals + 1);
+        RELAXED_STORE(huge.withdrawals, huge.withdrawals + 1);
         wait_for_wish(heap);
     }
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
@@ -50,8 +50,8 @@ static void want(struct page_heap *heap, bool wanted)
 void huge_before_growth(struct page_heap *heap, size_t open_bytes)
 {
     if (huge.wanted || !huge_is_possible()) return;
-    if (huge.refused) { /* perhaps while another page heap purged */
-        if (heap->huge_refusal != huge.refusals) wait_for_wish(heap);
+    if (huge.withdrawn) { /* perhaps while another page heap purged */
+        if (heap->huge_withdrawal != huge.withdrawals) wait_for_wish(heap);
         return;
     }
     if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS)
@@ -100,12 +100,12 @@ void huge_bar(bool barred)
 COLD NOINLINE void huge_want_again(struct page_heap *heap)
 {
     lock_take(&space.lock);
-    if (huge.barred || (huge.refused && heap->huge_refusal != huge.refusals)) {
-        huge.refused = true;
+    if (huge.barred || (huge.withdrawn && heap->huge_withdrawal != huge.withdrawals)) {
+        huge.withdrawn = true;
         wait_for_wish(heap);
     } else {
         heap->huge_again_at = UINT64_MAX;
-        huge.refused = false;
+        huge.withdrawn = false;
         if (!huge.wanted && huge_is_possible() && page_heaps_used_now() >= from_pages())
             want(heap, true);
     }
@@ -125,7 +125,7 @@ void huge_before_purge(struct page_heap *heap, size_t pages)
 }
 
 /* What was there is no answer, nor is what came when the wish had ended, and perhaps begun anew. */
-static void note_touch(struct page_heap *heap, uint64_t took_us, size_t refusals)
+static void note_touch(struct page_heap *heap, uint64_t took_us, size_t withdrawals)
 {
     bool is_answer;
 
@@ -133,7 +133,7 @@ static void note_touch(struct page_heap *heap, uint64_t took_us, size_t refusals
     take_locks(heap);
     RELAXED_STORE(huge.until_try, max_size(HUGE_TRY_MIN, page_heaps_used_now() / HUGE_TRY_SHARE
                                                              / pages_of_huge_page()));
-    is_answer = huge.wanted && huge.refusals == refusals;
+    is_answer = huge.wanted && huge.withdrawals == withdrawals;
     if (is_answer && took_us > HUGE_SLOW_US) {
         if (huge.backoff < HUGE_BACKOFF_MAX) huge.backoff++;
         want(heap, false);
@@ -146,7 +146,7 @@ static void note_touch(struct page_heap *heap, uint64_t took_us, size_t refusals
 void huge_try(uint32_t page, size_t pages)
 {
     size_t ahead = pages_to_alignment(page, pages_of_huge_page()), begun;
-    size_t left = RELAXED_LOAD(huge.until_try), refusals = RELAXED_LOAD(huge.refusals);
+    size_t left = RELAXED_LOAD(huge.until_try), withdrawals = RELAXED_LOAD(huge.withdrawals);
     uint64_t took_us;
 
     if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
@@ -157,5 +157,5 @@ void huge_try(uint32_t page, size_t pages)
     took_us = os_first_touch_us(page_address(page));
     if (took_us < HUGE_FOUND_US && ahead != 0)
         took_us = os_first_touch_us(page_address(page + (uint32_t)ahead));
-    note_touch(page_heap_of(page), took_us, refusals);
+    note_touch(page_heap_of(page), took_us, withdrawals);
 }

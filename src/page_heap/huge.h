@@ -2,10 +2,10 @@
  *
  * A first touch inside a huge page costs less than half of one outside, and a heap in huge pages
  * misses the translation caches less often; but a page of 2 MiB of which only a part is used costs
- * memory. So the address space is refused huge pages while it is small, wants them once it has
+ * memory. So there is no wish for them while the address space is small. It comes once that has
  * grown dense (it opens from one end, and what is touched next lies beside what is used), and is
- * refused them again when runs shorter than a huge page go back to the kernel, which would
- * otherwise fill them up behind our back. It wants them again when it grows again.
+ * withdrawn when runs shorter than a huge page go back to the kernel, which would otherwise fill
+ * them up behind our back. It comes again when the address space grows again.
  *
  * Where the kernel has to look for them (it moves pages together first, or runs in a machine whose
  * host took the memory back), one costs ten times what the small pages in it would. So the first
@@ -30,7 +30,7 @@ enum huge_policy { HUGE_WHEN_DENSE, HUGE_ALWAYS, HUGE_NEVER };
 struct huge {
     enum huge_policy policy; /* atomic */
     bool wanted;             /* atomic */
-    bool refused;            /* they were wanted, and are again when a page heap comes to its
+    bool withdrawn;          /* they were wanted, and are again when a page heap comes to its
                                 huge_again_at */
     bool barred;          /* atomic: each would take too much of what is left (policy/limits.c) */
     uint32_t left_behind; /* atomic, exchanged: clean pages may be resident, beside
@@ -38,7 +38,7 @@ struct huge {
     size_t short_pages;   /* given back in short runs since they were wanted */
     size_t until_try;     /* atomic: so many begin before the first touch of one is timed */
     unsigned backoff;     /* such touches in a row that were slow */
-    size_t refusals;      /* atomic: so far */
+    size_t withdrawals;   /* atomic: so far */
 };
 
 extern PRIVATE struct huge huge;
@@ -62,7 +62,7 @@ INLINE bool huge_take_left_behind(void)
 bool huge_is_possible(void);
 /* The address space is about to have so many bytes open. Under its lock. */
 void huge_before_growth(struct page_heap *heap, size_t open_bytes);
-/* What is open already was refused huge pages, and is wished them now when they are always
+/* For what is open already nobody wished for huge pages, and does now when they are always
  * wanted. */
 void huge_obey_option(enum huge_policy policy);
 /* Of a range that was closed: what lies in the first region is wished as the rest of it. Under the

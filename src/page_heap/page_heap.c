@@ -15,7 +15,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
 
 struct page_heap page_heap[PAGE_HEAPS] SPARSE_BUT_FIRST;
 unsigned page_heap_last;
-bool page_heaps_are_over;
+bool page_heaps_past_trigger;
 bool page_heaps_barred;
 
 /* Up to so many pages nothing is asked. */
@@ -31,7 +31,7 @@ void page_heap_start(struct page_heap *heap)
 {
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->lease_pages_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : lease_pages_max_now();
-    heap->dirty_max = heap->is_supplied ? SIZE_MAX : 0;
+    heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;
     heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
     if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);

@@ -59,26 +59,26 @@ struct page_piece {
 
 struct page_heap {
     struct lock lock;
-    bool is_supplied;                /* constant: by pieces (supplied.h) */
-    uint8_t number;                  /* constant: its place in page_heap; PAGE_HEAPS: supplied */
-    uint32_t end;                    /* under lock: the page after those that it opened last, of
+    bool is_supplied;              /* constant: by pieces (supplied.h) */
+    uint8_t number;                /* constant: its place in page_heap; PAGE_HEAPS: supplied */
+    uint32_t end;                  /* under lock: the page after those that it opened last, of
                                         those that are still open */
-    struct page_piece *pieces;       /* of a supplied one: written under lock and its arena's */
-    size_t open_pages;               /* under lock: of the address space, all that it has */
-    uint32_t lease_pages_max;        /* atomic: no lease has more; 0: each asks for clean pages */
-    size_t dirty_max;                /* atomic: when more pages are dirty, page_heaps_are_over */
-    size_t free_pages[FREE_KINDS];   /* under lock */
-    size_t large_pages;              /* under lock: those of large blocks */
-    uint64_t large_leases;           /* under lock: of large blocks, so far */
-    uint64_t large_returns;          /* under lock: likewise */
-    size_t dirty_low;                /* under lock: fewest dirty pages since purging last looked */
-    uint64_t clean_leased;           /* under lock: pages leased that were clean */
-    uint64_t leases, returns, grows; /* under lock: statistics */
-    struct run_bins bins;            /* under lock */
+    struct page_piece *pieces;     /* of a supplied one: written under lock and its arena's */
+    size_t open_pages;             /* under lock: of the address space, all that it has */
+    uint32_t lease_pages_max;      /* atomic: no lease has more; 0: each asks for clean pages */
+    size_t trigger_pages;          /* atomic: when more pages are dirty, page_heaps_past_trigger */
+    size_t free_pages[FREE_KINDS]; /* under lock */
+    size_t large_pages;            /* under lock: those of large blocks */
+    uint64_t large_leases;         /* under lock: of large blocks, so far */
+    uint64_t large_returns;        /* under lock: likewise */
+    size_t dirty_low;              /* under lock: fewest dirty pages since purging last looked */
+    uint64_t clean_leased;         /* under lock: pages leased that were clean */
+    uint64_t leases, returns, grows;   /* under lock: statistics */
+    struct run_bins bins;              /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
-    uint64_t huge_again_at; /* under lock: clean_leased at which an address space that was refused
-                               huge pages wants them again; UINT64_MAX: never */
-    size_t huge_refusal;    /* under lock: the one that huge_again_at is for */
+    uint64_t huge_again_at; /* under lock: clean_leased at which a withdrawn wish for huge pages
+                               comes again; UINT64_MAX: never */
+    size_t huge_withdrawal; /* under lock: the one that huge_again_at is for */
 } __attribute__((aligned(LINE_BYTES)));
 
 struct run {
@@ -180,9 +180,9 @@ INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
     return pages;
 }
 
-/* Pages were returned to one that has more dirty ones than its dirty_max, and nobody has looked
+/* Pages were returned to one that has more dirty ones than its trigger_pages, and nobody has looked
  * since; atomic. */
-extern PRIVATE bool page_heaps_are_over;
+extern PRIVATE bool page_heaps_past_trigger;
 
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
@@ -228,7 +228,7 @@ struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose);
  * resized: takes the fence away, if there is one. */
 void run_take_fence_away(uint32_t page);
 /* From now on there are no new ones. */
-void run_refuse_fences(void);
+void run_fences_off(void);
 /* The same of the first page heap. */
 INLINE struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {

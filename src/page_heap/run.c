@@ -277,9 +277,9 @@ static struct run lease_anywhere(size_t pages, size_t align_pages, uintptr_t pur
 
 /* ---- fences ---- */
 
-static bool fences_are_refused; /* atomic */
+static bool fences_are_off; /* atomic */
 
-void run_refuse_fences(void) { RELAXED_STORE(fences_are_refused, true); }
+void run_fences_off(void) { RELAXED_STORE(fences_are_off, true); }
 
 /* Under no lock, for the kernel takes its time. */
 static void build_fence(uint32_t page)
@@ -298,7 +298,7 @@ static void build_fence(uint32_t page)
         RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index | PAGE_FENCED));
         return;
     }
-    RELAXED_STORE(fences_are_refused, true);
+    RELAXED_STORE(fences_are_off, true);
     lock_take(&heap->lock);
     make_free(heap, behind, 1, PAGE_CLEAN);
     lock_give(&heap->lock);
@@ -308,7 +308,7 @@ static void build_fence(uint32_t page)
 INLINE bool may_have_fence(size_t pages, enum page_state state)
 {
     return state == PAGE_LARGE && pages > LARGE_CACHE_PAGES_MAX && !OS_PURGE_CLOSES
-        && !RELAXED_LOAD(fences_are_refused);
+        && !RELAXED_LOAD(fences_are_off);
 }
 
 /* Under no lock of the page heap: a lease of which nobody else knows yet. */

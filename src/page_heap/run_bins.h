@@ -82,8 +82,8 @@ INLINE void bin_replace(struct page_heap *heap, struct page *record, uint32_t pa
 /* There are more dirty pages: too many? */
 INLINE void note_dirty(const struct page_heap *heap)
 {
-    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->dirty_max)))
-        __atomic_store_n(&page_heaps_are_over, true, __ATOMIC_RELEASE);
+    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
+        __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
 }
 
 /* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A

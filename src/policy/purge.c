@@ -35,11 +35,11 @@ static bool nothing_may_stay(void)
 /* How many dirty pages of a page heap may stay, as of one moment. */
 struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
-    size_t of_used; /* the latter part of it */
-    size_t total;   /* with what regrets added */
-    size_t most;    /* beyond this somebody purges */
-    size_t dirty;   /* how many there are */
-    bool refused;   /* the kernel took none of them */
+    size_t of_used;    /* the latter part of it */
+    size_t total;      /* with what regrets added */
+    size_t most;       /* beyond this somebody purges */
+    size_t dirty;      /* how many there are */
+    bool took_nothing; /* the kernel took none of them */
 };
 
 /* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
@@ -50,7 +50,8 @@ static struct budget budget_now(struct page_heap *heap, bool background)
     struct purge *own = purge_of(heap);
     bool is_coming = !background && RELAXED_LOAD(purge_mode.on_call);
     size_t bonus = is_coming ? 0 : own->bonus_pages, used = page_heap_used_pages(heap);
-    struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY], .refused = own->refused };
+    struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY],
+                             .took_nothing = own->took_nothing };
 
     own->peak_pages = max_size(own->peak_pages, used + budget.dirty);
     if (nothing_may_stay()) return budget;
@@ -175,7 +176,7 @@ static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
 
 static void put_off(struct page_heap *heap, size_t dirty)
 {
-    RELAXED_STORE(heap->dirty_max,
+    RELAXED_STORE(heap->trigger_pages,
                   dirty + max_size(dirty / PUT_OFF_SHARE, pages_for(PURGE_KEEP_BYTES)));
 }
 
@@ -191,8 +192,8 @@ static size_t end_pass(const struct pass *pass)
     lock_take(&heap->lock);
     dirty = heap->free_pages[FREE_DIRTY];
     count_calls(heap, pass->calls, pass->purged);
-    if (pass->calls != 0) own->refused = pass->purged == 0;
-    if (own->refused) put_off(heap, dirty);
+    if (pass->calls != 0) own->took_nothing = pass->purged == 0;
+    if (own->took_nothing) put_off(heap, dirty);
     lock_give(&heap->lock);
     return pass->purged;
 }
@@ -300,9 +301,9 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
     if (pass.wanted - pass.purged > budget.share) purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
 
     lock_take(&heap->lock);
-    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || own->refused)) {
+    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || own->took_nothing)) {
         /* Left on purpose: not to be looked at again at once. */
-        RELAXED_STORE(heap->dirty_max, heap->free_pages[FREE_DIRTY] + budget.share / 4);
+        RELAXED_STORE(heap->trigger_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
     }
     if (own->last_pages == 0) own->last_clean_leased = heap->clean_leased;
     own->last_pages += pass.purged;
@@ -317,15 +318,15 @@ void purge_heaps_beyond_budget(void)
 }
 
 /* As of a moment ago. */
-static bool is_beyond_bound(const struct page_heap *heap)
+static bool is_past_trigger(const struct page_heap *heap)
 {
-    return page_heap_free_now(heap, FREE_DIRTY) > RELAXED_LOAD(heap->dirty_max);
+    return page_heap_free_now(heap, FREE_DIRTY) > RELAXED_LOAD(heap->trigger_pages);
 }
 
-void purge_beyond_bounds(void)
+void purge_past_triggers(void)
 {
     for (unsigned i = 0; i < page_heap_count(); i++)
-        if (is_beyond_bound(&page_heap[i]) || purge_is_urgent())
+        if (is_past_trigger(&page_heap[i]) || purge_is_urgent())
             purge_heap_beyond_budget(&page_heap[i]);
     purge_left_behind();
 }
@@ -339,27 +340,27 @@ void purge_beyond_budget(void)
 /* ---- later ---- */
 
 /* The budgets are others from now on. `waits`: also for who is looking at one. */
-static void forget_bounds(bool waits)
+static void reset_triggers(bool waits)
 {
     for (unsigned i = 0; i < page_heap_count(); i++) {
         if (waits) lock_take(&page_heap[i].lock);
-        RELAXED_STORE(page_heap[i].dirty_max, (size_t)0);
+        RELAXED_STORE(page_heap[i].trigger_pages, (size_t)0);
         if (waits) lock_give(&page_heap[i].lock);
     }
-    __atomic_store_n(&page_heaps_are_over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
 }
 
 void purge_set_background(bool runs)
 {
     RELAXED_STORE(purge_mode.background, runs);
-    forget_bounds(false);
+    reset_triggers(false);
 }
 
 void purge_set_on_call(bool comes)
 {
     if (comes == RELAXED_LOAD(purge_mode.on_call)) return;
     RELAXED_STORE(purge_mode.on_call, comes);
-    forget_bounds(false);
+    reset_triggers(false);
 }
 
 bool purge_wants_background(void)
@@ -385,7 +386,7 @@ bool purge_rests_on_background(void)
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct budget budget = budget_of(&page_heap[i], false);
 
-        rests |= !budget.refused && budget.dirty > budget.most;
+        rests |= !budget.took_nothing && budget.dirty > budget.most;
     }
     return rests && option_decay_ms() >= 0;
 }
@@ -439,19 +440,19 @@ static size_t next_look(struct budget budget)
 static bool is_within_budget(struct page_heap *heap)
 {
     struct budget budget;
-    size_t dirty_max;
+    size_t trigger_pages;
 
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
-    dirty_max = next_look(budget);
+    trigger_pages = next_look(budget);
     if (purge_is_urgent()) {
         budget.most = pages_for(WORTH_BYTES) - 1;
-        dirty_max = heap->dirty_max;
+        trigger_pages = heap->trigger_pages;
     } else if (unlikely(trigger_is_fixed())) {
         bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        budget.most = dirty_max = never ? SIZE_MAX : 0;
+        budget.most = trigger_pages = never ? SIZE_MAX : 0;
     }
-    RELAXED_STORE(heap->dirty_max, dirty_max);
+    RELAXED_STORE(heap->trigger_pages, trigger_pages);
     lock_give(&heap->lock);
     return budget.dirty <= budget.most;
 }
@@ -461,11 +462,11 @@ bool purge_is_within_live_budget(void)
 {
     bool within = true;
 
-    (void)__atomic_exchange_n(&page_heaps_are_over, false, __ATOMIC_ACQUIRE);
+    (void)__atomic_exchange_n(&page_heaps_past_trigger, false, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
-        if (is_beyond_bound(heap)) within &= is_within_budget(heap);
+        if (is_past_trigger(heap)) within &= is_within_budget(heap);
     }
     return within;
 }
@@ -475,7 +476,7 @@ void purge_put_off(void)
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
-        if (!is_beyond_bound(heap)) continue;
+        if (!is_past_trigger(heap)) continue;
         lock_take(&heap->lock);
         if (!trigger_is_fixed()) put_off(heap, heap->free_pages[FREE_DIRTY]);
         lock_give(&heap->lock);
@@ -498,7 +499,7 @@ bool purge_oversize(void)
     return within;
 }
 
-void purge_obey_options(void) { forget_bounds(true); }
+void purge_obey_options(void) { reset_triggers(true); }
 
 void purge_set_hard(bool hard)
 {

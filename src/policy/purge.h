@@ -18,10 +18,10 @@
 #include "../page_heap/page_heap.h"
 #include "../space/commit.h"
 
-/* What is known of a page heap's need for dirty pages, beside its dirty_max, up to which nobody need
+/* What is known of a page heap's need for dirty pages, beside its trigger_pages, up to which nobody need
  * think of purging. Under its lock. */
 struct purge {
-    bool refused;                          /* the kernel took nothing at the last try */
+    bool took_nothing;                     /* the kernel took nothing at the last try */
     size_t peak_pages;                     /* the most pages in use, of late */
     size_t bonus_pages;                    /* what regrets added to the budget */
     size_t last_pages;                     /* given back lately, beyond the budget, */
@@ -48,7 +48,7 @@ extern PRIVATE struct purge_mode purge_mode;
 bool purge_is_within_live_budget(void);
 INLINE bool purge_is_within_budget(void)
 {
-    return likely(!RELAXED_LOAD(page_heaps_are_over)) || purge_is_within_live_budget();
+    return likely(!RELAXED_LOAD(page_heaps_past_trigger)) || purge_is_within_live_budget();
 }
 /* Gives back what goes beyond the budgets, and learns from the last time; then what huge pages left
  * behind, for which it takes all locks of page heaps at once. */
@@ -56,7 +56,7 @@ void purge_beyond_budget(void);
 /* The first part of it. */
 void purge_heaps_beyond_budget(void);
 /* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
-void purge_beyond_bounds(void);
+void purge_past_triggers(void);
 /* Or leaves it to who looks in the background: for a while nobody need say so again. */
 void purge_put_off(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the

@@ -301,7 +301,7 @@ static void count_past(struct snapshot_arena *into)
 static void count_arenas(struct count *count)
 {
     lock_take(&making_lock);
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+    EACH_ARENA (arena)
         if (place_of(count, arena->index) != NULL)
             count_arena(count, arena, place_of(count, arena->index));
     if (count->arenas == NULL) count_past(&count->numbers->all);
@@ -438,8 +438,7 @@ void snapshot_forget_locks(void)
     lock_forget_numbers(&control_lock);
     forget_lock(&threads_lock);
     forget_lock(&decay_lock);
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
-        forget_lock(&arena->lock);
+    EACH_ARENA (arena) forget_lock(&arena->lock);
     lock_take(&making_lock);
     past_arenas.lock = (struct lock_numbers){ 0 };
     lock_give(&making_lock);

@@ -346,16 +346,17 @@ static void a_stream_between_caches_trades_magazines(void **state)
  * never named that arena do not get it: it goes home when the magazine is full. */
 static void blocks_of_a_manual_arena_stay_out_of_depots(void **state)
 {
-    enum { OWN = 20 };
-    unsigned class_index = class_of_size(64), blocks = 6 * magazine_capacity(class_index);
-    void **block = calloc(blocks, sizeof *block), *own[OWN + 1];
+    enum { MAGAZINES = 6 };
+    unsigned class_index = class_of_size(64), capacity = magazine_capacity(class_index);
+    unsigned blocks = MAGAZINES * capacity;
+    void **block = calloc(blocks, sizeof *block), *own[MAGAZINES + 1];
     struct cache *giver, *taker;
     struct arena *manual;
 
     (void)state;
     start_arenas(1);
     manual = arena_create();
-    fill_all(manual->index, class_index, own, OWN);
+    fill_all(manual->index, class_index, own, MAGAZINES);
     giver = make_test_cache();
     taker = make_test_cache();
     press(giver, class_index);
@@ -363,8 +364,7 @@ static void blocks_of_a_manual_arena_stay_out_of_depots(void **state)
     for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(giver, class_index);
     for (unsigned i = 0; i < blocks; i++) {
         cache_put(giver, class_index, block[i]);
-        if (i % (blocks / OWN) == 1 && i / (blocks / OWN) < OWN)
-            cache_put(giver, class_index, own[1 + i / (blocks / OWN)]);
+        if (i % capacity == 1) cache_put(giver, class_index, own[1 + i / capacity]);
     }
     for (unsigned i = 0; i < blocks; i++) {
         block[i] = cache_take(taker, class_index);

@@ -48,8 +48,9 @@ static void the_helper_is_asked_early(void **state)
     start_threads(2);
     (void)lease(burst_pages());
     breathe(pages_of_bytes(PURGE_KEEP_BYTES));
-    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);                   /* not for a little */
-    assert_true(page_heaps_free_now(FREE_DIRTY) <= page_heap->dirty_max); /* and no lock either */
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0); /* not for a little */
+    assert_true(page_heaps_free_now(FREE_DIRTY)
+                <= page_heap->trigger_pages); /* and no lock either */
     breathe(eighth_pages());
     assert_true(fake_thread_waits());
     assert_int_equal(dirty_pages(), eighth_pages()); /* it is there for the next breath */
@@ -243,12 +244,12 @@ static void it_is_asked_once(void **state)
     breathe(burst_pages()); /* the budget is that of a program with one from now on */
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     run_return(lease(1));
-    assert_false(page_heaps_are_over);
+    assert_false(page_heaps_past_trigger);
     options_parse("oversize_threshold:1073741824", "MALLOC_CONF");
     decay_obey_options();
     breathe(burst_pages());
     run_return(lease(1)); /* such a threshold is looked at each time */
-    assert_true(page_heaps_are_over);
+    assert_true(page_heaps_past_trigger);
 }
 
 /* A program whose threads have ended but for one purges at once again, and the background thread

@@ -92,7 +92,7 @@ static void memory_from_the_default_hooks(void **state)
 /* The default hooks, called as a chained hook calls them. They take back what they gave, whole, and nothing else. */
 static void the_default_hooks_take_back_what_they_gave(void **state)
 {
-    struct extent_hooks *own = &extent_hooks_default;
+    struct extent_hooks hooks = extent_hooks_default, *own = &hooks;
     size_t bytes;
     uint64_t leases_before;
     bool zero = true, committed = false;

@@ -509,7 +509,7 @@ static void no_answer_shortens_no_wait(void **state)
 /* Meanwhile another thread's answer has ended the wish, and growth has begun it anew. */
 static void end_and_wish_anew(enum fake_call kind)
 {
-    if (kind == FAKE_FIRST_TOUCH) huge.refusals++;
+    if (kind == FAKE_FIRST_TOUCH) huge.withdrawals++;
 }
 
 static void a_late_answer_is_of_an_ended_wish(void **state)

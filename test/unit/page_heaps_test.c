@@ -218,13 +218,13 @@ static void who_purges_passes_by_the_others(void **state)
     (void)state;
     bring_one_beyond_its_budget();
     taken = page_heap[1].lock.taken;
-    purge_beyond_bounds();
+    purge_past_triggers();
     assert_int_equal(page_heap[1].lock.taken, taken);
     assert_true(purge[2].calls > 0);
     check_runs();
     taken = page_heap[1].lock.taken;
     purge_mode.is_hard = true;
-    purge_beyond_bounds();
+    purge_past_triggers();
     purge_mode.is_hard = false;
     assert_true(page_heap[1].lock.taken > taken);
     assert_int_equal(all_dirty(), 0);
@@ -312,11 +312,11 @@ static void whoever_looks_sees_all(void **state)
     start_heaps();
     given[0] = lease_from(3, 8 * pages_for(PURGE_KEEP_BYTES));
     run_thread(give_one, NULL);
-    assert_true(page_heaps_are_over);
+    assert_true(page_heaps_past_trigger);
     assert_false(purge_is_within_budget());
-    assert_false(page_heaps_are_over);
+    assert_false(page_heaps_past_trigger);
     purge_beyond_budget();
-    assert_true(all_dirty() <= page_heap[3].dirty_max);
+    assert_true(all_dirty() <= page_heap[3].trigger_pages);
 }
 
 /* The hard limit counts what all have. A page heap that may not grow takes what another has. */
