@@ -18,7 +18,7 @@ unity=(src/prairie.c -- -std=gnu17 -Isrc -Iinclude -Xclang -analyzer-opt-analyze
 # Each is one thread's work, and the longest of lint: side by side, each with its own output.
 outputs=$(mktemp -d)
 readers=()
-trap '[ ${#readers[@]} = 0 ] || kill "${readers[@]}" 2>/dev/null; rm -rf "$outputs"' EXIT
+trap '[ ${#readers[@]} = 0 ] || kill "${readers[@]}" 2>/dev/null || true; rm -rf "$outputs"' EXIT
 trap 'exit 1' INT TERM
 # shellcheck disable=SC2086
 clang-tidy --quiet "${unity[@]}" $plain >"$outputs/plain" 2>&1 & readers+=($!)

@@ -17,7 +17,7 @@ OPTIMIZE = ("-O3", "-DNDEBUG", "-fPIC", "-pthread")
 PRELOADED = ("-fvisibility=hidden", "-ftls-model=initial-exec")
 
 # Variables that begin so change what an allocator does, or which one it is: a caller's own must not
-# reach what is proved or measured. tool/prairie/src/environment.rs has the same list.
+# reach what is proved or measured. tool/prairie/src/environment.rs has the same names.
 SETTINGS = ("LD_PRELOAD", "LD_DEBUG", "LD_AUDIT", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_",
             "Malloc", "_RJEM_MALLOC_CONF", "MIMALLOC_", "TCMALLOC_", "SNMALLOC_", "PRAIRIE_")
 

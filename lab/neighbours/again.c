@@ -1,8 +1,9 @@
 /* again.c - starts a program a number of times: again TIMES PERCENT PROGRAM ARGUMENTS...
  * SPDX-License-Identifier: MIT
  *
- * Of so many times only so many in a hundred, but once at least. Allocates nothing itself, so that what is measured are the starts. Of what the program says only
- * the first time is shown. Ends with the exit code of the first start that fails. */
+ * PERCENT of TIMES, but once at least. Allocates nothing itself, so that what is measured are the
+ * starts. Of what the program says only the first time is shown. Ends with the exit code of the
+ * first start that fails. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>

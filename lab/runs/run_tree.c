@@ -332,6 +332,12 @@ uint32_t run_split_in_flight(uint32_t page, size_t pages)
     return 0;
 }
 
+bool run_is_in_flight(uint32_t page)
+{
+    (void)page;
+    return false;
+}
+
 bool page_heaps_have_in_flight(void)
 {
     bool have = false;
@@ -384,7 +390,7 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
     return NULL;
 }
 bool supplied_is_free(const struct page_piece *piece) { return piece == NULL; }
-bool supplied_has_two_free(const struct page_heap *heap) { return heap == NULL; }
+bool supplied_has_two_free(struct page_heap *heap) { return heap == NULL; }
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
 {
     (void)heap, (void)pages, (void)align_pages, (void)exact;

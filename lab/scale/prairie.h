@@ -51,7 +51,7 @@ static const char *scale_place(uintptr_t address)
     if (is_within(address, page_map, (size_t)space_open_end() * sizeof *page_map))
         return "page map";
     if (is_within(address, class_map.bytes, class_map_reserved_bytes())) return "class map";
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+    EACH_ARENA (arena)
         if (IS_IN(address, *arena)) return "arena";
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         if (IS_IN(address, *cache)) return "cache";
@@ -72,7 +72,7 @@ static const char *scale_lock(const uint32_t *word)
 
     for (unsigned i = 0; i < page_heap_count(); i++)
         if (word == &page_heap[i].lock.state) return "page heap";
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from(arena->index + 1))
+    EACH_ARENA (arena)
         if (word == &arena->lock.state) return "arena";
     for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
         if (word == &single[i].lock->state) return single[i].name;

@@ -238,10 +238,17 @@ static bool want_background(void)
     return false;
 }
 
+static void wake_background(void)
+{
+    (void)__atomic_add_fetch(&decay.wakes, 1, __ATOMIC_SEQ_CST);
+    port_wake(&decay.wakes, 1);
+}
+
 void decay_keep_looking(void)
 {
     RELAXED_STORE(decay.kept, true);
     decay_resume_looking();
+    if (RELAXED_LOAD(decay.background_runs)) wake_background();
 }
 
 void decay_resume_looking(void)
@@ -270,13 +277,13 @@ READS_UNLOCKED bool decay_reclaim(void)
 /* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked
  * for: alternating with clean ones, of which no search finds more than a few together. Purged, they
  * are one run. */
-void decay_before_refusal(size_t pages)
+void decay_before_refusal(size_t pages, bool waits)
 {
     arenas_close_empty();
     if (limits_hard() != SIZE_MAX
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();
-    purge_await_others(pages * (page_bytes() + sizeof(struct page)));
+    if (waits) purge_await_others(pages * (page_bytes() + sizeof(struct page)));
 }
 
 /* ---- the door ---- */
@@ -304,6 +311,8 @@ bool decay_excess(void)
         purge_set_on_call(false);
         used = page_heaps_used_now();
         peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
+        /* What opened meanwhile may have made that too little. */
+        if (used <= peak / SHRUNK_TO) used = page_heaps_count().used;
         shrunk = used <= peak / SHRUNK_TO;
         RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
     }
@@ -314,12 +323,6 @@ bool decay_excess(void)
     purge_past_triggers();
     decay_close_tail(false);
     return shrunk;
-}
-
-static void wake_background(void)
-{
-    (void)__atomic_add_fetch(&decay.wakes, 1, __ATOMIC_SEQ_CST);
-    port_wake(&decay.wakes, 1);
 }
 
 /* Waits END_MS at most, for who forks in a signal handler may hold any lock. */

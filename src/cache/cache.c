@@ -222,7 +222,8 @@ COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_p
     }
     if (attempts->gave_back) return false;
     *attempts = (struct attempts){ .gave_back = true };
-    decay_before_refusal(pages);
+    /* What others give back is nothing for an arena whose memory comes from hooks. */
+    decay_before_refusal(pages, arena == NULL || RELAXED_LOAD(arena->extents) == NULL);
     return true;
 }
 
@@ -309,7 +310,7 @@ static void drain_some(struct cache *cache, unsigned class_index)
 }
 
 /* A sized free believes the size, and puts a block of a manual arena among others. */
-static COLD bool has_manual(unsigned class_index, void *const *blocks, unsigned count)
+static bool has_manual(unsigned class_index, void *const *blocks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         const struct arena *home = arena_of_block(class_index, blocks[i]);

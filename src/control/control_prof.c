@@ -4,9 +4,9 @@
  * is answered with "off", and what would need samples is refused with ENOENT.
  * SPDX-License-Identifier: MIT
  */
-#include "../sample/sampling.h"
 #include "../heap/heap.h"
 #include "../profile/profile.h"
+#include "../sample/sampling.h"
 #include "../space/sealed.h"
 #include "control_tree.h"
 

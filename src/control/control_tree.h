@@ -5,8 +5,8 @@
 #define PRAIRIE_CONTROL_TREE_H
 
 #include "../base/options.h"
-#include "../sample/sampling.h"
 #include "../heap/placed.h"
+#include "../sample/sampling.h"
 #include "control.h"
 
 extern PRIVATE const struct control_table control_list;    /* control_list.h */

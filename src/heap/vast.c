@@ -60,7 +60,8 @@ static bool may_come(size_t bytes)
 }
 
 /* They count from now on, so that no two are allowed what is left for one. Dirty pages may be all
- * that the limit lacks, also those that another thread gives back. False: there may not be so many more. */
+ * that the limit lacks, also those that another thread gives back. False: there may not be so many
+ * more. */
 static bool expect_bytes(size_t bytes)
 {
     if (likely(may_come(bytes))) return true;

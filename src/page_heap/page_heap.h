@@ -271,8 +271,9 @@ void run_put_free(uint32_t page, enum page_state state);
 /* Makes two of such a run, of which the first has so many pages. Returns the second; 0: too many
  * are on their way. */
 uint32_t run_split_in_flight(uint32_t page, size_t pages);
-/* Are any on their way? */
+/* Are any on their way? Is this one? In the child of a fork that interrupted its thread it is not. */
 bool page_heaps_have_in_flight(void);
+bool run_is_in_flight(uint32_t page);
 /* In the child of a fork, under the locks: puts back all that were on their way, for those who took
  * them are not there. */
 void page_heaps_put_back_in_flight(void);

@@ -138,6 +138,17 @@ uint32_t run_split_in_flight(uint32_t page, size_t pages)
     return second;
 }
 
+bool run_is_in_flight(uint32_t page)
+{
+    struct page_heap *heap = page_heap_of(page);
+    bool is;
+
+    lock_take(&heap->lock);
+    is = slot_in_flight(heap, page) < IN_FLIGHT_MAX;
+    lock_give(&heap->lock);
+    return is;
+}
+
 bool page_heaps_have_in_flight(void)
 {
     bool have = false;
@@ -170,34 +181,38 @@ INLINE bool is_seam(const struct page *record)
 }
 
 /* Closes the free pages at the end of the newest region, if they are the heap's, with the seam
- * before them: it would stay in the way of those whose pages end there. Under both locks. */
-static bool close_end(struct page_heap *heap)
+ * before them: it would stay in the way of those whose pages end there. Under both locks. Returns
+ * how many. */
+static size_t close_end(struct page_heap *heap)
 {
     struct hole tail = hole_at_the_end(heap);
-    struct page *seam = page_record(tail.first) - 1;
-    uint32_t first, end = tail.first;
-    bool has_seam;
-    size_t pages;
+    uint32_t first = tail.first, end = tail.first;
+    size_t pages = tail.pages;
+    struct page *seam;
 
-    if (tail.pages == 0) return false;
-    has_seam = is_seam(seam);
-    if (has_seam) end = seam->seam.end;
-    first = tail.first - has_seam;
-    pages = tail.pages + has_seam;
-    if (!space_close_tail(first, pages)) return false;
+    if (tail.pages == 0) return 0;
+    seam = page_record(tail.first) - 1;
+    if (is_seam(seam)) {
+        end = seam->seam.end;
+        first--;
+        pages++;
+    }
+    if (!space_close_tail(first, pages)) return 0;
     huge_wish_again((struct os_range){ page_address(first), pages << space.page_shift });
     heap->end = end;
     heap->open_pages -= tail.pages;
     for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
-    if (!has_seam) return true;
-    seam->bin_index = 0;
-    seam->state = PAGE_INSIDE;
-    return true;
+    if (first != tail.first) {
+        seam->bin_index = 0;
+        seam->state = PAGE_INSIDE;
+    }
+    return pages;
 }
 
-static bool close_end_of(struct page_heap *heap, bool waits)
+static size_t close_end_of(struct page_heap *heap, bool waits)
 {
-    bool closed = false, entered = true;
+    size_t closed = 0;
+    bool entered = true;
 
     lock_take(&heap->lock);
     if (waits) lock_take(&space.lock);
@@ -210,18 +225,17 @@ static bool close_end_of(struct page_heap *heap, bool waits)
     return closed;
 }
 
-/* Before what one closed, free pages of another may end. */
-bool page_heaps_close_tail(bool waits)
+/* Before what one closed, free pages of another may end. As many as are open now: what others open
+ * and free meanwhile could go on for ever. */
+READS_UNLOCKED bool page_heaps_close_tail(bool waits)
 {
-    bool closed = false;
+    size_t most = space.open_bytes >> space.page_shift, closed = 0;
 
-    for (unsigned i = 0; i < page_heap_count();) {
-        if (close_end_of(&page_heap[i], waits)) {
-            closed = true;
-            i = 0;
-        } else {
-            i++;
-        }
+    for (unsigned i = 0; i < page_heap_count() && closed < most;) {
+        size_t pages = close_end_of(&page_heap[i], waits);
+
+        closed += pages;
+        i = pages != 0 ? 0 : i + 1;
     }
-    return closed;
+    return closed != 0;
 }

@@ -81,16 +81,18 @@ bool supplied_is_free(const struct page_piece *piece)
 }
 
 /* As many as two pieces that are free have at least. */
-bool supplied_has_two_free(const struct page_heap *heap)
+bool supplied_has_two_free(struct page_heap *heap)
 {
     unsigned runs = 0;
 
+    lock_take(page_heap_lock(heap));
     for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS && runs < 2; word++)
         for (uint64_t bits = heap->bins.bitmap[word]; bits != 0 && runs < 2; bits &= bits - 1) {
             uint32_t head = heap->bins.head[word * 64 + lowest_bit(bits)];
 
             runs += page_record(head)->bin.next != 0 ? 2 : 1;
         }
+    lock_give(page_heap_lock(heap));
     return runs >= 2;
 }
 
@@ -111,46 +113,64 @@ static uint32_t take_stretch(struct page_heap *heap, uint32_t page, size_t skip,
     return page;
 }
 
-/* Does a stretch of free pages begin with this free run? */
-static bool begins_stretch(const struct page_heap *heap, uint32_t page)
+static bool fits(uint32_t page, size_t stretch, struct wanted wanted)
 {
-    return !is_supplied_free_state(state_beside(page_record(page - 1)))
-        || !is_same_piece(heap, page, page - 1);
+    size_t skip = pages_to_alignment(page, wanted.align_pages);
+
+    return wanted.exact ? stretch == wanted.pages && skip == 0 : stretch >= wanted.pages + skip;
 }
 
-/* How many pages the stretch has. */
-static size_t stretch_from(const struct page_heap *heap, uint32_t page)
+static uint32_t take_wanted(struct page_heap *heap, uint32_t page, struct wanted wanted)
 {
-    uint32_t pages = page_record(page)->run_pages;
-
-    return pages + hole_after(heap, page + pages, SIZE_MAX).pages;
+    return take_stretch(heap, page, pages_to_alignment(page, wanted.align_pages), wanted.pages);
 }
 
-/* Looks at the free runs of one bin, for what lies in runs of both kinds, or has just that
- * length. */
-static uint32_t take_in_bin(struct page_heap *heap, uint32_t page, struct wanted wanted)
+static bool has_free_neighbour(uint32_t page)
 {
-    for (; page != 0; page = page_record(page)->bin.next) {
-        size_t skip = pages_to_alignment(page, wanted.align_pages), stretch;
+    return is_supplied_free_state(state_beside(page_record(page - 1)))
+        || is_supplied_free_state(state_beside(page_record(page + page_record(page)->run_pages)));
+}
 
-        if (!begins_stretch(heap, page)) continue;
-        stretch = stretch_from(heap, page);
-        if (wanted.exact ? stretch == wanted.pages && skip == 0 : stretch >= wanted.pages + skip)
-            return take_stretch(heap, page, skip, wanted.pages);
+/* A free run that is a stretch by itself. *others: some have free neighbours, of their piece
+ * perhaps. */
+static uint32_t take_lone(struct page_heap *heap, struct wanted wanted, bool *others)
+{
+    for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS; word++)
+        for (uint64_t bits = heap->bins.bitmap[word]; bits != 0; bits &= bits - 1) {
+            uint32_t page = heap->bins.head[word * 64 + lowest_bit(bits)];
+
+            for (; page != 0; page = page_record(page)->bin.next)
+                if (has_free_neighbour(page)) *others = true;
+                else if (fits(page, page_record(page)->run_pages, wanted))
+                    return take_wanted(heap, page, wanted);
+        }
+    return 0;
+}
+
+/* Looks at every run, for what lies in several of both kinds. */
+static uint32_t take_along_pieces(struct page_heap *heap, struct wanted wanted)
+{
+    for (struct page_piece *piece = heap->pieces; piece != NULL; piece = piece->next) {
+        uint32_t page = piece->first, end = piece->first + piece->pages;
+
+        while (page < end) {
+            size_t stretch = free_stretch(piece, page);
+
+            if (fits(page, stretch, wanted)) return take_wanted(heap, page, wanted);
+            page += stretch != 0 ? (uint32_t)stretch : page_record(page)->run_pages;
+        }
     }
     return 0;
 }
 
-/* Only free runs are looked at: where extents may not be cut up, each used one is a piece. */
+/* Where extents may not be cut up each block has a piece: those in use are not looked at unless free
+ * runs lie side by side. */
 static uint32_t take_somewhere(struct page_heap *heap, struct wanted wanted)
 {
-    const struct run_bins *bins = &heap->bins;
-    uint32_t page = 0;
+    bool others = false;
+    uint32_t page = take_lone(heap, wanted, &others);
 
-    for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS; word++)
-        for (uint64_t bits = bins->bitmap[word]; bits != 0 && page == 0; bits &= bits - 1)
-            page = take_in_bin(heap, bins->head[word * 64 + lowest_bit(bits)], wanted);
-    return page;
+    return page == 0 && others ? take_along_pieces(heap, wanted) : page;
 }
 
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)

@@ -28,7 +28,7 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
 /* Is nothing of it leased? */
 bool supplied_is_free(const struct page_piece *piece);
 /* Are there two free runs, or more? Else there cannot be two such pieces. */
-bool supplied_has_two_free(const struct page_heap *heap);
+bool supplied_has_two_free(struct page_heap *heap);
 
 /* A used run; `exact`: only from a stretch of free pages of just that length. 0: none fits. */
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact);

@@ -112,7 +112,7 @@ static uint32_t purge_halves(struct pass *pass, uint32_t page)
     size_t pages = page_record(page)->run_pages, unit = huge_pages_each();
     size_t least = max_size(unit, pages_for(WORTH_BYTES));
 
-    while (pages >= 2 * least) {
+    while (pages >= 2 * least && run_is_in_flight(page)) {
         size_t front = round_down(pages / 2, unit), end = pages - front;
         bool takes_front = purge_pages(page, front);
         uint32_t second;
@@ -250,6 +250,7 @@ void purge_await_others(size_t bytes)
 {
     const uint32_t never_changes = 0;
 
+    if (page_heaps_are_barred()) return; /* they come back clean */
     for (unsigned ms = 0; ms < AWAIT_MS_MAX && page_heaps_have_in_flight(); ms++) {
         if (commit_is_limited() && commit_allows(bytes)) return;
         os_sleep(&never_changes, 0, 1);

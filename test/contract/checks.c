@@ -257,13 +257,6 @@ bool is_aligned(const void *block, size_t align_bytes)
     return ((uintptr_t)block & (align_bytes - 1)) == 0;
 }
 
-bool all_zero(const void *block, size_t bytes)
-{
-    const unsigned char *byte = block;
-
-    return bytes == 0 || (byte[0] == 0 && memcmp(byte, byte + 1, bytes - 1) == 0);
-}
-
 void touch_ends(void *block, size_t bytes)
 {
     volatile unsigned char *byte = block;

@@ -109,7 +109,6 @@ bool flavour_is_hardened(void);
 /* Alignment that a request of `bytes` may rely on: 16 from 16 bytes up, else 8. */
 size_t align_promised(size_t bytes);
 bool is_aligned(const void *block, size_t align_bytes);
-bool all_zero(const void *block, size_t bytes);
 /* Writes and reads the first and last byte of each page. */
 void touch_ends(void *block, size_t bytes);
 void touch_pages(void *block, size_t bytes);

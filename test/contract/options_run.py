@@ -92,7 +92,9 @@ def run(options, pairs):
         environment["MALLOC_CONF"] = ",".join(f"{key}:{value}" for key, value in pairs)
     with tempfile.TemporaryDirectory() as folder:  # the profiler writes its files there
         done = subprocess.run([os.path.abspath(sys.argv[1]), "get", *(f"opt.{option.name}" for option in options)],
-                              capture_output=True, text=True, env=environment, timeout=60, check=True, cwd=folder)
+                              capture_output=True, text=True, env=environment, timeout=60, check=False, cwd=folder)
+    if done.returncode != 0:
+        sys.exit(f"{pairs}: the program ended with {done.returncode} and said\n{done.stderr}")
     lines = [line.partition(": ") for line in done.stdout.splitlines()]
     return {name.removeprefix("opt."): value for name, _, value in lines}, done.stderr
 

@@ -9,7 +9,6 @@
 
 #include "holder.h"
 
-
 enum { CORES = 4 };
 
 static void start(const char *name)

@@ -4,7 +4,6 @@
 
 #include "holder.h"
 
-
 enum { ARENAS = 4 };
 
 static void start(void)

@@ -357,6 +357,19 @@ static void the_helper_sleeps_no_longer_than_is_asked_now(void **state)
     assert_true(fake_calls(FAKE_WAKE) > wakes);
 }
 
+/* Whoever wants to hear of stalls does not wait until a long sleep ends. */
+static void who_wants_looks_wakes_the_helper(void **state)
+{
+    uint64_t wakes;
+
+    (void)state;
+    start_threads(2);
+    assert_true(inside_want_background());
+    wakes = fake_calls(FAKE_WAKE);
+    decay_keep_looking();
+    assert_int_equal(fake_calls(FAKE_WAKE), wakes + 1);
+}
+
 static void wait_for_memory(void)
 {
     fake_stall(500 * 1000);
@@ -448,6 +461,7 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
           UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
           UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
+          UNIT_TEST(who_wants_looks_wakes_the_helper),
           UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),

@@ -41,7 +41,6 @@ static void start_pieces(void)
 
 static struct page *at(uint32_t page, unsigned offset) { return page_record(page + offset); }
 
-
 /* R1 */
 static void length_at_the_front(void) { at(large, 0)->run_pages--; }
 static void length_at_the_end(void) { at(large, PIECE_PAGES - 1)->run_pages++; }

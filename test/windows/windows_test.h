@@ -42,7 +42,7 @@ SHARED void *hidden(const void *pointer)
 
 SHARED bool is_zero(const void *base, size_t bytes)
 {
-    const char *at = base;
+    const char *at = (const char *)base;
 
     return bytes == 0 || (at[0] == 0 && memcmp(at, at + 1, bytes - 1) == 0);
 }

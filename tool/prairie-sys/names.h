@@ -53,6 +53,7 @@
 #define arenas_each_lock prairie_own_arenas_each_lock
 #define arenas_forget_calls prairie_own_arenas_forget_calls
 #define arenas_harden prairie_own_arenas_harden
+#define arenas_have_manual prairie_own_arenas_have_manual
 #define arenas_limit prairie_own_arenas_limit
 #define arenas_settle prairie_own_arenas_settle
 #define arenas_start prairie_own_arenas_start
@@ -154,6 +155,7 @@
 #define explicit_cache_take prairie_own_explicit_cache_take
 #define explicit_cache_visit prairie_own_explicit_cache_visit
 #define explicit_caches prairie_own_explicit_caches
+#define explicit_caches_empty prairie_own_explicit_caches_empty
 #define explicit_caches_lock prairie_own_explicit_caches_lock
 #define extent_ask prairie_own_extent_ask
 #define extent_give prairie_own_extent_give
@@ -284,6 +286,7 @@
 #define large_clear prairie_own_large_clear
 #define large_lease prairie_own_large_lease
 #define large_lease_once prairie_own_large_lease_once
+#define large_lease_unhelped prairie_own_large_lease_unhelped
 #define large_may_move prairie_own_large_may_move
 #define large_owner prairie_own_large_owner
 #define large_put prairie_own_large_put
@@ -294,6 +297,7 @@
 #define lengths_of_epoch prairie_own_lengths_of_epoch
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
+#define limits_count_pages prairie_own_limits_count_pages
 #define limits_look prairie_own_limits_look
 #define limits_look_for_stalls prairie_own_limits_look_for_stalls
 #define limits_look_from prairie_own_limits_look_from
@@ -302,6 +306,7 @@
 #define limits_set_soft prairie_own_limits_set_soft
 #define linux_advise prairie_own_linux_advise
 #define linux_has_own_files prairie_own_linux_has_own_files
+#define linux_read_file prairie_own_linux_read_file
 #define linux_rights_begin prairie_own_linux_rights_begin
 #define linux_write_number prairie_own_linux_write_number
 #define lock_forget_numbers prairie_own_lock_forget_numbers
@@ -438,7 +443,6 @@
 #define page_heap_for prairie_own_page_heap_for
 #define page_heap_last prairie_own_page_heap_last
 #define page_heap_start prairie_own_page_heap_start
-#define page_heaps_are_over prairie_own_page_heaps_are_over
 #define page_heaps_bar_clean prairie_own_page_heaps_bar_clean
 #define page_heaps_barred prairie_own_page_heaps_barred
 #define page_heaps_check prairie_own_page_heaps_check
@@ -446,6 +450,8 @@
 #define page_heaps_count prairie_own_page_heaps_count
 #define page_heaps_each_lock prairie_own_page_heaps_each_lock
 #define page_heaps_follow_limits prairie_own_page_heaps_follow_limits
+#define page_heaps_have_in_flight prairie_own_page_heaps_have_in_flight
+#define page_heaps_past_trigger prairie_own_page_heaps_past_trigger
 #define page_heaps_put_back_in_flight prairie_own_page_heaps_put_back_in_flight
 #define page_heaps_spare_clean prairie_own_page_heaps_spare_clean
 #define page_heaps_start prairie_own_page_heaps_start
@@ -476,14 +482,15 @@
 #define profile_write_pprof prairie_own_profile_write_pprof
 #define purge prairie_own_purge
 #define purge_all prairie_own_purge_all
+#define purge_await_others prairie_own_purge_await_others
 #define purge_begin_unneeded prairie_own_purge_begin_unneeded
-#define purge_beyond_bounds prairie_own_purge_beyond_bounds
 #define purge_beyond_budget prairie_own_purge_beyond_budget
 #define purge_heaps_beyond_budget prairie_own_purge_heaps_beyond_budget
 #define purge_is_within_live_budget prairie_own_purge_is_within_live_budget
 #define purge_mode prairie_own_purge_mode
 #define purge_obey_options prairie_own_purge_obey_options
 #define purge_oversize prairie_own_purge_oversize
+#define purge_past_triggers prairie_own_purge_past_triggers
 #define purge_put_off prairie_own_purge_put_off
 #define purge_rests_on_background prairie_own_purge_rests_on_background
 #define purge_set_background prairie_own_purge_set_background
@@ -528,20 +535,22 @@
 #define resize_large prairie_own_resize_large
 #define run_bins_check prairie_own_run_bins_check
 #define run_extend prairie_own_run_extend
+#define run_fences_off prairie_own_run_fences_off
 #define run_find_aligned prairie_own_run_find_aligned
 #define run_find_hole prairie_own_run_find_hole
 #define run_heap_number prairie_own_run_heap_number
+#define run_is_in_flight prairie_own_run_is_in_flight
 #define run_lease_batch prairie_own_run_lease_batch
 #define run_lease_dirty prairie_own_run_lease_dirty
 #define run_lease_for prairie_own_run_lease_for
 #define run_lease_would_grow prairie_own_run_lease_would_grow
 #define run_mark prairie_own_run_mark
 #define run_put_free prairie_own_run_put_free
-#define run_refuse_fences prairie_own_run_refuse_fences
 #define run_return prairie_own_run_return
 #define run_return_batch prairie_own_run_return_batch
 #define run_return_clean prairie_own_run_return_clean
 #define run_return_emptied prairie_own_run_return_emptied
+#define run_split_in_flight prairie_own_run_split_in_flight
 #define run_start_from prairie_own_run_start_from
 #define run_take_clean_edge prairie_own_run_take_clean_edge
 #define run_take_dirty prairie_own_run_take_dirty
@@ -680,6 +689,7 @@
 #define strays prairie_own_strays
 #define supplied_add prairie_own_supplied_add
 #define supplied_check prairie_own_supplied_check
+#define supplied_has_two_free prairie_own_supplied_has_two_free
 #define supplied_is_free prairie_own_supplied_is_free
 #define supplied_lease prairie_own_supplied_lease
 #define supplied_piece_of prairie_own_supplied_piece_of

@@ -165,7 +165,7 @@ fn proof_of(command: &str) -> Option<(String, String)> {
 /// A script that takes longer than a process is looked at, and becomes the program only then.
 #[test]
 fn a_slow_launcher_is_not_the_program() {
-    let program = "exec sleep 0.4";
+    let program = "exec sleep 1.5"; // long enough to be looked at on a busy machine
     let Some(proof) = proof_of(&format!("['sh', '-c', 'sleep 0.4; {program}']")) else { return };
     assert_eq!(proof, ("right".into(), "served".into()));
     let proof = proof_of(&format!("['sh', '-c', 'sleep 0.4; unset LD_PRELOAD; {program}']"));
