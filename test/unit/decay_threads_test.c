@@ -358,7 +358,7 @@ static void the_helper_sleeps_no_longer_than_is_asked_now(void **state)
 }
 
 /* Whoever wants to hear of stalls does not wait until a long sleep ends. */
-static void who_wants_looks_wakes_the_helper(void **state)
+static void a_new_listener_ends_a_long_sleep(void **state)
 {
     uint64_t wakes;
 
@@ -461,7 +461,7 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
           UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
           UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
-          UNIT_TEST(who_wants_looks_wakes_the_helper),
+          UNIT_TEST(a_new_listener_ends_a_long_sleep),
           UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
