@@ -94,8 +94,9 @@ static bool is_locked_from(enum lock_rank first)
 
 bool heap_is_locked(void) { return is_locked_from(LOCK_PAGE_HEAP); }
 
-/* A background thread that did not end can be in the middle of something; but when a lock is held,
- * that may be ours, and the background thread waits for it. */
+/* A background thread that did not end can be in the middle of something. But when a lock is held,
+ * that may be ours, for which the background thread waits, and none can be taken here. If it is the
+ * background thread's own, the child inherits it: a second was not enough to give it then. */
 static bool forks_without_locks(bool is_alone)
 {
     if (!is_alone || !os_has_one_thread() || lock_fork_is_mine()) return false;
