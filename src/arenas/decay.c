@@ -283,7 +283,7 @@ void decay_before_refusal(size_t pages, bool waits)
     if (limits_hard() != SIZE_MAX
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();
-    if (waits) purge_await_others(pages * (page_bytes() + sizeof(struct page)));
+    if (waits) purge_await_others(bytes_with_records(pages));
 }
 
 /* ---- the door ---- */

@@ -124,7 +124,7 @@ static struct arena *arena_for(struct cache *cache)
         return arena != NULL ? arena : arena_choose(NULL);
     }
     if (likely(cache->fixed == 0)) return cache->arena = arena_choose(cache->arena);
-    if ((cache->fixed & CACHE_AWAY) != 0) return arena_choose_unhooked();
+    if (cache_is_away(cache)) return arena_choose_unhooked();
     lock_take(&cache->arena->lock);
     return cache->arena;
 }
@@ -203,7 +203,7 @@ static bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
 
     if (RELAXED_LOAD(arena->extents) == NULL) return false;
     if (cache == NULL) return arena_grow(arena, pages, align_pages);
-    if ((cache->fixed & CACHE_AWAY) != 0) return false;
+    if (cache_is_away(cache)) return false;
     empty_if_manual(cache);
     cache->fixed |= CACHE_AWAY;
     grown = arena_grow(arena, pages, align_pages);

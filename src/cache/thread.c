@@ -142,7 +142,7 @@ bool thread_cache_off(void)
     struct front *front = thread_front();
 
     if (front->cache == NULL) return true;
-    if ((front->cache->fixed & CACHE_AWAY) != 0) return false;
+    if (cache_is_away(front->cache)) return false;
     front = front_without_blocks(front);
     if (front == NULL) return false;
     thread_front_set(front);

@@ -106,10 +106,7 @@ void page_heaps_bar_clean(bool barred)
     page_heaps_follow_limits();
 }
 
-/* Their records count as well. */
 bool page_heaps_spare_clean(size_t pages)
 {
-    return pages == 0
-        || (!page_heaps_are_barred()
-            && commit_allows(pages * (page_bytes() + sizeof(struct page))));
+    return pages == 0 || (!page_heaps_are_barred() && commit_allows(bytes_with_records(pages)));
 }

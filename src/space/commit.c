@@ -23,7 +23,7 @@ READS_UNLOCKED size_t commit_used_bytes(void)
 
     for (unsigned i = 0; i < count; i++) clean_pages += *commit.clean_pages[i];
     taken_pages = open_pages - min_size(clean_pages, open_pages);
-    return taken_pages * (page_bytes() + sizeof(struct page)) + RELAXED_LOAD(commit.vast_bytes)
+    return bytes_with_records(taken_pages) + RELAXED_LOAD(commit.vast_bytes)
          + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.guarded_bytes)
          + RELAXED_LOAD(commit.record_bytes);
 }

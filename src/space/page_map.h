@@ -155,6 +155,11 @@ INLINE uint8_t class_map_at(const void *address)
 }
 
 INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
+/* What pages that are taken count for: themselves, and their records. */
+INLINE size_t bytes_with_records(size_t pages)
+{
+    return pages * (page_bytes() + sizeof(struct page));
+}
 
 /* R1. The first page is written last: in a run of one page its state is the one that stays. */
 INLINE void tag_run(struct page *record, size_t pages, enum page_state first, enum page_state last)

@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include "breaths.h"
+#include "threads.h"
 
 /* ---- before growth ---- */
 
@@ -101,31 +102,19 @@ static void a_burst_of_the_only_thread_goes_back_at_once(void **state)
     assert_true(held_pages() <= peak / 10);
 }
 
-static void *sleep_beside(void *unused)
-{
-    prairie_free(prairie_malloc(1));
-    while (RELAXED_LOAD(*(uint32_t *)unused) == 0) usleep(1000);
-    return NULL;
-}
-
 static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 {
-    uint32_t done = 0;
-    pthread_t thread;
+    pthread_t thread = begin_bystander();
     size_t peak;
 
     (void)state;
-    (void)prairie_malloc(1);
-    assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
-    while (inside_threads_with_caches() < 2) usleep(100);
     peak = burst_of_small_blocks();
     assert_true(fake_thread_waits());
     fake_on_sleep(note_pages);
     assert_true(fake_thread_run());
     assert_true(looks > 20);
     assert_true(held_at_look[20] <= peak / 10);
-    RELAXED_STORE(done, 1);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    end_bystander(thread);
     prairie_check_all();
 }
 

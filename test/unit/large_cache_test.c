@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include "pages.h"
+#include "threads.h"
 
 enum { LENGTH = 8, RUNS = 4 };
 
@@ -251,27 +252,15 @@ static void the_only_thread_purges_what_it_drains(void **state)
     assert_in_range(page_heap->free_pages[FREE_DIRTY], 0, peak / 10);
 }
 
-static void *sleep_beside(void *done)
-{
-    prairie_free(prairie_malloc(1));
-    while (RELAXED_LOAD(*(uint32_t *)done) == 0) usleep(1000);
-    return NULL;
-}
-
 /* Of several threads one asks for who gives that back later. */
 static void a_thread_tells_of_what_it_drains(void **state)
 {
-    uint32_t done = 0;
-    pthread_t thread;
+    pthread_t thread = begin_bystander();
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    assert_int_equal(pthread_create(&thread, NULL, sleep_beside, &done), 0);
-    while (inside_threads_with_caches() < 2) usleep(100);
     free_lengths_that_take_turns();
     assert_true(fake_thread_waits());
-    RELAXED_STORE(done, 1);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    end_bystander(thread);
 }
 
 /* Pages of 16 KiB: fewer than the lengths there are. */
