@@ -277,13 +277,12 @@ READS_UNLOCKED bool decay_reclaim(void)
 /* Dirty pages count towards the hard limit, and may lie where they are of no use for what is asked
  * for: alternating with clean ones, of which no search finds more than a few together. Purged, they
  * are one run. */
-void decay_before_refusal(size_t pages, bool waits)
+void decay_before_refusal(size_t pages)
 {
     arenas_close_empty();
     if (limits_hard() != SIZE_MAX
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();
-    if (waits) purge_await_others(bytes_with_records(pages));
 }
 
 /* ---- the door ---- */

@@ -74,9 +74,8 @@ INLINE_READS_UNLOCKED bool decay_could_reclaim(void)
 bool decay_reclaim(void);
 
 /* Before so many pages are refused: gives back what arenas keep though nobody holds it, and dirty
- * pages when they could be in the way; `waits`: and awaits those that other threads give back. Called
- * without a lock. */
-void decay_before_refusal(size_t pages, bool waits);
+ * pages when they could be in the way. Called without a lock. */
+void decay_before_refusal(size_t pages);
 
 /* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
  * there is no other thread, unless that one still runs though the time was up (decay_numbers). */

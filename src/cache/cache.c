@@ -222,8 +222,7 @@ COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_p
     }
     if (attempts->gave_back) return false;
     *attempts = (struct attempts){ .gave_back = true };
-    /* What others give back is nothing for an arena whose memory comes from hooks. */
-    decay_before_refusal(pages, arena == NULL || RELAXED_LOAD(arena->extents) == NULL);
+    decay_before_refusal(pages);
     return true;
 }
 

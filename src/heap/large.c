@@ -119,7 +119,7 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
 
 /* Of no arena. The kernel may refuse a mapping where the address space has room, under a limit of
  * address space, and the address space may have no numbers where the kernel has memory. */
-static void *lease_shared(const struct alloc_request *request, size_t pages, bool waits)
+static void *lease_shared(const struct alloc_request *request, size_t pages)
 {
     size_t align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
@@ -134,7 +134,7 @@ static void *lease_shared(const struct alloc_request *request, size_t pages, boo
     look_when_due(heap, pages);
     run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     if (unlikely(run.page == 0) && !is_hopeless(pages)) {
-        decay_before_refusal(pages, waits);
+        decay_before_refusal(pages);
         run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     }
     if (likely(run.page != 0)) {
@@ -149,7 +149,7 @@ void *large_lease_once(const struct alloc_request *request)
     struct arena *owner = large_owner(request);
 
     return unlikely(owner != NULL) ? lease_owned(owner, request)
-                                   : lease_shared(request, request_pages(request), false);
+                                   : lease_shared(request, request_pages(request));
 }
 
 /* None was kept. */
@@ -158,7 +158,7 @@ static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pag
     void *block;
 
     if (is_too_large(request->size, request->align)) return NULL;
-    block = lease_shared(request, pages, true);
+    block = lease_shared(request, pages);
     return likely(block != NULL) ? block : shortage_serve(request);
 }
 

@@ -145,14 +145,23 @@ static void *serve_after_telling(const struct alloc_request *request)
     return block;
 }
 
-/* What the reserve gives up is of no use to hooks. A request that is larger than all of the reserve
- * is nothing that the reserve is for. */
+/* What other threads are giving back may be all that is missing. */
+static void *serve_after_others(const struct alloc_request *request)
+{
+    if (!page_heaps_have_in_flight()) return NULL;
+    purge_await_others(bytes_with_records(pages_wanted(request)));
+    return serve_once(request);
+}
+
+/* What the reserve gives up is of no use to hooks, and neither are pages of others. A request that is
+ * larger than all of the reserve is nothing that the reserve is for. */
 void *shortage_serve(const struct alloc_request *request)
 {
     const struct arena *owner = large_owner(request);
     bool is_hooked = owner != NULL && RELAXED_LOAD(owner->extents) != NULL;
     void *block = take_anywhere(request);
 
+    if (block == NULL && !is_hooked) block = serve_after_others(request);
     if (block == NULL && reserve_is_kept() && !is_hooked) {
         bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
         size_t bytes = request_bytes(request);

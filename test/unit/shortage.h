@@ -64,7 +64,7 @@ static void exhaust(void)
 
     fake_fail_kind(FAKE_COMMIT, true);
     fake_fail_kind(FAKE_RESERVE, true);
-    decay_before_refusal(SIZE_MAX, false);
+    decay_before_refusal(SIZE_MAX);
     thread_flush();
     (void)arenas_clear(CLEAR_ALL);
     for (size_t pages = 256; pages > 0; pages /= 2)
