@@ -17,7 +17,7 @@ enum {
     OUTSIDE_ROWS_MAX = 256,
     OUTSIDE_ROOTS_MAX = 64,
     OUTSIDE_BYTES_MAX = 65536,
-    OUTSIDE_TRIES = 100
+    OUTSIDE_TRIES = 1000
 };
 
 struct outside_name {

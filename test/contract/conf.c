@@ -119,7 +119,12 @@ static void *one_block(void *unused)
     return unused;
 }
 
-/* A burst of memory, given back; how much is dirty then, and after a while. */
+static size_t dirty_kib(void)
+{
+    return number("stats.arenas.4096.pdirty") * number("arenas.page") >> 10;
+}
+
+/* A burst of memory, given back; how much is dirty then, or after a while, if not before next to none is. */
 static void print_dirty(bool with_thread, unsigned wait_ms)
 {
     enum { BLOCKS = 64 };
@@ -134,8 +139,8 @@ static void print_dirty(bool with_thread, unsigned wait_ms)
     for (int i = 0; i < BLOCKS; i++) memset(blocks[i] = malloc(1 << 20), 1, 1 << 20);
     for (int i = 0; i < BLOCKS; i += 2) free(blocks[i]);
     for (int i = 1; i < BLOCKS; i += 2) free(blocks[i]);
-    usleep(wait_ms * 1000);
-    size_t kib = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 10;
+    size_t kib = dirty_kib();
+    for (; kib >= 64 && wait_ms > 0; wait_ms -= 100, kib = dirty_kib()) usleep(100 * 1000);
     printf("dirty: %s\n", kib < 64 ? "none" : kib < 8192 ? "some" : kib < 60000 ? "much" : "all");
     if (!with_thread) return;
     pthread_barrier_wait(&barrier);

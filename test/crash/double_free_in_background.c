@@ -7,9 +7,12 @@
 /* More than a thread keeps, and less than a depot. */
 enum { BLOCKS = 127 * 12, LARGE = 40, LARGE_BYTES = 200000 };
 
+static pthread_barrier_t barrier;
+
 static void *stay(void *unused)
 {
     free(malloc(10));
+    pthread_barrier_wait(&barrier);
     sleep(60);
     return unused;
 }
@@ -19,8 +22,9 @@ int main(void)
     static void *block[BLOCKS], *large[LARGE];
     pthread_t thread;
     require_prairie();
+    must(pthread_barrier_init(&barrier, NULL, 2) == 0);
     must(pthread_create(&thread, NULL, stay, NULL) == 0);
-    sleep_ms(50);
+    pthread_barrier_wait(&barrier);
     for (int i = 0; i < BLOCKS; i++) must((block[i] = malloc(64)) != NULL);
     for (int i = 0; i < BLOCKS; i++) {
         free(block[i]);

@@ -136,6 +136,14 @@ static _Noreturn void become_program(const struct run *run, int said)
     die(command[0]);
 }
 
+static bool can_trace(void)
+{
+    int status = 1;
+    pid_t pid = fork();
+    if (pid == 0) _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 ? 0 : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 /* Finds the library's code in the program, once it is there. */
 static void find_library(struct run *run, pid_t pid)
 {
@@ -333,6 +341,10 @@ int main(int argc, char **argv)
     if (library == NULL || at + 1 >= (unsigned)argc) usage();
     sigaction(SIGALRM, &(struct sigaction){ .sa_handler = note_time }, NULL);
     setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!can_trace()) {
+        printf("skipped: no program may be traced here\n");
+        return EXIT_SKIPPED;
+    }
 
     if (nth != 0) return repeat_one(rule_name, nth, and_all_after) != 0;
     for (unsigned i = 0; i < RULE_COUNT; i++) {

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { FIRST = 2, LAST = 3, BURSTS = 1500, BLOCKS = 20, SECONDS_MAX = 30 };
+enum { FIRST = 2, LAST = 3, BURSTS = 500, BLOCKS = 20, SECONDS_MAX = 30 };
 
 static atomic_bool over;
 static atomic_long last_rounds;

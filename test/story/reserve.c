@@ -171,7 +171,8 @@ static void live(bool listens)
         must(pthread_create(&thread[i], &small, fill, (void *)(listens ? i : 0)) == 0);
     if (listens) must(pthread_create(&passer, &small, come_and_go, NULL) == 0);
     atomic_store(&begun, true);
-    while (now_ms() < end_ms || (listens && !all_were_told() && now_ms() < end_ms + LATEST_MS)) {
+    while (now_ms() < end_ms
+           || (now_ms() < end_ms + LATEST_MS && !(listens ? all_were_told() : refused > 0))) {
         sleep_ms(100);
         if (listens) fork_a_child();
     }

@@ -290,7 +290,7 @@ int main(void)
     require_reading();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(shared != MAP_FAILED && pipe(to) == 0 && pipe(from) == 0);
-    alarm(patience(100));
+    alarm(patience(300));
     process = fork();
     must(process >= 0);
     if (process == 0) {

@@ -24,9 +24,9 @@ static struct arena *choose(struct arena *last)
     return arena;
 }
 
-static void *let_go_soon(void *unused)
+static void *let_go_when_waited_for(void *unused)
 {
-    usleep(20 * 1000);
+    while (fake_calls(FAKE_WAIT) == 0) usleep(100);
     __atomic_store_n(&release, 1, __ATOMIC_RELEASE);
     return unused;
 }
@@ -97,7 +97,7 @@ static void a_thread_waits_for_the_arena_of_its_core(void **state)
     mine = choose(NULL);
     fake_core_current(0);
     holder = holder_of(mine);
-    assert_int_equal(pthread_create(&timer, NULL, let_go_soon, NULL), 0);
+    assert_int_equal(pthread_create(&timer, NULL, let_go_when_waited_for, NULL), 0);
     assert_ptr_equal(choose(mine), mine);
     let_go(holder);
     assert_int_equal(pthread_join(timer, NULL), 0);
@@ -138,7 +138,7 @@ static void without_memory_a_busy_arena_is_waited_for(void **state)
     use_up_metadata();
     fake_core_current(2);
     holder = holder_of(mine);
-    assert_int_equal(pthread_create(&timer, NULL, let_go_soon, NULL), 0);
+    assert_int_equal(pthread_create(&timer, NULL, let_go_when_waited_for, NULL), 0);
     assert_ptr_equal(choose(mine), mine);
     let_go(holder);
     assert_int_equal(pthread_join(timer, NULL), 0);

@@ -16,11 +16,12 @@ static inline void run_thread(void *(*body)(void *), void *argument)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static uint32_t bystander_may_end; /* atomic */
+static uint32_t bystander_stands, bystander_may_end; /* atomic */
 
 static inline void *stand_by(void *unused)
 {
     prairie_free(prairie_malloc(1));
+    __atomic_store_n(&bystander_stands, 1, __ATOMIC_RELEASE);
     while (RELAXED_LOAD(bystander_may_end) == 0) usleep(1000);
     return unused;
 }
@@ -30,10 +31,12 @@ static inline pthread_t begin_bystander(void)
 {
     pthread_t thread;
 
+    RELAXED_STORE(bystander_stands, 0);
     RELAXED_STORE(bystander_may_end, 0);
     prairie_free(prairie_malloc(1));
     assert_int_equal(pthread_create(&thread, NULL, stand_by, NULL), 0);
-    while (inside_threads_with_caches() < 2) usleep(100);
+    while (__atomic_load_n(&bystander_stands, __ATOMIC_ACQUIRE) == 0) usleep(100);
+    assert_int_equal(inside_threads_with_caches(), 2);
     return thread;
 }
 

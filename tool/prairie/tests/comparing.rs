@@ -4,11 +4,10 @@
 mod support;
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
-use support::{Suite, prairie};
+use support::{Suite, becomes, own_seconds, prairie};
 
 const TWO: &str = "[[workload]]\nname = 'first'\ngroup = 'easy'\nwhat = 'nothing'\ncommand = ['true']\n\
                    [[workload]]\nname = 'second'\ncommand = ['sh', '-c', 'echo $0', '{scale}']\n";
@@ -197,27 +196,23 @@ fn settings_of_other_allocators_are_left_out_and_told() {
 
 #[test]
 fn an_interrupt_ends_the_program_too() {
+    let seconds = own_seconds(14142);
     let mut child = support::tool()
-        .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", "14142.13"])
+        .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", &seconds])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    for _ in 0..500 {
-        if is_running_program() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(is_running_program(), "it never started");
+    assert!(becomes(|| is_running_program(&seconds)), "it never started");
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!is_running_program(), "the program runs on");
+    assert!(!is_running_program(&seconds), "the program runs on");
 }
 
 /// The tool has the word among its arguments as well; the program is `sleep`.
-fn is_running_program() -> bool {
+fn is_running_program(seconds: &str) -> bool {
+    let program = format!("sleep\0{seconds}\0");
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let commands = processes.filter_map(|p| std::fs::read(p.path().join("cmdline")).ok());
-    commands.into_iter().any(|command| command.starts_with(b"sleep\x0014142.13"))
+    commands.into_iter().any(|command| command.starts_with(program.as_bytes()))
 }

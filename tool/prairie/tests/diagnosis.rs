@@ -156,7 +156,7 @@ fn a_program_on_prairies_libjemalloc_is_served() {
 fn a_program_for_musl_would_be_served_and_is() {
     let folder = tempfile::tempdir().unwrap();
     let source = "#include <stdlib.h>\n#include <unistd.h>\n\
-                  int main(void) { volatile char *all = malloc(100); all[0] = 1; return usleep(300000); }";
+                  int main(void) { volatile char *all = malloc(100); all[0] = 1; return sleep(3); }";
     let Some(program) = compiled_by("musl-gcc", folder.path(), source, &[]) else { return };
     let Some(mut command) = doctor() else { return };
     command.arg("--").arg(&program).assert().success().stdout(

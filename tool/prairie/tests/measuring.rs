@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Suite, is_running};
+use support::{Suite, is_running, own_seconds};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -25,12 +25,21 @@ fn number(run: &Value, name: &str) -> f64 {
 fn the_memory_of_all_processes_is_added() {
     let script = "
 import os, time
+(ready, tell), (wait, end) = os.pipe(), os.pipe()
 for _ in range(3):
     if os.fork() == 0:
+        os.close(end)
         block = bytearray(40 << 20)
         block[::4096] = b'x' * len(block[::4096])
-        time.sleep(0.5)
+        os.write(tell, b'x')
+        os.close(tell)
+        os.read(wait, 1)
         os._exit(0)
+os.close(tell)
+for _ in range(3):
+    os.read(ready, 1)
+time.sleep(3)
+os.close(end)
 for _ in range(3):
     os.wait()
 ";
@@ -38,10 +47,10 @@ for _ in range(3):
     let peak = number(&run, "peak_bytes") / MIB;
     assert!((120.0..220.0).contains(&peak), "peak {peak} MiB");
     assert!(number(&run, "processes_at_once") >= 4.0);
-    // At least 120 MiB for 0.4 s, at most the peak all the time.
+    // At least 120 MiB for 3 s, or half of that where looks are late; at most the peak all the time.
     let area = number(&run, "byte_seconds") / MIB;
     let wall = number(&run, "wall_s");
-    assert!(area > 120.0 * 0.4, "{area} MiB s");
+    assert!(area > 120.0 * 1.5, "{area} MiB s");
     assert!(area < peak * wall, "{area} MiB s in {wall} s");
 }
 
@@ -80,7 +89,7 @@ fn time_of_children_counts_also_of_orphans() {
 #[test]
 fn waiting_is_wall_time_and_no_cpu_time() {
     let run = measured(&["sleep", "0.25"], "");
-    assert!((0.25..2.0).contains(&number(&run, "wall_s")), "{run}");
+    assert!((0.25..60.0).contains(&number(&run, "wall_s")), "{run}");
     assert!(number(&run, "user_s") + number(&run, "system_s") < 0.1, "{run}");
 }
 
@@ -94,9 +103,10 @@ fn page_faults_are_counted() {
 
 #[test]
 fn a_process_left_behind_is_found_and_ended() {
-    let run = measured(&["sh", "-c", "setsid sleep 16180.33 & sleep 0.1"], "");
+    let seconds = own_seconds(16180);
+    let run = measured(&["sh", "-c", &format!("setsid sleep {seconds} & sleep 0.1")], "");
     assert_eq!(number(&run, "left_behind"), 1.0);
-    assert!(!is_running("16180.33"));
+    assert!(!is_running(&seconds));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -187,8 +188,9 @@ fn profiles_of_a_run_show_its_growth() {
     assert!(growth.contains("keep_large") && growth.contains('█'), "{growth}");
 }
 
-/// The program above, on prairie with samples, when it has filled its heap.
-fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> Child {
+/// The program above, on prairie with samples, when it has filled its heap; and what folders there
+/// are, left by tools that attached to an earlier process of its number.
+fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> (Child, Vec<OsString>) {
     let mut child = Command::new(program)
         .args(["ready", holds])
         .env("LD_PRELOAD", library)
@@ -200,14 +202,21 @@ fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> Child {
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
-    child
+    let folders = folders_of(child.id());
+    (child, folders)
+}
+
+/// Folders of the tools that attach to this process.
+fn folders_of(pid: u32) -> Vec<OsString> {
+    let start = format!("prairie-{pid}-");
+    let names = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with(&start)).collect()
 }
 
 /// It goes on as if nothing had been, and who attached to it has left no folder behind.
-fn end(mut child: Child) {
-    let start = format!("prairie-{}-", child.id());
-    let mut names = fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(names.find(|name| name.to_string_lossy().starts_with(&start)), None);
+fn end(mut child: Child, folders: &[OsString]) {
+    let is_new = |name: &OsString| !folders.contains(name);
+    assert_eq!(folders_of(child.id()).into_iter().find(is_new), None);
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
@@ -216,7 +225,7 @@ fn end(mut child: Child) {
 fn a_process_is_attached_to_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:true", "little");
+    let (child, folders) = running(&library, &program, "prof:true", "little");
     let pid = child.id().to_string();
     for _ in 0..3 {
         let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
@@ -231,7 +240,7 @@ fn a_process_is_attached_to_and_goes_on() {
         prairie().args(sparse).assert().success().stdout(contains("sparse_space"));
     }
     prairie().args(["doctor", "--pid", &pid]).assert().success().stdout(contains("serves process"));
-    end(child);
+    end(child, &folders);
 }
 
 fn attach(pid: u32) -> Command {
@@ -245,7 +254,7 @@ fn attach(pid: u32) -> Command {
 fn a_process_outlives_a_tool_that_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    let (child, folders) = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
     let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
     for (delay_ms, signal) in (1..=40).zip(signals.into_iter().cycle()) {
         let mut tool = attach(child.id()).spawn().unwrap();
@@ -254,7 +263,7 @@ fn a_process_outlives_a_tool_that_is_ended() {
         unsafe { libc::kill(tool.id() as i32, signal) };
         tool.wait().unwrap();
     }
-    end(child);
+    end(child, &folders);
 }
 
 /// The same for the tool that serves profiles, whose threads are several.
@@ -262,7 +271,7 @@ fn a_process_outlives_a_tool_that_is_ended() {
 fn a_process_outlives_a_server_that_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    let (child, folders) = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
     for delay_ms in [2, 5, 10, 20, 40] {
         let mut server = attach(child.id()).args(["--serve", "127.0.0.1:0"]).spawn().unwrap();
         let mut line = String::new();
@@ -284,7 +293,7 @@ fn a_process_outlives_a_server_that_is_ended() {
         assert_eq!(server.wait().unwrap().code(), Some(0));
         asked.join().unwrap();
     }
-    end(child);
+    end(child, &folders);
 }
 
 /// What /proc says of a process's signals: which it blocks, and for which it has handlers.
@@ -298,20 +307,20 @@ fn signals_of(pid: u32) -> Vec<String> {
 fn a_process_that_blocks_signals_keeps_its_handlers() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:true", "blocked");
+    let (child, folders) = running(&library, &program, "prof:true", "blocked");
     let before = signals_of(child.id());
     let output = attach(child.id()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || is_refusal(&said), "{said}");
     assert_eq!(signals_of(child.id()), before);
-    end(child);
+    end(child, &folders);
 }
 
 #[test]
 fn a_process_without_samples_is_told_how() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let child = running(&library, &program, "prof:false", "little");
+    let (child, folders) = running(&library, &program, "prof:false", "little");
     let pid = child.id().to_string();
     let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -319,7 +328,7 @@ fn a_process_without_samples_is_told_how() {
     let is_told =
         said.contains("runs on prairie, unprofiled") && said.contains("prairie run --profile");
     assert!(is_told || is_refusal(&said), "{said}");
-    end(child);
+    end(child, &folders);
 }
 
 /// Where a server says that it is.

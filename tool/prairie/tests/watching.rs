@@ -14,13 +14,31 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{built_library, is_refusal, prairie};
+use support::{becomes, built_library, is_refusal, prairie};
 use watched::{AT_REST, Watched};
 
-fn output(arguments: &[&str]) -> (i32, String, String) {
+/// The exit code, standard output and standard error.
+type Output = (i32, String, String);
+
+fn output(arguments: &[&str]) -> Output {
     let output = prairie().env("COLUMNS", "100").args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// `prairie stats` of a process that may still be loading: as soon as it is enough, or refused.
+fn stats(pid: &str, is_enough: impl Fn(&Output) -> bool) -> Output {
+    let mut stats = Output::default();
+    becomes(|| {
+        stats = output(&["stats", pid]);
+        is_enough(&stats) || is_refusal(&stats.2)
+    });
+    stats
+}
+
+/// The loader has come to the C library.
+fn has_allocator(stats: &Output) -> bool {
+    stats.2.contains("its allocator is") && !stats.2.contains("its allocator is unknown")
 }
 
 /// Each sample by its name and labels, but for those of the process.
@@ -48,7 +66,7 @@ fn agree(options: &str) {
         // The library takes locks to count.
         let slack = match name.as_str() {
             name if name.starts_with("prairie_lock_taken") => 200,
-            "prairie_uptime_seconds" => 2,
+            "prairie_uptime_seconds" => 60,
             _ => 0,
         };
         let seen = outside.get(name).unwrap_or_else(|| panic!("{name} is missing"));
@@ -103,9 +121,8 @@ fn the_heap_of_a_process_in_words_and_as_json() {
 #[test]
 fn a_process_that_is_not_on_prairie() {
     let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(200));
     let pid = child.id().to_string();
-    let (code, text, narration) = output(&["stats", &pid]);
+    let (code, text, narration) = stats(&pid, has_allocator);
     let json: Value = serde_json::from_str(&output(&["stats", &pid, "--json"]).1).unwrap();
     let once = output(&["top", &pid, "--once"]);
     let exporter = output(&["exporter", &pid, "--once"]);
@@ -131,9 +148,8 @@ fn a_process_whose_name_is_no_text() {
     let program = folder.path().join("a\x1b[2Jb");
     std::fs::copy("/usr/bin/sleep", &program).unwrap();
     let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(200));
     let pid = sleep.id().to_string();
-    let outputs = [output(&["stats", &pid]), output(&["exporter", &pid, "--once"])];
+    let outputs = [stats(&pid, has_allocator), output(&["exporter", &pid, "--once"])];
     sleep.kill().unwrap();
     sleep.wait().unwrap();
     let name = format!("a?[2Jb (process {pid}) on ");
@@ -313,15 +329,7 @@ fn a_process_whose_name_is_cut_within_a_letter() {
     std::fs::copy("/usr/bin/sleep", &program).unwrap();
     let mut sleep = Command::new(&program).arg("60").env("LD_PRELOAD", library).spawn().unwrap();
     let pid = sleep.id().to_string();
-    let mut stats = output(&["stats", &pid]);
-    for _ in 0..100 {
-        // It may still be loading.
-        if stats.0 == 0 || is_refusal(&stats.2) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        stats = output(&["stats", &pid]);
-    }
+    let stats = stats(&pid, |stats| stats.0 == 0);
     let named = output(&["exporter", "--all", "--name", "программа", "--once"]);
     sleep.kill().unwrap();
     sleep.wait().unwrap();

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -92,6 +93,23 @@ impl Suite {
 pub fn is_refusal(said: &str) -> bool {
     let words = ["may not", "ptrace_scope", "no way to read", "is traced by"];
     words.iter().any(|word| said.contains(word))
+}
+
+/// Whether it becomes so within half a minute.
+pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while !is_so() {
+        if begin.elapsed() > Duration::from_secs(30) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// A time to sleep, as a word that only processes of this test program have.
+pub fn own_seconds(whole: u32) -> String {
+    format!("{whole}.{}", std::process::id())
 }
 
 /// Whether a process with this word among its arguments runs.
