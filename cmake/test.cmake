@@ -69,7 +69,7 @@ function(prairie_register name kind flavour)
         set(arg_TIMEOUT 120)
     endif()
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${PRAIRIE_SLOWER}")
-    math(EXPR limit "${arg_TIMEOUT} * 3") # for a machine that does much else besides
+    math(EXPR timeout_max "${arg_TIMEOUT} * 3") # for a machine that does much else besides
     set(test ${kind}.${name}@${flavour})
     add_test(NAME ${test} COMMAND ${arg_COMMAND})
     set(environment
@@ -82,7 +82,7 @@ function(prairie_register name kind flavour)
         ENVIRONMENT "${environment}")
     # The longer a test may take, the earlier it begins, so that no other waits for the last one.
     if(arg_TIMEOUT GREATER 0)
-        set_tests_properties(${test} PROPERTIES TIMEOUT ${limit} COST ${arg_TIMEOUT})
+        set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout_max} COST ${arg_TIMEOUT})
     else()
         set_tests_properties(${test} PROPERTIES COST 600)
     endif()

@@ -124,7 +124,8 @@ static size_t dirty_kib(void)
     return number("stats.arenas.4096.pdirty") * number("arenas.page") >> 10;
 }
 
-/* A burst of memory, given back; how much is dirty then, or after a while, if not before next to none is. */
+/* A burst of memory, and how much of it is dirty once it is given back: looks until next to none is, and so long at
+ * most. */
 static void print_dirty(bool with_thread, unsigned wait_ms)
 {
     enum { BLOCKS = 64 };
@@ -140,7 +141,10 @@ static void print_dirty(bool with_thread, unsigned wait_ms)
     for (int i = 0; i < BLOCKS; i += 2) free(blocks[i]);
     for (int i = 1; i < BLOCKS; i += 2) free(blocks[i]);
     size_t kib = dirty_kib();
-    for (; kib >= 64 && wait_ms > 0; wait_ms -= 100, kib = dirty_kib()) usleep(100 * 1000);
+    for (unsigned waited_ms = 0; kib >= 64 && waited_ms < wait_ms; waited_ms += 100) {
+        usleep(100 * 1000);
+        kib = dirty_kib();
+    }
     printf("dirty: %s\n", kib < 64 ? "none" : kib < 8192 ? "some" : kib < 60000 ? "much" : "all");
     if (!with_thread) return;
     pthread_barrier_wait(&barrier);

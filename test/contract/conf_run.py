@@ -115,9 +115,12 @@ def take_own_etc(folder):
     copy = os.path.join(folder, "etc")
     if ctypes.CDLL(None).unshare(CLONE_NEWNS) != 0:
         return False
-    shutil.copytree("/etc", copy, symlinks=True)
-    return all(subprocess.run(["mount", *mount], check=False).returncode == 0
-               for mount in (["--make-rprivate", "/"], ["--bind", copy, "/etc"]))
+    try:
+        shutil.copytree("/etc", copy, symlinks=True)
+        return all(subprocess.run(["mount", *mount], check=False).returncode == 0
+                   for mount in (["--make-rprivate", "/"], ["--bind", copy, "/etc"]))
+    except (OSError, shutil.Error):
+        return False
 
 
 def symlink():

@@ -60,15 +60,19 @@ static size_t background_threads(void)
     return count;
 }
 
-static bool background_threads_become(size_t count)
-{
-    for (int ms = 0; ms < 20000 && background_threads() != count; ms += 10) usleep(10 * 1000);
-    return background_threads() == count;
-}
-
 static void set_background_thread(bool on)
 {
     must(mallctl("background_thread", NULL, NULL, &on, sizeof on) == 0);
+}
+
+/* The call waits for its end, for a second at most. */
+static void end_background_thread(void)
+{
+    double start_ms = now_ms();
+
+    set_background_thread(false);
+    must(now_ms() - start_ms > 900 || background_threads() == 0);
+    while (background_threads() != 0) sleep_ms(10);
 }
 
 static void *wait_twice(void *barrier)
@@ -90,12 +94,11 @@ static void forbid_the_background_thread(void)
     (void)pthread_barrier_wait(&barrier);
     must(!reserve_cb_register(hear, NULL));
     must(background_threads() == 1);
-    set_background_thread(false);
-    must(background_threads_become(0));
+    end_background_thread();
     for (int i = 0; i < 100; i++) free(memset(malloc(1 << 20), 1, 1 << 20));
     must(background_threads() == 0);
     set_background_thread(true);
-    must(background_threads_become(1));
+    must(background_threads() == 1);
     (void)pthread_barrier_wait(&barrier);
     must(pthread_join(thread, NULL) == 0);
 }

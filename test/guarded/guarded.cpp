@@ -12,8 +12,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-namespace
-{
+namespace {
 
 // ---- which blocks are guarded ----
 
@@ -658,56 +657,20 @@ struct {
     char const *name;
     void (*body)();
 } const deeds[] = {
-#define DEED(name)  \
-    {               \
-#name, name \
-    }
-    DEED(overflow),
-    DEED(underflow),
-    DEED(use_after_free),
-    DEED(read_after_realloc),
-    DEED(use_across_threads),
-    DEED(copies_out_of_bounds),
-    DEED(double_free),
-    DEED(free_interior),
-    DEED(realloc_freed),
-    DEED(usable_size_freed),
-    DEED(use_after_sized_delete),
-    DEED(sized_delete_twice),
-    DEED(sized_delete_wrong),
-    DEED(use_after_unwatched_delete),
-    DEED(overflow_unwatched),
-    DEED(unwatched_at_end),
-    DEED(unwatched_in_depot),
-    DEED(sized_churn),
-    DEED(chained),
-    DEED(chained_jump),
-    DEED(chained_once),
-    DEED(ignored),
-    DEED(replaced),
-    DEED(installed_twice),
-    DEED(installed_after),
-    DEED(installed_between),
-    DEED(null_access),
-    DEED(null_access_chained),
-    DEED(sent),
-    DEED(sent_ignored),
-    DEED(sent_chained),
-    DEED(sent_by_kernel),
-    DEED(sent_ignored_to_reader),
-    DEED(sent_chained_to_reader),
+#define DEED(name) { #name, name }
+    DEED(overflow), DEED(underflow), DEED(use_after_free), DEED(read_after_realloc),
+    DEED(use_across_threads), DEED(copies_out_of_bounds), DEED(double_free), DEED(free_interior),
+    DEED(realloc_freed), DEED(usable_size_freed), DEED(use_after_sized_delete),
+    DEED(sized_delete_twice), DEED(sized_delete_wrong), DEED(use_after_unwatched_delete),
+    DEED(overflow_unwatched), DEED(unwatched_at_end), DEED(unwatched_in_depot), DEED(sized_churn), DEED(chained), DEED(chained_jump),
+    DEED(chained_once), DEED(ignored), DEED(replaced), DEED(installed_twice),
+    DEED(installed_after), DEED(installed_between), DEED(null_access),
+    DEED(null_access_chained), DEED(sent), DEED(sent_ignored), DEED(sent_chained),
+    DEED(sent_by_kernel), DEED(sent_ignored_to_reader), DEED(sent_chained_to_reader),
     DEED(sent_interrupts_reader),
-    DEED(stack_overflow),
-    DEED(small_stack),
-    DEED(forked),
-    DEED(forked_often),
-    DEED(forked_at_first_step),
-    DEED(forked_at_last_step),
-    DEED(nothing),
-    DEED(in_the_end),
-    DEED(off),
-    DEED(several),
-    DEED(errno_is_kept),
+    DEED(stack_overflow), DEED(small_stack), DEED(forked), DEED(forked_often),
+    DEED(forked_at_first_step), DEED(forked_at_last_step), DEED(nothing),
+    DEED(in_the_end), DEED(off), DEED(several), DEED(errno_is_kept),
 };
 
 } // namespace
@@ -715,8 +678,7 @@ struct {
 // The C library's, which prairie calls too.
 extern "C" int sigaction(int signal, struct sigaction const *action, struct sigaction *before)
 {
-    static auto const real =
-        (int (*)(int, struct sigaction const *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
+    static auto const real = (int (*)(int, struct sigaction const *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
     int result = real(signal, action, before);
 
     if (installs_between && signal == SIGSEGV && action == NULL) {

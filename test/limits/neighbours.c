@@ -113,7 +113,9 @@ int main(void)
     pthread_t thread;
 
     must(pthread_create(&thread, NULL, map_all_around, &random) == 0);
-    for (long round = scaled(10); round > 0 || !has_done_enough(); round--) {
+    double start_ms = now_ms();
+    for (long round = scaled(10);
+         round > 0 || (!has_done_enough() && now_ms() - start_ms < patience(60000)); round--) {
         use_heap_in_threads(3, 10);
         void *vast = sizeof(void *) == 8 ? malloc((size_t)64 << 30) : NULL;
         if (vast != NULL) *(char *)vast = 1;
@@ -123,6 +125,7 @@ int main(void)
     must(pthread_join(thread, NULL) == 0);
     printf("neighbours: %lu mappings beside the heap, %lu moves, %lu breaks\n", mapped, moved,
            breaks);
+    must(has_done_enough());
     walk_heap();
     return 0;
 }

@@ -5,13 +5,14 @@
 
 enum { THREADS_MAX = 2000, BLOCKS = 200, BLOCK_BYTES = 512, PER_THREAD_KB_MAX = 150 };
 
-static pthread_barrier_t used, go_on, idle, finish;
+static pthread_barrier_t all_there, used, go_on, idle, finish;
 
 static void *live(void *argument)
 {
     uint64_t state = (uint64_t)(uintptr_t)argument;
     void *block[BLOCKS];
     size_t total = 0;
+    pthread_barrier_wait(&all_there);
     for (int i = 0; i < BLOCKS; i++) {
         /* Mixed sizes around the mean, so that many classes are touched. */
         size_t bytes = i % 2 == 0 ? random_between(&state, 16, 2 * BLOCK_BYTES - 16)
@@ -36,8 +37,8 @@ int main(int argc, char **argv)
     static pthread_t thread[THREADS_MAX];
     long threads = argc > 1 ? atol(argv[1]) : 200;
     must(threads > 0 && threads <= THREADS_MAX);
-    pthread_barrier_t *barrier[] = { &used, &go_on, &idle, &finish };
-    for (int i = 0; i < 4; i++)
+    pthread_barrier_t *barrier[] = { &all_there, &used, &go_on, &idle, &finish };
+    for (int i = 0; i < 5; i++)
         must(pthread_barrier_init(barrier[i], NULL, (unsigned)threads + 1) == 0);
     use_heap_once(1);
     long before_kb = resident_kb();
@@ -45,9 +46,11 @@ int main(int argc, char **argv)
     must(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 256 << 10) == 0);
     for (size_t i = 0; i < (size_t)threads; i++) {
         int error = pthread_create(&thread[i], &small, live, (void *)(i + 1));
+        /* None has taken anything yet. */
         if (error == EAGAIN) skip_test("no more than %zu threads are allowed here", i);
         must(error == 0);
     }
+    pthread_barrier_wait(&all_there);
     pthread_barrier_wait(&used);
     long used_kb = (resident_kb() - before_kb) / threads;
     pthread_barrier_wait(&go_on);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 enum { THREADS = 3, KEPT = 4000, SERVED_LEAST = 10000 };
+enum { MOMENTS_LEAST = 15, MOMENTS_MOST = 600 }; /* of 100 ms each */
 
 static struct {
     pthread_mutex_t lock;
@@ -77,7 +78,8 @@ int main(void)
     limit_soft_set(4 << 20);
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&thread[i], NULL, work, (void *)(i + 1)) != 0) return 1;
-    for (int i = 0; i < 15 || (i < 600 && (low == 0 || served < SERVED_LEAST)); i++)
+    for (int i = 0; i < MOMENTS_LEAST || (i < MOMENTS_MOST && (low == 0 || served < SERVED_LEAST));
+         i++)
         nanosleep(&moment, NULL);
     atomic_store(&over, true);
     for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);

@@ -10,7 +10,7 @@ use std::process::Command;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{built_library, prairie};
+use support::{built_library, copy_program, make_program, prairie};
 
 /// None where prairie has not been built.
 fn doctor() -> Option<assert_cmd::Command> {
@@ -192,10 +192,7 @@ fn a_program_with_a_malloc_of_its_own_is_told() {
 fn a_script_is_looked_at_through_its_interpreter() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
-    fs::write(&script, "#!/bin/sh\n").unwrap();
-    let mut rights = fs::metadata(&script).unwrap().permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o755);
-    fs::set_permissions(&script, rights).unwrap();
+    make_program(&script, "#!/bin/sh\n");
     let Some(mut command) = doctor() else { return };
     command.arg("--").arg(&script).assert().success().stdout(contains("is a script for /bin/sh"));
 }
@@ -203,7 +200,7 @@ fn a_script_is_looked_at_through_its_interpreter() {
 /// A copy of the command outside of any checkout.
 fn elsewhere(folder: &Path) -> assert_cmd::Command {
     let copy = folder.join("prairie");
-    fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_prairie"), &copy);
     let mut command = assert_cmd::Command::new(copy);
     command.env_remove("LD_PRELOAD").env_remove("PRAIRIE_LIBRARY").env("XDG_CACHE_HOME", folder);
     command
@@ -234,9 +231,7 @@ fn sources_around_the_current_folder_must_be_the_users_own() {
     }
     fs::write(theirs.path().join("src/prairie.c"), "").unwrap();
     for script in ["lab/made/run", "dev/lab"] {
-        let script = theirs.path().join(script);
-        fs::write(&script, "#!/bin/sh\necho ran\n").unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        make_program(&theirs.path().join(script), "#!/bin/sh\necho ran\n");
     }
     let lab = |mode| {
         fs::set_permissions(theirs.path(), fs::Permissions::from_mode(mode)).unwrap();

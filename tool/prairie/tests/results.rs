@@ -6,7 +6,7 @@ mod support;
 use std::time::Instant;
 
 use predicates::str::contains;
-use support::{Suite, built_library, is_running, own_seconds, prairie};
+use support::{Suite, built_library, is_running, make_program, own_seconds, prairie};
 
 #[test]
 fn a_wrong_result_counts_nowhere() {
@@ -189,8 +189,6 @@ fn a_very_short_program_counts() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_static_program_is_not_served() {
-    use std::os::unix::fs::PermissionsExt;
-
     const ENTRY: u64 = 0x400078;
     let mut program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0".to_vec();
     let word = |program: &mut Vec<u8>, value: u64| program.extend(value.to_le_bytes());
@@ -203,8 +201,7 @@ fn a_static_program_is_not_served() {
     program.extend(b"\xb8\x3c\0\0\0\x31\xff\x0f\x05\0\0\0");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("static");
-    std::fs::write(&path, program).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    make_program(&path, program);
     let Some(proof) = proof_of(&format!("['{}']", path.display())) else { return };
     assert_eq!(proof, ("not_served".into(), "not_served".into()));
 }

@@ -12,7 +12,7 @@ use std::process::{Child, Stdio};
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, is_empty};
-use support::{becomes, built_library, prairie};
+use support::{becomes, built_library, copy_program, prairie};
 
 /// None where prairie has not been built.
 fn run() -> Option<Command> {
@@ -159,7 +159,7 @@ fn what_cannot_be_run_has_the_codes_of_env() {
 fn a_set_uid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
-    std::fs::copy("/bin/true", &path).unwrap();
+    copy_program("/bin/true", &path);
     // Only root can give a file away, so that others cannot make such a file.
     if std::os::unix::fs::chown(&path, Some(65534), None).is_err() {
         eprintln!("skipped: not root");
@@ -388,7 +388,7 @@ fn hardened_mode_is_passed_on() {
 fn the_command_brings_its_library_along() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("prairie");
-    std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &copy).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_prairie"), &copy);
     let started = || {
         let mut command = Command::new(&copy);
         command.current_dir("/").env_remove("PRAIRIE_LIBRARY").env_remove("LD_PRELOAD");

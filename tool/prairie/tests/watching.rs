@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{becomes, built_library, is_refusal, prairie};
+use support::{becomes, built_library, copy_program, is_refusal, prairie};
 use watched::{AT_REST, Watched};
 
 /// The exit code, standard output and standard error.
@@ -52,12 +52,16 @@ fn samples<'a>(lines: impl Iterator<Item = &'a str>, pid: u32) -> BTreeMap<Strin
     lines.filter(|line| !line.starts_with('#')).map(sample).collect()
 }
 
+const UPTIME: &str = "prairie_uptime_seconds";
+
 fn agree(options: &str) {
     let Some(mut watched) = Watched::start(options) else { return };
     let pid = watched.pid();
+    let before = watched.ask("metrics");
     let (code, text, _) = output(&["stats", &pid.to_string(), "--openmetrics"]);
     assert_eq!(code, 0);
     let outside = samples(text.lines(), pid);
+    let uptime_before = samples(before.iter().map(String::as_str), pid)[UPTIME];
     let inside = watched.ask("metrics");
     assert_eq!(inside.last().unwrap(), "# EOF");
     let inside = samples(inside.iter().map(String::as_str), pid);
@@ -66,7 +70,7 @@ fn agree(options: &str) {
         // The library takes locks to count.
         let slack = match name.as_str() {
             name if name.starts_with("prairie_lock_taken") => 200,
-            "prairie_uptime_seconds" => 60,
+            UPTIME => value - uptime_before,
             _ => 0,
         };
         let seen = outside.get(name).unwrap_or_else(|| panic!("{name} is missing"));
@@ -146,7 +150,7 @@ fn a_process_that_is_not_on_prairie() {
 fn a_process_whose_name_is_no_text() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("a\x1b[2Jb");
-    std::fs::copy("/usr/bin/sleep", &program).unwrap();
+    copy_program("/usr/bin/sleep", &program);
     let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
     let pid = sleep.id().to_string();
     let outputs = [stats(&pid, has_allocator), output(&["exporter", &pid, "--once"])];
@@ -166,7 +170,7 @@ fn a_process_of_another_user_is_refused_with_the_remedy() {
     let Some(watched) = Watched::start(AT_REST) else { return };
     let folder = tempfile::tempdir().unwrap();
     let tool = folder.path().join("prairie");
-    std::fs::copy(env!("CARGO_BIN_EXE_prairie"), &tool).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_prairie"), &tool);
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let cache = folder.path().join("cache");
     std::fs::create_dir(&cache).unwrap();
@@ -327,7 +331,7 @@ fn a_process_whose_name_is_cut_within_a_letter() {
     let Some(library) = built_library() else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("программа");
-    std::fs::copy("/usr/bin/sleep", &program).unwrap();
+    copy_program("/usr/bin/sleep", &program);
     let mut sleep = Command::new(&program).arg("60").env("LD_PRELOAD", library).spawn().unwrap();
     let pid = sleep.id().to_string();
     let stats = stats(&pid, |stats| stats.0 == 0);

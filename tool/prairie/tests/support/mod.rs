@@ -3,6 +3,8 @@
 #![allow(dead_code)] // Each test program uses a part of it.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,21 @@ pub fn prairie() -> Command {
     // Far from the project, so that its suites and peers take no part.
     command.current_dir("/");
     command
+}
+
+/// Written by a process of its own: while a process that another test starts has not yet let go of
+/// what this one has open for writing, it cannot be run.
+pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let mut cp = std::process::Command::new("cp");
+    assert!(cp.arg("-p").arg(from.as_ref()).arg(to).status().unwrap().success());
+}
+
+/// A program of these bytes.
+pub fn make_program(path: &Path, contents: impl AsRef<[u8]>) {
+    let mut draft = tempfile::NamedTempFile::new().unwrap();
+    draft.write_all(contents.as_ref()).unwrap();
+    draft.as_file().set_permissions(fs::Permissions::from_mode(0o755)).unwrap();
+    copy_program(draft.path(), path);
 }
 
 /// The library of this project, where it has been built.
