@@ -119,9 +119,9 @@ static void *one_block(void *unused)
     return unused;
 }
 
-static size_t dirty_kib(void)
+static size_t dirty_bytes(void)
 {
-    return number("stats.arenas.4096.pdirty") * number("arenas.page") >> 10;
+    return number("stats.arenas.4096.pdirty") * number("arenas.page");
 }
 
 /* A burst of memory, and how much of it is dirty once it is given back: looks until next to none is, and so long at
@@ -140,10 +140,10 @@ static void print_dirty(bool with_thread, unsigned wait_ms)
     for (int i = 0; i < BLOCKS; i++) memset(blocks[i] = malloc(1 << 20), 1, 1 << 20);
     for (int i = 0; i < BLOCKS; i += 2) free(blocks[i]);
     for (int i = 1; i < BLOCKS; i += 2) free(blocks[i]);
-    size_t kib = dirty_kib();
+    size_t kib = dirty_bytes() >> 10;
     for (unsigned waited_ms = 0; kib >= 64 && waited_ms < wait_ms; waited_ms += 100) {
         usleep(100 * 1000);
-        kib = dirty_kib();
+        kib = dirty_bytes() >> 10;
     }
     printf("dirty: %s\n", kib < 64 ? "none" : kib < 8192 ? "some" : kib < 60000 ? "much" : "all");
     if (!with_thread) return;
@@ -159,7 +159,7 @@ static void print_oversize(size_t mib)
     memset(block, 1, mib << 20);
     free(block);
     /* What goes back ends at a huge page, so that a little of it may stay. */
-    size_t dirty = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 20;
+    size_t dirty = dirty_bytes() >> 20;
     printf("dirty: %s\n", dirty < 3 ? "little" : "much");
 }
 
@@ -171,7 +171,7 @@ static void print_crowded(size_t mib)
     for (size_t i = 0; i < mib; i++) memset(block[i % 2] = malloc(1 << 20), 1, 1 << 20);
     free(block[0]);
     free(block[1]);
-    size_t dirty = number("stats.arenas.4096.pdirty") * number("arenas.page") >> 20;
+    size_t dirty = dirty_bytes() >> 20;
     printf("dirty: %s\n", dirty == 0 ? "little" : "much");
 }
 

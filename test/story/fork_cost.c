@@ -117,9 +117,9 @@ int main(void)
 {
     require_prairie();
     must(pthread_atfork(outer_prepare, outer_parent, NULL) == 0);
-    bool short_enough = fork_often();
-    for (int again = 0; again < 2 && !short_enough; again++) short_enough = fork_often();
-    must(short_enough);
+    bool is_short = false;
+    for (int tries = 0; tries < 3 && !is_short; tries++) is_short = fork_often();
+    must(is_short);
     walk_heap();
     return 0;
 }

@@ -188,9 +188,15 @@ fn profiles_of_a_run_show_its_growth() {
     assert!(growth.contains("keep_large") && growth.contains('█'), "{growth}");
 }
 
-/// The program above, on prairie with samples, when it has filled its heap; and what folders there
-/// are, left by tools that attached to an earlier process of its number.
-fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> (Child, Vec<OsString>) {
+/// The program above, on prairie with samples.
+struct Running {
+    child: Child,
+    /// Left by tools that attached to an earlier process of its number.
+    folders: Vec<OsString>,
+}
+
+/// When it has filled its heap.
+fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> Running {
     let mut child = Command::new(program)
         .args(["ready", holds])
         .env("LD_PRELOAD", library)
@@ -203,7 +209,7 @@ fn running(library: &Path, program: &Path, conf: &str, holds: &str) -> (Child, V
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     let folders = folders_of(child.id());
-    (child, folders)
+    Running { child, folders }
 }
 
 /// Folders of the tools that attach to this process.
@@ -214,7 +220,7 @@ fn folders_of(pid: u32) -> Vec<OsString> {
 }
 
 /// It goes on as if nothing had been, and who attached to it has left no folder behind.
-fn end(mut child: Child, folders: &[OsString]) {
+fn end(Running { mut child, folders }: Running) {
     let is_new = |name: &OsString| !folders.contains(name);
     assert_eq!(folders_of(child.id()).into_iter().find(is_new), None);
     drop(child.stdin.take());
@@ -225,8 +231,8 @@ fn end(mut child: Child, folders: &[OsString]) {
 fn a_process_is_attached_to_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let (child, folders) = running(&library, &program, "prof:true", "little");
-    let pid = child.id().to_string();
+    let running = running(&library, &program, "prof:true", "little");
+    let pid = running.child.id().to_string();
     for _ in 0..3 {
         let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -240,7 +246,7 @@ fn a_process_is_attached_to_and_goes_on() {
         prairie().args(sparse).assert().success().stdout(contains("sparse_space"));
     }
     prairie().args(["doctor", "--pid", &pid]).assert().success().stdout(contains("serves process"));
-    end(child, &folders);
+    end(running);
 }
 
 fn attach(pid: u32) -> Command {
@@ -254,16 +260,16 @@ fn attach(pid: u32) -> Command {
 fn a_process_outlives_a_tool_that_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let (child, folders) = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    let running = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
     let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
     for (delay_ms, signal) in (1..=40).zip(signals.into_iter().cycle()) {
-        let mut tool = attach(child.id()).spawn().unwrap();
+        let mut tool = attach(running.child.id()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(delay_ms));
         // SAFETY: two numbers; the tool has not been waited for.
         unsafe { libc::kill(tool.id() as i32, signal) };
         tool.wait().unwrap();
     }
-    end(child, &folders);
+    end(running);
 }
 
 /// The same for the tool that serves profiles, whose threads are several.
@@ -271,9 +277,10 @@ fn a_process_outlives_a_tool_that_is_ended() {
 fn a_process_outlives_a_server_that_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let (child, folders) = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
+    let running = running(&library, &program, "prof:true,lg_prof_sample:8", "many");
     for delay_ms in [2, 5, 10, 20, 40] {
-        let mut server = attach(child.id()).args(["--serve", "127.0.0.1:0"]).spawn().unwrap();
+        let mut server =
+            attach(running.child.id()).args(["--serve", "127.0.0.1:0"]).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
         if is_refusal(&line) {
@@ -293,7 +300,7 @@ fn a_process_outlives_a_server_that_is_ended() {
         assert_eq!(server.wait().unwrap().code(), Some(0));
         asked.join().unwrap();
     }
-    end(child, &folders);
+    end(running);
 }
 
 /// What /proc says of a process's signals: which it blocks, and for which it has handlers.
@@ -307,28 +314,28 @@ fn signals_of(pid: u32) -> Vec<String> {
 fn a_process_that_blocks_signals_keeps_its_handlers() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let (child, folders) = running(&library, &program, "prof:true", "blocked");
-    let before = signals_of(child.id());
-    let output = attach(child.id()).output().unwrap();
+    let running = running(&library, &program, "prof:true", "blocked");
+    let before = signals_of(running.child.id());
+    let output = attach(running.child.id()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || is_refusal(&said), "{said}");
-    assert_eq!(signals_of(child.id()), before);
-    end(child, &folders);
+    assert_eq!(signals_of(running.child.id()), before);
+    end(running);
 }
 
 #[test]
 fn a_process_without_samples_is_told_how() {
     let folder = tempfile::tempdir().unwrap();
     let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
-    let (child, folders) = running(&library, &program, "prof:false", "little");
-    let pid = child.id().to_string();
+    let running = running(&library, &program, "prof:false", "little");
+    let pid = running.child.id().to_string();
     let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(125), "{said}");
     let is_told =
         said.contains("runs on prairie, unprofiled") && said.contains("prairie run --profile");
     assert!(is_told || is_refusal(&said), "{said}");
-    end(child, &folders);
+    end(running);
 }
 
 /// Where a server says that it is.

@@ -58,10 +58,10 @@ fn agree(options: &str) {
     let Some(mut watched) = Watched::start(options) else { return };
     let pid = watched.pid();
     let before = watched.ask("metrics");
+    let uptime_before = samples(before.iter().map(String::as_str), pid)[UPTIME];
     let (code, text, _) = output(&["stats", &pid.to_string(), "--openmetrics"]);
     assert_eq!(code, 0);
     let outside = samples(text.lines(), pid);
-    let uptime_before = samples(before.iter().map(String::as_str), pid)[UPTIME];
     let inside = watched.ask("metrics");
     assert_eq!(inside.last().unwrap(), "# EOF");
     let inside = samples(inside.iter().map(String::as_str), pid);
