@@ -44,8 +44,8 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
 
     *page = page_at(pointer);
     if (*page == 0) return outside_kind(pointer);
+    if (is_plain_large(pointer, *page)) return POINTER_LARGE;
     record = page_record(*page);
-    if (likely(page_is_held_large(record)) && is_page_start(pointer)) return POINTER_LARGE;
     if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
     if (record->class_at != 0)
         return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED

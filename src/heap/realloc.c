@@ -21,13 +21,24 @@ void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size
     __builtin_memcpy(moved, block, bytes);
 }
 
-static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
+/* No block of its class is ready. */
+static NOINLINE void *move_slowly(void *block, size_t old_bytes, size_t size)
 {
-    void *moved = class_hit(class_of_request(size, 1));
+    void *moved = alloc_from(FRAME_HERE(), size, 1, false);
 
-    if (unlikely(moved == NULL)) moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) return NULL;
     copy_contents(moved, block, old_bytes, size);
+    prairie_free(block);
+    return moved;
+}
+
+static NOINLINE void *move_block(void *block, size_t old_bytes, size_t size)
+{
+    unsigned class_index = class_of_request(size, 1);
+    void *moved = class_hit(class_index);
+
+    if (unlikely(moved == NULL)) return move_slowly(block, old_bytes, size);
+    __builtin_memcpy(moved, block, min_size(old_bytes, class_bytes[class_index]));
     prairie_free(block);
     return moved;
 }
@@ -82,7 +93,7 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
 
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block
  * of a small size is resized as if it were in a slab; a large one may be small by its alignment. */
-static NOINLINE void *resize_other(void *block, size_t size)
+static NOINLINE void *resize_by_kind(void *block, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
@@ -100,6 +111,16 @@ static NOINLINE void *resize_other(void *block, size_t size)
     resized = resize_large(block, size, FRAME_HERE());
     FRAME_LASTS();
     return likely(resized != NULL) ? resized : refuse_memory();
+}
+
+/* A buffer that is cut to what was read into it comes here often. */
+static NOINLINE void *resize_other(void *block, size_t size)
+{
+    uint32_t page = page_at(block);
+
+    if (size <= SMALL_BYTES_MAX && is_plain_large(block, page))
+        return move_block(block, (size_t)page_record(page)->run_pages << space.page_shift, size);
+    return resize_by_kind(block, size);
 }
 
 static uint64_t zero_calls; /* atomic */

@@ -325,8 +325,7 @@ static NOINLINE void give_pages(struct cache *cache, void *block)
 {
     uint32_t page = page_at(block);
 
-    if (likely(page != 0) && likely(page_is_held_large(page_record(page)))
-        && likely(is_page_start(block))) {
+    if (is_plain_large(block, page)) {
         page = large_cache_put(cache, page, block);
         if (page != 0) large_put(page);
     } else {
