@@ -7,6 +7,7 @@
  */
 #include "../../src/page_heap/huge.h"
 
+#include "../../src/page_heap/run_fence.h"
 #include "../../src/page_heap/supplied.h"
 #include "../../src/space/commit.h"
 #include "extents.h"

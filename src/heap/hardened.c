@@ -15,6 +15,7 @@
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
+#include "../page_heap/run_fence.h"
 
 struct hardening hardening SEALED;
 

@@ -18,6 +18,7 @@
 #include "../cache/large_cache.h"
 #include "../cache/thread.h"
 #include "../guard/fill.h"
+#include "../page_heap/run_fence.h"
 #include "../policy/limits.h"
 #include "vast.h"
 

@@ -20,6 +20,7 @@
 #include "../cache/large_cache.h"
 #include "../cache/quarantine.h"
 #include "../guard/fill.h"
+#include "../page_heap/run_fence.h"
 #include "../profile/profile.h"
 
 #include <errno.h>

@@ -222,13 +222,6 @@ INLINE struct page_heap *purpose_heap(uintptr_t purpose)
 /* A used run of `pages` at a multiple of align_pages (a power of two). `zero`: all of it reads as
  * zero. When its page heap can have none, others are asked. */
 struct run run_lease_for(size_t pages, size_t align_pages, uintptr_t purpose);
-/* A large run that is leased of pages nobody has touched yet, longer than what threads keep, has a
- * fence behind it while the next page is such a one too: the kernel's guard, in a used run of one
- * page. Only where huge pages are not wanted, for it breaks one. Before such a run is returned or
- * resized: takes the fence away, if there is one. */
-void run_take_fence_away(uint32_t page);
-/* From now on there are no new ones. */
-void run_fences_off(void);
 /* The same of the first page heap. */
 INLINE struct run run_lease(size_t pages, size_t align_pages, enum page_state state)
 {

@@ -1,23 +1,16 @@
-/* run.c - the things done with runs: lease, return, extend, trim.
+/* run.c - runs are leased and returned.
  * SPDX-License-Identifier: MIT
  */
 #include "page_heap.h"
 
 #include "../space/commit.h"
 #include "run_bins.h"
+#include "run_fence.h"
 
 INLINE void count_clean(struct page_heap *heap, size_t pages)
 {
     heap->clean_leased += pages;
     if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_want_again(heap);
-}
-
-/* Free pages are about to be taken, of which some are clean. Where purging closed those, they open
- * now; what hooks supply is theirs. False: no memory, and they must stay free. */
-INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
-{
-    if (!OS_PURGE_CLOSES || heap->is_supplied) return true;
-    return os_commit((struct os_range){ page_address(page), pages << space.page_shift });
 }
 
 /* ---- holes and growth ---- */
@@ -73,9 +66,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     return span;
 }
 
-/* May so many pages be taken from a hole on? What is not dirty in it is clean, and so is what would
- * be opened behind it. */
-static bool may_take_hole(struct page_heap *heap, struct hole hole, size_t pages)
+bool run_may_take_hole(struct page_heap *heap, struct hole hole, size_t pages)
 {
     size_t clean = pages;
 
@@ -98,9 +89,9 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool 
     struct hole tail = run_find_hole(heap, pages);
     struct page_span span;
 
-    if (tail.pages >= pages && may_take_hole(heap, tail, pages)) return tail;
+    if (tail.pages >= pages && run_may_take_hole(heap, tail, pages)) return tail;
     tail = hole_at_the_end(heap);
-    if (!may_take_hole(heap, tail, pages)) return none;
+    if (!run_may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     if (asked && tail.pages == 0) return none;
     span = grow(heap, pages - tail.pages, commit_room_bytes());
@@ -153,12 +144,6 @@ INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enu
         count_clean(heap, pages);
     }
     take_front(heap, run->page, pages, state);
-}
-
-INLINE void note_dirty_low(struct page_heap *heap)
-{
-    if (heap->free_pages[FREE_DIRTY] < heap->dirty_low)
-        heap->dirty_low = heap->free_pages[FREE_DIRTY];
 }
 
 INLINE void count_lease(struct page_heap *heap, size_t pages, enum page_state state)
@@ -275,67 +260,16 @@ static struct run lease_anywhere(size_t pages, size_t align_pages, uintptr_t pur
     return run;
 }
 
-/* ---- fences ---- */
-
-static bool fences_are_off; /* atomic */
-
-void run_fences_off(void) { RELAXED_STORE(fences_are_off, true); }
-
-/* Under no lock, for the kernel takes its time. */
-static void build_fence(uint32_t page)
-{
-    struct page_heap *heap = page_heap_of(page);
-    struct page *record = page_record(page);
-    uint32_t behind = page + record->run_pages;
-    bool is_free;
-
-    lock_take(&heap->lock);
-    is_free = page_record(behind)->state == PAGE_CLEAN && page_heap_may_take_clean(heap, 1);
-    if (is_free) take_front(heap, behind, 1, PAGE_USED);
-    lock_give(&heap->lock);
-    if (!is_free) return;
-    if (os_fence((struct os_range){ page_address(behind), page_bytes() })) {
-        RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index | PAGE_FENCED));
-        return;
-    }
-    RELAXED_STORE(fences_are_off, true);
-    lock_take(&heap->lock);
-    make_free(heap, behind, 1, PAGE_CLEAN);
-    lock_give(&heap->lock);
-}
-
-/* What a thread may keep has none, and where there are huge pages it would break one. */
-INLINE bool may_have_fence(size_t pages, enum page_state state)
-{
-    return state == PAGE_LARGE && pages > LARGE_CACHE_PAGES_MAX && !OS_PURGE_CLOSES
-        && !RELAXED_LOAD(fences_are_off);
-}
+/* ---- leases that split ---- */
 
 /* Under no lock of the page heap: a lease of which nobody else knows yet. */
 static struct run finish_lease(struct run run, size_t pages, enum page_state state)
 {
     if (run.page == 0 || !run.zero) return run;
     if (huge_pages_each() > 1) huge_try(run.page, pages);
-    else if (may_have_fence(pages, state)) build_fence(run.page);
+    else run_fence(run.page, pages, state);
     return run;
 }
-
-void run_take_fence_away(uint32_t page)
-{
-    struct page_heap *heap = page_heap_of(page);
-    struct page *record = page_record(page);
-    uint32_t behind = page + record->run_pages;
-
-    if (!page_is_fenced(record)) return;
-    RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index - PAGE_FENCED));
-    /* A page that the kernel keeps is nobody's. */
-    if (!os_unfence((struct os_range){ page_address(behind), page_bytes() })) return;
-    lock_take(&heap->lock);
-    make_free(heap, behind, 1, PAGE_CLEAN);
-    lock_give(&heap->lock);
-}
-
-/* ---- leases that split ---- */
 
 /* Dirty pages of another page heap that has more than might stay while nobody looks, before clean
  * ones are touched: what one phase of a program left there serves the next. Begins and ends with the
@@ -430,8 +364,6 @@ static NOINLINE void return_merging(uint32_t page, size_t pages)
     make_free(heap, page, pages, PAGE_DIRTY);
     if (unlikely(!lock_give_unless_contended(&heap->lock))) lock_give_contended(&heap->lock);
 }
-
-INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
 
 INLINE void count_return(struct page_heap *heap, const struct page *record, size_t pages)
 {
@@ -555,56 +487,6 @@ void run_return_batch(const uint32_t *pages, unsigned count)
         return_as(heap, pages[i], PAGE_DIRTY);
     }
     lock_give(&held->lock);
-}
-
-/* Of a run whose length may be changed, under the lock. */
-INLINE enum page_state resizable_state(struct page_heap *heap, const struct page *record)
-{
-    check(lock_is_mine(page_heap_lock(heap)));
-    check(is_used_state(record->state) || record->state == PAGE_MANUAL);
-    return (enum page_state)record->state;
-}
-
-bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
-{
-    struct page *record = page_record(page);
-    enum page_state state;
-    size_t old_pages, missing;
-    struct hole hole;
-    bool fits;
-
-    lock_take(page_heap_lock(heap));
-    state = resizable_state(heap, record);
-    old_pages = record->run_pages;
-    missing = pages - old_pages;
-    check(pages > old_pages);
-    hole = hole_after(heap, page + (uint32_t)old_pages, missing);
-    fits = hole.pages >= missing && may_take_hole(heap, hole, missing)
-        && open_free(heap, hole.first, missing);
-    if (fits) {
-        (record + old_pages - 1)->state = PAGE_INSIDE;
-        (void)run_take_hole(heap, page, old_pages, pages, state);
-        note_dirty_low(heap);
-        if (state == PAGE_LARGE) heap->large_pages += missing;
-    }
-    lock_give(page_heap_lock(heap));
-    return fits;
-}
-
-void run_trim(struct page_heap *heap, uint32_t page, size_t pages)
-{
-    struct page *record = page_record(page);
-    enum page_state state;
-    size_t old_pages;
-
-    lock_take(page_heap_lock(heap));
-    state = resizable_state(heap, record);
-    old_pages = record->run_pages;
-    check(pages > 0 && pages < old_pages);
-    tag_run(record, pages, state, PAGE_USED);
-    if (state == PAGE_LARGE) heap->large_pages -= old_pages - pages;
-    make_free(heap, page + (uint32_t)pages, old_pages - pages, free_state(heap, FREE_DIRTY));
-    lock_give(page_heap_lock(heap));
 }
 
 /* Neighbours look at the state when they merge. */

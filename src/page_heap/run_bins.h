@@ -77,13 +77,21 @@ INLINE void bin_replace(struct page_heap *heap, struct page *record, uint32_t pa
     record->slab = 0;
 }
 
-/* ---- free runs ---- */
+/* ---- used and free runs ---- */
+
+INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
 
 /* There are more dirty pages: too many? */
 INLINE void note_dirty(const struct page_heap *heap)
 {
     if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
         __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
+}
+
+INLINE void note_dirty_low(struct page_heap *heap)
+{
+    if (heap->free_pages[FREE_DIRTY] < heap->dirty_low)
+        heap->dirty_low = heap->free_pages[FREE_DIRTY];
 }
 
 /* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A
@@ -168,6 +176,17 @@ INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum
     tag_run(record, pages, state, PAGE_USED);
 }
 
+/* Free pages are about to be taken, of which some are clean. Where purging closed those, they open
+ * now; what hooks supply is theirs. False: no memory, and they must stay free. */
+INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    if (!OS_PURGE_CLOSES || heap->is_supplied) return true;
+    return os_commit((struct os_range){ page_address(page), pages << space.page_shift });
+}
+
+/* May so many pages be taken from a hole on? What is not dirty in it is clean, and so is what would
+ * be opened behind it. */
+bool run_may_take_hole(struct page_heap *heap, struct hole hole, size_t pages);
 /* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one
  * free run after the other. True: all of them read as zero. */
 bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t pages,

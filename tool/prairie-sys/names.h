@@ -535,6 +535,7 @@
 #define resize_large prairie_own_resize_large
 #define run_bins_check prairie_own_run_bins_check
 #define run_extend prairie_own_run_extend
+#define run_fence prairie_own_run_fence
 #define run_fences_off prairie_own_run_fences_off
 #define run_find_aligned prairie_own_run_find_aligned
 #define run_find_hole prairie_own_run_find_hole
@@ -545,6 +546,7 @@
 #define run_lease_for prairie_own_run_lease_for
 #define run_lease_would_grow prairie_own_run_lease_would_grow
 #define run_mark prairie_own_run_mark
+#define run_may_take_hole prairie_own_run_may_take_hole
 #define run_put_free prairie_own_run_put_free
 #define run_return prairie_own_run_return
 #define run_return_batch prairie_own_run_return_batch
