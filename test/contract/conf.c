@@ -51,7 +51,8 @@ static void print_leaf(const char *name)
 
 static size_t number(const char *name)
 {
-    size_t value = 0, length = sizeof value, any = 1;
+    size_t value = 0, length = sizeof value;
+    uint64_t any = 1;
 
     mallctl("epoch", NULL, NULL, &any, sizeof any);
     mallctl(name, &value, &length, NULL, 0);

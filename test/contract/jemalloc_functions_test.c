@@ -277,7 +277,7 @@ static void alignment_is_asked_of_xallocx(const struct check *check)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), half = page > 32 * KIB ? page : 32 * KIB;
     char *block = x.mallocx(2 * half, MALLOCX_ALIGN(page));
-    int beyond = 63;
+    int beyond = CHAR_BIT * (int)sizeof(size_t) - 1;
 
     (void)check;
     while (!is_aligned(block, (size_t)1 << beyond)) beyond--;

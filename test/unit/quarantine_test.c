@@ -137,21 +137,22 @@ static void only_so_much_stays_open(void **state)
 /* Open runs leave for closed ones, and their pages are dirty. */
 static void what_leaves_for_others_is_given_back(void **state)
 {
-    char *blocks[2 * WAITING_RUNS];
+    enum { OPEN = 8 };
+    char *blocks[OPEN + WAITING_RUNS];
     size_t bytes;
 
     (void)state;
     harden();
     fake_clock_ms(1);
-    bytes = OPEN_RUNS_BYTES_MAX / WAITING_RUNS - os_page_bytes();
-    for (unsigned i = 0; i < 2 * WAITING_RUNS; i++) blocks[i] = taken(bytes);
+    bytes = OPEN_RUNS_BYTES_MAX / OPEN - os_page_bytes();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(bytes);
     may_close(0);
-    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(blocks[i]);
+    for (unsigned i = 0; i < OPEN; i++) prairie_free(blocks[i]);
     assert_int_equal(quarantine()->all_open_pages << space.page_shift, OPEN_RUNS_BYTES_MAX);
-    run_return(run_lease(pages_for(PURGE_KEEP_BYTES), 1, PAGE_USED).page);
+    run_return(run_lease(pages_for(PURGE_KEEP_BYTES * 3 / 2), 1, PAGE_USED).page);
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     may_close(UINT32_MAX);
-    for (unsigned i = WAITING_RUNS; i < 2 * WAITING_RUNS; i++) prairie_free(blocks[i]);
+    for (unsigned i = OPEN; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
     assert_int_equal(quarantine()->all_open_pages, 0);
     assert_true(fake_calls(FAKE_PURGE) > 0);
     prairie_check_all();
@@ -260,7 +261,7 @@ static void begin_waiting(void)
     pthread_barrier_init(&ends, NULL, 2);
     assert_int_equal(pthread_create(&other, NULL, let_as_much_wait_as_may, NULL), 0);
     pthread_barrier_wait(&filled);
-    prairie_free(taken(8 * LARGE));
+    prairie_free(taken(LARGE));
     assert_int_equal(quarantine()->run_count, 0);
 }
 
@@ -278,7 +279,7 @@ static void a_child_counts_what_waits_of_its_own(void **state)
     (void)state;
     begin_waiting();
     if (fake_fork() == 0) {
-        prairie_free(taken(8 * LARGE));
+        prairie_free(taken(LARGE));
         _exit(quarantine()->run_count == 1 ? 0 : 1);
     }
     assert_true(wait(&status) > 0 && status == 0);

@@ -242,7 +242,7 @@ static void the_hard_limit_closes_no_pages(void **state)
 /* Nor are those that lie before or behind an aligned block. */
 static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
 {
-    size_t align = min_size(64 * MiB, VAST_BYTES_MIN / 4), used;
+    size_t align = BY_WORD(64 * MiB, 8 * MiB), used;
     char *block;
 
     (void)state;
@@ -252,7 +252,7 @@ static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
     block = prairie_aligned_alloc(align, 1 * MiB);
     assert_non_null(block);
     assert_in_range(commit_used_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
-    assert_null(prairie_aligned_alloc(align, 1 * MiB));
+    assert_null(prairie_aligned_alloc(align, 3 * MiB / 2));
     memset(block, 1, 1 * MiB);
     prairie_free(block);
     prairie_check_all();
