@@ -47,6 +47,7 @@ static struct {
     void (*before_fork)(void), (*in_parent)(void), (*in_child)(void), (*at_exit)(void);
     bool one_thread;
     bool faults_watched;
+    struct os_code code;
     unsigned forks; /* begun and not ended */
 
     char error_text[ERROR_TEXT_BYTES];
@@ -307,11 +308,16 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
 
 size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
 {
-    (void)code;
-    (void)most;
     (void)paths;
     (void)paths_bytes;
-    return 0;
+    if (fake.code.path == NULL || most == 0) return 0;
+    *code = fake.code;
+    return 1;
+}
+
+void fake_code(uintptr_t start, size_t bytes)
+{
+    fake.code = (struct os_code){ .start = start, .limit = start + bytes, .path = "code" };
 }
 
 uint32_t os_process_id(void) { return 1; }
@@ -327,12 +333,14 @@ bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
 bool fake_faults_are_watched(void) { return fault_watcher != NULL; }
 void fake_watch_faults(void) { fake.faults_watched = true; }
 
-bool fake_fault(const void *address)
+bool fake_fault_from(uintptr_t code, const void *address)
 {
-    struct os_fault fault = { .address = address, .access = OS_ACCESS_READ };
+    struct os_fault fault = { .address = address, .code = code, .access = OS_ACCESS_READ };
 
     return fault_watcher(&fault);
 }
+
+bool fake_fault(const void *address) { return fake_fault_from(0, address); }
 
 uint32_t os_thread_id(void) { return 7; }
 uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }

@@ -121,6 +121,9 @@ void fake_watch_faults(void);
 bool fake_faults_are_watched(void);
 /* An access to the address is refused. What the watcher says; it is there. */
 bool fake_fault(const void *address);
+bool fake_fault_from(uintptr_t code, const void *address);
+/* All the code that there is, of a file "code". */
+void fake_code(uintptr_t start, size_t bytes);
 
 /* ---- time and the background thread ---- */
 

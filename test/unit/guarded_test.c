@@ -519,6 +519,20 @@ static void a_new_size_is_reported(void **state)
     expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
 }
 
+/* It is looked up as it is: the byte before it, as of a return address, may be no code. */
+static void the_instruction_of_an_access_is_named(void **state)
+{
+    enum { CODE = 0x40000, CODE_BYTES = 0x1000 };
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    fake_code(CODE, CODE_BYTES);
+    block = guarded_right(1000);
+    (void)fake_fault_from(CODE, block + 1024);
+    expect_words("prairie:   done by thread 7:\nprairie:     0x40000 code+0x0\n");
+}
+
 static void other_faults_are_not_ours(void **state)
 {
     (void)state;
@@ -720,8 +734,8 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(sizes_are_those_of_nallocx), UNIT_TEST(it_is_counted),
           UNIT_TEST(an_overflow_is_named), UNIT_TEST(an_underflow_is_named),
           UNIT_TEST(a_use_after_free_is_named), UNIT_TEST(a_new_size_is_reported),
-          UNIT_TEST(other_faults_are_not_ours), UNIT_TEST(one_report_for_each_block),
-          UNIT_TEST(a_cell_is_closed_again_after_a_report),
+          UNIT_TEST(the_instruction_of_an_access_is_named), UNIT_TEST(other_faults_are_not_ours),
+          UNIT_TEST(one_report_for_each_block), UNIT_TEST(a_cell_is_closed_again_after_a_report),
           UNIT_TEST(a_guard_between_two_is_closed_once), UNIT_TEST(a_refused_cell_is_closed_once),
           UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
           UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool))
