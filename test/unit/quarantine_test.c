@@ -173,6 +173,21 @@ static void only_so_much_waits(void **state)
     prairie_check_all();
 }
 
+/* There is room for one block, and that waits. */
+static void what_waits_leaves_before_a_request_is_refused(void **state)
+{
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    prairie_free(block);
+    assert_int_equal(quarantine()->run_count, 1);
+    limits_set_hard(commit_used_bytes());
+    assert_ptr_equal(taken(LARGE), block);
+    assert_null(prairie_malloc(LARGE));
+    limits_set_hard(0);
+    prairie_check_all();
+}
+
 static void what_waits_is_not_allocated(void **state)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -321,6 +336,7 @@ UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
           UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
+          UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
           UNIT_TEST(a_run_that_stays_closed_is_lost),
           UNIT_TEST(a_child_counts_what_waits_of_its_own),
