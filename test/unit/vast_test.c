@@ -134,19 +134,24 @@ static void they_change_their_size(void **state)
     prairie_free(block);
 }
 
+/* However much that is, from where the pages are no longer cleared by hand. */
 static void what_is_gained_as_zeros_is_not_touched(void **state)
 {
-    char *block = prairie_malloc(VAST);
-    uint64_t purged = fake_purged_bytes();
+    static const size_t gains[] = { CLEAR_BYTES_MAX, VAST };
 
     (void)state;
-    block[VAST - 1] = 1;
-    block = prairie_rallocx(block, 2 * VAST, MALLOCX_ZERO);
-    expect_vast(block, 2 * VAST);
-    assert_int_equal(fake_purged_bytes(), purged + VAST);
-    assert_int_equal(block[VAST - 1], 1);
-    assert_int_equal(block[VAST] | block[2 * VAST - 1], 0);
-    prairie_free(block);
+    for (unsigned i = 0; i < ARRAY_COUNT(gains); i++) {
+        char *block = prairie_malloc(VAST);
+        uint64_t purged = fake_purged_bytes();
+
+        block[VAST - 1] = 1;
+        block = prairie_rallocx(block, VAST + gains[i], MALLOCX_ZERO);
+        expect_vast(block, VAST + gains[i]);
+        assert_int_equal(fake_purged_bytes(), purged + gains[i]);
+        assert_int_equal(block[VAST - 1], 1);
+        assert_int_equal(block[VAST] | block[VAST + gains[i] - 1], 0);
+        prairie_free(block);
+    }
 }
 
 /* Of what a small block becomes, only the rest of its last page is written. */
