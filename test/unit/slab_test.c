@@ -270,6 +270,44 @@ static void a_free_block_among_neighbours_is_told(void **state)
     }
 }
 
+static unsigned put_until_fault(struct slab *slab, unsigned count, enum slab_fault *fault)
+{
+    unsigned put = 0;
+
+    do put += slab_put(slab, blocks + put, count - put, fault);
+    while (*fault == SLAB_FAULT_NONE && put < count);
+    slab_check(slab);
+    return put;
+}
+
+/* The next block, too, where one is missing: it is not taken for the one that is still out. */
+static void a_block_twice_among_neighbours_is_told(void **state)
+{
+    enum slab_fault fault;
+    unsigned count, put;
+    struct slab *slab;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(class_of_size(48));
+    count = min_size(slab->block_count, 40);
+    for (unsigned missing = 0; missing + 1 < count; missing++) {
+        for (unsigned down = 0; down < 2; down++) {
+            void *out;
+
+            assert_int_equal(take(slab, blocks, count), count);
+            if (down) turn_round(blocks, count);
+            out = blocks[missing];
+            blocks[missing] = blocks[missing + 1];
+            put = put_until_fault(slab, count, &fault);
+            assert_int_equal(fault, SLAB_FAULT_TWICE);
+            assert_int_equal(put, missing + 1);
+            assert_int_equal(put_one(slab, out), SLAB_FAULT_NONE);
+            while (++put < count) assert_int_equal(put_one(slab, blocks[put]), SLAB_FAULT_NONE);
+        }
+    }
+}
+
 /* Two slabs side by side: addresses go on, the slab does not. */
 static void neighbours_end_with_their_slab(void **state)
 {
@@ -454,6 +492,7 @@ UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_asce
           UNIT_TEST(neighbours_are_put_together),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing),
           UNIT_TEST(a_free_block_among_neighbours_is_told),
+          UNIT_TEST(a_block_twice_among_neighbours_is_told),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing),
           UNIT_TEST(neighbours_end_with_their_slab),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing), UNIT_TEST(blocks_know_their_slab),
