@@ -47,7 +47,8 @@ static struct {
     void (*before_fork)(void), (*in_parent)(void), (*in_child)(void), (*at_exit)(void);
     bool one_thread;
     bool faults_watched;
-    struct os_code code;
+    const struct os_code *code;
+    size_t code_count;
     unsigned forks; /* begun and not ended */
 
     char error_text[ERROR_TEXT_BYTES];
@@ -306,18 +307,20 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     return 0;
 }
 
-size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
+void fake_code(const struct os_code *code, size_t count)
 {
-    (void)paths;
-    (void)paths_bytes;
-    if (fake.code.path == NULL || most == 0) return 0;
-    *code = fake.code;
-    return 1;
+    fake.code = code;
+    fake.code_count = count;
 }
 
-void fake_code(uintptr_t start, size_t bytes)
+size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
 {
-    fake.code = (struct os_code){ .start = start, .limit = start + bytes, .path = "code" };
+    size_t count = fake.code_count < most ? fake.code_count : most;
+
+    (void)paths;
+    (void)paths_bytes;
+    if (count > 0) memcpy(code, fake.code, count * sizeof *code);
+    return count;
 }
 
 uint32_t os_process_id(void) { return 1; }

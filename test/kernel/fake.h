@@ -116,14 +116,16 @@ bool fake_is_committed(const void *base, size_t bytes); /* all of it */
 void fake_other_block(void *block, size_t bytes);
 unsigned fake_other_frees(void); /* how often such a one was given back to it */
 
+/* The mappings with code, in order; they and their paths stay the test's. None by default. At any
+ * time. */
+void fake_code(const struct os_code *code, size_t count);
+
 /* Faults can be watched from now on. Else none can, and there are no guarded blocks. */
 void fake_watch_faults(void);
 bool fake_faults_are_watched(void);
 /* An access to the address is refused. What the watcher says; it is there. */
 bool fake_fault(const void *address);
 bool fake_fault_from(uintptr_t code, const void *address);
-/* All the code that there is, of a file "code". */
-void fake_code(uintptr_t start, size_t bytes);
 
 /* ---- time and the background thread ---- */
 

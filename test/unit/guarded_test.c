@@ -522,12 +522,13 @@ static void a_new_size_is_reported(void **state)
 /* It is looked up as it is: the byte before it, as of a return address, may be no code. */
 static void the_instruction_of_an_access_is_named(void **state)
 {
-    enum { CODE = 0x40000, CODE_BYTES = 0x1000 };
+    enum { CODE = 0x40000 };
+    static const struct os_code code = { .start = CODE, .limit = CODE + 0x1000, .path = "code" };
     char *block;
 
     (void)state;
     guard_from_now();
-    fake_code(CODE, CODE_BYTES);
+    fake_code(&code, 1);
     block = guarded_right(1000);
     (void)fake_fault_from(CODE, block + 1024);
     expect_words("prairie:   done by thread 7:\nprairie:     0x40000 code+0x0\n");

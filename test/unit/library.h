@@ -99,6 +99,8 @@ double inside_exponential(uint64_t *state);
 /* heap */
 size_t inside_table_bytes_of(size_t size, size_t align);
 void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
+/* profile */
+void inside_sort_addresses(uintptr_t *address, size_t count);
 
 /* ---- static variables and types ---- */
 
