@@ -1,5 +1,5 @@
 /* keys_first.c - forty thread keys exist before the heap is used: setting one more may itself
- * allocate. */
+ * allocate. One is made afterwards. */
 /* SPDX-License-Identifier: MIT */
 /* usage: keys_first          prairie is preloaded
  *        keys_first late     prairie is loaded by dlopen after the keys were made */
@@ -7,7 +7,7 @@
 
 enum { KEYS = 40, THREADS = 20 };
 
-static pthread_key_t key[KEYS];
+static pthread_key_t key[KEYS], later_key;
 
 static void make_keys(void)
 {
@@ -30,6 +30,7 @@ static void *live(void *argument)
     if (number % 2 == 0) must(pthread_setspecific(key[KEYS - 1], argument) == 0);
     char *block = heap.malloc(100);
     must(block != NULL);
+    must(pthread_getspecific(later_key) == NULL); /* the heap has another */
     for (int i = 0; i < KEYS; i++) must(pthread_setspecific(key[i], block + i) == 0);
     use_heap_once(number);
     for (int i = 0; i < KEYS; i++) must(pthread_getspecific(key[i]) == block + i);
@@ -42,6 +43,8 @@ int main(int argc, char **argv)
     pthread_t thread[THREADS];
     if (argc == 2 && strcmp(argv[1], "late") == 0) late_load();
     else require_prairie();
+    heap.free(heap.malloc(100));
+    must(pthread_key_create(&later_key, NULL) == 0);
     for (size_t i = 0; i < THREADS; i++)
         must(pthread_create(&thread[i], NULL, live, (void *)i) == 0);
     for (size_t i = 0; i < THREADS; i++) must(pthread_join(thread[i], NULL) == 0);
