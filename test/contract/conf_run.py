@@ -7,6 +7,7 @@ With --symlink: what /etc/malloc.conf says. Where there can be no /etc for this 
 machine reads it meanwhile.
 """
 import ctypes
+import errno
 import os
 import shutil
 import signal
@@ -123,20 +124,31 @@ def take_own_etc(folder):
         return False
 
 
+def link_to(text):
+    Path(SYMLINK).unlink(missing_ok=True)
+    os.symlink(text, SYMLINK)
+
+
 def symlink():
     """The link in /etc counts more than the program, and less than its user."""
     defines = {"program": sys.argv[2]}
-    os.symlink("dirty_decay_ms:44,narenas:4", SYMLINK)
     try:
+        link_to("dirty_decay_ms:44,narenas:4")
         get(None, "opt.dirty_decay_ms", 44)
         get(None, "opt.dirty_decay_ms", 44, **defines)
         get("dirty_decay_ms:22", "opt.dirty_decay_ms", 22)
         get(None, "opt.malloc_conf.symlink", "dirty_decay_ms:44,narenas:4")
-        os.unlink(SYMLINK)
-        os.symlink("narenas:3," * 100 + "dirty_decay_ms:45", SYMLINK)
+        link_to("narenas:3," * 100 + "dirty_decay_ms:45")
         get(None, "opt.dirty_decay_ms", 45)
+        try:
+            link_to("narenas:3," * 408 + "tcache_max:4096")  # as long as any link
+            get(None, "opt.tcache_max", 4096)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            print("the longest link cannot be made here")
     finally:
-        os.unlink(SYMLINK)
+        Path(SYMLINK).unlink(missing_ok=True)
 
 
 def messages():
