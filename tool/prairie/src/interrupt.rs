@@ -13,10 +13,11 @@ use crate::trouble::{About, Result, Trouble};
 /// As a shell calls the end by SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// True when one of these signals has come; from now on they end nothing by themselves.
+/// True when one of these signals has come; from now on they end nothing by themselves. SIGHUP that is
+/// ignored stays so, as nohup wants.
 pub fn flag_of(signals: &[i32]) -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in signals {
+    for signal in signals.iter().filter(|signal| **signal != SIGHUP || !sys::is_ignored(SIGHUP)) {
         signal_hook::flag::register(*signal, Arc::clone(&flag)).about("signals")?;
     }
     Ok(flag)

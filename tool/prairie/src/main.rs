@@ -59,7 +59,6 @@ mod trouble;
 mod units;
 mod witness;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -114,8 +113,9 @@ fn dispatch(verb: &Verb, launcher: &mut Launcher) -> Result<i32> {
         Verb::Peers(options) => peers::run(options),
         Verb::Lab(options) => lab::run(options),
         Verb::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "prairie", &mut io::stdout());
-            Ok(0)
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "prairie", &mut script);
+            terminal::show(&String::from_utf8_lossy(&script)).map(|()| 0)
         }
         Verb::Man(options) => manual::run(options),
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::order::Step;
+use crate::terminal;
 use crate::units;
 
 const LINE_EVERY: Duration = Duration::from_secs(20);
@@ -58,7 +59,7 @@ impl Progress {
         }
         let is_due = self.last_line.is_none_or(|last| last.elapsed() > LINE_EVERY);
         if is_due && !self.quiet {
-            eprintln!("run {} of {}: {text}", self.done + 1, self.total);
+            terminal::tell(&format!("run {} of {}: {text}", self.done + 1, self.total));
             self.last_line = Some(Instant::now());
         }
     }
@@ -77,8 +78,8 @@ impl Progress {
     /// A line that stays.
     pub fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| terminal::tell(text)),
+            None => terminal::tell(text),
         }
     }
 

@@ -248,19 +248,28 @@ extern "C" fn note(signal: i32, about: *mut libc::siginfo_t, _: *mut libc::c_voi
     SENT.fetch_or(u32::from(is_of_a_process) << signal, Ordering::Relaxed);
 }
 
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: what is done is only asked for.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 /// Terminal signals go to the whole foreground group: the program decides, this process stays.
 pub fn outlive_terminal_signals() {
     for signal in TERMINAL_SIGNALS {
-        // SAFETY: the handler sets bits only. A signal that was ignored at the start stays so.
+        // A signal that was ignored at the start stays so.
+        if is_ignored(signal) {
+            continue;
+        }
+        // SAFETY: the handler sets bits only.
         unsafe {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut old);
-            if old.sa_sigaction != libc::SIG_IGN {
-                let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = note as *const () as usize;
-                new.sa_flags = libc::SA_SIGINFO;
-                libc::sigaction(signal, &new, std::ptr::null_mut());
-            }
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = note as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO;
+            libc::sigaction(signal, &new, std::ptr::null_mut());
         }
     }
 }

@@ -49,6 +49,12 @@ pub fn has_colours() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 
+/// Words for standard error as they are, whatever was asked for. Where nobody can read them, nothing
+/// else changes.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 /// Data. Whoever reads it may have seen enough: a closed pipe is no failure.
 pub fn show(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();

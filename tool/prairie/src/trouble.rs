@@ -1,6 +1,8 @@
 //! The tool's own failures: what went wrong, what to do about it, and the exit code that says so.
 // SPDX-License-Identifier: MIT
 
+use crate::terminal;
+
 use std::fmt::Display;
 
 /// Exit codes as in env(1): the tool failed, the program cannot be executed, it was not found.
@@ -44,9 +46,9 @@ impl Trouble {
 
     /// What the user sees on standard error.
     pub fn print(&self) {
-        eprintln!("prairie: {}", self.text);
+        terminal::tell(&format!("prairie: {}", self.text));
         if let Some(hint) = &self.hint {
-            eprintln!("  {hint}");
+            terminal::tell(&format!("  {hint}"));
         }
     }
 }

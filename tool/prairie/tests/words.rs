@@ -118,3 +118,33 @@ fn completions_and_manual_are_made() {
     }
     assert!(!folder.path().join("prairie-help.1").exists());
 }
+
+#[test]
+fn exit_codes_hold_where_nobody_can_read_words() {
+    for (words, code) in [
+        ("run -- sh -c 'exit 3'", 3),
+        ("run --json -- sh -c 'exit 3'", 3),
+        ("run -- no-such-program", 127),
+        ("doctor --pid 999999999", 125),
+        ("completions bash >/dev/full", 125),
+        ("completions bash | true", 0),
+    ] {
+        let command = format!("'{}' {words}", env!("CARGO_BIN_EXE_prairie"));
+        let status = std::process::Command::new("sh")
+            .args(["-c", &format!("exec 2>/dev/full; {command}")])
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{words}");
+    }
+}
+
+#[test]
+fn nohup_keeps_a_comparison_going() {
+    let command = format!(
+        "trap '' HUP; exec '{}' compare --rounds 1 --allocators glibc -- sh -c 'kill -HUP $PPID; exit 0'",
+        env!("CARGO_BIN_EXE_prairie")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -20,12 +20,18 @@ pub struct Files {
     pub figures: PathBuf,
 }
 
+/// A part of a file's name, another one for each text.
+fn in_plain(text: &str) -> String {
+    let plain = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_string(),
+        _ => format!("_{:x}_", u32::from(letter)),
+    };
+    text.chars().map(plain).collect()
+}
+
 impl Files {
     pub fn new(scratch: &Path, item: &Item) -> Result<Files> {
-        let name: String = format!("shared-{}-{}", item.suite, item.workload.name)
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
-            .collect();
+        let name = format!("shared-{}-{}", in_plain(&item.suite), in_plain(&item.workload.name));
         let files = Files {
             dir: scratch.join("run"),
             shared: scratch.join(name),
@@ -83,4 +89,18 @@ pub fn checksum(path: &Path) -> Result<String> {
         }
     }
     Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_plain;
+
+    #[test]
+    fn texts_that_differ_have_names_that_differ() {
+        assert_eq!(in_plain("tree7"), "tree7");
+        assert_eq!(in_plain("a.b/c"), "a_2e_b_2f_c");
+        for other in ["a-b", "a_b", "a b", "a.b/c", "ab"] {
+            assert_ne!(in_plain("a.b"), in_plain(other));
+        }
+    }
 }

@@ -139,7 +139,7 @@ impl Bench<'_> {
             End::Interrupted => Err(Stop::trouble()),
             end => Err(Trouble::new(format!(
                 "its setup failed: {}{}",
-                end_text(end, item),
+                end_text(end, timeout_of(item, false)),
                 files.last_words()
             ))),
         }
@@ -188,7 +188,8 @@ impl Bench<'_> {
         files: &Files,
         measured: &Measured,
     ) -> Result<()> {
-        let last_words = || format!("{}{}", end_text(measured.end, item), files.last_words());
+        let timeout_s = timeout_of(item, self.valgrind.is_some());
+        let last_words = || format!("{}{}", end_text(measured.end, timeout_s), files.last_words());
         match measured.end {
             End::Interrupted => return Err(Stop::trouble()),
             End::TimedOut => run.fail(Outcome::TimedOut, last_words()),
@@ -249,7 +250,8 @@ impl Bench<'_> {
             End::Interrupted => return Err(Stop::trouble()),
             End::Itself(Ended::Exited(0)) => {}
             end => {
-                let text = format!("its check: {}{}", end_text(end, item), own.last_words());
+                let end = end_text(end, timeout_of(item, false));
+                let text = format!("its check: {end}{}", own.last_words());
                 run.fail(Outcome::Wrong, text);
             }
         }
@@ -274,11 +276,9 @@ impl Bench<'_> {
         };
         fs::metadata(&stdin).about(format!("stdin {}", stdin.display()))?;
         let mut arguments = words.to_vec();
-        let mut timeout_s = item.workload.timeout_s;
         if valgrind.is_some() {
             arguments[0] = program.display().to_string();
             arguments = callgrind::arguments(&files.dir).into_iter().chain(arguments).collect();
-            timeout_s *= callgrind::SLOWDOWN;
         }
         let command = Command {
             program: valgrind.unwrap_or(&program),
@@ -292,8 +292,12 @@ impl Bench<'_> {
         };
         // Under valgrind a program gets its libraries late; callgrind itself says what ran.
         let library = library.filter(|_| valgrind.is_none());
-        let timeout = Some(Duration::from_secs_f64(timeout_s));
-        measure::run(self.launcher, &Job { command, library, timeout }, &mut self.stop)
+        let timeout = Duration::from_secs_f64(timeout_of(item, valgrind.is_some()));
+        measure::run(
+            self.launcher,
+            &Job { command, library, timeout: Some(timeout) },
+            &mut self.stop,
+        )
     }
 
     fn variables_of(
@@ -378,10 +382,15 @@ pub fn absent_reason(item: &Item) -> Option<String> {
     wanted.iter().find_map(missing).map(|error| error.to_string())
 }
 
-fn end_text(end: End, item: &Item) -> String {
+/// What counts instructions takes its time.
+fn timeout_of(item: &Item, counts: bool) -> f64 {
+    item.workload.timeout_s * if counts { callgrind::SLOWDOWN } else { 1.0 }
+}
+
+fn end_text(end: End, timeout_s: f64) -> String {
     match end {
         End::Itself(ended) => ended.text(),
-        End::TimedOut => format!("no end after {} s", item.workload.timeout_s),
+        End::TimedOut => format!("no end after {timeout_s} s"),
         End::Interrupted => "interrupted".to_owned(),
     }
 }

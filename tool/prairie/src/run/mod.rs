@@ -107,11 +107,11 @@ fn tell(options: &cli::Run, summary: &Summary) -> Result<()> {
             let path = output::name_of_run(path, summary.name, summary.measured.pid);
             let written = output::write_file(&path, text.as_bytes(), options.output.force);
             if written.is_err() {
-                eprint!("{text}");
+                terminal::tell(text.trim_end());
             }
             written?;
         }
-        (None, Some(json)) => eprint!("{json}"),
+        (None, Some(json)) => terminal::tell(json.trim_end()),
         (None, None) => {
             terminal::say(&summary.text());
             terminal::next(&summary.next(&terminal::shell_words(&options.command)));
