@@ -16,6 +16,8 @@
 #else
 #define INLINE static inline __attribute__((always_inline))
 #endif
+/* No pointer that it is called with is NULL. */
+#define NONNULL __attribute__((nonnull))
 #define COLD __attribute__((cold, noinline))
 #define NOINLINE __attribute__((noinline))
 #define NORETURN __attribute__((noreturn))

@@ -112,7 +112,7 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 /* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
  * it is no longer the program's. False: bytes must be copied; nothing happened. The block was looked
  * at. */
-bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to);
+NONNULL bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to);
 
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have any. */
 void hardened_check_bytes(const void *block, size_t size);
