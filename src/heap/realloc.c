@@ -113,7 +113,8 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
-/* A buffer that is cut to what was read into it comes here often. */
+/* A buffer that is cut to what was read into it comes here often: a plain run, as long as its pages
+ * without a look at whether it is vast. */
 static NOINLINE void *resize_other(void *block, size_t size)
 {
     uint32_t page = page_at(block);

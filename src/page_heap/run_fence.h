@@ -10,8 +10,8 @@
 
 #include "page_heap.h"
 
-/* Of a lease of which nobody else knows yet, of untouched pages: builds one where it may have it. Under
- * no lock, for the kernel takes its time. */
+/* Of a lease of which nobody else knows yet, of untouched pages: builds one where it may have it.
+ * Under no lock, for the kernel takes its time. */
 void run_fence(uint32_t page, size_t pages, enum page_state state);
 /* Before a large run is returned or resized: takes the fence away, if there is one. */
 void run_take_fence_away(uint32_t page);

@@ -244,6 +244,12 @@ static void neighbours_are_put_together(void **state)
     }
 }
 
+static void put_each_from(struct slab *slab, unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < count; i++)
+        assert_int_equal(put_one(slab, blocks[i]), SLAB_FAULT_NONE);
+}
+
 /* One that is free already is found at its place, whichever way its neighbours come. */
 static void a_free_block_among_neighbours_is_told(void **state)
 {
@@ -265,7 +271,7 @@ static void a_free_block_among_neighbours_is_told(void **state)
             assert_int_equal(put, down ? count - 1 - wrong : wrong);
             assert_int_equal(slab->free_count, put + 1);
             slab_check(slab);
-            while (++put < count) assert_int_equal(put_one(slab, blocks[put]), SLAB_FAULT_NONE);
+            put_each_from(slab, put + 1, count);
         }
     }
 }
@@ -303,7 +309,7 @@ static void a_block_twice_among_neighbours_is_told(void **state)
             assert_int_equal(fault, SLAB_FAULT_TWICE);
             assert_int_equal(put, missing + 1);
             assert_int_equal(put_one(slab, out), SLAB_FAULT_NONE);
-            while (++put < count) assert_int_equal(put_one(slab, blocks[put]), SLAB_FAULT_NONE);
+            put_each_from(slab, put + 1, count);
         }
     }
 }

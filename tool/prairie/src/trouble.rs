@@ -1,9 +1,9 @@
 //! The tool's own failures: what went wrong, what to do about it, and the exit code that says so.
 // SPDX-License-Identifier: MIT
 
-use crate::terminal;
-
 use std::fmt::Display;
+
+use crate::terminal;
 
 /// Exit codes as in env(1): the tool failed, the program cannot be executed, it was not found.
 pub const TOOL_FAILED: u8 = 125;

@@ -292,12 +292,8 @@ impl Bench<'_> {
         };
         // Under valgrind a program gets its libraries late; callgrind itself says what ran.
         let library = library.filter(|_| valgrind.is_none());
-        let timeout = Duration::from_secs_f64(timeout_of(item, valgrind.is_some()));
-        measure::run(
-            self.launcher,
-            &Job { command, library, timeout: Some(timeout) },
-            &mut self.stop,
-        )
+        let timeout = Some(Duration::from_secs_f64(timeout_of(item, valgrind.is_some())));
+        measure::run(self.launcher, &Job { command, library, timeout }, &mut self.stop)
     }
 
     fn variables_of(

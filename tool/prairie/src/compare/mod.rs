@@ -77,9 +77,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     let mut steps = order::counting(&counted, allocators.len());
     steps.extend(order::shuffled(&rounds, allocators.len(), warm_ups, seed));
     steps.retain(|step| allocators[step.allocator].takes_part_in(&items[step.workload].workload));
-    if !terminal::is_quiet() {
-        terminal::tell(&format!("{} runs, seed {seed}", steps.len()));
-    }
+    terminal::say(&format!("{} runs, seed {seed}", steps.len()));
     let progress = Progress::new(&steps, items.len(), terminal::is_quiet());
     let (runs, mut notes) = bench.run(&steps, progress)?;
     notes.extend(notes_on(&left_out, &runs, &allocators));
