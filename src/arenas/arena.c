@@ -8,7 +8,7 @@
 #include "../base/options.h"
 #include "../space/commit.h"
 
-struct arena *arenas[ARENA_INDEX_END] SPARSE;
+struct arena *arenas[ARENA_INDEX_END] SPARSE_BUT_FIRST;
 unsigned arena_end;
 unsigned arena_first SEALED, arena_limit SEALED = 1;
 static bool arenas_are_hardened SEALED; /* under making_lock */

@@ -13,7 +13,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
                    && (PAGE_HEAPS & (PAGE_HEAPS - 1)) == 0,
                "PRAIRIE_PAGE_HEAPS is a power of two");
 
-struct page_heap page_heap[PAGE_HEAPS] SPARSE_BUT_FIRST;
+_Alignas(4096) struct page_heap page_heap[PAGE_HEAPS] SPARSE; /* the first one on one page */
 unsigned page_heap_last;
 bool page_heaps_past_trigger;
 bool page_heaps_barred;
@@ -29,6 +29,8 @@ static uint32_t lease_pages_max_now(void)
 
 void page_heap_start(struct page_heap *heap)
 {
+    *(volatile char *)heap = 0; /* a page of zeros that is read first costs two faults */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->lease_pages_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : lease_pages_max_now();
     heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;

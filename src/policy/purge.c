@@ -340,12 +340,15 @@ void purge_beyond_budget(void)
 
 /* ---- later ---- */
 
-/* The budgets are others from now on. `waits`: also for who is looking at one. */
+/* The budgets are others from now on; what may stay by any of them is looked at by nobody. `waits`:
+ * also for who is looking at one. */
 static void reset_triggers(bool waits)
 {
+    size_t least = nothing_may_stay() || trigger_is_fixed() ? 0 : pages_for(PURGE_KEEP_BYTES);
+
     for (unsigned i = 0; i < page_heap_count(); i++) {
         if (waits) lock_take(&page_heap[i].lock);
-        RELAXED_STORE(page_heap[i].trigger_pages, (size_t)0);
+        RELAXED_STORE(page_heap[i].trigger_pages, least);
         if (waits) lock_give(&page_heap[i].lock);
     }
     __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);

@@ -46,6 +46,24 @@ static void what_the_budget_keeps_stays(void **state)
     assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
 }
 
+/* So little stays by any budget; where nothing may stay somebody looks at all of it. */
+static void nobody_looks_at_what_any_budget_keeps(void **state)
+{
+    (void)state;
+    start_small();
+    purge_obey_options();
+    assert_true(purge_is_within_budget());
+    run_return(lease(pages_of_bytes(PURGE_KEEP_BYTES)));
+    assert_false(page_heaps_past_trigger);
+    assert_int_equal(purge[0].peak_pages, 0);
+    run_return(lease(pages_of_bytes(PURGE_KEEP_BYTES) + 1));
+    assert_true(page_heaps_past_trigger);
+    purge_set_hard(true);
+    run_return(lease(1));
+    assert_true(page_heaps_past_trigger);
+    assert_false(purge_is_within_budget());
+}
+
 static void what_exceeds_the_budget_goes_at_once(void **state)
 {
     size_t pages;
@@ -658,7 +676,8 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     check_runs();
 }
 
-UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(what_exceeds_the_budget_goes_at_once),
+UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what_any_budget_keeps),
+          UNIT_TEST(what_exceeds_the_budget_goes_at_once),
           UNIT_TEST(the_budget_grows_with_what_is_used), UNIT_TEST(a_peak_is_forgotten),
           UNIT_TEST(huge_pages_are_not_broken_for_little),
           UNIT_TEST(a_program_that_breathes_pays_once),
