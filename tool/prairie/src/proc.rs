@@ -67,6 +67,16 @@ pub fn auxiliary(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }
 
+/// The user and the group with whose rights the process opens files.
+pub fn file_owner(pid: Pid) -> Option<(u32, u32)> {
+    let status = text(pid, "status")?;
+    let last = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().next_back()?.parse::<u32>().ok()
+    };
+    Some((last("Uid:")?, last("Gid:")?))
+}
+
 /// A path to the executable file, whatever its name.
 pub fn executable(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/exe"))

@@ -212,6 +212,31 @@ impl Drop for Undisturbed {
     }
 }
 
+/// While this lives, this thread does with files what this user may, and owns what it makes as that
+/// user; only root can take that on, for others all stays as it was.
+pub struct OnBehalf {
+    before: (u32, u32),
+    /// It is this thread's.
+    _stays: std::marker::PhantomData<*const ()>,
+}
+
+impl OnBehalf {
+    pub fn begin(user: u32, group: u32) -> OnBehalf {
+        // SAFETY: numbers only. The group first: who is no longer root cannot change it.
+        let group = unsafe { libc::setfsgid(group) } as u32;
+        let user = unsafe { libc::setfsuid(user) } as u32;
+        OnBehalf { before: (user, group), _stays: std::marker::PhantomData }
+    }
+}
+
+impl Drop for OnBehalf {
+    fn drop(&mut self) {
+        // SAFETY: numbers only.
+        unsafe { libc::setfsuid(self.before.0) };
+        unsafe { libc::setfsgid(self.before.1) };
+    }
+}
+
 /// Processes left behind by their parents become ours, so that they can be counted, and ended where
 /// that is wanted; else they become somebody else's when this tool ends.
 pub fn adopt_orphans() {

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -335,6 +336,68 @@ fn a_process_without_samples_is_told_how() {
     let is_told =
         said.contains("runs on prairie, unprofiled") && said.contains("prairie run --profile");
     assert!(is_told || is_refusal(&said), "{said}");
+    end(running);
+}
+
+/// As an upgrade does it, to processes that run on with the old library.
+#[test]
+fn a_library_that_was_replaced_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(built), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let library = folder.path().join("libprairie.so.0");
+    fs::copy(&built, &library).unwrap();
+    let running = running(&library, &program, "prof:true", "little");
+    fs::copy(&built, folder.path().join("new")).unwrap();
+    fs::rename(folder.path().join("new"), &library).unwrap();
+    let output = attach(running.child.id()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_told = said.contains("libprairie.so.0, which was deleted or replaced");
+    assert!(output.status.success() || is_told || is_refusal(&said), "{said}");
+    end(running);
+}
+
+#[test]
+fn a_profile_that_could_not_be_written_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let running = running(&library, &program, "prof:true", "little");
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: numbers and a valid limit: the process can open no more files.
+    let limited = unsafe {
+        let pid = running.child.id() as i32;
+        libc::prlimit(pid, libc::RLIMIT_NOFILE, &none, std::ptr::null_mut())
+    };
+    assert_eq!(limited, 0);
+    let output = attach(running.child.id()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("could not write its profile") || is_refusal(&said), "{said}");
+    end(running);
+}
+
+/// Who is root does in the process's `/tmp` what the process's user may do.
+#[test]
+fn root_takes_profiles_of_others() {
+    // SAFETY: a number.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (Some(built), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let library = folder.path().join("libprairie.so.0");
+    fs::copy(&built, &library).unwrap();
+    let nobody = folder.path().join("as-nobody");
+    let text = format!(
+        "#!/bin/sh\nexec setpriv --reuid 65534 --regid 65534 --clear-groups {} \"$@\"\n",
+        program.display()
+    );
+    support::make_program(&nobody, text);
+    let running = running(&library, &nobody, "prof:true", "little");
+    let output = attach(running.child.id()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() || is_refusal(&said), "{said}");
     end(running);
 }
 

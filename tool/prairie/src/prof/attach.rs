@@ -4,15 +4,16 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use object::{Object, ObjectSegment, ObjectSymbol};
 
+use super::handover::Handover;
 use super::inject::{self, Argument};
 use super::profile::Profile;
 use super::sparse;
 use crate::live::sample::Target;
+use crate::live::text::printable;
 use crate::proc::{self, Mapped};
 use crate::refusal;
 use crate::sys::{Pid, Undisturbed};
@@ -21,23 +22,16 @@ use crate::trouble::{About, Result, Trouble};
 /// Only prairie has this one.
 const MARK: &str = "prairie_version";
 const FUNCTION: &str = "mallctl";
-/// It makes a profile of pprof, which tells builds apart.
-const FILE: &str = "heap.pb.gz";
+/// Behind the name of a file that is no longer there, or is another one by now.
+const DELETED: &str = " (deleted)";
 
 pub fn take(pid: Pid) -> Result<Profile> {
     refusal::require(pid)?;
     // Who ends the tool meanwhile ends it when the file in there is gone.
     let undisturbed = Undisturbed::begin();
     let function = function(pid)?;
-    let about = fs::metadata(format!("/proc/{pid}")).about(format!("process {pid}"))?;
-    let temporary = root(pid).join("tmp");
-    let folder = tempfile::Builder::new().prefix(&format!("prairie-{pid}-")).tempdir_in(&temporary);
-    let folder = folder.about(temporary.display())?;
-    // The process writes into it, whoever we are.
-    let _ = chown(folder.path(), Some(about.uid()), Some(about.gid()));
-    let name = folder.path().file_name().unwrap_or_default();
-    let inside = Path::new("/tmp").join(name).join(FILE);
-    let path = format!("{}\0", inside.display());
+    let handover = Handover::with(pid)?;
+    let path = format!("{}\0", handover.path());
     let arguments = [
         Argument::Bytes(b"prof.dump\0"),
         Argument::Number(0),
@@ -49,7 +43,8 @@ pub fn take(pid: Pid) -> Result<Profile> {
         .map_err(|error| refusal::of_attaching(pid, &error))?;
     match answer as i32 {
         0 => {
-            let mut profile = super::read(&folder.path().join(FILE))?;
+            let bytes = handover.read().about(format!("the profile of process {pid}"))?;
+            let mut profile = super::parse(&bytes)?;
             // An older prairie, or one that may not be read, tells nothing of its slabs.
             let sample = Target::new(pid).ok().and_then(|mut target| target.sample(0));
             if let Some(figures) = sample.and_then(|sample| sample.figures) {
@@ -60,7 +55,8 @@ pub fn take(pid: Pid) -> Result<Profile> {
         libc::ENOENT => Err(Trouble::new(format!("process {pid} runs on prairie, unprofiled"))
             .hint("start it with `prairie run --profile --`, or PRAIRIE_CONF=prof:true")),
         libc::EFAULT => {
-            Err(Trouble::new(format!("process {pid} writes a profile just now")).hint("try again"))
+            Err(Trouble::new(format!("process {pid} could not write its profile to its /tmp"))
+                .hint("is there room, and may it write there? Or it writes another one just now"))
         }
         error => {
             Err(Trouble::new(format!("process {pid}: {}", io::Error::from_raw_os_error(error))))
@@ -77,18 +73,37 @@ pub fn root(pid: Pid) -> PathBuf {
 fn function(pid: Pid) -> Result<u64> {
     let mappings = proc::mappings(pid).map_err(|error| refusal::of_reading(pid, &error))?;
     let is_library = |path: &str| path.rsplit('/').next().unwrap_or("").contains("prairie");
-    let program = mappings.iter().find(|mapped| mapped.path.starts_with('/'));
-    let paths = mappings.iter().map(|mapped| mapped.path.as_str()).filter(|path| is_library(path));
-    for path in paths.chain(program.map(|mapped| mapped.path.as_str())) {
-        let file = fs::read(root(pid).join(path.trim_start_matches('/')));
-        if let Ok(bytes) = file
-            && let Some(found) = in_file(&bytes, path, &mappings)
-        {
-            return Ok(found);
+    let program = mappings.iter().find(|mapped| mapped.is_file());
+    let libraries = mappings.iter().filter(|mapped| is_library(&mapped.path));
+    let mut gone = None;
+    for mapped in libraries.chain(program) {
+        match file(pid, mapped) {
+            Some(bytes) => {
+                if let Some(found) = in_file(&bytes, &mapped.path, &mappings) {
+                    return Ok(found);
+                }
+            }
+            None => gone = gone.or(mapped.path.strip_suffix(DELETED)),
         }
     }
-    Err(Trouble::new(format!("process {pid} does not run on prairie"))
-        .hint(format!("`prairie doctor --pid {pid}` tells why")))
+    match gone {
+        Some(path) => Err(replaced(pid, path)),
+        None => Err(Trouble::new(format!("process {pid} does not run on prairie"))
+            .hint(format!("`prairie doctor --pid {pid}` tells why"))),
+    }
+}
+
+/// As it is mapped, whatever has become of its name: that the kernel shows to root only. Else as it
+/// is named now.
+fn file(pid: Pid, mapped: &Mapped) -> Option<Vec<u8>> {
+    let range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start, mapped.limit);
+    let named = || fs::read(root(pid).join(mapped.path.trim_start_matches('/')));
+    fs::read(range).or_else(|_| named()).ok()
+}
+
+fn replaced(pid: Pid, path: &str) -> Trouble {
+    Trouble::new(format!("process {pid} runs {}, which was deleted or replaced", printable(path)))
+        .hint("only root can read the file that it still runs; or start the program anew")
 }
 
 fn in_file(bytes: &[u8], path: &str, mappings: &[Mapped]) -> Option<u64> {

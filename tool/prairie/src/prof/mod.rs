@@ -6,6 +6,7 @@ pub mod attach;
 mod fixture;
 mod flame;
 mod growth;
+mod handover;
 mod inject;
 mod jeprof;
 mod json;
