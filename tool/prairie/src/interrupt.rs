@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
@@ -23,14 +23,14 @@ pub fn flag_of(signals: &[i32]) -> Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Any of the three signals ends the run and the tool.
+/// Any signal that would end this tool ends the run and the tool.
 pub struct Stop {
     flag: Arc<AtomicBool>,
 }
 
 impl Stop {
     pub fn on_signals() -> Result<Stop> {
-        Ok(Stop { flag: flag_of(&[SIGINT, SIGTERM, SIGHUP])? })
+        Ok(Stop { flag: flag_of(&sys::ENDING_SIGNALS)? })
     }
 
     pub fn trouble() -> Trouble {

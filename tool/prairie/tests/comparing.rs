@@ -195,18 +195,68 @@ fn settings_of_other_allocators_are_left_out_and_told() {
 }
 
 #[test]
-fn an_interrupt_ends_the_program_too() {
-    let seconds = own_seconds(14142);
-    let mut child = support::tool()
-        .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", &seconds])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+fn an_interrupt_ends_the_program_too_and_leaves_nothing() {
+    for (number, signal) in (14142..).zip(["-INT", "-QUIT"]) {
+        let seconds = own_seconds(number);
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = support::tool()
+            .args(["compare", "--quiet", "--allocators", "glibc", "--", "sleep", &seconds])
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert!(becomes(|| is_running_program(&seconds)), "it never started");
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        assert!(!is_running_program(&seconds), "the program runs on");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn an_interrupt_costs_only_the_round_that_it_comes_in() {
+    let seconds = own_seconds(17320);
+    // The run after the first whole round and one run of the next never ends.
+    let script = format!("echo >>runs; [ $(wc -l <runs) -lt 6 ] || exec sleep {seconds}");
+    let suite = Suite::new(&format!(
+        "[[workload]]\nname = 'ends'\ncheck = 'exit'\ncommand = ['true']\n\
+         [[workload]]\nname = 'stays'\ncheck = 'exit'\ncommand = ['sh', '-c', '{script}']\n"
+    ));
+    let mut command = support::tool();
+    command.args(["compare", "--allocators", "glibc,again", "--rounds", "5", "--warmup", "0"]);
+    command.arg("--suite").arg(suite.path("suite.toml")).arg("--out").arg(suite.folder.path());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     assert!(becomes(|| is_running_program(&seconds)), "it never started");
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(!is_running_program(&seconds), "the program runs on");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.ends_with("prairie: interrupted\n"), "{said}");
+    let tables = String::from_utf8_lossy(&output.stdout);
+    assert!(tables.contains("Not all rounds were run: interrupted"), "{tables}");
+    let rounds = suite.runs().into_iter().filter(|run| run["workload"] == "stays");
+    let rounds: Vec<u64> = rounds.map(|run| run["round"].as_u64().unwrap()).collect();
+    assert_eq!(rounds, [1, 1, 2, 2]);
+}
+
+#[test]
+fn a_round_that_fails_costs_only_itself() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'goes'\ncheck = 'exit'\n\
+         command = ['./program']\n\
+         [[workload]]\nname = 'stays'\ncheck = 'exit'\ncommand = ['true']\n",
+    );
+    let script = "#!/bin/sh\necho >>runs\n[ $(wc -l <runs) -lt 3 ] || rm $0\n";
+    support::make_program(&suite.path("program"), script);
+    suite
+        .compare()
+        .args(["--rounds", "5"])
+        .assert()
+        .code(127)
+        .stderr(contains("./program: No such"));
+    let of_goer = suite.runs().into_iter().filter(|run| run["workload"] == "goes");
+    assert_eq!(of_goer.count(), 2);
 }
 
 /// The tool has the word among its arguments as well; the program is `sleep`.

@@ -67,14 +67,20 @@ pub struct Bench<'a> {
     pub valgrind: Option<PathBuf>,
 }
 
+/// What came of the steps.
+pub struct Done {
+    pub runs: Vec<Run>,
+    /// On single workloads.
+    pub notes: Vec<String>,
+    /// Why not all steps were run; there is a whole round then.
+    pub early: Option<Trouble>,
+}
+
 impl Bench<'_> {
-    /// Runs the steps in order. The second part of the result are notes on single workloads.
-    pub fn run(
-        &mut self,
-        steps: &[Step],
-        mut progress: Progress,
-    ) -> Result<(Vec<Run>, Vec<String>)> {
+    /// Runs the steps in order. An end before the last one costs only the round that it came in.
+    pub fn run(&mut self, steps: &[Step], mut progress: Progress) -> Result<Done> {
         let mut runs: Vec<Run> = Vec::new();
+        let mut early = None;
         let mut too_slow: Vec<(usize, usize)> = Vec::new();
         for step in steps {
             // One timeout takes the cell out; to wait for more of them tells nothing.
@@ -86,7 +92,13 @@ impl Bench<'_> {
             let allocator = &self.allocators[step.allocator];
             progress.begin(step, &item.workload.name, &allocator.name);
             let start = Instant::now();
-            let run = self.run_step(step)?;
+            let run = match self.run_step(step) {
+                Ok(run) => run,
+                Err(error) => {
+                    early = Some((step, error));
+                    break;
+                }
+            };
             progress.end(step, start.elapsed().as_secs_f64());
             if let Some(reason) = &run.reason {
                 let outcome = run.outcome.text();
@@ -100,7 +112,12 @@ impl Bench<'_> {
         }
         progress.finish();
         let notes = self.compare_outputs(&mut runs);
-        Ok((runs, notes))
+        let Some((step, error)) = early else { return Ok(Done { runs, notes, early: None }) };
+        keep_whole_rounds(&mut runs, step);
+        if !runs.iter().any(|run| run.round > 0) {
+            return Err(error);
+        }
+        Ok(Done { runs, notes, early: Some(error) })
     }
 
     fn compare_outputs(&self, runs: &mut [Run]) -> Vec<String> {
@@ -323,6 +340,16 @@ impl Bench<'_> {
         }
         variables
     }
+}
+
+/// Without those of the round that ended with this step: rounds are compared as pairs. A run that
+/// failed has failed all the same.
+fn keep_whole_rounds(runs: &mut Vec<Run>, last: &Step) {
+    let is_cut = |run: &Run| {
+        (run.workload, run.round, run.counts_calls)
+            == (last.workload, last.round, last.counts_calls)
+    };
+    runs.retain(|run| !is_cut(run) || run.outcome != Outcome::Right);
 }
 
 /// What a program is started under. Nothing: a setup or a check, on the C library's malloc and with

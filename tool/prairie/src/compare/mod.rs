@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use crate::allocator::{self, Allocator, Wish};
 use crate::analysis::Analysis;
-use crate::bench::Bench;
+use crate::bench::{Bench, Done};
 use crate::callgrind;
 use crate::cli::Compare;
 use crate::environment;
@@ -70,7 +70,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     };
     let (items, absent_workloads) = plan::set_up(&mut bench, plan.absent())?;
     bench.items = &items;
-    let rounds: Vec<u32> = items.iter().map(|item| item.rounds).collect();
+    let mut rounds: Vec<u32> = items.iter().map(|item| item.rounds).collect();
     let seed = options.seed.unwrap_or_else(|| rand::random_range(0..1_000_000));
     let warm_ups = options.warmup.unwrap_or(u32::from(!options.quick && !options.instructions));
     let counted: Vec<usize> = (0..items.len()).filter(|i| items[*i].counter.is_some()).collect();
@@ -79,7 +79,11 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     steps.retain(|step| allocators[step.allocator].takes_part_in(&items[step.workload].workload));
     terminal::say(&format!("{} runs, seed {seed}", steps.len()));
     let progress = Progress::new(&steps, items.len(), terminal::is_quiet());
-    let (runs, mut notes) = bench.run(&steps, progress)?;
+    let Done { runs, mut notes, early } = bench.run(&steps, progress)?;
+    if let Some(error) = &early {
+        rounds = rounds_of(&runs, items.len());
+        notes.push(format!("Not all rounds were run: {error}"));
+    }
     notes.extend(notes_on(&left_out, &runs, &allocators));
     if !options.memory_peers.is_empty() {
         let names = options.memory_peers.join(", ");
@@ -115,6 +119,9 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     };
     let written = documents::write(&documents, options, &result, kept.as_deref().unwrap_or(&runs));
     shown.and(written)?;
+    if let Some(error) = early {
+        return Err(error);
+    }
     if documents.is_empty() {
         terminal::next(&again::command(options, seed, &["-o", "report.html"]));
     }
@@ -147,6 +154,13 @@ fn roles(options: &Compare, allocators: &[Allocator]) -> Result<(usize, usize)> 
         choose("subject", &options.subject, allocator::PRAIRIE)?,
         choose("baseline", &options.baseline, allocator::C_LIBRARY)?,
     ))
+}
+
+/// Of each workload, as far as they were run.
+fn rounds_of(runs: &[Run], workload_count: usize) -> Vec<u32> {
+    let of = |workload| runs.iter().filter(move |run| run.workload == workload);
+    let last = |workload| of(workload).map(|run| run.round).max().unwrap_or(0);
+    (0..workload_count).map(last).collect()
 }
 
 fn rounds_text(rounds: &[u32], warm_ups: u32) -> String {
