@@ -62,9 +62,10 @@ struct Counts {
 /// `LIVE: BYTES [TAKEN: BYTES]`
 fn counts_of(text: &str) -> Option<Counts> {
     let (live, taken) = text.split_once('[')?;
+    let number = |text: &str| text.trim().parse::<u64>().ok().map(|number| number as f64);
     let pair = |text: &str| {
         let (count, bytes) = text.split_once(':')?;
-        Some((count.trim().parse().ok()?, bytes.trim().parse().ok()?))
+        Some((number(count)?, number(bytes)?))
     };
     Some(Counts { live: pair(live)?, taken: pair(taken.trim_end().strip_suffix(']')?)? })
 }
@@ -168,6 +169,8 @@ mod tests {
             ("heap_v2/many\n", "line 1: no period behind heap_v2/"),
             ("heap_v2/1\n@ here\n", "line 2: no addresses behind @"),
             ("heap_v2/1\n@ 0x1\n  t*: 1\n", "line 3: no counts behind t*:"),
+            ("heap_v2/1\n@ 0x1\n  t*: nan: 1 [1: 1]\n", "line 3: no counts behind t*:"),
+            ("heap_v2/1\n@ 0x1\n  t*: 1: inf [1: 1]\n", "line 3: no counts behind t*:"),
             ("heap_v2/1\nwhatever\n", "line 2: neither a stack nor counts"),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), said);

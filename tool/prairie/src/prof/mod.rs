@@ -40,6 +40,9 @@ pub fn run(options: &Prof) -> Result<i32> {
         return Ok(0);
     }
     let profiles = take(options)?;
+    if options.growth && (profiles.len() < 2 || options.sum) {
+        return Err(Trouble::new("--growth: it takes two profiles or more to see what grew"));
+    }
     let types = types(options, &profiles)?;
     if options.pprof {
         return write_pprof(options, &profiles);

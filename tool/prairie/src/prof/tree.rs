@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::stacks::Stacks;
 use super::words;
@@ -11,66 +12,100 @@ struct Node {
     shown: f64,
     /// The largest of what grew and what shrank below: a difference may add up to nothing.
     weight: f64,
-    children: BTreeMap<usize, Node>,
+    /// By name, their places among the nodes.
+    children: BTreeMap<usize, usize>,
 }
 
 /// Branches below `least`, a part of the whole, are left out.
 pub fn text(stacks: &Stacks, least: f64, letters: usize) -> String {
-    let mut root = Node::default();
+    let drawing = Drawing { stacks, nodes: nodes(stacks), least: least * stacks.whole(), letters };
+    drawing.text()
+}
+
+/// The first one is above all. They stand side by side: a stack may be deeper than our own.
+fn nodes(stacks: &Stacks) -> Vec<Node> {
+    let mut nodes = vec![Node::default()];
     for row in &stacks.rows {
-        root.add(&row.path, row.shown());
+        let mut at = 0;
+        nodes[at].add(row.shown());
+        for name in &row.path {
+            let new = nodes.len();
+            at = *nodes[at].children.entry(*name).or_insert(new);
+            if at == new {
+                nodes.push(Node::default());
+            }
+            nodes[at].add(row.shown());
+        }
     }
-    let mut drawing =
-        Drawing { stacks, least: least * stacks.whole(), letters, text: String::new(), hidden: 0 };
-    drawing.children(&root, "");
-    if drawing.hidden > 0 {
-        let hidden = drawing.hidden;
-        drawing.text += &format!("{hidden} smaller branches are left out; --least 0 shows them\n");
-    }
-    drawing.text
+    nodes
 }
 
 impl Node {
-    fn add(&mut self, path: &[usize], shown: f64) {
+    fn add(&mut self, shown: f64) {
         self.shown += shown;
         self.weight += shown.abs();
-        if let Some((first, rest)) = path.split_first() {
-            self.children.entry(*first).or_default().add(rest, shown);
-        }
     }
 }
 
 struct Drawing<'a> {
     stacks: &'a Stacks,
+    nodes: Vec<Node>,
     least: f64,
     letters: usize,
-    text: String,
-    hidden: usize,
+}
+
+/// A line to come.
+struct Line {
+    name: usize,
+    node: usize,
+    indent: Rc<str>,
+    mark: &'static str,
+    below: Rc<str>,
 }
 
 impl Drawing<'_> {
-    fn children(&mut self, node: &Node, indent: &str) {
-        let mut children: Vec<(&usize, &Node)> = node.children.iter().collect();
-        let all = children.len();
-        children.retain(|(_, child)| child.weight >= self.least);
-        self.hidden += all - children.len();
-        children.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then(a.0.cmp(b.0)));
+    fn text(&self) -> String {
+        let (mut text, mut hidden) = (String::new(), 0);
+        // The next one is the last.
+        let mut lines = Vec::new();
+        hidden += self.put_children(0, &"".into(), &mut lines);
+        while let Some(line) = lines.pop() {
+            let node = &self.nodes[line.node];
+            let figure = words::figure(self.stacks, node.shown);
+            let share = words::share(self.stacks, node.shown);
+            let (indent, mark) = (&line.indent, line.mark);
+            let room = self.letters.saturating_sub(22 + indent.chars().count() + 3).max(20);
+            let name = words::name(&self.stacks.names[line.name], room);
+            text += &format!("{figure:>10} {share:>8}  {indent}{mark}{name}\n");
+            hidden += self.put_children(line.node, &line.below, &mut lines);
+        }
+        if hidden > 0 {
+            text += &format!("{hidden} smaller branches are left out; --least 0 shows them\n");
+        }
+        text
+    }
+
+    /// Returns how many are too small.
+    fn put_children(&self, node: usize, indent: &Rc<str>, lines: &mut Vec<Line>) -> usize {
+        let weight = |node: usize| self.nodes[node].weight;
+        let all = &self.nodes[node].children;
+        let mut children: Vec<(usize, usize)> =
+            all.iter().map(|(name, child)| (*name, *child)).collect();
+        children.retain(|(_, child)| weight(*child) >= self.least);
+        children.sort_by(|a, b| weight(b.1).total_cmp(&weight(a.1)).then(a.0.cmp(&b.0)));
         let last = children.len().saturating_sub(1);
         let branches = children.len() > 1;
-        for (index, (name, child)) in children.into_iter().enumerate() {
+        let hidden = all.len() - children.len();
+        for (index, (name, node)) in children.into_iter().enumerate().rev() {
             // A chain of single calls stays in its column, so that deep stacks stay readable.
             let (mark, below) = match (branches, index == last) {
-                (false, _) => ("", indent.to_owned()),
-                (true, false) => ("├─ ", format!("{indent}│  ")),
-                (true, true) => ("└─ ", format!("{indent}   ")),
+                (false, _) => ("", Rc::clone(indent)),
+                (true, false) => ("├─ ", format!("{indent}│  ").into()),
+                (true, true) => ("└─ ", format!("{indent}   ").into()),
             };
-            let figure = words::figure(self.stacks, child.shown);
-            let share = words::share(self.stacks, child.shown);
-            let room = self.letters.saturating_sub(22 + indent.chars().count() + 3).max(20);
-            let name = words::name(&self.stacks.names[*name], room);
-            self.text += &format!("{figure:>10} {share:>8}  {indent}{mark}{name}\n");
-            self.children(child, &below);
+            lines.push(Line { name, node, indent: Rc::clone(indent), mark, below });
         }
+        hidden
     }
 }
 
@@ -104,5 +139,12 @@ mod tests {
         let text = tree(&[("main;a", 99.0), ("main;b", 0.5), ("main;c", 0.5)], 0.01);
         assert!(text.contains("2 smaller branches are left out"), "{text}");
         assert!(!text.contains(" b "), "{text}");
+    }
+
+    #[test]
+    fn a_stack_may_be_deeper_than_ours() {
+        let deep = vec!["main"; 300_000].join(";");
+        let text = tree(&[(&deep, 2.0), ("main", 1.0)], 0.0);
+        assert_eq!(text.lines().count(), 300_000);
     }
 }
