@@ -110,6 +110,40 @@ fn a_value_must_be_one_of_the_profiles() {
     assert!(objects.contains("3 inuse_objects in 3 stacks"), "{objects}");
 }
 
+#[test]
+fn options_that_a_view_does_not_know_are_refused() {
+    let folder = three();
+    for arguments in [
+        ["--pprof", "--value", "inuse_space"],
+        ["--pprof", "--focus", "main"],
+        ["--pprof", "--by", "line"],
+        ["--pprof", "--sort", "cum"],
+        ["--pprof", "--json", "--force"],
+        ["--flame", "--json", "--force"],
+        ["--tree", "--json", "--force"],
+        ["--growth", "--json", "--force"],
+        ["--collapsed", "--json", "--force"],
+        ["--least", "nan", "--tree"],
+        ["--least", "-1", "--tree"],
+        ["--serve", "127.0.0.1:0", "--json"],
+    ] {
+        let mut command = prairie();
+        command.current_dir(folder.path()).arg("prof").args(arguments).arg("1.heap");
+        command.assert().code(125).stdout("");
+    }
+}
+
+#[test]
+fn growth_takes_more_than_one_profile() {
+    let folder = three();
+    for files in [&["1.heap"][..], &["--sum", "1.heap", "2.heap"]] {
+        let mut command = prairie();
+        command.current_dir(folder.path()).args(["prof", "--growth"]).args(files);
+        command.assert().code(125).stderr(contains("two profiles or more"));
+    }
+    assert!(shown(&folder, &["--growth", "1.heap", "2.heap"]).contains("grew most"));
+}
+
 /// Functions that hold memory; with arguments it says the first one and waits. By the second it holds
 /// many blocks, or has a handler for faults and blocks all signals.
 const PROGRAM: &str = "

@@ -109,6 +109,18 @@ fn a_process_on_a_terminal() {
 }
 
 #[test]
+fn a_file_is_written_on_a_terminal_too() {
+    let Some(watched) = Watched::start(AT_REST) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("top.txt");
+    let tool = env!("CARGO_BIN_EXE_prairie");
+    let command = format!("{tool} top {} -o {}", watched.pid(), path.display());
+    let Some(screen) = Screen::start(&command) else { return };
+    assert!(screen.has_ended());
+    assert!(std::fs::read_to_string(path).unwrap().contains("watched"));
+}
+
+#[test]
 fn all_processes_on_a_terminal() {
     let Some(watched) = Watched::start(AT_REST) else { return };
     let Some(screen) = Screen::start(&format!("{} top", env!("CARGO_BIN_EXE_prairie"))) else {

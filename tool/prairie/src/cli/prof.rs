@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::Output;
+use crate::trouble::{Result, Trouble};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -50,27 +51,36 @@ pub struct Prof {
     pub top: bool,
 
     /// Who called whom
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = "What to show", conflicts_with = "json")]
     pub tree: bool,
 
     /// What grew from profile to profile (the default with three and more)
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = "What to show", conflicts_with = "json")]
     pub growth: bool,
 
     /// A page with a flame graph; of two profiles, red has grown and blue has shrunk
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = "What to show", conflicts_with = "json")]
     pub flame: bool,
 
     /// A line for each stack, for other tools
-    #[arg(long, help_heading = "What to show")]
+    #[arg(long, help_heading = "What to show", conflicts_with = "json")]
     pub collapsed: bool,
 
-    /// A profile for pprof, with names in it
-    #[arg(long, help_heading = "What to show")]
+    /// A profile for pprof, with names in it: all that is there, which pprof has options for
+    #[arg(
+        long,
+        help_heading = "What to show",
+        conflicts_with_all = ["json", "value", "by", "sort", "focus"]
+    )]
     pub pprof: bool,
 
     /// Answer requests for profiles at this address, as Go programs do; [HOST]:PORT
-    #[arg(long, value_name = "ADDRESS", help_heading = "What to show", conflicts_with = "view")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        help_heading = "What to show",
+        conflicts_with_all = ["view", "json"]
+    )]
     pub serve: Option<String>,
 
     /// inuse_space, inuse_objects, alloc_space or alloc_objects; with --pid also sparse_space: room
@@ -99,7 +109,7 @@ pub struct Prof {
     pub limit: usize,
 
     /// Leave branches of the tree out that have less, in per cent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = per_cent)]
     pub least: f64,
 
     /// Look for files of code below this folder first
@@ -108,6 +118,13 @@ pub struct Prof {
 
     #[command(flatten)]
     pub output: Output,
+}
+
+fn per_cent(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(part) if (0.0..=100.0).contains(&part) => Ok(part),
+        _ => Err(Trouble::new("it must be a number from 0 to 100")),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

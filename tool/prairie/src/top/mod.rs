@@ -30,7 +30,8 @@ const CLASSES_ONCE: usize = 10;
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
 pub fn run(options: &Top) -> Result<i32> {
-    let is_once = options.once || options.output.json || !std::io::stdout().is_terminal();
+    let is_written = options.output.json || options.output.output.is_some();
+    let is_once = options.once || is_written || !std::io::stdout().is_terminal();
     let mut source = Source::new(options)?;
     let mut recorder = match &options.record {
         Some(path) => Some(Recorder::create(path, options.output.force)?),
