@@ -3,10 +3,11 @@
 
 mod support;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -206,6 +207,32 @@ fn a_run_is_profiled_and_told() {
     assert_eq!(json["functions"][0]["function"], "keep_large");
     let held = json["total"].as_f64().unwrap() / MIB as f64;
     assert!((20.0..50.0).contains(&held), "{held} MiB of 32");
+}
+
+#[test]
+fn a_run_is_profiled_in_a_folder_of_any_name() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(above.path())) else { return };
+    let mut command = prairie();
+    command.current_dir(&folder).args(["run", "--profile", "--library"]).arg(library);
+    command.arg("--").arg(&program).assert().success().stderr(contains("by keep_large"));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn the_interval_of_profiles_is_told() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let every = |size: &str| {
+        let mut command = prairie();
+        command.current_dir(folder.path()).args(["run", "--profile-every", size, "--library"]);
+        command.arg(&library).args(["--", "true"]).assert()
+    };
+    every("100M").success().stderr(contains("a profile each 64.0 MiB, the power of two below"));
+    every("64M").success().stderr(contains("power of two").not());
+    every("0").code(125).stderr(contains("it must be more than nothing"));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub struct Prof {
     #[arg(long, help_heading = "What to show", conflicts_with = "json")]
     pub collapsed: bool,
 
-    /// A profile for pprof, with names in it: all that is there, which pprof has options for
+    /// A profile for pprof, with names in it
     #[arg(
         long,
         help_heading = "What to show",

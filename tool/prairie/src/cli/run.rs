@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::Output;
+use crate::trouble::{Result, Trouble};
 use crate::units;
 
 const EXAMPLES: &str = "\
@@ -41,7 +42,7 @@ pub struct Run {
     pub profile: bool,
 
     /// Write one also each time so much was allocated, for `prairie prof --growth`
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = interval)]
     pub profile_every: Option<u64>,
 
     /// Find misuse of the heap: every block is looked at when it comes and goes
@@ -66,4 +67,11 @@ pub struct Run {
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+fn interval(text: &str) -> Result<u64> {
+    match units::parse_bytes(text)? {
+        0 => Err(Trouble::new("it must be more than nothing")),
+        bytes => Ok(bytes),
+    }
 }

@@ -11,32 +11,42 @@ use std::path::{Path, PathBuf};
 use crate::cli::Run;
 use crate::sys::Pid;
 use crate::trouble::{Result, Trouble};
+use crate::units;
 
 pub const VARIABLE: &str = "PRAIRIE_CONF";
 /// The library cuts what is longer.
 const PREFIX_BYTES_MAX: usize = 255;
 
 /// What the options of the command line mean in the library's words.
-pub fn pairs(options: &Run, profile: Option<&Profiles>) -> Vec<String> {
-    let mut pairs = Vec::new();
+pub fn pairs(options: &Run, profile: Option<&Profiles>) -> Vec<OsString> {
+    let mut pairs: Vec<OsString> = Vec::new();
     if options.hardened {
-        pairs.push("hardened:true".to_owned());
+        pairs.push("hardened:true".into());
     }
     if let Some(profile) = profile {
-        pairs.extend(["prof:true", "prof_final:true", "prof_pprof:true"].map(str::to_owned));
-        pairs.push(format!("prof_prefix:{}", profile.prefix.display()));
+        pairs.extend(["prof:true", "prof_final:true", "prof_pprof:true"].map(OsString::from));
+        let mut prefix = OsString::from("prof_prefix:");
+        prefix.push(&profile.prefix);
+        pairs.push(prefix);
     }
     if let Some(bytes) = options.profile_every {
-        pairs.push(format!("lg_prof_interval:{}", bytes.max(1).ilog2()));
+        pairs.push(format!("lg_prof_interval:{}", bytes.ilog2()).into());
     }
     if options.stats {
-        pairs.push("stats_print:true".to_owned());
+        pairs.push("stats_print:true".into());
     }
     pairs
 }
 
+/// The library takes powers of two only: profiles come that often instead, and it is told.
+pub fn interval_note(options: &Run) -> Option<String> {
+    let bytes = options.profile_every.filter(|bytes| !bytes.is_power_of_two())?;
+    let every = units::bytes((1u64 << bytes.ilog2()) as f64);
+    Some(format!("--profile-every: a profile each {every}, the power of two below"))
+}
+
 /// The user's options come first: of a key that comes twice the last one counts.
-pub fn with_pairs(conf: Option<OsString>, pairs: &[String]) -> OsString {
+pub fn with_pairs(conf: Option<OsString>, pairs: &[OsString]) -> OsString {
     let mut conf = conf.unwrap_or_default();
     for pair in pairs {
         if !conf.is_empty() {
@@ -124,7 +134,7 @@ mod tests {
 
     #[test]
     fn pairs_are_added_behind_the_users() {
-        let pairs = ["a:1".to_owned(), "b:2".to_owned()];
+        let pairs = ["a:1", "b:2"].map(OsString::from);
         assert_eq!(with_pairs(None, &pairs), "a:1,b:2");
         assert_eq!(with_pairs(Some("arenas:1".into()), &pairs), "arenas:1,a:1,b:2");
         assert_eq!(with_pairs(Some("".into()), &[]), "");

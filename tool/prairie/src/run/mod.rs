@@ -45,6 +45,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
 
     let mut variables: environment::Variables = std::env::vars_os().collect();
     environment::set(&mut variables, "LD_PRELOAD", preload_list(&loadable.path));
+    conf::interval_note(options).iter().for_each(|note| terminal::say(note));
     let pairs = conf::pairs(options, profiles.as_ref());
     if !pairs.is_empty() {
         let all = conf::with_pairs(std::env::var_os(conf::VARIABLE), &pairs);
