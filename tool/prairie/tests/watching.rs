@@ -300,6 +300,29 @@ fn all_processes_of_a_name_are_found() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+#[test]
+fn a_file_that_cannot_be_written_now_is_told_and_written_later() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("metrics");
+    let path = folder.join("prairie.prom");
+    let mut exporter = support::tool();
+    exporter.args(["exporter", "--all", "--name", "nobody", "--every", "0.05", "--textfile"]);
+    exporter.arg(&path).stderr(Stdio::piped());
+    assert_eq!(exporter.output().unwrap().status.code(), Some(125));
+    std::fs::create_dir(&folder).unwrap();
+    let mut exporter = exporter.spawn().unwrap();
+    assert!(becomes(|| path.exists()));
+    std::fs::rename(&folder, above.path().join("other")).unwrap();
+    let mut line = String::new();
+    BufReader::new(exporter.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("prairie.prom: No such file or directory"), "{line}");
+    std::fs::create_dir(&folder).unwrap();
+    assert!(becomes(|| path.exists()));
+    // SAFETY: two numbers; the exporter has not been waited for.
+    unsafe { libc::kill(exporter.id() as i32, libc::SIGTERM) };
+    assert_eq!(exporter.wait().unwrap().code(), Some(0));
+}
+
 /// As one that was seen before the loader had mapped the library.
 #[test]
 fn a_process_that_gets_the_library_later_is_found() {

@@ -66,20 +66,35 @@ impl Whom {
 
 // ---- a file ----
 
+/// What cannot be written at the start is wrong; later it may be possible again, as when there is room
+/// once more.
 fn write_files(path: &Path, options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
-    loop {
-        let begin = Instant::now();
-        replace(path, &metrics::text(&whom.samples(), Form::Prometheus))?;
-        if options.once {
-            return Ok(());
+    let mut begin = Instant::now();
+    let mut write = || replace(path, &metrics::text(&whom.samples(), Form::Prometheus));
+    write()?;
+    let mut is_told = false;
+    while !options.once && lasts_until(begin + options.every, stop) {
+        begin = Instant::now();
+        let written = write();
+        if let Err(trouble) = &written
+            && !is_told
+        {
+            trouble.print();
         }
-        while begin.elapsed() < options.every {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            std::thread::sleep(LOOK_EVERY.min(options.every));
+        is_told = written.is_err();
+    }
+    Ok(())
+}
+
+/// False when somebody wants us to end before.
+fn lasts_until(end: Instant, stop: &AtomicBool) -> bool {
+    while !stop.load(Ordering::Relaxed) {
+        match end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => return true,
+            left => std::thread::sleep(LOOK_EVERY.min(left)),
         }
     }
+    false
 }
 
 /// Readers see the old file or the new one, never a part.
