@@ -78,6 +78,9 @@ pub struct Ratio {
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub rounds: usize,
+    /// Of counts, which chance does not touch.
+    #[serde(skip)]
+    pub is_exact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,8 +100,9 @@ impl Ratio {
         assert_eq!(ours.len(), theirs.len(), "one pair a round");
         let value = divided(Middle::of(ours)?.median, Middle::of(theirs)?.median)?;
         let rounds = ours.len();
+        let is_exact = false;
         if rounds < 2 {
-            return Some(Ratio { value, low: None, high: None, rounds });
+            return Some(Ratio { value, low: None, high: None, rounds, is_exact });
         }
         let mut random = StdRng::seed_from_u64(seed);
         let mut ratios = Vec::with_capacity(DRAWS);
@@ -113,16 +117,12 @@ impl Ratio {
         ratios.sort_by(f64::total_cmp);
         let tail = (1.0 - COVERAGE) / 2.0;
         let (low, high) = (quantile(&ratios, tail), quantile(&ratios, 1.0 - tail));
-        Some(Ratio { value, low, high, rounds })
+        Some(Ratio { value, low, high, rounds, is_exact })
     }
 
-    /// Of counts, which chance does not touch.
     pub fn exact(value: f64) -> Ratio {
-        Ratio { value, low: Some(value), high: Some(value), rounds: ROUNDS_FOR_A_CLAIM }
-    }
-
-    pub fn is_exact(&self) -> bool {
-        self.low == Some(self.value) && self.high == Some(self.value)
+        let (all, rounds) = (Some(value), ROUNDS_FOR_A_CLAIM);
+        Ratio { value, low: all, high: all, rounds, is_exact: true }
     }
 
     pub fn verdict(&self) -> Verdict {
@@ -141,6 +141,7 @@ impl Ratio {
             low: self.high.map(|high| 1.0 / high),
             high: self.low.map(|low| 1.0 / low),
             rounds: self.rounds,
+            is_exact: self.is_exact,
         }
     }
 }

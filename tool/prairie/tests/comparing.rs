@@ -54,6 +54,14 @@ fn tables_data_and_picture_are_written() {
 }
 
 #[test]
+fn suites_have_names_of_their_own() {
+    let (one, other) = (Suite::new(TWO), Suite::new(TWO));
+    let mut command = one.compare();
+    command.arg("--suite").arg(other.path("suite.toml"));
+    command.assert().code(125).stderr(contains("two suites are called 'test'"));
+}
+
+#[test]
 fn a_document_that_cannot_be_written_is_told_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), "").unwrap();

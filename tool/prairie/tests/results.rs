@@ -130,6 +130,17 @@ fn a_missing_figure_is_a_wrong_result() {
     assert_eq!(suite.outcomes("again"), ["right", "right"]);
 }
 
+#[test]
+fn a_figure_of_nothing_is_a_wrong_result() {
+    let suite = Suite::new(
+        "[[workload]]\nname = 'held'\nfigure = 'held'\n\
+         command = ['sh', '-c', 'test $VARIANT = one || n=4; echo held ${n:-0} B > $PRAIRIE_FIGURES']\n",
+    );
+    suite.compare().assert().code(1).stdout(contains("its figure is no cost: 0 or below"));
+    assert_eq!(suite.outcomes("glibc"), ["wrong", "wrong"]);
+    assert_eq!(suite.outcomes("again"), ["right", "right"]);
+}
+
 /// It runs long enough to be looked at on a busy machine, but for glibc, where nobody needs to.
 #[test]
 fn a_run_that_drops_the_library_does_not_count() {

@@ -228,12 +228,14 @@ impl Bench<'_> {
         if self.valgrind.is_some() && run.instructions.is_none() {
             run.fail(Outcome::Wrong, format!("callgrind left no total{}", files.last_words()));
         }
+        let has_figure = item.workload.figure.is_some();
         match run.cost(&item.workload) {
             None => {
                 let figure = item.workload.figure.as_ref().map_or("", |figure| &figure.name);
                 run.fail(Outcome::Wrong, format!("it did not report the figure '{figure}'"));
             }
-            Some(cost) if !cost.is_finite() || cost < 0.0 => {
+            // A ratio to 0 says nothing. Of a clock it is a time too short to be counted.
+            Some(cost) if !cost.is_finite() || cost < 0.0 || (cost == 0.0 && has_figure) => {
                 run.fail(Outcome::Wrong, "its figure is no cost: 0 or below");
             }
             Some(_) => {}

@@ -35,6 +35,7 @@ const WRONG_RESULTS: i32 = 1;
 pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     documents::require_writable(options)?;
     let suites = options.suite.iter().map(|path| Suite::read(path)).collect::<Result<Vec<_>>>()?;
+    require_names_of_their_own(&suites)?;
     let of_suites = suites.iter().find_map(|suite| places::project_above(&suite.root));
     let root = of_suites.or_else(places::project);
     let scratch =
@@ -126,6 +127,17 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         terminal::next(&again::command(options, seed, &["-o", "report.html"]));
     }
     Ok(if analysis.has_failures() { WRONG_RESULTS } else { 0 })
+}
+
+/// By it a workload of a suite is known, and what its setup makes.
+fn require_names_of_their_own(suites: &[Suite]) -> Result<()> {
+    let is_taken = |(index, suite): &(usize, &Suite)| {
+        suites[..*index].iter().any(|earlier| earlier.name == suite.name)
+    };
+    match suites.iter().enumerate().find(is_taken) {
+        Some((_, suite)) => Err(Trouble::new(format!("two suites are called '{}'", suite.name))),
+        None => Ok(()),
+    }
 }
 
 /// Copies of libraries lie there, and LD_PRELOAD cannot hold every path.

@@ -19,7 +19,7 @@ pub fn legend(result: &Result) -> &'static str {
 
 pub fn ratio(ratio: Option<Ratio>) -> String {
     let Some(ratio) = ratio else { return NONE.to_owned() };
-    if ratio.is_exact() {
+    if ratio.is_exact {
         return format!("{:.3}", ratio.value);
     }
     let value = digits(ratio.value);
@@ -97,18 +97,28 @@ mod tests {
     use super::*;
 
     fn of(value: f64, low: f64, high: f64) -> Option<Ratio> {
-        Some(Ratio { value, low: Some(low), high: Some(high), rounds: 9 })
+        Some(Ratio { value, low: Some(low), high: Some(high), rounds: 9, is_exact: false })
     }
 
     #[test]
     fn a_ratio_says_whether_it_claims_anything() {
         assert_eq!(ratio(of(0.9, 0.85, 0.95)), "0.90");
         assert_eq!(ratio(of(0.99, 0.95, 1.02)), "≈ 0.99");
-        assert_eq!(ratio(Some(Ratio { value: 12.34, low: None, high: None, rounds: 1 })), "12.3 ?");
+        let one = Ratio { value: 12.34, low: None, high: None, rounds: 1, is_exact: false };
+        assert_eq!(ratio(Some(one)), "12.3 ?");
         assert_eq!(ratio(Some(Ratio::exact(0.9987))), "0.999");
         assert_eq!(ratio_with_interval(Some(Ratio::exact(0.9987))), "0.999");
         assert_eq!(ratio(None), "–");
         assert_eq!(ratio_with_interval(of(0.9, 0.85, 0.95)), "0.90 (0.85 to 0.95)");
+    }
+
+    /// As those of the peak memory of a small program may be.
+    #[test]
+    fn equal_figures_of_rounds_are_no_counts() {
+        let of_rounds = |rounds| Ratio::of_medians(&vec![2.0; rounds], &vec![2.0; rounds], 1);
+        assert_eq!(ratio(of_rounds(3)), "1.00 ?");
+        assert_eq!(ratio(of_rounds(5)), "≈ 1.00");
+        assert_eq!(ratio(Some(Ratio::exact(1.0))), "1.000");
     }
 
     #[test]

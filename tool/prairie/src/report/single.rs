@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use crate::analysis::Metric;
-use crate::stats::Verdict;
+use crate::stats::{Ratio, Verdict};
 
 use super::{Block, Result, Table, cells, header};
 
@@ -98,7 +98,11 @@ pub fn verdict(result: &Result) -> Option<String> {
     }
     let ratio = |metric| result.analysis.ratio(0, result.subject, result.baseline, metric);
     let (subject, baseline) = (result.subject_name(), result.name(result.baseline));
-    let wall = ratio(Metric::Wall)?;
+    sentence(subject, baseline, ratio(Metric::Wall)?, ratio(Metric::Peak)?)
+}
+
+/// What is no difference that can be claimed is not called the same either.
+fn sentence(subject: &str, baseline: &str, wall: Ratio, peak: Ratio) -> Option<String> {
     let time = match wall.verdict() {
         Verdict::Less => {
             format!(
@@ -110,14 +114,36 @@ pub fn verdict(result: &Result) -> Option<String> {
             format!("{} times slower than {baseline}", cells::ratio_with_interval(Some(wall)))
         }
         Verdict::NoDifference => {
-            format!("as fast as {baseline} (no significant difference)")
+            format!("neither clearly faster nor clearly slower than {baseline}")
         }
         Verdict::Unknown => return None,
     };
-    let peak = ratio(Metric::Peak)?;
     let memory = match peak.verdict() {
-        Verdict::NoDifference => "as much peak memory (no significant difference)".to_owned(),
+        Verdict::NoDifference => "no clear difference in peak memory".to_owned(),
         _ => format!("{} of its peak memory", cells::ratio_with_interval(Some(peak))),
     };
     Some(format!("{subject} was {time}, with {memory}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_claimed_is_not_said() {
+        let of = |ours: f64, spread: f64| {
+            let rounds = |middle| (0..9).map(|i| middle + spread * f64::from(i % 3)).collect();
+            let (ours, theirs): (Vec<f64>, Vec<f64>) = (rounds(ours), rounds(1.0));
+            Ratio::of_medians(&ours, &theirs, 1).unwrap()
+        };
+        assert_eq!(
+            sentence("prairie", "glibc", of(1.0, 0.1), of(1.0, 0.1)).unwrap(),
+            "prairie was neither clearly faster nor clearly slower than glibc, \
+             with no clear difference in peak memory."
+        );
+        assert_eq!(
+            sentence("prairie", "glibc", of(0.5, 0.0), of(2.0, 0.0)).unwrap(),
+            "prairie was 2.00 times faster than glibc, with 2.00 of its peak memory."
+        );
+    }
 }
