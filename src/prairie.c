@@ -79,6 +79,7 @@ struct arena *rule_choose(struct arena *last);
 #include "cache/quarantine.c"
 #include "cache/sampler.c"
 #include "cache/counting.c"
+#include "cache/abandoned.c"
 #include "cache/thread.c"
 #include "cache/explicit_cache.c"
 #include "sample/unwind.c"

@@ -234,9 +234,11 @@ static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clea
     return drained;
 }
 
+bool (*arenas_clear_above)(enum clear_what what) SEALED;
+
 bool arenas_clear(enum clear_what what)
 {
-    unsigned drained = 0, returned = 0;
+    unsigned drained = arenas_clear_above != NULL && arenas_clear_above(what) ? 1 : 0, returned = 0;
 
     EACH_ARENA (arena) {
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)

@@ -449,25 +449,31 @@ void cache_drain_all(struct cache *cache)
     if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
 }
 
-static void expect_blocks(unsigned class_index, void **slots, unsigned count)
+static void expect_blocks(unsigned class_index, void *const *slots, unsigned count)
 {
     for (unsigned i = 1; i <= count; i++) arena_expect_block(class_index, slots[i]);
     magazine_expect_blocks(class_index, slots, count);
 }
 
-/* A signal may have come anywhere, and its handler ends the process. */
-COLD void cache_expect_blocks(const struct cache *cache)
+static void each_magazine(const struct cache *cache,
+                          void (*look)(unsigned class_index, void *const *slots, unsigned count))
 {
-    if (cache->is_busy) return;
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
 
         if (spare->capacity == 0) continue;
-        expect_blocks(class_index, cache_loaded(cache, class_index),
-                      loaded_count(cache, class_index));
-        if (spare->slots != NULL) expect_blocks(class_index, spare->slots, spare->count);
+        look(class_index, cache_loaded(cache, class_index), loaded_count(cache, class_index));
+        if (spare->slots != NULL) look(class_index, spare->slots, spare->count);
     }
 }
+
+/* A signal may have come anywhere, and its handler ends the process. */
+COLD void cache_expect_blocks(const struct cache *cache)
+{
+    if (!cache->is_busy) each_magazine(cache, expect_blocks);
+}
+
+void cache_expect_once(const struct cache *cache) { each_magazine(cache, magazine_expect_blocks); }
 
 /* Without an arena it may hold blocks that were put into it, of automatic ones. */
 void cache_bind(struct cache *cache, struct arena *arena)

@@ -28,6 +28,7 @@
  * C5  one that is off has no magazines
  * C6  spare[c].closed is 0 unless the loaded magazine is the first one
  * C7  what wide magazines can hold beyond two of full size is at most CACHE_WIDE_BYTES_MAX
+ * C8  an abandoned one is no thread's, and has no wide magazine and no runs
  * All of it is written by the owner thread only, except the links, which the thread list's lock
  * guards.
  * SPDX-License-Identifier: MIT
@@ -82,13 +83,20 @@ struct cache {
 };
 
 /* Bits of `fixed`. Bound: to its arena, by the program. Away: hooks run that its thread waits for,
- * which may take blocks themselves; those come from an arena without hooks. */
-enum { CACHE_BOUND = 1, CACHE_AWAY = 2 };
+ * which may take blocks themselves; those come from an arena without hooks. Abandoned: by a thread
+ * that has ended, with its blocks (thread.h). */
+enum { CACHE_BOUND = 1, CACHE_AWAY = 2, CACHE_ABANDONED = 4 };
 
 /* NULL: of a thread that has no cache. */
 INLINE bool cache_is_away(const struct cache *cache)
 {
     return cache != NULL && (cache->fixed & CACHE_AWAY) != 0;
+}
+
+/* It is in the list of caches, and no thread's. */
+INLINE bool cache_is_abandoned(const struct cache *cache)
+{
+    return (RELAXED_LOAD(cache->fixed) & CACHE_ABANDONED) != 0;
 }
 
 /* Of threads that begin: they hold blocks of classes up to this one. */
@@ -145,6 +153,8 @@ void cache_drain_all(struct cache *cache);
 /* Aborts when a magazine has what cannot be given out: a block twice, one that is free in its slab,
  * or none. Takes no lock and changes nothing. One that is in the middle of a call is left alone. */
 void cache_expect_blocks(const struct cache *cache);
+/* As for a magazine that is traded: aborts when one has a block twice, or what is none of its class. */
+void cache_expect_once(const struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when either is manual. */
 void cache_bind(struct cache *cache, struct arena *arena);

@@ -5,6 +5,7 @@
 
 #include "../arenas/decay.h"
 #include "../base/port.h"
+#include "abandoned.h"
 #include "growth.h"
 #include "large_cache.h"
 #include "quarantine.h"
@@ -28,23 +29,86 @@ static void list_add(struct cache *cache)
     cache->previous = NULL;
     if (first_cache != NULL) first_cache->previous = cache;
     first_cache = cache;
-    decay_thread_count(++in_use);
 }
 
-/* It waits for the next thread. */
-static void leave_cache(struct cache *cache)
+/* Both under threads_lock. */
+static void begin_use(void) { decay_thread_count(++in_use); }
+static void end_use(struct cache *cache)
 {
-    lock_take(&threads_lock);
-    if (cache->next != NULL) cache->next->previous = cache->previous;
-    if (cache->previous != NULL) cache->previous->next = cache->next;
-    else first_cache = cache->next;
     if (cache == oldest) oldest = NULL;
     if (cache->large_cache != NULL) large_cache_pass_takes_on(cache->large_cache);
     decay_thread_count(--in_use);
+}
+
+/* A drained one waits for the next thread. Under threads_lock. */
+static void wait_for_thread(struct cache *cache)
+{
+    if (cache->next != NULL) cache->next->previous = cache->previous;
+    if (cache->previous != NULL) cache->previous->next = cache->next;
+    else first_cache = cache->next;
     cache->next = waiting;
     waiting = cache;
+}
+
+static void leave_cache(struct cache *cache)
+{
+    lock_take(&threads_lock);
+    end_use(cache);
+    wait_for_thread(cache);
     lock_give(&threads_lock);
 }
+
+/* ---- caches that threads abandon ---- */
+
+static bool may_be_abandoned(const struct cache *cache)
+{
+    return cache->fixed == 0 && !cache->is_off && cache->class_max == cached_class_max
+        && !RELAXED_LOAD(threads_are_hardened);
+}
+
+/* False: it is not one for any thread, has too much, or enough are there. */
+static bool abandon(struct cache *cache)
+{
+    size_t bytes = may_be_abandoned(cache) ? abandoned_bytes(cache) : SIZE_MAX;
+    bool done;
+
+    if (bytes > ABANDONED_BYTES_MAX) return false;
+    cache_expect_once(cache);
+    if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
+    lock_take(&threads_lock);
+    done = abandoned_put(cache, bytes);
+    if (done) end_use(cache);
+    lock_give(&threads_lock);
+    return done;
+}
+
+static struct cache *next_to_drain(enum clear_what what)
+{
+    struct cache *cache;
+
+    lock_take(&threads_lock);
+    cache = abandoned_take_to_drain(what);
+    lock_give(&threads_lock);
+    return cache;
+}
+
+static bool drain_abandoned(enum clear_what what)
+{
+    bool drained = false;
+
+    for (struct cache *cache; (cache = next_to_drain(what)) != NULL; drained = true) {
+        cache_drain_all(cache);
+        cache->fixed = 0;
+        lock_take(&threads_lock);
+        wait_for_thread(cache);
+        lock_give(&threads_lock);
+    }
+    return drained;
+}
+
+void threads_start(void) { arenas_clear_above = drain_abandoned; }
+
+/* ---- the end ---- */
 
 static bool is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
 
@@ -65,6 +129,7 @@ static void end_front(struct front *front)
     struct cache *cache = front->cache;
 
     if (front_is_counting(front)) counting_end((struct counting_front *)front);
+    if (abandon(cache)) return;
     cache_drain_all(cache);
     unbind(cache);
     cache->is_off = false;
@@ -167,6 +232,22 @@ void thread_cache_on(void)
     aim(cache);
 }
 
+/* One that another thread left. Under threads_lock. */
+static struct cache *take_left(void)
+{
+    struct cache *cache = abandoned_take();
+
+    if (cache == NULL && (cache = waiting) != NULL) {
+        waiting = cache->next;
+        list_add(cache);
+    }
+    if (cache == NULL) return NULL;
+    cache->arena = NULL;
+    cache->class_max = (uint8_t)cached_class_max;
+    begin_use();
+    return cache;
+}
+
 /* One that is there. The loader may have reset the slot of the first thread (os/linux_early.c). */
 static struct cache *find_cache(void)
 {
@@ -174,13 +255,7 @@ static struct cache *find_cache(void)
 
     lock_take(&threads_lock);
     cache = oldest_thread == port_thread_mark() ? oldest : NULL;
-    if (cache == NULL && waiting != NULL) {
-        cache = waiting;
-        waiting = cache->next;
-        cache->arena = NULL;
-        cache->class_max = (uint8_t)cached_class_max;
-        list_add(cache);
-    }
+    if (cache == NULL) cache = take_left();
     lock_give(&threads_lock);
     return cache;
 }
@@ -194,6 +269,7 @@ static bool add_made(struct cache *cache, bool is_sampled)
     is_right = is_sampled == threads_are_sampled;
     if (likely(is_right)) {
         list_add(cache);
+        begin_use();
         if (oldest_thread == 0) {
             oldest = cache;
             RELAXED_STORE(oldest_thread, port_thread_mark());
@@ -311,6 +387,7 @@ static bool sample_mine(void)
     bool alone;
 
     if (fresh == NULL) return false;
+    (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
     alone = in_use == 1 && first_cache == mine;
     if (alone) {
@@ -362,6 +439,7 @@ bool threads_harden(void)
     struct cache *mine = thread_front()->cache;
     bool alone;
 
+    (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
     alone = in_use == 0 || (in_use == 1 && first_cache == mine);
     lock_give(&threads_lock);
@@ -427,7 +505,11 @@ void threads_forget_others(void)
     first_cache = NULL;
     oldest = NULL;
     in_use = 0;
-    if (mine != NULL) list_add(mine);
+    abandoned_visit(list_add);
+    if (mine != NULL) {
+        list_add(mine);
+        begin_use();
+    }
     RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
     quarantines_forget_others(mine);
 }

@@ -1,7 +1,8 @@
 /* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
  *
- * Owns the list of caches in use, and those waiting for a new thread. A thread past its end has
- * none and is served block by block.
+ * Owns the list of caches in use, those that ended threads abandoned with their blocks, of which the
+ * next thread takes the last, and those that wait, drained, for when there is none. A thread past
+ * its end has none and is served block by block.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
@@ -9,6 +10,8 @@
 
 #include "counting.h"
 
+/* When the process starts. */
+void threads_start(void);
 /* Gives the calling thread a cache; `off`: which shall hold no blocks. NULL: no memory. */
 struct front *thread_attach(bool off);
 
@@ -55,11 +58,11 @@ void thread_flush(void);
 const void *threads_list_address(void);
 
 extern PRIVATE struct lock threads_lock;
-extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use */
+extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use or abandoned */
 /* In the child of a fork, where the other threads are not. */
 void threads_forget_others(void);
 
-/* Calls `visit` for each cache, under the list's lock. Owners may be changing them. Returns the takes
+/* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them. Returns the takes
  * of large caches that no thread has any more, as of the same moment. */
 uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 

@@ -173,6 +173,7 @@ static bool start_once(void)
     slabs_start();
     arenas_start(cores);
     decay_start();
+    threads_start();
     shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;

@@ -24,7 +24,7 @@ static void build_fence(uint32_t page)
     bool is_free;
 
     lock_take(&heap->lock);
-    is_free = page_record(behind)->state == PAGE_CLEAN && page_heap_may_take_clean(heap, 1);
+    is_free = state_beside(page_record(behind)) == PAGE_CLEAN && page_heap_may_take_clean(heap, 1);
     if (is_free) take_front(heap, behind, 1, PAGE_USED);
     lock_give(&heap->lock);
     if (!is_free) return;

@@ -88,15 +88,15 @@ enum {
         FIELD(extents, heap), STRUCT_ROW(past_arenas), FIELDS(past_arenas, of_class),              \
         FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), STRUCT_ROW(cache),             \
         FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next), FIELD(cache, large_cache),   \
-        FIELD(cache, refills), FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front),   \
-        FIELDS(front, magazine), FIELD(front, quarantine), STRUCT_ROW(magazine),                   \
-        FIELD(magazine, top), FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count),      \
-        FIELD(spare, capacity), FIELD(spare, closed), STRUCT_ROW(large_cache),                     \
-        FIELDS(large_cache, run), FIELD(large_cache, room_pages), FIELD(large_cache, takes),       \
-        FIELDS(large_cache, below), STRUCT_ROW(runs_below), FIELD(runs_below, count),              \
-        STRUCT_ROW(cached_run), FIELD(cached_run, block), STRUCT_ROW(quarantine),                  \
-        FIELDS(quarantine, held), FIELD(quarantine, run_pages), FIELD(quarantine, run_count),      \
-        FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),                                 \
+        FIELD(cache, fixed), FIELD(cache, refills), FIELD(cache, overflows), FIELDS(cache, spare), \
+        STRUCT_ROW(front), FIELDS(front, magazine), FIELD(front, quarantine),                      \
+        STRUCT_ROW(magazine), FIELD(magazine, top), FIELD(magazine, limit), STRUCT_ROW(spare),     \
+        FIELD(spare, count), FIELD(spare, capacity), FIELD(spare, closed),                         \
+        STRUCT_ROW(large_cache), FIELDS(large_cache, run), FIELD(large_cache, room_pages),         \
+        FIELD(large_cache, takes), FIELDS(large_cache, below), STRUCT_ROW(runs_below),             \
+        FIELD(runs_below, count), STRUCT_ROW(cached_run), FIELD(cached_run, block),                \
+        STRUCT_ROW(quarantine), FIELDS(quarantine, held), FIELD(quarantine, run_pages),            \
+        FIELD(quarantine, run_count), FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),   \
         FIELD(held_class, waiting_count), STRUCT_ROW(guarded_numbers),                             \
         FIELDS(guarded_numbers, held), FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap),      \
         FIELD(page_heap, lock), FIELDS(page_heap, free_pages), FIELD(page_heap, large_pages),      \
@@ -113,7 +113,7 @@ enum {
         FIELD(slab_shape, block_bytes), FIELD(slab_shape, block_count), STRUCT_ROW(page),          \
         CONSTANT_ROW(MAGAZINE_BLOCKS_MAX), CONSTANT_ROW(MAGAZINE_BYTES_MAX),                       \
         CONSTANT_ROW(LARGE_CACHE_BYTES_MAX), CONSTANT_ROW(META_UNIT_BYTES),                        \
-        CONSTANT_ROW(CLASS_MAP_SHIFT)
+        CONSTANT_ROW(CLASS_MAP_SHIFT), CONSTANT_ROW(CACHE_ABANDONED)
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers. */
 const struct outside_layout outside_layout NAMED_IN_LINES = {

@@ -142,7 +142,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 
     if (index != 0 && count->arenas != NULL && place_of(count, index) != NULL)
         into = place_of(count, index);
-    if (!count->is_explicit) into->threads++;
+    if (!count->is_explicit && !cache_is_abandoned(cache)) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
     if (unlikely(RELAXED_LOAD(cache->front.quarantine) != 0)) count_quarantine(count, into, cache);
     count->numbers->refills += RELAXED_LOAD(cache->refills);

@@ -335,13 +335,16 @@ SHARED void outside_count_runs(struct outside *outside, struct outside_count *co
 
 /* Returns the next one's address. */
 SHARED uint64_t outside_count_cache(struct outside *outside, struct outside_count *count,
-                                    uint64_t at)
+                                    uint64_t at, bool of_thread)
 {
     static char cache[OUTSIDE_BYTES_MAX];
+    uint64_t abandoned = outside_constant(outside, "CACHE_ABANDONED");
     const char *front;
     size_t word = outside_row(outside, "magazine.top")->bytes;
 
     must(outside->read(outside, at, cache, outside_row(outside, "cache")->bytes));
+    if (of_thread && (outside_member(outside, cache, "cache.fixed", 0) & abandoned) == 0)
+        count->figures->threads++;
     front = outside_at(outside, cache, "cache.front", 0);
     for (unsigned i = 1; i < outside_classes(outside); i++) {
         const char *magazine = outside_at(outside, front, "front.magazine", i);
@@ -379,8 +382,8 @@ SHARED void outside_count_caches(struct outside *outside, struct outside_count *
         *count->figures = figures;
         must(outside->read(outside, outside_root(outside, "threads_lock"), lock, lock_bytes));
         at = outside_root_value(outside, "first_cache", 0);
-        while (at != 0 && count->figures->threads++ < 1000000)
-            at = outside_count_cache(outside, count, at);
+        for (unsigned caches = 0; at != 0 && caches < 1000000; caches++)
+            at = outside_count_cache(outside, count, at, true);
         must(outside->read(outside, outside_root(outside, "threads_lock"), later, lock_bytes));
         held = outside_member(outside, lock, "lock.state", 0) != 0
             || outside_member(outside, lock, "lock.taken", 0)
@@ -390,7 +393,7 @@ SHARED void outside_count_caches(struct outside *outside, struct outside_count *
     for (unsigned i = 0; i < outside_root_value(outside, "explicit_cache_end", 0); i++) {
         uint64_t at = outside_root_value(outside, "explicit_caches", i);
 
-        if (at != 0) (void)outside_count_cache(outside, count, at);
+        if (at != 0) (void)outside_count_cache(outside, count, at, false);
     }
 }
 

@@ -530,6 +530,7 @@ static void records_are_as_new_for_the_next_thread(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     run_thread(take_and_end, NULL);
+    run_thread(off_and_end, NULL); /* with the blocks that the first one abandoned */
     run_thread(off_and_end, NULL);
     used = commit.record_bytes;
     for (unsigned i = 0; i < 20; i++) run_thread(off_and_end, NULL);

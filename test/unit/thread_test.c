@@ -11,6 +11,7 @@ static bool mine_visited;
 
 static void visit_one(const struct cache *cache, void *mine)
 {
+    if (cache_is_abandoned(cache)) return;
     visited++;
     mine_visited |= cache == mine;
 }

@@ -34,9 +34,10 @@ impl Count<'_> {
             }
         }
         self.figures.moving += u32::from(moved);
-        self.figures.threads = walked.len() as u64;
         for copy in &walked {
-            self.cache(copy, true)?;
+            let of_thread = !self.is_abandoned(copy)?;
+            self.figures.threads += u64::from(of_thread);
+            self.cache(copy, of_thread)?;
         }
         let root = self.map.root("explicit_caches")?;
         let end = self.value("explicit_cache_end")?.min(root.count as u64);
@@ -66,6 +67,12 @@ impl Count<'_> {
             caches.push(copy);
         }
         Ok(caches)
+    }
+
+    /// By a thread that has ended: the next one goes on with its blocks.
+    fn is_abandoned(&self, copy: &[u8]) -> Result<bool> {
+        let fixed = self.map.member("cache.fixed")?.first(copy)?;
+        Ok(fixed & self.map.constant("CACHE_ABANDONED")? != 0)
     }
 
     fn cache(&mut self, copy: &[u8], of_thread: bool) -> Result<()> {
