@@ -163,6 +163,33 @@ static void a_bin_of_mixed_lengths_is_searched_for_the_best(void **state)
     assert_int_equal(lease(130), longer);
 }
 
+/* But not deeper than PROBES_MAX members: then one that surely fits is split. */
+static void search_behind(unsigned shorter, bool finds)
+{
+    uint32_t longer, fitting, before[PROBES_MAX];
+
+    start_pages();
+    longer = fenced(200);
+    fitting = fenced(132);
+    for (unsigned i = 0; i < shorter; i++) before[i] = fenced(128);
+    give_back(longer);
+    give_back(fitting);
+    for (unsigned i = 0; i < shorter; i++) give_back(before[i]);
+    assert_int_equal(lease(130), finds ? fitting : longer);
+}
+
+static void the_last_member_that_is_looked_at_is_taken(void **state)
+{
+    (void)state;
+    search_behind(PROBES_MAX - 1, true);
+}
+
+static void no_search_goes_through_a_whole_bin(void **state)
+{
+    (void)state;
+    search_behind(PROBES_MAX, false);
+}
+
 static void large_runs_are_counted(void **state)
 {
     uint32_t large, space_used;
@@ -183,6 +210,7 @@ static void large_runs_are_counted(void **state)
     assert_int_equal(page_heap->leases, 2);
     assert_int_equal(page_heap->returns, 2);
     assert_int_equal(page_heap->clean_leased, 10);
+    assert_int_equal(page_heaps_clean_leased_now(), 10);
 }
 
 /* ---- holes ---- */
@@ -317,6 +345,7 @@ static void refused_memory_changes_nothing(void **state)
 {
     struct page_heap before;
     struct run run;
+    uint64_t failures;
 
     (void)state;
     start_pages();
@@ -324,8 +353,10 @@ static void refused_memory_changes_nothing(void **state)
     (void)lease(page_heap->free_pages[FREE_CLEAN]);
     fake_fail_all(true);
     before = page_heap[0];
+    failures = fake_failures();
     run = run_lease(1, 1, PAGE_USED);
     assert_int_equal(run.page, 0);
+    assert_int_equal(fake_failures() - failures, 2); /* a step, and just what is lacking */
     before.lock = page_heap->lock;
     assert_memory_equal(&before, page_heap, sizeof *page_heap);
     fake_fail_all(false);
@@ -355,6 +386,8 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(a_split_leaves_the_rest_free), UNIT_TEST(dirty_runs_go_before_clean_ones),
           UNIT_TEST(dirty_and_clean_do_not_merge),
           UNIT_TEST(a_bin_of_mixed_lengths_is_searched_for_the_best),
+          UNIT_TEST(the_last_member_that_is_looked_at_is_taken),
+          UNIT_TEST(no_search_goes_through_a_whole_bin),
           UNIT_TEST(a_lease_reaches_across_dirty_and_clean),
           UNIT_TEST(a_lease_reaches_across_behind_longer_runs),
           UNIT_TEST(a_lease_takes_all_of_dirty_and_clean),
