@@ -434,6 +434,23 @@ static void the_end_is_closed_by_whose_it_is(void **state)
     (void)lease_from(3, RUN_PAGES);
 }
 
+/* A used run before it is no seam, and stays. */
+static void no_used_page_is_closed_with_the_end(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    start_heaps();
+    page = lease_from(2, RUN_PAGES);
+    stain(page, RUN_PAGES, 7);
+    give_back(lease_from(2, RUN_PAGES));
+    assert_true(page_heaps_close_tail(true));
+    check_runs();
+    assert_int_equal(space_open_end(), page + RUN_PAGES);
+    assert_int_equal(page_heap[2].end, page + RUN_PAGES);
+    assert_true(all_bytes_are(page_address(page), 7, bytes_of(RUN_PAGES)));
+}
+
 static uint32_t lease_growing(unsigned arena_index)
 {
     uint64_t grows = page_heap[arena_index].grows;
@@ -629,7 +646,8 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(the_kernel_refuses_once_for_all),
           UNIT_TEST(what_lies_at_the_end_serves_another),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
-          UNIT_TEST(the_end_is_closed_by_whose_it_is), UNIT_TEST(all_of_the_end_is_closed),
+          UNIT_TEST(the_end_is_closed_by_whose_it_is),
+          UNIT_TEST(no_used_page_is_closed_with_the_end), UNIT_TEST(all_of_the_end_is_closed),
           UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
           UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
