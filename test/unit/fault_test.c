@@ -83,6 +83,36 @@ static void the_program_goes_on_as_if_nothing_was(void **state)
     assert_int_equal(page[5], 1);
 }
 
+static unsigned passed_on;
+static int passed_code;
+
+static void note_passed(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    passed_on++;
+    passed_code = info->si_code;
+}
+
+/* Where the kernel says who sent it there is no address that a watcher could look at. */
+static void what_somebody_sent_goes_to_the_handler_before(void **state)
+{
+    struct sigaction before = { .sa_sigaction = note_passed, .sa_flags = SA_SIGINFO };
+
+    (void)state;
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_int_equal(sigaction(SIGBUS, &before, NULL), 0);
+    watch_a_page();
+    assert_int_equal(kill(getpid(), SIGSEGV), 0);
+    assert_int_equal(passed_on, 1);
+    assert_int_equal(passed_code, SI_USER);
+    assert_int_equal(raise(SIGBUS), 0);
+    assert_int_equal(passed_on, 2);
+    assert_int_equal(passed_code, SI_TKILL);
+    assert_null(told.address); /* nobody was asked */
+    expect_told(write_byte, page + 5, OS_ACCESS_WRITE);
+    assert_int_equal(passed_on, 2);
+}
+
 static void a_refused_watch_is_told_and_forgotten(void **state)
 {
     (void)state;
@@ -97,4 +127,5 @@ static void a_refused_watch_is_told_and_forgotten(void **state)
 
 UNIT_MAIN(UNIT_TEST(an_access_is_told_with_its_code),
           UNIT_TEST(the_program_goes_on_as_if_nothing_was),
+          UNIT_TEST(what_somebody_sent_goes_to_the_handler_before),
           UNIT_TEST(a_refused_watch_is_told_and_forgotten))

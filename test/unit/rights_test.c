@@ -101,6 +101,31 @@ static void a_long_line_matters_to_its_end(void **state)
     assert_true(mixed_text(text, length) != mixed_text(text, length - 2));
 }
 
+/* The name of a line, of which one read has the start and the next one the end, is known, wherever
+ * it is cut. */
+static void a_name_across_two_reads_matters(void **state)
+{
+    enum { READ_BYTES = 2048, LABEL_BYTES = 4 };
+    static char text[2 * READ_BYTES];
+
+    (void)state;
+    for (size_t before = 1; before <= LABEL_BYTES; before++) {
+        size_t at = READ_BYTES - before;
+        int length = snprintf(text + at, sizeof text - at, "Uid:\t1\nThreads:\t2\n");
+        uint64_t mixed;
+
+        memset(text, 'x', at - 1);
+        text[at - 1] = '\n';
+        mixed = mixed_text(text, at + (size_t)length);
+        assert_int_not_equal(mixed, 0);
+        assert_true(mixed == mixed_text(text + at, (size_t)length));
+        text[at + 5] ^= 1;
+        assert_true(mixed_text(text, at + (size_t)length) != mixed);
+        text[at + length - 2] ^= 1;
+        assert_true(mixed_text(text, at + (size_t)length) == mixed_text(text + at, (size_t)length));
+    }
+}
+
 static void the_name_of_the_starter_is_its_number(void **state)
 {
     char name[64];
@@ -116,4 +141,5 @@ static void the_name_of_the_starter_is_its_number(void **state)
 
 UNIT_MAIN(UNIT_TEST(what_is_no_right_does_not_matter), UNIT_TEST(every_right_matters),
           UNIT_TEST(a_thread_that_has_ended_has_none), UNIT_TEST(a_long_line_matters_to_its_end),
+          UNIT_TEST(a_name_across_two_reads_matters),
           UNIT_TEST(the_name_of_the_starter_is_its_number))
