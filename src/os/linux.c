@@ -207,8 +207,10 @@ static bool move_halves(struct os_range from, struct os_range to)
     if (rest.bytes == 0 || rest.bytes == from.bytes
         || !os_move((struct os_range){ from.base, half }, (struct os_range){ to.base, half }))
         return false;
-    if (!os_move(rest, (struct os_range){ to.base + half, rest.bytes }))
+    if (!os_move(rest, (struct os_range){ to.base + half, rest.bytes })) {
         __builtin_memcpy(to.base + half, rest.base, rest.bytes);
+        if (!os_purge(rest)) __builtin_memset(rest.base, 0, rest.bytes);
+    }
     return true;
 }
 

@@ -1,0 +1,754 @@
+/* linux_test.c - what Linux is asked for, and what is made of its answers. */
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real kernel's floor, behind a gate that answers some calls in the kernel's place: as one that
+ * is older, short of memory, interrupted, or that forbids them.
+ */
+#define _GNU_SOURCE
+#define PRAIRIE_KERNEL_GATE
+#include "os/linux.c"
+
+#include "unit.h"
+
+#include <sys/wait.h>
+
+__thread struct front *thread_slot;
+
+static const char *last_words; /* expected; with them a process ends well */
+
+void fatal_address(const char *what, const void *address)
+{
+    (void)address;
+    _exit(last_words == NULL || strcmp(what, last_words) != 0);
+}
+
+/* ---- the gate ---- */
+
+#if defined(__s390x__)
+enum { SYS_MAP = SYS_mmap };
+static long map_flags(long a, long d) { return (void)d, ((const long *)a)[3]; }
+#elif defined(SYS_mmap2)
+enum { SYS_MAP = SYS_mmap2 };
+static long map_flags(long a, long d) { return (void)a, d; }
+#else
+enum { SYS_MAP = SYS_mmap };
+static long map_flags(long a, long d) { return (void)a, d; }
+#endif
+
+/* The calls of one kind: after some that pass, each n-th one gets this answer, so often. */
+static struct {
+    long number, answer;
+    unsigned passing, each, times;
+    unsigned asked; /* so far */
+} gate = { .number = -1 };
+static size_t transfer_bytes_max = SIZE_MAX; /* of one read or write */
+static const char *file_instead;             /* what is opened, whatever its name */
+static long refused_advice = -1;
+static bool never_mapped; /* no pages in the place of others */
+
+static void answer_some(long number, long answer, unsigned passing, unsigned each, unsigned times)
+{
+    gate.number = number;
+    gate.answer = answer;
+    gate.passing = passing;
+    gate.each = each;
+    gate.times = times;
+    gate.asked = 0;
+}
+
+static void answer(long number, long answer, unsigned times)
+{
+    answer_some(number, answer, 0, 1, times);
+}
+
+static bool is_answered(long number)
+{
+    unsigned before;
+
+    if (number != gate.number) return false;
+    before = gate.asked++;
+    if (before < gate.passing || (before - gate.passing) % gate.each != 0 || gate.times == 0)
+        return false;
+    gate.times--;
+    return true;
+}
+
+long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
+{
+    int saved_errno = errno;
+    long result;
+
+    if (is_answered(number)) return gate.answer;
+    if ((number == SYS_read || number == SYS_write) && (size_t)c > transfer_bytes_max)
+        c = (long)transfer_bytes_max;
+    if (number == SYS_madvise && c == refused_advice) return -EINVAL;
+    if (number == SYS_MAP && (map_flags(a, d) & MAP_FIXED) && never_mapped) return -ENOMEM;
+    if (number == SYS_openat && file_instead != NULL) b = (long)file_instead;
+    result = syscall(number, a, b, c, d, e, f);
+    if (result == -1) result = -errno;
+    errno = saved_errno;
+    return result;
+}
+
+/* ---- memory ---- */
+
+static size_t bytes_of(size_t pages) { return pages * os_page_bytes(); }
+
+static struct os_range part(struct os_range range, size_t first_page, size_t pages)
+{
+    return (struct os_range){ range.base + bytes_of(first_page), bytes_of(pages) };
+}
+
+/* Committed, each page with its own number in it, from 1 on. */
+static struct os_range numbered(size_t pages)
+{
+    struct os_range range = os_reserve(bytes_of(pages), os_page_bytes());
+
+    assert_non_null(range.base);
+    assert_int_equal(range.bytes, bytes_of(pages));
+    assert_true(os_commit(range));
+    assert_true(all_bytes_are(range.base, 0, range.bytes));
+    for (size_t i = 0; i < pages; i++) memset(range.base + bytes_of(i), (int)i + 1, bytes_of(1));
+    return range;
+}
+
+static void expect_numbers(struct os_range range)
+{
+    for (size_t i = 0; i < range.bytes / bytes_of(1); i++)
+        assert_true(all_bytes_are(range.base + bytes_of(i), (unsigned char)(i + 1), bytes_of(1)));
+}
+
+static void expect_zeros(struct os_range range)
+{
+    assert_true(all_bytes_are(range.base, 0, range.bytes));
+}
+
+static char *touched;
+static void write_there(void) { *(volatile char *)touched = 1; }
+static void read_there(void) { (void)*(volatile char *)touched; }
+
+static void expect_closed(char *at)
+{
+    touched = at;
+    expect_fault(read_there);
+}
+
+static void memory_is_closed_open_or_readable(void **state)
+{
+    struct os_range range = numbered(4), readable = os_reserve_readable(bytes_of(2));
+
+    (void)state;
+    expect_zeros(readable);
+    touched = readable.base;
+    expect_fault(write_there);
+    assert_true(os_forbid_writes(part(range, 1, 1)));
+    expect_numbers(range);
+    touched = range.base + bytes_of(1);
+    expect_fault(write_there);
+    assert_true(os_close(part(range, 3, 1)));
+    expect_closed(range.base + bytes_of(3));
+    assert_true(os_commit(range));
+    expect_numbers(part(range, 0, 3));
+    expect_zeros(part(range, 3, 1));
+    os_release(part(range, 0, 2));
+    expect_closed(range.base);
+    assert_int_equal(range.base[bytes_of(2)], 3);
+    expect_closed(os_reserve(bytes_of(1), bytes_of(1)).base);
+}
+
+static void what_the_kernel_refuses_is_told(void **state)
+{
+    struct os_range range = numbered(2);
+
+    (void)state;
+    answer(SYS_mprotect, -ENOMEM, 1);
+    assert_false(os_commit(range));
+    answer(SYS_mprotect, -ENOMEM, 1);
+    assert_false(os_forbid_writes(range));
+    answer(SYS_MAP, -ENOMEM, 3);
+    assert_false(os_close(range));
+    assert_null(os_reserve(bytes_of(1), bytes_of(1)).base);
+    assert_null(os_reserve_readable(bytes_of(1)).base);
+    answer(SYS_mremap, -ENOMEM, 1);
+    assert_null(os_resize(range, bytes_of(3), true).base);
+    answer(SYS_madvise, -ENOMEM, 1);
+    assert_false(os_touch(range));
+    answer(SYS_madvise, -EINVAL, 1);
+    assert_false(os_keep_from_child(range, true));
+    answer(SYS_madvise, -EINVAL, 1);
+    assert_true(os_keep_from_child(range, false)); /* it never was */
+    answer(SYS_madvise, -ENOMEM, 1);
+    assert_false(os_keep_from_child(range, false));
+    expect_numbers(range);
+}
+
+/* A kernel that is short of memory for a moment is asked three times, and no other one. */
+static void purging_is_tried_again_a_few_times(void **state)
+{
+    struct os_range range = numbered(2);
+
+    (void)state;
+    answer(SYS_madvise, -EAGAIN, 3);
+    assert_false(os_purge(range));
+    assert_int_equal(gate.asked, 3);
+    answer(SYS_madvise, -EINVAL, 1);
+    assert_false(os_purge(range));
+    assert_int_equal(gate.asked, 1);
+    expect_numbers(range);
+    answer(SYS_madvise, -EAGAIN, 2);
+    assert_true(os_purge(part(range, 1, 1)));
+    expect_numbers(part(range, 0, 1));
+    expect_zeros(part(range, 1, 1));
+}
+
+/* Their mapping cannot be taken away: the pages go back all the same. */
+static void what_cannot_be_unmapped_is_purged(void **state)
+{
+    struct os_range range = numbered(2);
+
+    (void)state;
+    answer(SYS_munmap, -ENOMEM, 1);
+    os_release(range);
+    assert_int_equal(gate.asked, 1);
+    expect_zeros(range);
+    answer(SYS_munmap, -ENOMEM, 0);
+    os_release((struct os_range){ range.base, 0 });
+    assert_int_equal(gate.asked, 0);
+}
+
+static void touching_keeps_contents(void **state)
+{
+    struct os_range range = numbered(3);
+    unsigned char there[3] = { 0 };
+
+    (void)state;
+    assert_true(os_touch(range));
+    expect_numbers(range);
+    assert_true(os_purge(range));
+    answer(SYS_madvise, -EINVAL, 1); /* before 5.14 */
+    assert_true(os_touch(range));
+    expect_zeros(range);
+    assert_int_equal(mincore(range.base, range.bytes, there), 0);
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(there[i] & 1, 1);
+}
+
+static int code_of_child(char *page)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    if (child == 0) _exit(*page);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_child_has_what_is_not_kept_from_it(void **state)
+{
+    struct os_range range = numbered(1);
+
+    (void)state;
+    if (!os_keep_from_child(range, true)) skip();
+    assert_int_equal(code_of_child(range.base), 0);
+    assert_true(os_keep_from_child(range, false));
+    assert_int_equal(code_of_child(range.base), 1);
+    expect_numbers(range);
+}
+
+/* ---- moving ---- */
+
+static bool can_move(void)
+{
+    struct os_range from = numbered(1), to = numbered(1);
+
+    return os_move(from, to);
+}
+
+static void pages_move_and_leave_zeros(void **state)
+{
+    struct os_range from = numbered(3), to = numbered(3);
+
+    (void)state;
+    if (!can_move()) skip();
+    memset(to.base, 77, to.bytes);
+    assert_true(os_move(from, to));
+    expect_numbers(to);
+    expect_zeros(from);
+    *from.base = 1; /* still committed */
+}
+
+/* What the kernel takes for several mappings is moved by halves, down to pages. */
+static void several_mappings_are_moved_by_halves(void **state)
+{
+    struct os_range from = numbered(5), to = numbered(5);
+
+    (void)state;
+    if (!can_move()) skip();
+    memset(to.base, 77, to.bytes);
+    answer(SYS_mremap, -EFAULT, 2); /* all of it, and the first three pages */
+    assert_true(os_move(from, to));
+    assert_int_equal(gate.asked, 2 + 3 * 2); /* two pages, one, and the other two */
+    expect_numbers(to);
+    expect_zeros(from);
+    answer(SYS_mremap, -EFAULT, 100);
+    assert_false(os_move(to, from));
+    assert_int_equal(gate.asked, 4); /* 5, 3, 2 and 1 pages */
+    answer(SYS_mremap, -ENOMEM, 1);
+    assert_false(os_move(to, from));
+    assert_int_equal(gate.asked, 1);
+    expect_numbers(to);
+    expect_zeros(from);
+}
+
+/* The first half has moved: so the second one's bytes are copied, and leave zeros, too. */
+static void a_second_half_that_stays_is_copied(void **state)
+{
+    struct os_range from = numbered(2), to = numbered(2);
+
+    (void)state;
+    if (!can_move()) skip();
+    memset(to.base, 77, to.bytes);
+    answer_some(SYS_mremap, -EFAULT, 0, 3, 2); /* but two that move the first half */
+    assert_true(os_move(from, to));
+    assert_int_equal(gate.asked, 4);
+    expect_numbers(to);
+    expect_zeros(from);
+    from = numbered(2);
+    answer_some(SYS_mremap, -EFAULT, 0, 3, 2);
+    refused_advice = MADV_DONTNEED;
+    assert_true(os_move(from, to));
+    expect_numbers(to);
+    expect_zeros(from);
+}
+
+/* The second step may have taken away what was there, and failed. */
+static void a_move_that_fails_half_way_is_made_by_copying(void **state)
+{
+    struct os_range from = numbered(3), to = numbered(3);
+
+    (void)state;
+    if (!can_move()) skip();
+    memset(to.base, 77, to.bytes);
+    answer_some(SYS_mremap, -ENOMEM, 1, 1, 1);
+    assert_true(os_move(from, to));
+    assert_int_equal(gate.asked, 2);
+    expect_numbers(to);
+    expect_zeros(from);
+}
+
+static void move_to_no_memory(void)
+{
+    struct os_range from = numbered(1), to = numbered(1);
+
+    last_words = "the kernel took memory away and has none in its place";
+    answer_some(SYS_mremap, -ENOMEM, 1, 1, 3);
+    never_mapped = true;
+    (void)os_move(from, to);
+    _exit(1);
+}
+
+/* Nothing may be there any more, and nothing can be: tried three times. */
+static void what_the_kernel_took_away_for_good_ends_the_process(void **state)
+{
+    (void)state;
+    if (!can_move()) skip();
+    expect_survival(move_to_no_memory);
+}
+
+static void pages_move_out_and_grow(void **state)
+{
+    struct os_range from = numbered(3), grown;
+
+    (void)state;
+    if (!can_move()) skip();
+    grown = os_move_out(from, bytes_of(6));
+    assert_non_null(grown.base);
+    assert_int_equal(grown.bytes, bytes_of(6));
+    expect_numbers((struct os_range){ grown.base, bytes_of(3) });
+    expect_zeros(part(grown, 3, 3));
+    expect_zeros(from);
+    os_move_back((struct os_range){ grown.base, bytes_of(3) }, from);
+    expect_numbers(from);
+}
+
+/* When there is no room for more, everything is where it was. */
+static void what_cannot_grow_comes_back(void **state)
+{
+    struct os_range from = numbered(3);
+
+    (void)state;
+    if (!can_move()) skip();
+    answer_some(SYS_mremap, -ENOMEM, 1, 1, 1);
+    assert_null(os_move_out(from, bytes_of(6)).base);
+    expect_numbers(from);
+    answer(SYS_mremap, -ENOMEM, 1);
+    assert_null(os_move_out(from, bytes_of(6)).base);
+    assert_int_equal(gate.asked, 1);
+    expect_numbers(from);
+}
+
+static void a_mapping_shrinks_and_moves_only_if_it_may(void **state)
+{
+    struct os_range all = numbered(4), grown;
+
+    (void)state;
+    os_release(part(all, 2, 1));
+    all.bytes = bytes_of(2);
+    assert_null(os_resize(all, bytes_of(4), false).base); /* the fourth page is in the way */
+    expect_numbers(all);
+    grown = os_resize(all, bytes_of(4), true);
+    assert_non_null(grown.base);
+    assert_ptr_not_equal(grown.base, all.base);
+    assert_int_equal(grown.bytes, bytes_of(4));
+    expect_numbers((struct os_range){ grown.base, bytes_of(2) });
+    expect_closed(all.base);
+    assert_ptr_equal(os_resize(grown, bytes_of(1), false).base, grown.base);
+    expect_closed(grown.base + bytes_of(1));
+}
+
+/* ---- reading what may not be there ---- */
+
+static void expect_copied(char *from, size_t wanted, size_t count)
+{
+    static char to[5 * 64 * 1024];
+
+    memset(to, 'x', sizeof to);
+    assert_int_equal(os_copy_checked(to, from, wanted), count);
+    assert_memory_equal(to, from, count);
+    assert_true(all_bytes_are(to + count, 'x', sizeof to - count));
+}
+
+static void copy_of_three_pages(void)
+{
+    struct os_range range = numbered(4);
+    char *end = range.base + bytes_of(3);
+
+    assert_true(os_close(part(range, 3, 1)));
+    expect_copied(range.base, bytes_of(3), bytes_of(3));
+    expect_copied(range.base + 100, 1, 1);
+    expect_copied(range.base + 100, bytes_of(1), bytes_of(1));
+    expect_copied(end - 1, 1, 1);
+    expect_copied(end - 1, 2, 1);
+    expect_copied(end - bytes_of(1) - 8, bytes_of(2), bytes_of(1) + 8);
+    expect_copied(end, 1, 0);
+}
+
+static void what_is_not_there_is_not_copied(void **state)
+{
+    (void)state;
+    copy_of_three_pages();
+}
+
+static void without_the_right_to_copy_pages_are_tried(void **state)
+{
+    (void)state;
+    answer(SYS_process_vm_readv, -EPERM, 100);
+    copy_of_three_pages();
+    assert_in_range(gate.asked, 1, 99);
+}
+
+/* ---- time ---- */
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(clock, &now), 0);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void clocks_are_the_systems(void **state)
+{
+    uint64_t before = now_ns(CLOCK_REALTIME), told = os_wall_ns(), after = now_ns(CLOCK_REALTIME);
+
+    (void)state;
+    assert_in_range(told, before, after);
+    before = now_ns(CLOCK_MONOTONIC);
+    told = port_now_ns();
+    assert_in_range(told, before, now_ns(CLOCK_MONOTONIC));
+    before = now_ns(CLOCK_MONOTONIC_COARSE) / 1000000;
+    told = os_now_ms();
+    assert_in_range(told, before, now_ns(CLOCK_MONOTONIC_COARSE) / 1000000);
+}
+
+static void a_sleep_ends_with_its_time_or_its_word(void **state)
+{
+    uint32_t word = 7;
+    uint64_t start = now_ns(CLOCK_MONOTONIC);
+
+    (void)state;
+    os_sleep(&word, 8, 1000 * 1000); /* longer than a test may last */
+    os_sleep(&word, 7, 30);
+    assert_true(now_ns(CLOCK_MONOTONIC) - start >= 30 * 1000000);
+    assert_int_equal(kernel_span_of(2001).seconds, 2);
+    assert_int_equal(kernel_span_of(2001).nanoseconds, 1000000);
+}
+
+/* ---- files ---- */
+
+/* A file with these contents, by a name that can be opened. */
+static const char *file_of(const char *text)
+{
+    static char name[64];
+    int file = memfd_create("file", 0);
+
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    return name;
+}
+
+static void expect_file(const char *path, const char *text)
+{
+    char read[64] = "";
+    int file = os_file_open(path);
+
+    assert_true(file >= 0);
+    assert_int_equal(os_file_read(file, read, sizeof read), strlen(text));
+    assert_string_equal(read, text);
+    os_file_close(file);
+    assert_int_equal(fcntl(file, F_GETFD), -1);
+}
+
+static void files_are_made_anew_written_and_read(void **state)
+{
+    char path[] = "/tmp/prairie-linux-XXXXXX";
+    int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    assert_int_equal(write(file, "longer than that", 16), 16);
+    close(file);
+    file = os_file_create(path);
+    assert_true(file >= 0);
+    assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
+    assert_true(os_file_write(file, "some text", 9));
+    os_file_close(file);
+    expect_file(path, "some text");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(os_file_open(path), -1);
+    file = os_file_create(path);
+    assert_true(file >= 0);
+    os_file_close(file);
+    expect_file(path, "");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(os_file_create("/no/such/folder/file"), -1);
+}
+
+static void a_file_is_moved_in_pieces(void **state)
+{
+    const char *path = file_of("");
+    int file;
+
+    (void)state;
+    transfer_bytes_max = 4;
+    file = os_file_create(path);
+    assert_true(os_file_write(file, "0123456789", 10));
+    os_file_close(file);
+    expect_file(path, "0123456789");
+}
+
+static void interruptions_are_borne_but_not_for_ever(void **state)
+{
+    const char *path = file_of("");
+    int file = os_file_create(path);
+    char read[10] = "";
+
+    (void)state;
+    answer(SYS_write, -EINTR, INTERRUPTIONS_MAX - 1);
+    assert_true(os_file_write(file, "text", 4));
+    answer(SYS_write, -EINTR, INTERRUPTIONS_MAX);
+    assert_false(os_file_write(file, "more", 4));
+    assert_int_equal(gate.asked, INTERRUPTIONS_MAX);
+    answer(SYS_write, -ENOSPC, 1);
+    assert_false(os_file_write(file, "more", 4));
+    answer(SYS_write, 0, 1);
+    assert_false(os_file_write(file, "more", 4));
+    os_file_close(file);
+    file = os_file_open(path);
+    answer(SYS_read, -EINTR, INTERRUPTIONS_MAX);
+    assert_int_equal(os_file_read(file, read, sizeof read), 0);
+    answer(SYS_read, -EINTR, INTERRUPTIONS_MAX - 1);
+    assert_int_equal(os_file_read(file, read, sizeof read), 4);
+    assert_string_equal(read, "text");
+}
+
+static void a_small_file_is_read_as_a_text(void **state)
+{
+    char text[8];
+    const char *path = file_of("0123456789");
+
+    (void)state;
+    memset(text, 'x', sizeof text);
+    assert_int_equal(linux_read_file(path, text, sizeof text - 1), 6);
+    assert_string_equal(text, "012345");
+    assert_int_equal(text[7], 'x');
+    assert_int_equal(linux_read_file("/no/such/file", text, sizeof text), 0);
+    assert_string_equal(text, "");
+}
+
+/* Such a program's next file has the number 0. */
+static void files_are_read_where_standard_input_is_closed(void **state)
+{
+    char text[8];
+    const char *path = file_of("text");
+
+    (void)state;
+    close(STDIN_FILENO);
+    assert_int_equal(linux_read_file(path, text, sizeof text), 4);
+    assert_string_equal(text, "text");
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it is closed again */
+}
+
+static void links_are_told_as_far_as_there_is_room(void **state)
+{
+    char path[] = "/tmp/prairie-linux-XXXXXX", text[8];
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    assert_false(os_link_text(path, text, sizeof text));
+    assert_int_equal(rmdir(path), 0);
+    assert_false(os_link_text(path, text, sizeof text));
+    assert_int_equal(symlink("0123456", path), 0);
+    memset(text, 'x', sizeof text);
+    assert_true(os_link_text(path, text, sizeof text));
+    assert_string_equal(text, "0123456");
+    memset(text, 'x', sizeof text);
+    assert_true(os_link_text(path, text, sizeof text - 1));
+    assert_string_equal(text, "012345");
+    assert_int_equal(text[7], 'x');
+    assert_int_equal(unlink(path), 0);
+}
+
+/* ---- facts ---- */
+
+static void expect_mode(const char *contents, const char *mode)
+{
+    char text[16];
+
+    file_instead = file_of(contents);
+    os_huge_page_mode(text, sizeof text);
+    assert_string_equal(text, mode);
+}
+
+static void the_mode_of_huge_pages_is_in_brackets(void **state)
+{
+    char text[16];
+
+    (void)state;
+    expect_mode("always [madvise] never\n", "madvise");
+    expect_mode("[always] madvise never\n", "always");
+    expect_mode("always madvise [never]\n", "never");
+    expect_mode("", "not supported");
+    file_instead = file_of("always [madvise] never\n");
+    memset(text, 'x', sizeof text);
+    os_huge_page_mode(text, 5);
+    assert_string_equal(text, "madv");
+    assert_int_equal(text[5], 'x');
+    answer(SYS_openat, -ENOENT, 1);
+    os_huge_page_mode(text, sizeof text);
+    assert_string_equal(text, "not supported");
+}
+
+static void pages_are_counted_from_the_file(void **state)
+{
+    (void)state;
+    file_instead = file_of("1234 567 89 1 0 2 0\n");
+    assert_int_equal(os_address_space_used(), bytes_of(1234));
+    assert_int_equal(os_own_bytes(), bytes_of(567 - 89));
+    file_instead = file_of("90 12 12 3\n");
+    assert_int_equal(os_own_bytes(), 0);
+    file_instead = file_of("90 12 13 3\n");
+    assert_int_equal(os_own_bytes(), 0);
+    file_instead = file_of("90");
+    assert_int_equal(os_address_space_used(), bytes_of(90));
+    assert_int_equal(os_own_bytes(), 0);
+    answer(SYS_openat, -EACCES, 2);
+    assert_int_equal(os_address_space_used(), 0);
+    assert_int_equal(os_own_bytes(), 0);
+}
+
+static void the_limit_of_address_space_is_the_soft_one(void **state)
+{
+    struct rlimit limit;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);
+    if (limit.rlim_cur == RLIM_INFINITY) assert_true(os_address_space_limit() == SIZE_MAX);
+    answer(SYS_prlimit64, -EPERM, 1);
+    assert_true(os_address_space_limit() == SIZE_MAX);
+    limit.rlim_cur = 1000 * 1024 * 1024;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) skip(); /* shadow memory has more */
+    assert_int_equal(os_address_space_limit(), limit.rlim_cur);
+}
+
+static void cores_are_those_it_may_run_on(void **state)
+{
+    cpu_set_t all, one;
+    int core = sched_getcpu();
+
+    (void)state;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || core < 0) skip();
+    assert_int_equal(os_core_count(), CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) skip();
+    assert_int_equal(os_core_count(), 1);
+    assert_int_equal(os_core_current(), core);
+    answer(SYS_sched_getaffinity, -EINVAL, 1);
+    assert_int_equal(os_core_count(), 1);
+    answer(SYS_sched_getaffinity, 0, 1);
+    assert_int_equal(os_core_count(), 1);
+}
+
+static void settings_have_their_whole_name(void **state)
+{
+    static char longer[] = "NAME_LONGER=1", shorter[] = "NAM=2", other[] = "XAME=3",
+                bare[] = "NAME", name[] = "NAME=value", again[] = "NAME=later", empty[] = "EMPTY=";
+    static char *settings[] = { longer, shorter, other, bare, name, again, empty, NULL };
+
+    (void)state;
+    environ = settings;
+    assert_string_equal(os_setting("NAME"), "value");
+    assert_string_equal(os_setting("EMPTY"), "");
+    assert_null(os_setting("NA"));
+    assert_null(os_setting("NAMES"));
+    settings[0] = NULL;
+    assert_null(os_setting("NAME"));
+    environ = NULL;
+    assert_null(os_setting("NAME"));
+}
+
+static void the_process_and_its_pages_are_known(void **state)
+{
+    (void)state;
+    assert_int_equal(os_process_id(), getpid());
+    assert_int_equal(os_page_bytes(), sysconf(_SC_PAGESIZE));
+    assert_int_equal(os_page_bytes(), sysconf(_SC_PAGESIZE)); /* from where it is kept, too */
+    assert_true(os_highest_address() > (uintptr_t)&state);
+    assert_non_null(os_next_symbol("strlen"));
+    assert_null(os_next_symbol("no_such_function"));
+    assert_false(os_other_free((void *)1));
+    assert_true(os_other_bytes((void *)1) == SIZE_MAX);
+}
+
+UNIT_MAIN(
+    UNIT_TEST(memory_is_closed_open_or_readable), UNIT_TEST(what_the_kernel_refuses_is_told),
+    UNIT_TEST(purging_is_tried_again_a_few_times), UNIT_TEST(what_cannot_be_unmapped_is_purged),
+    UNIT_TEST(touching_keeps_contents), UNIT_TEST(a_child_has_what_is_not_kept_from_it),
+    UNIT_TEST(pages_move_and_leave_zeros), UNIT_TEST(several_mappings_are_moved_by_halves),
+    UNIT_TEST(a_second_half_that_stays_is_copied),
+    UNIT_TEST(a_move_that_fails_half_way_is_made_by_copying),
+    UNIT_TEST(what_the_kernel_took_away_for_good_ends_the_process),
+    UNIT_TEST(pages_move_out_and_grow), UNIT_TEST(what_cannot_grow_comes_back),
+    UNIT_TEST(a_mapping_shrinks_and_moves_only_if_it_may),
+    UNIT_TEST(what_is_not_there_is_not_copied),
+    UNIT_TEST(without_the_right_to_copy_pages_are_tried), UNIT_TEST(clocks_are_the_systems),
+    UNIT_TEST(a_sleep_ends_with_its_time_or_its_word),
+    UNIT_TEST(files_are_made_anew_written_and_read), UNIT_TEST(a_file_is_moved_in_pieces),
+    UNIT_TEST(interruptions_are_borne_but_not_for_ever), UNIT_TEST(a_small_file_is_read_as_a_text),
+    UNIT_TEST(files_are_read_where_standard_input_is_closed),
+    UNIT_TEST(links_are_told_as_far_as_there_is_room),
+    UNIT_TEST(the_mode_of_huge_pages_is_in_brackets), UNIT_TEST(pages_are_counted_from_the_file),
+    UNIT_TEST(the_limit_of_address_space_is_the_soft_one), UNIT_TEST(cores_are_those_it_may_run_on),
+    UNIT_TEST(settings_have_their_whole_name), UNIT_TEST(the_process_and_its_pages_are_known))
