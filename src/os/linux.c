@@ -47,7 +47,7 @@ static uint64_t clock_ns(int clock)
 {
     struct kernel_span now = { 0, 0 };
 
-    (void)kernel(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+    (void)kernel(SYS_clock_gettime, clock, (long)&now);
     return (uint64_t)(unsigned long)now.seconds * 1000000000 + (uint64_t)now.nanoseconds;
 }
 
@@ -93,7 +93,7 @@ static struct os_range map_pages(size_t bytes, int protection)
  * space, and not the pages. */
 static void unmap_pages(char *base, size_t bytes)
 {
-    if (bytes != 0 && failed(kernel(SYS_munmap, (long)base, (long)bytes, 0, 0, 0, 0)))
+    if (bytes != 0 && failed(kernel(SYS_munmap, (long)base, (long)bytes)))
         (void)os_purge((struct os_range){ base, bytes });
 }
 
@@ -101,7 +101,7 @@ static void unmap_pages(char *base, size_t bytes)
  * closed one, for contents: a terabyte. */
 static void leave_out_of_dumps(struct os_range range)
 {
-    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DONTDUMP, 0, 0, 0);
+    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DONTDUMP);
 }
 
 static struct os_range map_closed(size_t bytes)
@@ -129,10 +129,9 @@ void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
 
 bool os_commit(struct os_range range)
 {
-    if (failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE, 0,
-                      0, 0)))
+    if (failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ | PROT_WRITE)))
         return false;
-    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DODUMP, 0, 0, 0);
+    (void)kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_DODUMP);
     return true;
 }
 
@@ -146,13 +145,13 @@ bool os_close(struct os_range range)
 
 bool os_forbid_writes(struct os_range range)
 {
-    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ, 0, 0, 0));
+    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, PROT_READ));
 }
 
 bool linux_advise(struct os_range range, int advice)
 {
     for (unsigned attempt = 0; attempt < 3; attempt++) {
-        long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0);
+        long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice);
         if (!failed(result)) return true;
         if (result != -EAGAIN) return false;
     }
@@ -173,7 +172,7 @@ static void move_over(char *from, struct os_range to)
 {
     for (unsigned attempt = 0; attempt < 3; attempt++) {
         if (!failed(kernel(SYS_mremap, (long)from, (long)to.bytes, (long)to.bytes,
-                           MREMAP_MAYMOVE | MREMAP_FIXED, (long)to.base, 0)))
+                           MREMAP_MAYMOVE | MREMAP_FIXED, (long)to.base)))
             return;
         if (!map_anew(to)) continue;
         __builtin_memcpy(to.base, from, to.bytes);
@@ -189,7 +188,7 @@ static void move_over(char *from, struct os_range to)
 static char *move_anywhere(struct os_range from, long *error)
 {
     long to = kernel(SYS_mremap, (long)from.base, (long)from.bytes, (long)from.bytes,
-                     MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+                     MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
     char first;
 
     *error = failed(to) ? to : 0;
@@ -229,7 +228,7 @@ bool os_move(struct os_range from, struct os_range to)
 struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
 {
     long at = kernel(SYS_mremap, (long)range.base, (long)range.bytes, (long)bytes,
-                     may_move ? MREMAP_MAYMOVE : 0, 0, 0);
+                     may_move ? MREMAP_MAYMOVE : 0);
 
     if (failed(at)) return (struct os_range){ NULL, 0 };
     return (struct os_range){ (char *)at, bytes };
@@ -254,8 +253,7 @@ void os_move_back(struct os_range from, struct os_range to) { move_over(from.bas
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)from, bytes };
-    long got = kernel(SYS_process_vm_readv, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&here, 1,
-                      (long)&there, 1, 0);
+    long got = kernel(SYS_process_vm_readv, kernel(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
     uintptr_t at = (uintptr_t)from, end = at + bytes;
 
     if (!failed(got)) return (size_t)got;
@@ -263,7 +261,7 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
     while (at < end) {
         uintptr_t next = round_down(at, os_page_bytes()) + os_page_bytes();
 
-        if (kernel(SYS_rt_sigprocmask, -1, (long)(next - 8), 0, 8, 0, 0) != -EINVAL) break;
+        if (kernel(SYS_rt_sigprocmask, -1, (long)(next - 8), 0, 8) != -EINVAL) break;
         at = next < end ? next : end;
     }
     __builtin_memcpy(to, from, at - (uintptr_t)from);
@@ -274,8 +272,7 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
  * kernel that has not got the page ends the process then. */
 bool os_touch(struct os_range range)
 {
-    long result =
-        kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_POPULATE_WRITE, 0, 0, 0);
+    long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, MADV_POPULATE_WRITE);
 
     if (result != -EINVAL) return !failed(result);
     for (size_t at = 0; at < range.bytes; at += os_page_bytes())
@@ -287,7 +284,7 @@ bool os_touch(struct os_range range)
 bool os_keep_from_child(struct os_range range, bool kept)
 {
     int advice = kept ? MADV_WIPEONFORK : MADV_KEEPONFORK;
-    long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice, 0, 0, 0);
+    long result = kernel(SYS_madvise, (long)range.base, (long)range.bytes, advice);
 
     return !failed(result) || (!kept && result == -EINVAL);
 }
@@ -314,22 +311,22 @@ size_t os_address_space_limit(void)
         uint64_t now, most;
     } limit = { 0, 0 };
 
-    if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0))) return SIZE_MAX;
+    if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit))) return SIZE_MAX;
     return limit.now > SIZE_MAX ? SIZE_MAX : (size_t)limit.now; /* without one: all bits set */
 }
 
-uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid); }
 
 static int open_file(const char *path, int flags)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644, 0, 0);
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644);
 
     return failed(file) ? -1 : (int)file;
 }
 
 int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
 int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
-void os_file_close(int file) { (void)kernel(SYS_close, file, 0, 0, 0, 0, 0); }
+void os_file_close(int file) { (void)kernel(SYS_close, file); }
 
 /* Signals may come in between, but not for ever. */
 static bool is_interrupted(long result, unsigned *interruptions)
@@ -343,7 +340,7 @@ bool os_file_write(int file, const void *bytes, size_t count)
     unsigned interruptions = 0;
 
     while (count > 0) {
-        long written = kernel(SYS_write, file, (long)at, (long)count, 0, 0, 0);
+        long written = kernel(SYS_write, file, (long)at, (long)count);
 
         if (is_interrupted(written, &interruptions)) continue;
         if (failed(written) || written == 0) return false;
@@ -359,8 +356,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     unsigned interruptions = 0;
 
     while (count < wanted) {
-        long got =
-            kernel(SYS_read, file, (long)((char *)bytes + count), (long)(wanted - count), 0, 0, 0);
+        long got = kernel(SYS_read, file, (long)((char *)bytes + count), (long)(wanted - count));
 
         if (is_interrupted(got, &interruptions)) continue;
         if (failed(got) || got == 0) break;
@@ -415,7 +411,7 @@ size_t os_own_bytes(void)
 unsigned os_core_count(void)
 {
     unsigned long mask[16384 / (8 * sizeof(unsigned long))] = { 0 };
-    long bytes = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
+    long bytes = kernel(SYS_sched_getaffinity, 0, sizeof mask, (long)mask);
     unsigned count = 0;
 
     if (failed(bytes)) return 1;
@@ -451,8 +447,7 @@ const char *os_setting(const char *name)
 
 bool os_link_text(const char *path, char *text, size_t room_bytes)
 {
-    long length =
-        kernel(SYS_readlinkat, AT_FDCWD, (long)path, (long)text, (long)room_bytes - 1, 0, 0);
+    long length = kernel(SYS_readlinkat, AT_FDCWD, (long)path, (long)text, (long)room_bytes - 1);
 
     if (failed(length)) return false;
     text[length] = '\0';
@@ -496,12 +491,12 @@ size_t os_other_bytes(const void *block)
 
 void port_wait(const uint32_t *word, uint32_t expected)
 {
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, 0, 0, 0);
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, 0);
 }
 
 void port_wake(uint32_t *word, int count)
 {
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, count, 0, 0, 0);
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, count);
 }
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
@@ -514,7 +509,7 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 {
     struct kernel_span span = kernel_span_of(duration_ms);
 
-    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span, 0, 0);
+    (void)kernel(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, (long)&span);
 }
 
 /* ---- forks ---- */

@@ -16,10 +16,13 @@
 long kernel_gate(long number, long a, long b, long c, long d, long e, long f);
 #endif
 
-/* One system call; the result is negative errno on failure, and errno itself is left alone. Where
- * there is no way of our own the C library's serves, which knows neither locks nor cancellation.
- * The fault sweep's calls pass a gate (test/fault/gate.c), which refuses some. */
-INLINE long kernel(long number, long a, long b, long c, long d, long e, long f)
+/* One system call; the result is negative errno on failure, and errno itself is left alone. What
+ * the call does not take may be left out. Where there is no way of our own the C library's serves,
+ * which knows neither locks nor cancellation. The fault sweep's calls pass a gate
+ * (test/fault/gate.c), which refuses some. */
+#define kernel(...) kernel_padded(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define kernel_padded(number, a, b, c, d, e, f, ...) kernel_call(number, a, b, c, d, e, f)
+INLINE long kernel_call(long number, long a, long b, long c, long d, long e, long f)
 {
 #if defined(PRAIRIE_KERNEL_GATE)
     return kernel_gate(number, a, b, c, d, e, f);
@@ -79,7 +82,7 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
                                    (unsigned long)protection, (unsigned long)flags,
                                    (unsigned long)-1,         0 };
 
-    return kernel(SYS_mmap, (long)arguments, 0, 0, 0, 0, 0);
+    return kernel(SYS_mmap, (long)arguments);
 #elif defined(SYS_mmap2)
     return kernel(SYS_mmap2, (long)at, (long)bytes, protection, flags, -1, 0);
 #else

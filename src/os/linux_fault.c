@@ -15,7 +15,7 @@
 static struct sigaction handler_before[2] SEALED; /* constant once the handler is there */
 static bool (*fault_watcher)(const struct os_fault *) SEALED; /* the same */
 
-uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0); }
+uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid); }
 
 static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context)
 {
@@ -62,7 +62,7 @@ static void end_by(int signal, siginfo_t *info)
     *passing_frame(info) = 0; /* the kernel takes only what it knows */
     (void)sigaction(signal, &standard, NULL);
     if (signal == SIGSEGV && (info->si_code == SEGV_MAPERR || info->si_code == SEGV_ACCERR)) return;
-    (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info, 0, 0);
+    (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info);
 }
 
 /* To the handler that was there before, with the signals blocked that it asked for: the kernel

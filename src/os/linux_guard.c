@@ -41,7 +41,7 @@ static size_t pages_of(struct os_range range) { return range.bytes / os_page_byt
 
 static bool protect(struct os_range range, int protection)
 {
-    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, protection, 0, 0, 0));
+    return !failed(kernel(SYS_mprotect, (long)range.base, (long)range.bytes, protection));
 }
 
 /* The first one that learns it decides. */
@@ -131,8 +131,7 @@ uint64_t os_random(void)
     uint64_t number = 0;
     const long nonblocking = 1;
 
-    if (!failed(kernel(SYS_getrandom, (long)&number, sizeof number, nonblocking, 0, 0, 0))
-        && number != 0)
+    if (!failed(kernel(SYS_getrandom, (long)&number, sizeof number, nonblocking)) && number != 0)
         return number;
     if (given != NULL) __builtin_memcpy(&number, given + 1, sizeof number);
     return number ^ (os_now_ms() << 32) ^ (uintptr_t)&number;

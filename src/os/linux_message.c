@@ -33,7 +33,7 @@ static struct {
 static bool read_file_id(long file, struct file_id *id)
 {
     struct statx facts;
-    long result = kernel(SYS_statx, file, (long)"", AT_EMPTY_PATH, STATX_INO, (long)&facts, 0);
+    long result = kernel(SYS_statx, file, (long)"", AT_EMPTY_PATH, STATX_INO, (long)&facts);
 
     *id = (struct file_id){ 0, 0, 0 };
     if (!failed(result))
@@ -57,7 +57,7 @@ void os_keep_error_output(void)
     long copy;
 
     if (error_copy.number != STDERR_FILENO) return;
-    copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200, 0, 0, 0);
+    copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
     if (failed(copy)) return;
     error_copy.number = (int)copy;
     (void)read_file_id(copy, &error_copy.id);
@@ -70,15 +70,15 @@ static long open_by_name(int number)
     char name[] = "/proc/self/fd/0000000000";
 
     *linux_write_number(name + sizeof "/proc/self/fd/" - 1, (unsigned long)number) = '\0';
-    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC, 0, 0, 0);
+    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
 /* The program's file of that number, in the first thread's table, or, where asking for that is
  * forbidden, by its name, which sockets have not. */
 static long open_programs(int number)
 {
-    long process = kernel(SYS_pidfd_open, kernel(SYS_getpid, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0);
-    long file = failed(process) ? process : kernel(SYS_pidfd_getfd, process, number, 0, 0, 0, 0);
+    long process = kernel(SYS_pidfd_open, kernel(SYS_getpid), 0);
+    long file = failed(process) ? process : kernel(SYS_pidfd_getfd, process, number, 0);
 
     if (!failed(process)) os_file_close((int)process);
     return failed(file) ? open_by_name(number) : file;
@@ -94,8 +94,7 @@ static bool write_to(int number, struct file_id id, const char *text, size_t len
 
     if (failed(file)) return false;
     is_there = is_file(file, id);
-    if (is_there)
-        is_there = kernel(SYS_write, file, (long)text, (long)length_bytes, 0, 0, 0) != -EBADF;
+    if (is_there) is_there = kernel(SYS_write, file, (long)text, (long)length_bytes) != -EBADF;
     if (is_own) os_file_close((int)file);
     return is_there;
 }

@@ -45,7 +45,7 @@ static bool ids_differ(long call)
 {
     uint32_t id[3] = { 0, 0, 0 };
 
-    (void)kernel(call, (long)&id[0], (long)&id[1], (long)&id[2], 0, 0, 0);
+    (void)kernel(call, (long)&id[0], (long)&id[1], (long)&id[2]);
     return id[0] != id[1] || id[1] != id[2];
 }
 
@@ -61,7 +61,7 @@ static bool could_lose_rights(void)
     enum { IDS = SYS_getresuid, GROUP_IDS = SYS_getresgid };
 #endif
 
-    if (failed(kernel(SYS_capget, (long)&header, (long)data, 0, 0, 0, 0))) return true;
+    if (failed(kernel(SYS_capget, (long)&header, (long)data))) return true;
     return data[0].permitted != 0 || data[1].permitted != 0 || ids_differ(IDS)
         || ids_differ(GROUP_IDS);
 }
@@ -78,7 +78,7 @@ char *linux_write_number(char *at, unsigned long number)
 static void note_starter(void)
 {
     static const char folder[] = "/proc/self/task/", file[] = "/status";
-    unsigned long thread = (unsigned long)kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    unsigned long thread = (unsigned long)kernel(SYS_gettid);
     char *at = rights_known.starter + sizeof folder - 1;
 
     __builtin_memcpy(rights_known.starter, folder, sizeof folder);
@@ -148,7 +148,7 @@ static long open_status(enum rights_of whose)
     static const char *const name[] = { "/proc/thread-self/status", "/proc/self/status",
                                         rights_known.starter };
 
-    return kernel(SYS_openat, AT_FDCWD, (long)name[whose], O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return kernel(SYS_openat, AT_FDCWD, (long)name[whose], O_RDONLY | O_CLOEXEC);
 }
 
 static uint64_t read_status(long file)
@@ -157,7 +157,7 @@ static uint64_t read_status(long file)
     char text[2048] = { 0 };
     long got;
 
-    while (!failed(got = kernel(SYS_read, file, (long)text, sizeof text, 0, 0, 0)) && got > 0)
+    while (!failed(got = kernel(SYS_read, file, (long)text, sizeof text)) && got > 0)
         for (long i = 0; i < got; i++) read_character(&reader, text[i]);
     return failed(got) || reader.ended || reader.mixed == MIXED_START ? 0 : reader.mixed;
 }
@@ -168,9 +168,9 @@ static uint64_t rights_of(enum rights_of whose)
     uint64_t mixed;
 
     if (failed(file)) return 0;
-    if (rights_known.has_table) (void)kernel(SYS_lseek, file, 0, SEEK_SET, 0, 0, 0);
+    if (rights_known.has_table) (void)kernel(SYS_lseek, file, 0, SEEK_SET);
     mixed = read_status(file);
-    if (!rights_known.has_table) (void)kernel(SYS_close, file, 0, 0, 0, 0, 0);
+    if (!rights_known.has_table) (void)kernel(SYS_close, file);
     return mixed;
 }
 
@@ -179,8 +179,8 @@ static uint64_t rights_of(enum rights_of whose)
 static void open_rights(void)
 {
     rights_known.has_table =
-        !failed(kernel(SYS_close_range, 0, (long)UINT32_MAX, CLOSE_RANGE_UNSHARE, 0, 0, 0));
-    rights_known.thread = kernel(SYS_gettid, 0, 0, 0, 0, 0, 0);
+        !failed(kernel(SYS_close_range, 0, (long)UINT32_MAX, CLOSE_RANGE_UNSHARE));
+    rights_known.thread = kernel(SYS_gettid);
     for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights_known.has_table; whose++)
         rights_known.file[whose] = open_status((enum rights_of)whose);
     rights_known.own = rights_of(RIGHTS_OF_ITSELF);
@@ -189,7 +189,7 @@ static void open_rights(void)
 
 bool linux_has_own_files(void)
 {
-    return rights_known.has_table && kernel(SYS_gettid, 0, 0, 0, 0, 0, 0) == rights_known.thread;
+    return rights_known.has_table && kernel(SYS_gettid) == rights_known.thread;
 }
 
 /* A filter that the program puts on all threads at once changes our own rights as well. */

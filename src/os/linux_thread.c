@@ -62,7 +62,7 @@ static int live_and_exit(void *body)
     } what = { body };
 
     (void)what.function(NULL);
-    (void)kernel(SYS_exit, 0, 0, 0, 0, 0, 0);
+    (void)kernel(SYS_exit, 0);
     return 0;
 }
 
@@ -122,9 +122,9 @@ bool os_thread_start(void *(*body)(void *))
     stack = background_memory + STACK_BYTES;
     tls = stack + background_tls_bytes / 2;
     *(char **)tls = tls; /* both x86 find the block through its own first word */
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0, 0);
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all);
     started = thread_clone(live_and_exit, what.object, stack, clone_tls(tls), &background_alive);
-    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+    (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
     return started;
 }
 
@@ -138,7 +138,7 @@ void os_thread_wait(uint64_t most_ms)
     while ((alive = __atomic_load_n(&background_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
         struct kernel_span span = kernel_span_of(end - now);
 
-        (void)kernel(SYS_futex, (long)&background_alive, FUTEX_WAIT, alive, (long)&span, 0, 0);
+        (void)kernel(SYS_futex, (long)&background_alive, FUTEX_WAIT, alive, (long)&span);
         now = os_now_ms();
     }
 }
