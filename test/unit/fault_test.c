@@ -17,6 +17,7 @@ static int may_act(int signal, const struct sigaction *wanted, struct sigaction 
 /* The real kernel's watch, beside the fake kernel's. */
 #define os_watch_faults watch_real_faults
 #define os_thread_id real_thread_id
+#define os_process_id real_process_id
 #define sigaction(signal, wanted, before) may_act(signal, wanted, before)
 #include "os/linux_fault.c"
 #undef sigaction
@@ -24,6 +25,9 @@ static int may_act(int signal, const struct sigaction *wanted, struct sigaction 
 #include "unit.h"
 
 #include <sys/mman.h>
+#include <sys/wait.h>
+
+uint32_t real_process_id(void) { return (uint32_t)getpid(); }
 
 #if defined(__x86_64__)
 enum { TELLS_CODE = true, TELLS_ACCESS = true };
@@ -31,7 +35,7 @@ enum { TELLS_CODE = true, TELLS_ACCESS = true };
 enum { TELLS_CODE = sizeof(void *) > 4, TELLS_ACCESS = false };
 #endif
 
-enum { PAGE_BYTES = 64 * 1024, FUNCTION_BYTES_MAX = 400 };
+enum { PAGE_BYTES = 64 * 1024, FUNCTION_BYTES_MAX = 400, FRAME_BYTES_MAX = 400 };
 
 static char *page;
 static struct os_fault told;
@@ -61,6 +65,9 @@ static void expect_told(void (*function)(volatile char *at), char *at, enum os_a
     set_rights(PROT_NONE);
     function(at);
     assert_ptr_equal(told.address, at);
+    if (TELLS_CODE)
+        assert_in_range((uintptr_t)__builtin_frame_address(0) - (uintptr_t)told.frame, 0,
+                        FRAME_BYTES_MAX);
     if (TELLS_ACCESS) assert_int_equal(told.access, access);
     if (TELLS_CODE) assert_in_range(told.code - (uintptr_t)function, 0, FUNCTION_BYTES_MAX);
 }
@@ -113,6 +120,225 @@ static void what_somebody_sent_goes_to_the_handler_before(void **state)
     assert_int_equal(passed_on, 2);
 }
 
+/* ---- what is not ours ---- */
+
+static bool pass_by(const struct os_fault *fault)
+{
+    (void)fault;
+    return false;
+}
+
+static sigset_t mask_in_handler;
+static unsigned plain_calls;
+
+static void note_mask(int signal)
+{
+    (void)signal;
+    plain_calls++;
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask_in_handler), 0);
+}
+
+/* Ours comes after a handler with these flags, which asks for one more signal to be blocked. */
+static void watch_after(void (*handler)(int), int flags)
+{
+    struct sigaction before = { .sa_handler = handler, .sa_flags = flags };
+
+    sigaddset(&before.sa_mask, SIGUSR1);
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_int_equal(sigaction(SIGBUS, &before, NULL), 0);
+    assert_true(watch_real_faults(pass_by));
+}
+
+static void expect_blocked(int signal, bool itself)
+{
+    assert_int_equal(sigismember(&mask_in_handler, SIGUSR1), 1);
+    assert_int_equal(sigismember(&mask_in_handler, SIGUSR2), 0);
+    assert_int_equal(sigismember(&mask_in_handler, signal), itself);
+}
+
+/* Afterwards the mask is as it was. */
+static void expect_nothing_blocked(void)
+{
+    sigset_t mask;
+
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_int_equal(sigismember(&mask, SIGUSR1), 0);
+    assert_int_equal(sigismember(&mask, SIGSEGV), 0);
+    assert_int_equal(sigismember(&mask, SIGBUS), 0);
+}
+
+static void a_handler_finds_the_signals_blocked_that_it_asked_for(void **state)
+{
+    (void)state;
+    watch_after(note_mask, 0);
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_int_equal(raise(SIGSEGV), 0);
+        assert_int_equal(plain_calls, i);
+        expect_blocked(SIGSEGV, true);
+        expect_nothing_blocked();
+    }
+    assert_int_equal(raise(SIGBUS), 0);
+    expect_blocked(SIGBUS, true);
+}
+
+static void a_handler_may_be_interrupted_by_its_own_signal(void **state)
+{
+    (void)state;
+    watch_after(note_mask, SA_NODEFER);
+    assert_int_equal(raise(SIGSEGV), 0);
+    expect_blocked(SIGSEGV, false);
+    assert_int_equal(sigismember(&mask_in_handler, SIGBUS), 0);
+    assert_int_equal(raise(SIGBUS), 0);
+    expect_blocked(SIGBUS, false);
+    assert_int_equal(plain_calls, 2);
+    expect_nothing_blocked();
+}
+
+/* How a child ends in which this is done; 0: it goes on. */
+static int end_of(void (*body)(void))
+{
+    pid_t child = fork();
+    int status = -1;
+
+    if (child == 0) {
+        alarm(20);
+        body();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void raise_segv(void) { (void)raise(SIGSEGV); }
+static void raise_bus(void) { (void)raise(SIGBUS); }
+static void send_segv(void) { (void)kill(getpid(), SIGSEGV); }
+static void touch_closed(void)
+{
+    char *closed = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    *(volatile char *)closed = 1;
+}
+static void touch_nothing(void) { *(volatile char *)(uintptr_t)(PAGE_BYTES / 4) = 1; }
+
+/* A page of a file that has none there. */
+static void touch_behind_a_file(void)
+{
+    int file = memfd_create("empty", 0);
+    char *behind = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    *(volatile char *)behind = 1;
+}
+
+static void expect_ends(bool when_sent)
+{
+    assert_int_equal(end_of(raise_segv), when_sent ? SIGSEGV : 0);
+    assert_int_equal(end_of(send_segv), when_sent ? SIGSEGV : 0);
+    assert_int_equal(end_of(raise_bus), when_sent ? SIGBUS : 0);
+    assert_int_equal(end_of(touch_closed), SIGSEGV);
+    assert_int_equal(end_of(touch_nothing), SIGSEGV);
+    assert_int_equal(end_of(touch_behind_a_file), SIGBUS);
+}
+
+static void without_a_handler_a_signal_ends_the_process(void **state)
+{
+    (void)state;
+    watch_after(SIG_DFL, 0);
+    expect_ends(true);
+}
+
+/* But an access that was refused ends it all the same. */
+static void what_is_ignored_stays_ignored(void **state)
+{
+    (void)state;
+    watch_after(SIG_IGN, 0);
+    expect_ends(false);
+}
+
+static void raise_twice(void)
+{
+    (void)raise(SIGSEGV);
+    if (plain_calls != 1) _exit(1);
+    (void)raise(SIGSEGV);
+}
+
+static void a_handler_for_one_time_is_called_once(void **state)
+{
+    (void)state;
+    watch_after(note_mask, (int)SA_RESETHAND);
+    assert_int_equal(end_of(raise_twice), SIGSEGV);
+    watch_after(note_mask, 0);
+    assert_int_equal(end_of(raise_bus), 0);
+}
+
+/* ---- a handler below ours and above it ---- */
+
+static struct sigaction passes_to;
+
+static void pass_to_the_one_before(int signal, siginfo_t *info, void *context)
+{
+    if (++passed_on > 10) _exit(1); /* round and round */
+    passes_to.sa_sigaction(signal, info, context);
+}
+
+/* The default action follows, as if it had passed on to that. */
+static void a_round_of_handlers_comes_to_an_end(void **state)
+{
+    struct sigaction twice = { .sa_sigaction = pass_to_the_one_before, .sa_flags = SA_SIGINFO };
+
+    (void)state;
+    assert_int_equal(sigaction(SIGSEGV, &twice, NULL), 0);
+    assert_int_equal(sigaction(SIGBUS, &twice, NULL), 0);
+    assert_true(watch_real_faults(pass_by));
+    assert_int_equal(sigaction(SIGBUS, &twice, NULL), 0);
+    assert_int_equal(sigaction(SIGSEGV, &twice, &passes_to), 0);
+    assert_int_equal(end_of(raise_segv), SIGSEGV);
+    assert_int_equal(end_of(touch_closed), SIGSEGV);
+    assert_int_equal(end_of(raise_bus), SIGBUS);
+    assert_int_equal(end_of(touch_behind_a_file), SIGBUS);
+}
+
+/* ---- ours in the place of another one ---- */
+
+static int flags_after(void (*handler)(int), int flags)
+{
+    struct sigaction ours;
+
+    watch_after(handler, flags);
+    assert_int_equal(sigaction(SIGSEGV, NULL, &ours), 0);
+    assert_true(ours.sa_sigaction == on_fault);
+    return ours.sa_flags & (SA_SIGINFO | SA_ONSTACK | SA_RESTART);
+}
+
+/* Calls that wait go on after it, or do not, as they did; it runs on the stack for signals. */
+static void waiting_calls_go_on_as_before(void **state)
+{
+    const int always = SA_SIGINFO | SA_ONSTACK;
+
+    (void)state;
+    assert_int_equal(flags_after(note_mask, 0), always);
+    assert_int_equal(flags_after(note_mask, SA_RESTART), always | SA_RESTART);
+    assert_int_equal(flags_after(note_mask, SA_SIGINFO), always);
+    assert_int_equal(flags_after(SIG_IGN, 0), always | SA_RESTART);
+    assert_int_equal(flags_after(SIG_DFL, 0), always);
+    assert_int_equal(flags_after(SIG_DFL, SA_RESTART), always | SA_RESTART);
+}
+
+/* By a thread that a fork left behind, say: what was there before that is still known. */
+static void watching_once_more_changes_nothing(void **state)
+{
+    (void)state;
+    watch_after(note_mask, 0);
+    assert_true(watch_real_faults(pass_by));
+    assert_int_equal(raise(SIGSEGV), 0);
+    assert_int_equal(plain_calls, 1);
+}
+
+static void a_thread_has_its_number(void **state)
+{
+    (void)state;
+    assert_int_equal(real_thread_id(), syscall(SYS_gettid));
+}
+
 static void a_refused_watch_is_told_and_forgotten(void **state)
 {
     (void)state;
@@ -128,4 +354,11 @@ static void a_refused_watch_is_told_and_forgotten(void **state)
 UNIT_MAIN(UNIT_TEST(an_access_is_told_with_its_code),
           UNIT_TEST(the_program_goes_on_as_if_nothing_was),
           UNIT_TEST(what_somebody_sent_goes_to_the_handler_before),
+          UNIT_TEST(a_handler_finds_the_signals_blocked_that_it_asked_for),
+          UNIT_TEST(a_handler_may_be_interrupted_by_its_own_signal),
+          UNIT_TEST(without_a_handler_a_signal_ends_the_process),
+          UNIT_TEST(what_is_ignored_stays_ignored),
+          UNIT_TEST(a_handler_for_one_time_is_called_once),
+          UNIT_TEST(a_round_of_handlers_comes_to_an_end), UNIT_TEST(waiting_calls_go_on_as_before),
+          UNIT_TEST(watching_once_more_changes_nothing), UNIT_TEST(a_thread_has_its_number),
           UNIT_TEST(a_refused_watch_is_told_and_forgotten))

@@ -1,6 +1,7 @@
 /* rights_test.c - what is read of a thread's status, and whether it differs. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#define PRAIRIE_KERNEL_GATE
 #include "os/linux_rights.c"
 
 #include "unit.h"
@@ -8,6 +9,71 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+
+/* ---- a kernel of the test's own, which stands before the real one when it is asked to ---- */
+
+static struct {
+    bool stands;
+    bool has_table;            /* it makes a table of descriptors */
+    int file[RIGHTS_OF_COUNT]; /* what it says of each thread; -1: nothing */
+    bool knows_capabilities;
+    uint32_t permitted[2], user[3], group[3];
+    unsigned files_open; /* by the one that looks */
+} given;
+
+static long give_ids(const uint32_t *id, long a, long b, long c)
+{
+    *(uint32_t *)a = id[0];
+    *(uint32_t *)b = id[1];
+    *(uint32_t *)c = id[2];
+    return 0;
+}
+
+static long give_status(const char *path)
+{
+    char name[64];
+    enum rights_of whose = RIGHTS_OF_ITSELF;
+    long file;
+
+    if (strcmp(path, "/proc/self/status") == 0) whose = RIGHTS_OF_FIRST;
+    else if (strncmp(path, "/proc/self/task/", 16) == 0) whose = RIGHTS_OF_STARTER;
+    else assert_string_equal(path, "/proc/thread-self/status");
+    if (given.file[whose] < 0) return -ENOENT;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", given.file[whose]);
+    file = open(name, O_RDONLY | O_CLOEXEC);
+    given.files_open++;
+    return file;
+}
+
+static long give_capabilities(struct __user_cap_data_struct *data)
+{
+    data[0].permitted = given.permitted[0];
+    data[1].permitted = given.permitted[1];
+    return given.knows_capabilities ? 0 : -EPERM;
+}
+
+long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
+{
+    long result;
+
+    if (given.stands) {
+        if (number == SYS_openat) return give_status((const char *)b);
+        if (number == SYS_close_range) return given.has_table ? 0 : -ENOSYS;
+        if (number == SYS_capget) return give_capabilities((struct __user_cap_data_struct *)b);
+        if (number == SYS_close) given.files_open--;
+#if defined(SYS_getresuid32)
+        if (number == SYS_getresuid32) return give_ids(given.user, a, b, c);
+        if (number == SYS_getresgid32) return give_ids(given.group, a, b, c);
+#else
+        if (number == SYS_getresuid) return give_ids(given.user, a, b, c);
+        if (number == SYS_getresgid) return give_ids(given.group, a, b, c);
+#endif
+    }
+    result = syscall(number, a, b, c, d, e, f);
+    return result == -1 ? -errno : result;
+}
+
+/* ---- what is read ---- */
 
 static const char usual[] = "Name:\tUid:\nUmask:\t0022\nState:\tS (sleeping)\nUid:\t1\t1\t1\t1\n"
                             "Gid:\t2\t2\t2\t2\nFDSize:\t64\nGroups:\t3 4 \nVmRSS:\t 100 kB\n"
@@ -139,7 +205,178 @@ static void the_name_of_the_starter_is_its_number(void **state)
     assert_true(rights_of(RIGHTS_OF_FIRST) == rights_of(RIGHTS_OF_ITSELF));
 }
 
+/* ---- could it lose rights? ---- */
+
+static bool could_lose(void)
+{
+    linux_rights_begin();
+    assert_true(os_thread_rights_may_part(true));
+    return os_thread_rights_may_part(false);
+}
+
+static void start_without_rights(void)
+{
+    given.stands = true;
+    given.knows_capabilities = true;
+    for (unsigned i = 0; i < 3; i++) given.user[i] = 1000, given.group[i] = 100;
+}
+
+static void whoever_has_rights_could_lose_them(void **state)
+{
+    (void)state;
+    start_without_rights();
+    assert_false(could_lose());
+    for (unsigned i = 0; i < 2; i++) {
+        given.permitted[i] = 1;
+        assert_true(could_lose());
+        given.permitted[i] = 0;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        given.user[i]++;
+        assert_true(could_lose());
+        given.user[i]--;
+        given.group[i]++;
+        assert_true(could_lose());
+        given.group[i]--;
+    }
+    assert_false(could_lose());
+    given.knows_capabilities = false;
+    assert_true(could_lose());
+}
+
+/* ---- do they differ? ---- */
+
+static void set_status(enum rights_of whose, const char *text)
+{
+    assert_int_equal(ftruncate(given.file[whose], 0), 0);
+    assert_int_equal(pwrite(given.file[whose], text, strlen(text), 0), (ssize_t)strlen(text));
+}
+
+static const char many[] = "State:\tS\nUid:\t0\n", few[] = "State:\tS\nUid:\t1\n",
+                  fewer[] = "State:\tS\nUid:\t2\n", ended[] = "State:\tZ\nUid:\t0\n";
+
+static void set_statuses(const char *itself, const char *first, const char *starter)
+{
+    set_status(RIGHTS_OF_ITSELF, itself);
+    set_status(RIGHTS_OF_FIRST, first);
+    set_status(RIGHTS_OF_STARTER, starter);
+}
+
+/* All threads have many rights at first; the thread knows them when it has looked once. */
+static void start_with_many(bool has_table, bool could)
+{
+    start_without_rights();
+    given.has_table = has_table;
+    given.permitted[0] = could;
+    for (unsigned i = 0; i < RIGHTS_OF_COUNT; i++) given.file[i] = memfd_create("status", 0);
+    set_statuses(many, many, many);
+    linux_rights_begin();
+}
+
+static void expect_parted(const char *itself, const char *first, const char *starter, bool parted)
+{
+    set_statuses(itself, first, starter);
+    assert_int_equal(os_thread_rights_parted(), parted);
+    /* A table's files stay open, others do not. */
+    assert_int_equal(given.files_open, given.has_table ? RIGHTS_OF_COUNT : 0);
+}
+
+static void rights_part_when_nobody_has_them_any_more(bool has_table)
+{
+    start_with_many(has_table, true);
+    expect_parted(many, many, many, false);
+    expect_parted(many, few, many, false);
+    expect_parted(many, many, few, false);
+    expect_parted(many, ended, many, false);
+    expect_parted(many, many, ended, false);
+    expect_parted(many, few, few, true);
+    expect_parted(many, few, fewer, true);
+    expect_parted(many, ended, ended, true);
+    expect_parted(few, few, few, false); /* a filter for all threads */
+    expect_parted(few, many, many, true);
+    expect_parted(many, few, many, false); /* it has other ones by now, too */
+    expect_parted(few, fewer, few, false);
+    expect_parted(few, few, fewer, false);
+}
+
+static void rights_are_compared_in_files_that_stay_open(void **state)
+{
+    (void)state;
+    rights_part_when_nobody_has_them_any_more(true);
+}
+
+static void rights_are_compared_in_files_opened_each_time(void **state)
+{
+    (void)state;
+    rights_part_when_nobody_has_them_any_more(false);
+}
+
+/* Then it matters whether the program could have given some up. */
+static void rights_that_cannot_be_told(bool could)
+{
+    start_with_many(false, could);
+    expect_parted("", many, many, could);
+    linux_rights_begin();
+    expect_parted(many, many, many, false);
+    expect_parted("", few, few, could);
+    linux_rights_begin();
+    given.file[RIGHTS_OF_ITSELF] = -1;
+    assert_int_equal(os_thread_rights_parted(), could);
+}
+
+static void rights_that_cannot_be_told_have_parted_if_they_could(void **state)
+{
+    (void)state;
+    rights_that_cannot_be_told(false);
+    rights_that_cannot_be_told(true);
+}
+
+static void *ask_for_own_files(void *unused)
+{
+    (void)unused;
+    return linux_has_own_files() ? &given : NULL;
+}
+
+static void only_the_thread_with_a_table_has_own_files(void **state)
+{
+    pthread_t other;
+    void *has = &given;
+
+    (void)state;
+    start_with_many(true, true);
+    assert_false(linux_has_own_files());
+    (void)os_thread_rights_parted();
+    assert_true(linux_has_own_files());
+    assert_int_equal(pthread_create(&other, NULL, ask_for_own_files, NULL), 0);
+    assert_int_equal(pthread_join(other, &has), 0);
+    assert_null(has);
+    given.has_table = false;
+    linux_rights_begin();
+    (void)os_thread_rights_parted();
+    assert_false(linux_has_own_files());
+}
+
+static void numbers_have_all_their_digits(void **state)
+{
+    static const unsigned long numbers[] = { 0, 1, 9, 10, 11, 99, 100, 109, 4000000000 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char text[32], wanted[32];
+
+        *linux_write_number(text, numbers[i]) = '\0';
+        snprintf(wanted, sizeof wanted, "%lu", numbers[i]);
+        assert_string_equal(text, wanted);
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(what_is_no_right_does_not_matter), UNIT_TEST(every_right_matters),
           UNIT_TEST(a_thread_that_has_ended_has_none), UNIT_TEST(a_long_line_matters_to_its_end),
           UNIT_TEST(a_name_across_two_reads_matters),
-          UNIT_TEST(the_name_of_the_starter_is_its_number))
+          UNIT_TEST(the_name_of_the_starter_is_its_number),
+          UNIT_TEST(whoever_has_rights_could_lose_them),
+          UNIT_TEST(rights_are_compared_in_files_that_stay_open),
+          UNIT_TEST(rights_are_compared_in_files_opened_each_time),
+          UNIT_TEST(rights_that_cannot_be_told_have_parted_if_they_could),
+          UNIT_TEST(only_the_thread_with_a_table_has_own_files),
+          UNIT_TEST(numbers_have_all_their_digits))
