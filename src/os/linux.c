@@ -191,7 +191,7 @@ static char *move_anywhere(struct os_range from, long *error)
                      MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
     char first;
 
-    *error = failed(to) ? to : 0;
+    *error = to;
     if (failed(to)) return NULL;
     if (os_copy_checked(&first, from.base, 1) == 0) (void)map_anew(from);
     return (char *)to;

@@ -57,8 +57,14 @@ static void watch_a_page(void)
     assert_true(watch_real_faults(open_page));
 }
 
-static __attribute__((noinline)) void write_byte(volatile char *at) { *at = 1; }
-static __attribute__((noinline)) void read_byte(volatile char *at) { (void)*at; }
+static __attribute__((noinline, no_sanitize_address)) void write_byte(volatile char *at)
+{
+    *at = 1;
+}
+static __attribute__((noinline, no_sanitize_address)) void read_byte(volatile char *at)
+{
+    (void)*at;
+}
 
 static void expect_told(void (*function)(volatile char *at), char *at, enum os_access access)
 {
@@ -270,6 +276,94 @@ static void a_handler_for_one_time_is_called_once(void **state)
     assert_int_equal(end_of(raise_bus), 0);
 }
 
+static void each_signal_has_its_own_handler(void **state)
+{
+    struct sigaction other = { .sa_sigaction = note_passed, .sa_flags = SA_SIGINFO };
+
+    (void)state;
+    watch_after(note_mask, 0);
+    assert_int_equal(sigaction(SIGSEGV, &other, NULL), 0);
+    assert_true(watch_real_faults(pass_by));
+    assert_int_equal(raise(SIGBUS), 0);
+    assert_int_equal(plain_calls, 1);
+    assert_int_equal(passed_on, 0);
+    assert_int_equal(raise(SIGSEGV), 0);
+    assert_int_equal(plain_calls, 1);
+    assert_int_equal(passed_on, 1);
+}
+
+/* Of a code that no kernel knows; what it does not know must be zero, or it sends nothing on. */
+static void send_unknown_code(void)
+{
+    siginfo_t info;
+
+    memset(&info, 0, sizeof info);
+    info.si_signo = SIGSEGV;
+    info.si_code = 77;
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), SIGSEGV, &info) != 0) raise_segv();
+}
+
+static void a_signal_of_an_unknown_code_ends_the_process(void **state)
+{
+    (void)state;
+    watch_after(SIG_DFL, 0);
+    assert_int_equal(end_of(send_unknown_code), SIGSEGV);
+}
+
+/* ---- called by hand ---- */
+
+static sigjmp_buf before_the_signal;
+
+static void jump_away(int signal)
+{
+    (void)signal;
+    plain_calls++;
+    siglongjmp(before_the_signal, 1);
+}
+
+/* As if somebody had sent it; the frame is the same each time. */
+static __attribute__((noinline)) void call_by_hand(siginfo_t *info, void *context)
+{
+    if (sigsetjmp(before_the_signal, 1) == 0) on_fault(SIGSEGV, info, context);
+}
+
+/* Only where the kernel has room behind what it tells. */
+static void nothing_is_noted_beside_what_the_kernel_tells(void **state)
+{
+    struct {
+        siginfo_t info[3];
+        ucontext_t context;
+    } told_here, before;
+
+    (void)state;
+    watch_after(jump_away, 0);
+    memset(&told_here, 'x', sizeof told_here);
+    told_here.info[1].si_code = SI_USER;
+    before = told_here;
+    call_by_hand(&told_here.info[1], &told_here.context);
+    assert_int_equal(plain_calls, 1);
+    assert_memory_equal(&told_here.info[0], &before.info[0], sizeof before.info[0]);
+    assert_memory_equal(&told_here.info[1], &before.info[1], sizeof before.info[1] / 2);
+    assert_memory_equal(&told_here.info[2], &before.info[2], sizeof before.info[2]);
+    assert_memory_equal(&told_here.context, &before.context, sizeof before.context);
+}
+
+/* Whose note is still there when the next signal comes: it is no round. */
+static void a_handler_may_jump_away_each_time(void **state)
+{
+    struct {
+        siginfo_t info;
+        ucontext_t context;
+    } told_here = { .info = { .si_code = SI_USER } };
+
+    (void)state;
+    watch_after(jump_away, 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        call_by_hand(&told_here.info, &told_here.context);
+        assert_int_equal(plain_calls, i);
+    }
+}
+
 /* ---- a handler below ours and above it ---- */
 
 static struct sigaction passes_to;
@@ -339,6 +433,21 @@ static void a_thread_has_its_number(void **state)
     assert_int_equal(real_thread_id(), syscall(SYS_gettid));
 }
 
+static bool exit_with_access(const struct os_fault *fault) { _exit(10 + (int)fault->access); }
+
+/* What is the kernel's own is there, as far as the processor tells. */
+static void read_the_kernels(void) { read_byte((char *)(uintptr_t)0xffff800000000000); }
+static void write_the_kernels(void) { write_byte((char *)(uintptr_t)0xffff800000000000); }
+
+static void reading_what_is_protected_is_no_write(void **state)
+{
+    (void)state;
+    if (!TELLS_ACCESS) skip();
+    assert_true(watch_real_faults(exit_with_access));
+    assert_int_equal(end_of(read_the_kernels), 10 + OS_ACCESS_READ);
+    assert_int_equal(end_of(write_the_kernels), 10 + OS_ACCESS_WRITE);
+}
+
 static void a_refused_watch_is_told_and_forgotten(void **state)
 {
     (void)state;
@@ -361,4 +470,9 @@ UNIT_MAIN(UNIT_TEST(an_access_is_told_with_its_code),
           UNIT_TEST(a_handler_for_one_time_is_called_once),
           UNIT_TEST(a_round_of_handlers_comes_to_an_end), UNIT_TEST(waiting_calls_go_on_as_before),
           UNIT_TEST(watching_once_more_changes_nothing), UNIT_TEST(a_thread_has_its_number),
+          UNIT_TEST(each_signal_has_its_own_handler),
+          UNIT_TEST(a_signal_of_an_unknown_code_ends_the_process),
+          UNIT_TEST(nothing_is_noted_beside_what_the_kernel_tells),
+          UNIT_TEST(a_handler_may_jump_away_each_time),
+          UNIT_TEST(reading_what_is_protected_is_no_write),
           UNIT_TEST(a_refused_watch_is_told_and_forgotten))

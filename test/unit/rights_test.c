@@ -29,7 +29,7 @@ static long give_ids(const uint32_t *id, long a, long b, long c)
     return 0;
 }
 
-static long give_status(const char *path)
+static long give_status(const char *path, long flags)
 {
     char name[64];
     enum rights_of whose = RIGHTS_OF_ITSELF;
@@ -40,13 +40,17 @@ static long give_status(const char *path)
     else assert_string_equal(path, "/proc/thread-self/status");
     if (given.file[whose] < 0) return -ENOENT;
     snprintf(name, sizeof name, "/proc/self/fd/%d", given.file[whose]);
-    file = open(name, O_RDONLY | O_CLOEXEC);
+    file = open(name, (int)flags);
+    assert_true(fcntl((int)file, F_GETFD)
+                & FD_CLOEXEC); /* no program gets it that is started meanwhile */
     given.files_open++;
     return file;
 }
 
-static long give_capabilities(struct __user_cap_data_struct *data)
+static long give_capabilities(const struct __user_cap_header_struct *header,
+                              struct __user_cap_data_struct *data)
 {
+    assert_int_equal(header->pid, 0); /* of the thread that asks */
     data[0].permitted = given.permitted[0];
     data[1].permitted = given.permitted[1];
     return given.knows_capabilities ? 0 : -EPERM;
@@ -57,9 +61,9 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
     long result;
 
     if (given.stands) {
-        if (number == SYS_openat) return give_status((const char *)b);
+        if (number == SYS_openat) return give_status((const char *)b, c);
         if (number == SYS_close_range) return given.has_table ? 0 : -ENOSYS;
-        if (number == SYS_capget) return give_capabilities((struct __user_cap_data_struct *)b);
+        if (number == SYS_capget) return give_capabilities((void *)a, (void *)b);
         if (number == SYS_close) given.files_open--;
 #if defined(SYS_getresuid32)
         if (number == SYS_getresuid32) return give_ids(given.user, a, b, c);
@@ -136,6 +140,22 @@ static void every_right_matters(void **state)
         assert_int_not_equal(mixed_with(piece[i], other), 0);
     }
     assert_true(mixed_with("Uid:\t1\t1\t1\t1", "Uid:\t1\t1\t0\t1") != mixed_usual());
+}
+
+/* Nor are two of a thousand taken for the same. */
+static void other_ids_are_other_rights(void **state)
+{
+    enum { COUNT = 1000 };
+    uint64_t mixed[COUNT];
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) {
+        char text[64];
+
+        snprintf(text, sizeof text, "State:\tS\nUid:\t%u\t0\t0\t0\n", 1000 + i);
+        mixed[i] = mixed_text(text, strlen(text));
+        for (unsigned j = 0; j < i; j++) assert_true(mixed[j] != mixed[i]);
+    }
 }
 
 static void a_thread_that_has_ended_has_none(void **state)
@@ -371,8 +391,8 @@ static void numbers_have_all_their_digits(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_is_no_right_does_not_matter), UNIT_TEST(every_right_matters),
-          UNIT_TEST(a_thread_that_has_ended_has_none), UNIT_TEST(a_long_line_matters_to_its_end),
-          UNIT_TEST(a_name_across_two_reads_matters),
+          UNIT_TEST(other_ids_are_other_rights), UNIT_TEST(a_thread_that_has_ended_has_none),
+          UNIT_TEST(a_long_line_matters_to_its_end), UNIT_TEST(a_name_across_two_reads_matters),
           UNIT_TEST(the_name_of_the_starter_is_its_number),
           UNIT_TEST(whoever_has_rights_could_lose_them),
           UNIT_TEST(rights_are_compared_in_files_that_stay_open),

@@ -1,0 +1,110 @@
+/* kernel_gate.h - stands between linux.c and the real kernel, and answers some calls in its place: as
+ * one that is older, short of memory, interrupted, or that forbids them. */
+/* SPDX-License-Identifier: MIT */
+/*
+ * Before anything else: it includes linux.c itself.
+ */
+#ifndef PRAIRIE_TEST_KERNEL_GATE_H
+#define PRAIRIE_TEST_KERNEL_GATE_H
+
+#define PRAIRIE_KERNEL_GATE
+#include <sys/auxv.h>
+
+static unsigned long told_at_start(unsigned long what);
+#define getauxval(what) told_at_start(what)
+#include "os/linux.c"
+#undef getauxval
+
+/* ---- what it tells a program at its start ---- */
+
+static struct {
+    unsigned long what, word;
+} told[4]; /* instead of what is true; what 0: no more of them */
+
+static unsigned long told_at_start(unsigned long what)
+{
+    for (unsigned i = 0; i < 4 && told[i].what != 0; i++)
+        if (told[i].what == what) return told[i].word;
+    return getauxval(what);
+}
+
+static void tell(unsigned i, unsigned long what, unsigned long word)
+{
+    told[i].what = what;
+    told[i].word = word;
+}
+
+/* ---- its calls ---- */
+
+#if defined(__s390x__)
+enum { SYS_MAP = SYS_mmap };
+static long map_flags(long a, long d) { return (void)d, ((const long *)a)[3]; }
+#elif defined(SYS_mmap2)
+enum { SYS_MAP = SYS_mmap2 };
+static long map_flags(long a, long d) { return (void)a, d; }
+#else
+enum { SYS_MAP = SYS_mmap };
+static long map_flags(long a, long d) { return (void)a, d; }
+#endif
+
+/* The calls of one kind: after some that pass, each n-th one gets this answer, so often. */
+static struct {
+    long number, answer;
+    unsigned passing, each, times;
+    unsigned asked; /* so far */
+} gate = { .number = -1 };
+static size_t transfer_bytes_max = SIZE_MAX; /* of one read or write */
+static const char *file_instead;             /* what is opened, whatever its name */
+static long refused_advice = -1;
+static bool never_mapped;     /* no pages in the place of others */
+static bool leaves_nothing;   /* where pages moved away, as qemu's */
+static size_t unmapped_bytes; /* so far */
+
+static void answer_some(long number, long answer, unsigned passing, unsigned each, unsigned times)
+{
+    gate.number = number;
+    gate.answer = answer;
+    gate.passing = passing;
+    gate.each = each;
+    gate.times = times;
+    gate.asked = 0;
+}
+
+static void answer(long number, long answer, unsigned times)
+{
+    answer_some(number, answer, 0, 1, times);
+}
+
+static bool is_answered(long number)
+{
+    unsigned before;
+
+    if (number != gate.number) return false;
+    before = gate.asked++;
+    if (before < gate.passing || (before - gate.passing) % gate.each != 0 || gate.times == 0)
+        return false;
+    gate.times--;
+    return true;
+}
+
+long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
+{
+    int saved_errno = errno;
+    long result;
+
+    if (is_answered(number)) return gate.answer;
+    if ((number == SYS_read || number == SYS_write) && (size_t)c > transfer_bytes_max)
+        c = (long)transfer_bytes_max;
+    if (number == SYS_madvise && c == refused_advice) return -EINVAL;
+    if (number == SYS_MAP && (map_flags(a, d) & MAP_FIXED) && never_mapped) return -ENOMEM;
+    if (number == SYS_openat && file_instead != NULL) b = (long)file_instead;
+    result = syscall(number, a, b, c, d, e, f);
+    if (result == -1) result = -errno;
+    if (number == SYS_munmap && result == 0) unmapped_bytes += (size_t)b;
+    if (number == SYS_mremap && !failed(result) && (d & MREMAP_DONTUNMAP) && leaves_nothing)
+        (void)munmap((void *)a, (size_t)b);
+    errno = saved_errno;
+    return result;
+}
+
+#endif
