@@ -28,7 +28,7 @@ static unsigned long told_at_start(unsigned long what)
     return getauxval(what);
 }
 
-static void tell(unsigned i, unsigned long what, unsigned long word)
+static inline void tell(unsigned i, unsigned long what, unsigned long word)
 {
     told[i].what = what;
     told[i].word = word;
@@ -60,7 +60,8 @@ static bool never_mapped;     /* no pages in the place of others */
 static bool leaves_nothing;   /* where pages moved away, as qemu's */
 static size_t unmapped_bytes; /* so far */
 
-static void answer_some(long number, long answer, unsigned passing, unsigned each, unsigned times)
+static inline void answer_some(long number, long answer, unsigned passing, unsigned each,
+                               unsigned times)
 {
     gate.number = number;
     gate.answer = answer;
@@ -70,7 +71,7 @@ static void answer_some(long number, long answer, unsigned passing, unsigned eac
     gate.asked = 0;
 }
 
-static void answer(long number, long answer, unsigned times)
+static inline void answer(long number, long answer, unsigned times)
 {
     answer_some(number, answer, 0, 1, times);
 }
