@@ -20,6 +20,7 @@ static void an_assertion(void **state) { assert_non_null(*state); }
 static void a_signal(void **state) { *(volatile char *)*state = 1; }
 static void an_abort(void **state) { (void)state, fatal("on purpose"); }
 static void an_early_end(void **state) { (void)state, _exit(7); }
+static void an_early_end_without_a_code(void **state) { (void)state, _exit(0); }
 
 static void no_abort(void **state) { (void)state, expect_abort(live, ""); }
 static void no_words(void **state) { (void)state, expect_abort(abort_silently, ""); }
@@ -41,10 +42,19 @@ static void a_wrong_first_byte(void **state)
 }
 
 static const struct unit_test alarms[] = {
-    UNIT_TEST(an_assertion),       UNIT_TEST(a_signal),    UNIT_TEST(an_abort),
-    UNIT_TEST(an_early_end),       UNIT_TEST(no_abort),    UNIT_TEST(no_words),
-    UNIT_TEST(other_words),        UNIT_TEST(two_lines),   UNIT_TEST(no_fault),
-    UNIT_TEST(no_silence),         UNIT_TEST(no_survival), UNIT_TEST(a_wrong_byte),
+    UNIT_TEST(an_assertion),
+    UNIT_TEST(a_signal),
+    UNIT_TEST(an_abort),
+    UNIT_TEST(an_early_end),
+    UNIT_TEST(an_early_end_without_a_code),
+    UNIT_TEST(no_abort),
+    UNIT_TEST(no_words),
+    UNIT_TEST(other_words),
+    UNIT_TEST(two_lines),
+    UNIT_TEST(no_fault),
+    UNIT_TEST(no_silence),
+    UNIT_TEST(no_survival),
+    UNIT_TEST(a_wrong_byte),
     UNIT_TEST(a_wrong_first_byte),
 };
 
