@@ -5,6 +5,7 @@
 
 #include "unit.h"
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 __thread struct front *thread_slot;
@@ -85,8 +86,9 @@ static void memory_is_closed_open_or_readable(void **state)
     expect_closed(os_reserve(bytes_of(1), bytes_of(1)).base);
 }
 
-/* As the kernel says it of the mapping in which this address lies; -1: it does not say it. */
-static int is_left_out_of_dumps(const void *address)
+/* Of the mapping in which this address lies: "dd" for what is not dumped, "hg" and "nh" for wishes
+ * of huge pages. -1: the kernel does not say it. */
+static int has_flag(const void *address, const char *flag)
 {
     FILE *mappings = fopen("/proc/self/smaps", "r");
     char line[512];
@@ -97,11 +99,13 @@ static int is_left_out_of_dumps(const void *address)
     while (mappings != NULL && fgets(line, sizeof line, mappings) != NULL) {
         if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
             is_there = from <= (uintptr_t)address && (uintptr_t)address < to;
-        if (is_there && strncmp(line, "VmFlags:", 8) == 0) found = strstr(line, " dd") != NULL;
+        if (is_there && strncmp(line, "VmFlags:", 8) == 0) found = strstr(line, flag) != NULL;
     }
     if (mappings != NULL) fclose(mappings);
     return found;
 }
+
+static int is_left_out_of_dumps(const void *address) { return has_flag(address, " dd"); }
 
 /* Address space is none of a program's contents. */
 static void only_what_is_committed_is_dumped(void **state)
@@ -118,6 +122,41 @@ static void only_what_is_committed_is_dumped(void **state)
     assert_true(os_close(part(range, 1, 1)));
     assert_int_equal(is_left_out_of_dumps(range.base + bytes_of(1)), 1);
     assert_int_equal(is_left_out_of_dumps(range.base + bytes_of(2)), 0);
+}
+
+static void huge_pages_are_wished_for_or_against(void **state)
+{
+    struct os_range range = numbered(3);
+
+    (void)state;
+    if (madvise(range.base + bytes_of(2), bytes_of(1), MADV_HUGEPAGE) != 0) skip();
+    if (has_flag(range.base + bytes_of(2), " hg") != 1) skip();
+    os_wish_huge_pages(part(range, 0, 1), true);
+    os_wish_huge_pages(part(range, 1, 1), false);
+    assert_int_equal(has_flag(range.base, " hg"), 1);
+    assert_int_equal(has_flag(range.base, " nh"), 0);
+    assert_int_equal(has_flag(range.base + bytes_of(1), " hg"), 0);
+    assert_int_equal(has_flag(range.base + bytes_of(1), " nh"), 1);
+    expect_numbers(range);
+}
+
+static void expect_touch_us(uint64_t before, uint64_t after, uint64_t us)
+{
+    struct os_range range = numbered(1);
+
+    assert_true(os_purge(range));
+    thread_us[0] = before;
+    thread_us[1] = after;
+    assert_int_equal(os_first_touch_us(range.base), us);
+    expect_zeros(range);
+}
+
+static void a_first_touch_takes_the_threads_time(void **state)
+{
+    (void)state;
+    expect_touch_us(3000000, 5000007, 2000007);
+    expect_touch_us(3000000, 3000000, 0);
+    expect_touch_us(3000000, 2999999, 0); /* clocks of two processors */
 }
 
 static void what_the_kernel_refuses_is_told(void **state)
@@ -191,9 +230,9 @@ static void touching_keeps_contents(void **state)
     assert_true(os_purge(range));
     answer(SYS_madvise, -EINVAL, 1); /* before 5.14 */
     assert_true(os_touch(range));
-    expect_zeros(range);
     assert_int_equal(mincore(range.base, range.bytes, there), 0);
     for (unsigned i = 0; i < 3; i++) assert_int_equal(there[i] & 1, 1);
+    expect_zeros(range);
 }
 
 static int code_of_child(char *page)
@@ -506,6 +545,7 @@ static void files_are_made_anew_written_and_read(void **state)
 {
     char path[] = "/tmp/prairie-linux-XXXXXX";
     int file = mkstemp(path);
+    struct stat facts;
 
     (void)state;
     assert_true(file >= 0);
@@ -519,8 +559,10 @@ static void files_are_made_anew_written_and_read(void **state)
     expect_file(path, "some text");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(os_file_open(path), -1);
+    umask(0);
     file = os_file_create(path);
-    assert_true(file >= 0);
+    assert_int_equal(fstat(file, &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0644);
     os_file_close(file);
     expect_file(path, "");
     assert_int_equal(unlink(path), 0);
@@ -530,14 +572,19 @@ static void files_are_made_anew_written_and_read(void **state)
 static void a_file_is_moved_in_pieces(void **state)
 {
     const char *path = file_of("");
+    char read[10] = "";
     int file;
 
     (void)state;
-    transfer_bytes_max = 4;
+    transfer_bytes_max = 3; /* and a single byte at the end */
     file = os_file_create(path);
     assert_true(os_file_write(file, "0123456789", 10));
     os_file_close(file);
     expect_file(path, "0123456789");
+    file = os_file_open(path);
+    assert_int_equal(os_file_read(file, read, 5), 5);
+    assert_string_equal(read, "01234");
+    os_file_close(file);
 }
 
 static void interruptions_are_borne_but_not_for_ever(void **state)
@@ -772,10 +819,11 @@ static void programs_with_more_rights_have_no_settings(void **state)
 
 UNIT_MAIN(
     UNIT_TEST(memory_is_closed_open_or_readable), UNIT_TEST(only_what_is_committed_is_dumped),
-    UNIT_TEST(what_the_kernel_refuses_is_told), UNIT_TEST(purging_is_tried_again_a_few_times),
-    UNIT_TEST(what_cannot_be_unmapped_is_purged), UNIT_TEST(touching_keeps_contents),
-    UNIT_TEST(a_child_has_what_is_not_kept_from_it), UNIT_TEST(pages_move_and_leave_zeros),
-    UNIT_TEST(pages_move_where_the_kernel_leaves_nothing),
+    UNIT_TEST(huge_pages_are_wished_for_or_against),
+    UNIT_TEST(a_first_touch_takes_the_threads_time), UNIT_TEST(what_the_kernel_refuses_is_told),
+    UNIT_TEST(purging_is_tried_again_a_few_times), UNIT_TEST(what_cannot_be_unmapped_is_purged),
+    UNIT_TEST(touching_keeps_contents), UNIT_TEST(a_child_has_what_is_not_kept_from_it),
+    UNIT_TEST(pages_move_and_leave_zeros), UNIT_TEST(pages_move_where_the_kernel_leaves_nothing),
     UNIT_TEST(several_mappings_are_moved_by_halves), UNIT_TEST(a_second_half_that_stays_is_copied),
     UNIT_TEST(a_move_that_fails_half_way_is_made_by_copying),
     UNIT_TEST(what_the_kernel_took_away_for_good_ends_the_process),
