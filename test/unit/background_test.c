@@ -1,0 +1,207 @@
+/* background_test.c - the thread that the C library does not know: its start, its end, its place. */
+/* SPDX-License-Identifier: MIT */
+/* Its memory is the fake kernel's, the thread is the real one's. */
+#include "library.h"
+
+#define os_thread_start start_real_thread
+#define os_thread_wait wait_for_real_thread
+#define os_threads_forget forget_real_thread
+#define os_has_one_thread has_one_real_thread
+#define os_now_ms real_now_ms
+uint64_t real_now_ms(void);
+#include "os/linux_thread.c"
+
+#include "unit.h"
+
+#include <sys/wait.h>
+#include <time.h>
+
+/* A wait for something that must come ends the test when it does not. */
+enum { LONG_MS = 60 * 1000 };
+
+static unsigned begun; /* so many rights were noted: before each start */
+
+void linux_rights_begin(void) { begun++; }
+
+uint64_t real_now_ms(void)
+{
+    struct timespec now;
+
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- what the thread does ---- */
+
+static struct {
+    uint32_t lives, may_end; /* atomic */
+    uint64_t mask;
+    char *frame, *errno_at;
+    struct front *slot;
+} seen;
+
+static void *live(void *unused)
+{
+    char here;
+
+    (void)unused;
+    (void)kernel(SYS_rt_sigprocmask, SIG_BLOCK, 0, (long)&seen.mask, sizeof seen.mask);
+    seen.frame = &here;
+    errno = EXDEV; /* a word of its own */
+    seen.errno_at = (char *)&errno;
+    seen.slot = thread_slot;
+    __atomic_store_n(&seen.lives, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&seen.may_end, __ATOMIC_ACQUIRE) == 0) usleep(1000);
+    return NULL;
+}
+
+static void start(void)
+{
+    __atomic_store_n(&seen.lives, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&seen.may_end, 0, __ATOMIC_RELEASE);
+    assert_true(start_real_thread(live));
+    while (__atomic_load_n(&seen.lives, __ATOMIC_ACQUIRE) == 0) usleep(1000);
+}
+
+static void end(void)
+{
+    __atomic_store_n(&seen.may_end, 1, __ATOMIC_RELEASE);
+    wait_for_real_thread(LONG_MS);
+    assert_int_equal(background_alive, 0);
+}
+
+/* ---- tests ---- */
+
+static void there_is_one_at_a_time(void **state)
+{
+    size_t reserved = 0;
+
+    (void)state;
+    for (unsigned i = 1; i <= 3; i++) {
+        start();
+        assert_int_equal(begun, i);
+        if (i == 1) reserved = fake_reserved_bytes();
+        assert_int_equal(fake_reserved_bytes(), reserved); /* each in the same place */
+        assert_false(start_real_thread(live));
+        assert_int_equal(begun, i);
+        end();
+    }
+}
+
+static void it_takes_no_signals_and_the_caller_does(void **state)
+{
+    const uint64_t unblockable = (uint64_t)1 << (SIGKILL - 1) | (uint64_t)1 << (SIGSTOP - 1);
+    sigset_t before, after;
+
+    (void)state;
+    assert_int_equal(sigemptyset(&before), 0);
+    assert_int_equal(sigaddset(&before, SIGUSR1), 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    start();
+    assert_true((seen.mask | unblockable) == UINT64_MAX);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
+    for (int signal = 1; signal < 32; signal++)
+        assert_int_equal(sigismember(&after, signal), signal == SIGUSR1);
+    end();
+}
+
+/* All that it uses lies in its own memory: the stack, with a closed page below, and what is
+ * thread-local. */
+static void it_lives_in_its_own_memory(void **state)
+{
+    char *end_of_stack, *end_of_all;
+
+    (void)state;
+    errno = EDOM;
+    start();
+    end_of_stack = background_memory + STACK_BYTES;
+    end_of_all = end_of_stack + background_tls_bytes;
+    assert_true(seen.frame < end_of_stack && seen.frame > end_of_stack - 8192);
+    assert_true(seen.errno_at >= end_of_stack && seen.errno_at < end_of_all);
+    assert_int_equal(*(int *)seen.errno_at, EXDEV);
+    assert_int_equal(errno, EDOM);
+    assert_null(seen.slot);
+    assert_true(fake_is_committed(background_memory, (size_t)(end_of_all - background_memory)));
+    assert_false(fake_is_committed(background_memory - os_page_bytes(), os_page_bytes()));
+    assert_int_equal(fake_reserved_bytes(), os_page_bytes() + STACK_BYTES + background_tls_bytes);
+    end();
+}
+
+/* As far from its middle as they are from the program's record of a thread, both ways. */
+static void there_is_room_for_what_is_thread_local(void **state)
+{
+    uintptr_t record = (uintptr_t)pthread_self();
+    size_t half = tls_bytes() / 2;
+
+    (void)state;
+    assert_int_equal(distance(10, 3), 7);
+    assert_int_equal(distance(3, 10), 7);
+    assert_true(half >= TLS_BYTES_MIN / 2);
+    assert_true(half >= distance(record, (uintptr_t)&errno) + TLS_MARGIN_BYTES);
+    assert_true(half >= distance(record, (uintptr_t)&thread_slot) + TLS_MARGIN_BYTES);
+    assert_int_equal(tls_bytes() % os_page_bytes(), 0);
+}
+
+static void without_memory_there_is_none(void **state)
+{
+    (void)state;
+    for (unsigned refused = 1; refused <= 2; refused++) {
+        fake_fail_nth(refused); /* address space, or pages */
+        assert_false(start_real_thread(live));
+        assert_int_equal(begun, 0);
+        assert_int_equal(fake_reserved_bytes(), 0);
+    }
+    start();
+    end();
+}
+
+static void a_wait_ends_with_its_time(void **state)
+{
+    uint64_t from = real_now_ms();
+
+    (void)state;
+    wait_for_real_thread(LONG_MS); /* there is none */
+    start();
+    from = real_now_ms();
+    wait_for_real_thread(30);
+    assert_true(real_now_ms() - from >= 30);
+    assert_int_not_equal(background_alive, 0);
+    end();
+}
+
+static void start_again(void)
+{
+    if (start_real_thread(live)) exit(1); /* it is alive, as far as is known */
+    forget_real_thread();
+    start();
+    end();
+}
+
+static void a_child_has_one_of_its_own(void **state)
+{
+    (void)state;
+    start();
+    expect_survival(start_again);
+    end();
+}
+
+static void *end_at_once(void *unused) { return unused; }
+
+static void the_programs_own_threads_are_known(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    if (!has_one_real_thread()) skip(); /* it cannot be told */
+    start();
+    assert_true(has_one_real_thread()); /* that is none of the program's */
+    end();
+    assert_int_equal(pthread_create(&thread, NULL, end_at_once, NULL), 0);
+    assert_false(has_one_real_thread());
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+UNIT_MAIN(UNIT_TEST(there_is_one_at_a_time), UNIT_TEST(it_takes_no_signals_and_the_caller_does),
+          UNIT_TEST(it_lives_in_its_own_memory), UNIT_TEST(there_is_room_for_what_is_thread_local),
+          UNIT_TEST(without_memory_there_is_none), UNIT_TEST(a_wait_ends_with_its_time),
+          UNIT_TEST(a_child_has_one_of_its_own), UNIT_TEST(the_programs_own_threads_are_known))
