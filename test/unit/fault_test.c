@@ -5,11 +5,16 @@
 #include <signal.h>
 #include <stdbool.h>
 
-static bool handlers_are_refused; /* as by a filter */
+/* As by a filter: of a signal that another handler is wanted for; or all, before that is asked. */
+static int refused_signal;
+static bool handlers_are_refused;
+static const struct sigaction *comes_between; /* of another thread, just before ours */
 
 static int may_act(int signal, const struct sigaction *wanted, struct sigaction *before)
 {
-    if (!handlers_are_refused) return sigaction(signal, wanted, before);
+    if (wanted != NULL && comes_between != NULL) (void)sigaction(signal, comes_between, NULL);
+    if (!handlers_are_refused && (wanted == NULL || signal != refused_signal))
+        return sigaction(signal, wanted, before);
     errno = EPERM;
     return -1;
 }
@@ -393,14 +398,20 @@ static void a_round_of_handlers_comes_to_an_end(void **state)
 
 /* ---- ours in the place of another one ---- */
 
-static int flags_after(void (*handler)(int), int flags)
+static int flags_of_ours(int signal)
 {
     struct sigaction ours;
 
-    watch_after(handler, flags);
-    assert_int_equal(sigaction(SIGSEGV, NULL, &ours), 0);
+    assert_int_equal(sigaction(signal, NULL, &ours), 0);
     assert_true(ours.sa_sigaction == on_fault);
     return ours.sa_flags & (SA_SIGINFO | SA_ONSTACK | SA_RESTART);
+}
+
+static int flags_after(void (*handler)(int), int flags)
+{
+    watch_after(handler, flags);
+    assert_int_equal(flags_of_ours(SIGBUS), flags_of_ours(SIGSEGV));
+    return flags_of_ours(SIGSEGV);
 }
 
 /* Calls that wait go on after it, or do not, as they did; it runs on the stack for signals. */
@@ -415,6 +426,20 @@ static void waiting_calls_go_on_as_before(void **state)
     assert_int_equal(flags_after(SIG_IGN, 0), always | SA_RESTART);
     assert_int_equal(flags_after(SIG_DFL, 0), always);
     assert_int_equal(flags_after(SIG_DFL, SA_RESTART), always | SA_RESTART);
+}
+
+/* Whatever was there when ours took its place is called. */
+static void a_handler_that_comes_between_is_known(void **state)
+{
+    static const struct sigaction other = { .sa_sigaction = note_passed, .sa_flags = SA_SIGINFO };
+
+    (void)state;
+    comes_between = &other;
+    watch_after(note_mask, 0);
+    assert_int_equal(raise(SIGSEGV), 0);
+    assert_int_equal(raise(SIGBUS), 0);
+    assert_int_equal(plain_calls, 0);
+    assert_int_equal(passed_on, 2);
 }
 
 /* By a thread that a fork left behind, say: what was there before that is still known. */
@@ -450,29 +475,35 @@ static void reading_what_is_protected_is_no_write(void **state)
 
 static void a_refused_watch_is_told_and_forgotten(void **state)
 {
+    const struct sigaction standard = { .sa_handler = SIG_DFL };
+
     (void)state;
     handlers_are_refused = true;
     errno = EDOM;
     assert_false(watch_real_faults(open_page));
     assert_int_equal(errno, EDOM);
     handlers_are_refused = false;
+    refused_signal = SIGBUS;
+    assert_false(watch_real_faults(open_page));
+    refused_signal = SIGSEGV;
+    assert_true(sigaction(SIGSEGV, &standard, NULL) == 0);
+    assert_false(watch_real_faults(open_page));
+    refused_signal = 0;
     watch_a_page();
     expect_told(write_byte, page, OS_ACCESS_WRITE);
 }
 
-UNIT_MAIN(UNIT_TEST(an_access_is_told_with_its_code),
-          UNIT_TEST(the_program_goes_on_as_if_nothing_was),
-          UNIT_TEST(what_somebody_sent_goes_to_the_handler_before),
-          UNIT_TEST(a_handler_finds_the_signals_blocked_that_it_asked_for),
-          UNIT_TEST(a_handler_may_be_interrupted_by_its_own_signal),
-          UNIT_TEST(without_a_handler_a_signal_ends_the_process),
-          UNIT_TEST(what_is_ignored_stays_ignored),
-          UNIT_TEST(a_handler_for_one_time_is_called_once),
-          UNIT_TEST(a_round_of_handlers_comes_to_an_end), UNIT_TEST(waiting_calls_go_on_as_before),
-          UNIT_TEST(watching_once_more_changes_nothing), UNIT_TEST(a_thread_has_its_number),
-          UNIT_TEST(each_signal_has_its_own_handler),
-          UNIT_TEST(a_signal_of_an_unknown_code_ends_the_process),
-          UNIT_TEST(nothing_is_noted_beside_what_the_kernel_tells),
-          UNIT_TEST(a_handler_may_jump_away_each_time),
-          UNIT_TEST(reading_what_is_protected_is_no_write),
-          UNIT_TEST(a_refused_watch_is_told_and_forgotten))
+UNIT_MAIN(
+    UNIT_TEST(an_access_is_told_with_its_code), UNIT_TEST(the_program_goes_on_as_if_nothing_was),
+    UNIT_TEST(what_somebody_sent_goes_to_the_handler_before),
+    UNIT_TEST(a_handler_finds_the_signals_blocked_that_it_asked_for),
+    UNIT_TEST(a_handler_may_be_interrupted_by_its_own_signal),
+    UNIT_TEST(without_a_handler_a_signal_ends_the_process),
+    UNIT_TEST(what_is_ignored_stays_ignored), UNIT_TEST(a_handler_for_one_time_is_called_once),
+    UNIT_TEST(a_round_of_handlers_comes_to_an_end), UNIT_TEST(waiting_calls_go_on_as_before),
+    UNIT_TEST(a_handler_that_comes_between_is_known), UNIT_TEST(watching_once_more_changes_nothing),
+    UNIT_TEST(a_thread_has_its_number), UNIT_TEST(each_signal_has_its_own_handler),
+    UNIT_TEST(a_signal_of_an_unknown_code_ends_the_process),
+    UNIT_TEST(nothing_is_noted_beside_what_the_kernel_tells),
+    UNIT_TEST(a_handler_may_jump_away_each_time), UNIT_TEST(reading_what_is_protected_is_no_write),
+    UNIT_TEST(a_refused_watch_is_told_and_forgotten))

@@ -8,6 +8,7 @@
 #define PRAIRIE_TEST_KERNEL_GATE_H
 
 #define PRAIRIE_KERNEL_GATE
+#include <string.h>
 #include <sys/auxv.h>
 
 static unsigned long told_at_start(unsigned long what);
@@ -90,6 +91,9 @@ static bool is_answered(long number)
     return true;
 }
 
+static const unsigned long *cores; /* it may run on, in such words; NULL: as it may */
+static size_t cores_bytes;
+
 static void tell_time(struct kernel_span *span)
 {
     *span = (struct kernel_span){ (long)(thread_us[0] / 1000000),
@@ -108,6 +112,10 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
     if (number == SYS_clock_gettime && a == CLOCK_THREAD_CPUTIME_ID && thread_us[0] != 0) {
         tell_time((struct kernel_span *)b);
         return 0;
+    }
+    if (number == SYS_sched_getaffinity && cores != NULL) {
+        memcpy((void *)c, cores, cores_bytes);
+        return (long)cores_bytes;
     }
     if (number == SYS_madvise && c == refused_advice) return -EINVAL;
     if (number == SYS_MAP && (map_flags(a, d) & MAP_FIXED) && never_mapped) return -ENOMEM;

@@ -740,6 +740,25 @@ static void cores_are_those_it_may_run_on(void **state)
     assert_int_equal(os_core_count(), 1);
 }
 
+/* As many as the kernel can know; each word counts, and each bit of it. */
+static void cores_of_a_large_machine_are_counted(void **state)
+{
+    static unsigned long mask[16384 / (8 * sizeof(unsigned long))];
+    const size_t words = sizeof mask / sizeof mask[0];
+
+    (void)state;
+    cores = mask;
+    cores_bytes = sizeof mask;
+    mask[0] = 1;
+    mask[1] = 6;
+    mask[words - 1] = ~(unsigned long)0;
+    assert_int_equal(os_core_count(), 3 + 8 * sizeof mask[0]);
+    cores_bytes = 2 * sizeof mask[0];
+    assert_int_equal(os_core_count(), 3);
+    mask[0] = mask[1] = 0;
+    assert_int_equal(os_core_count(), 1);
+}
+
 static void settings_have_their_whole_name(void **state)
 {
     static char longer[] = "NAME_LONGER=1", shorter[] = "NAM=2", other[] = "XAME=3",
@@ -838,8 +857,8 @@ UNIT_MAIN(
     UNIT_TEST(links_are_told_as_far_as_there_is_room),
     UNIT_TEST(the_mode_of_huge_pages_is_in_brackets), UNIT_TEST(pages_are_counted_from_the_file),
     UNIT_TEST(the_limit_of_address_space_is_the_soft_one), UNIT_TEST(cores_are_those_it_may_run_on),
-    UNIT_TEST(settings_have_their_whole_name), UNIT_TEST(the_process_and_its_pages_are_known),
-    UNIT_TEST(pages_are_as_long_as_the_kernel_says),
+    UNIT_TEST(cores_of_a_large_machine_are_counted), UNIT_TEST(settings_have_their_whole_name),
+    UNIT_TEST(the_process_and_its_pages_are_known), UNIT_TEST(pages_are_as_long_as_the_kernel_says),
     UNIT_TEST(pages_have_a_length_of_which_nothing_is_said),
     UNIT_TEST(the_highest_address_is_that_of_the_programs_name),
     UNIT_TEST(programs_with_more_rights_have_no_settings))
