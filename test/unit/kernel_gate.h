@@ -9,12 +9,17 @@
 
 #define PRAIRIE_KERNEL_GATE
 #include <string.h>
+#include <errno.h>
+#include <sched.h>
 #include <sys/auxv.h>
 
 static unsigned long told_at_start(unsigned long what);
+static int core_of_thread(void);
 #define getauxval(what) told_at_start(what)
+#define sched_getcpu core_of_thread
 #include "os/linux.c"
 #undef getauxval
+#undef sched_getcpu
 
 /* ---- what it tells a program at its start ---- */
 
@@ -36,6 +41,15 @@ static inline void tell(unsigned i, unsigned long what, unsigned long word)
 }
 
 /* ---- its calls ---- */
+
+static bool tells_no_core;
+
+static int core_of_thread(void)
+{
+    if (!tells_no_core) return sched_getcpu();
+    errno = ENOSYS;
+    return -1;
+}
 
 #if defined(__s390x__)
 enum { SYS_MAP = SYS_mmap };

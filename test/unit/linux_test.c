@@ -515,6 +515,90 @@ static void a_sleep_ends_with_its_time_or_its_word(void **state)
     assert_int_equal(kernel_span_of(2001).nanoseconds, 1000000);
 }
 
+static uint32_t awaited;
+
+static void *wait_for_it(void *unused)
+{
+    while (__atomic_load_n(&awaited, __ATOMIC_ACQUIRE) == 0) port_wait(&awaited, 0);
+    return unused;
+}
+
+/* And is asked for once, or a few times when something else wakes it. */
+static void a_wait_lasts_until_it_is_woken(void **state)
+{
+    pthread_t waiter;
+
+    (void)state;
+    answer(SYS_futex, 0, 0);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_it, NULL), 0);
+    while (__atomic_load_n(&gate.asked, __ATOMIC_RELAXED) == 0) usleep(1000);
+    usleep(20000);
+    assert_in_range(gate.asked, 1, 5);
+    __atomic_store_n(&awaited, 1, __ATOMIC_RELEASE);
+    port_wake(&awaited, 1);
+    assert_int_equal(pthread_join(waiter, NULL), 0);
+}
+
+/* ---- forks ---- */
+
+static char order[8];
+
+static void note_before(void) { strcat(order, "b"); }
+static void note_parent(void) { strcat(order, "p"); }
+static void note_child(void) { strcat(order, "c"); }
+
+static void handlers_are_called_around_a_fork(void **state)
+{
+    int status = -1;
+    pid_t child;
+
+    (void)state;
+    os_at_fork(note_before, note_parent, note_child);
+    child = fork();
+    if (child == 0) _exit(strcmp(order, "bc") != 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_string_equal(order, "bp");
+}
+
+static bool flushed;
+
+static void *flush_all(void *unused)
+{
+    fflush(NULL);
+    __atomic_store_n(&flushed, true, __ATOMIC_RELEASE);
+    return unused;
+}
+
+/* The C library's list of files is whose fork it is, until that has ended; in the child it is free,
+ * however often it was taken. */
+static void nobody_else_has_the_files_in_a_fork(void **state)
+{
+    int status = -1;
+    pthread_t other;
+    pid_t child;
+
+    (void)state;
+    if (_IO_list_lock == NULL) skip();
+    os_fork_begins();
+    os_fork_begins();
+    child = fork();
+    if (child == 0) {
+        os_fork_ends_in_child();
+        alarm(20);
+        _exit(pthread_create(&other, NULL, flush_all, NULL) != 0 || pthread_join(other, NULL) != 0
+              || !flushed);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    os_fork_ends_in_parent();
+    assert_int_equal(pthread_create(&other, NULL, flush_all, NULL), 0);
+    usleep(20000);
+    assert_false(__atomic_load_n(&flushed, __ATOMIC_ACQUIRE));
+    os_fork_ends_in_parent();
+    assert_int_equal(pthread_join(other, NULL), 0);
+}
+
 /* ---- files ---- */
 
 /* A file with these contents, by a name that can be opened. */
@@ -740,6 +824,15 @@ static void cores_are_those_it_may_run_on(void **state)
     assert_int_equal(os_core_count(), 1);
 }
 
+static void a_core_that_is_not_told_is_no_error(void **state)
+{
+    (void)state;
+    tells_no_core = true;
+    errno = EDOM;
+    (void)os_core_current();
+    assert_int_equal(errno, EDOM);
+}
+
 /* As many as the kernel can know; each word counts, and each bit of it. */
 static void cores_of_a_large_machine_are_counted(void **state)
 {
@@ -850,15 +943,17 @@ UNIT_MAIN(
     UNIT_TEST(a_mapping_shrinks_and_moves_only_if_it_may),
     UNIT_TEST(what_is_not_there_is_not_copied),
     UNIT_TEST(without_the_right_to_copy_pages_are_tried), UNIT_TEST(clocks_are_the_systems),
-    UNIT_TEST(a_sleep_ends_with_its_time_or_its_word),
+    UNIT_TEST(a_sleep_ends_with_its_time_or_its_word), UNIT_TEST(a_wait_lasts_until_it_is_woken),
+    UNIT_TEST(handlers_are_called_around_a_fork), UNIT_TEST(nobody_else_has_the_files_in_a_fork),
     UNIT_TEST(files_are_made_anew_written_and_read), UNIT_TEST(a_file_is_moved_in_pieces),
     UNIT_TEST(interruptions_are_borne_but_not_for_ever), UNIT_TEST(a_small_file_is_read_as_a_text),
     UNIT_TEST(files_are_read_where_standard_input_is_closed),
     UNIT_TEST(links_are_told_as_far_as_there_is_room),
     UNIT_TEST(the_mode_of_huge_pages_is_in_brackets), UNIT_TEST(pages_are_counted_from_the_file),
     UNIT_TEST(the_limit_of_address_space_is_the_soft_one), UNIT_TEST(cores_are_those_it_may_run_on),
-    UNIT_TEST(cores_of_a_large_machine_are_counted), UNIT_TEST(settings_have_their_whole_name),
-    UNIT_TEST(the_process_and_its_pages_are_known), UNIT_TEST(pages_are_as_long_as_the_kernel_says),
+    UNIT_TEST(a_core_that_is_not_told_is_no_error), UNIT_TEST(cores_of_a_large_machine_are_counted),
+    UNIT_TEST(settings_have_their_whole_name), UNIT_TEST(the_process_and_its_pages_are_known),
+    UNIT_TEST(pages_are_as_long_as_the_kernel_says),
     UNIT_TEST(pages_have_a_length_of_which_nothing_is_said),
     UNIT_TEST(the_highest_address_is_that_of_the_programs_name),
     UNIT_TEST(programs_with_more_rights_have_no_settings))

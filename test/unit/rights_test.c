@@ -47,6 +47,15 @@ static long give_status(const char *path, long flags)
     return file;
 }
 
+/* With none of the program's files in it. */
+static long give_table(long first, long last, long flags)
+{
+    assert_int_equal(first, 0);
+    assert_int_equal(last, UINT32_MAX);
+    assert_int_equal(flags, CLOSE_RANGE_UNSHARE);
+    return given.has_table ? 0 : -ENOSYS;
+}
+
 static long give_capabilities(const struct __user_cap_header_struct *header,
                               struct __user_cap_data_struct *data)
 {
@@ -62,7 +71,7 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
 
     if (given.stands) {
         if (number == SYS_openat) return give_status((const char *)b, c);
-        if (number == SYS_close_range) return given.has_table ? 0 : -ENOSYS;
+        if (number == SYS_close_range) return give_table(a, b, c);
         if (number == SYS_capget) return give_capabilities((void *)a, (void *)b);
         if (number == SYS_close) given.files_open--;
 #if defined(SYS_getresuid32)
@@ -185,6 +194,7 @@ static void a_long_line_matters_to_its_end(void **state)
         text[cut] ^= 1;
     }
     assert_true(mixed_text(text, length) != mixed_text(text, length - 2));
+    assert_true(mixed_text(text, 2049) != mixed_text(text, 2048)); /* read by itself */
 }
 
 /* The name of a line, of which one read has the start and the next one the end, is known, wherever
@@ -317,6 +327,11 @@ static void rights_part_when_nobody_has_them_any_more(bool has_table)
     expect_parted(many, few, many, false); /* it has other ones by now, too */
     expect_parted(few, fewer, few, false);
     expect_parted(few, few, fewer, false);
+    /* Its own have changed since it looked, and are still somebody's. */
+    expect_parted(many, many, many, false);
+    expect_parted(few, few, fewer, false);
+    expect_parted(many, many, many, false);
+    expect_parted(few, fewer, few, false);
 }
 
 static void rights_are_compared_in_files_that_stay_open(void **state)
@@ -339,6 +354,8 @@ static void rights_that_cannot_be_told(bool could)
     linux_rights_begin();
     expect_parted(many, many, many, false);
     expect_parted("", few, few, could);
+    linux_rights_begin();
+    expect_parted("", "", "", could);
     linux_rights_begin();
     given.file[RIGHTS_OF_ITSELF] = -1;
     assert_int_equal(os_thread_rights_parted(), could);
