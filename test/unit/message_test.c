@@ -6,6 +6,8 @@
 
 #include "unit.h"
 
+#include <sys/socket.h>
+
 __thread struct front *thread_slot;
 
 void fatal_address(const char *what, const void *address)
@@ -213,6 +215,23 @@ static void own_files_lead_to_the_programs(void **state)
     expect("words\n", "words\n", "");
 }
 
+/* Which have no name. */
+static void own_files_lead_to_sockets(void **state)
+{
+    int ends[2];
+    char read[16] = "";
+
+    (void)state;
+    start_files();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(dup2(ends[0], STDERR_FILENO), STDERR_FILENO);
+    has_own_files = true;
+    if (syscall(SYS_pidfd_getfd, -1, 0, 0) < 0 && errno == ENOSYS) skip();
+    say();
+    assert_int_equal(recv(ends[1], read, sizeof read, MSG_DONTWAIT), 6);
+    assert_string_equal(read, "words\n");
+}
+
 static void open_by_their_names(long number, long answer_of_it)
 {
     start_copy();
@@ -248,5 +267,6 @@ UNIT_MAIN(UNIT_TEST(without_a_copy_the_standard_error_is_told),
           UNIT_TEST(where_files_are_not_known_the_copy_is_trusted),
           UNIT_TEST(what_cannot_be_told_at_once_is_the_same),
           UNIT_TEST(what_is_closed_meanwhile_is_no_copy), UNIT_TEST(own_files_lead_to_the_programs),
+          UNIT_TEST(own_files_lead_to_sockets),
           UNIT_TEST(what_may_not_be_asked_for_is_opened_by_name),
           UNIT_TEST(an_older_kernel_opens_by_name))
