@@ -70,7 +70,7 @@ static struct {
 } gate = { .number = -1 };
 static size_t transfer_bytes_max = SIZE_MAX; /* of one read or write */
 static const char *file_instead;             /* what is opened, whatever its name */
-static long refused_advice = -1;
+static long refused_advice = -1, also_refused_advice = -1;
 static bool never_mapped;     /* no pages in the place of others */
 static bool leaves_nothing;   /* where pages moved away, as qemu's */
 static size_t unmapped_bytes; /* so far */
@@ -131,7 +131,7 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
         memcpy((void *)c, cores, cores_bytes);
         return (long)cores_bytes;
     }
-    if (number == SYS_madvise && c == refused_advice) return -EINVAL;
+    if (number == SYS_madvise && (c == refused_advice || c == also_refused_advice)) return -EINVAL;
     if (number == SYS_MAP && (map_flags(a, d) & MAP_FIXED) && never_mapped) return -ENOMEM;
     if (number == SYS_openat && file_instead != NULL) b = (long)file_instead;
     result = syscall(number, a, b, c, d, e, f);
