@@ -19,7 +19,7 @@ static const char *group_of_process = "/proc/self/cgroup";
 static const char *pressure_of_machine = "/proc/pressure/memory";
 
 static struct {
-    char name[GROUP_NAME_BYTES]; /* of the group's folder */
+    char name[GROUP_NAME_BYTES]; /* of the group's folder; a text while a file of it is read */
     size_t tree_bytes;           /* of the part of the name that all groups share */
     size_t name_bytes;
     bool second; /* version 2 */
@@ -50,7 +50,6 @@ static bool read_in_folder(const char *file)
               && read_text(group_reader.name);
 
     group_reader.name_bytes = folder_bytes;
-    group_reader.name[folder_bytes] = '\0';
     return there;
 }
 
@@ -117,7 +116,6 @@ static bool find_folder(void)
     group_reader.tree_bytes = group_reader.name_bytes;
     if (!extend_name(path, bytes)) return false;
     if (!read_in_folder("cgroup.procs")) group_reader.name_bytes = group_reader.tree_bytes;
-    group_reader.name[group_reader.name_bytes] = '\0';
     return true;
 }
 
@@ -161,7 +159,6 @@ struct os_group os_group_memory(void)
         if (group_reader.name_bytes <= group_reader.tree_bytes) return tightest;
         do group_reader.name_bytes--;
         while (group_reader.name[group_reader.name_bytes] != '/');
-        group_reader.name[group_reader.name_bytes] = '\0';
     }
 }
 

@@ -11,11 +11,15 @@
 static char ground[] = "/tmp/prairie-group-XXXXXX"; /* trees stand in it */
 static char tree[64], process_file[96], pressure_file[96];
 
+static unsigned limits_read; /* so often */
+
 /* The library has it in linux.c, whose place the fake kernel takes here. */
 size_t linux_read_file(const char *path, char *text, size_t room_bytes)
 {
     FILE *file = fopen(path, "r");
     size_t length = file != NULL ? fread(text, 1, room_bytes - 1, file) : 0;
+
+    limits_read += strstr(path, "memory.max") != NULL;
 
     if (file != NULL) fclose(file);
     text[length] = '\0';
@@ -34,7 +38,7 @@ static void write_file(const char *path, const char *text)
 /* A file below the tree; its folders are made. */
 static void put(const char *name, const char *text)
 {
-    char path[256];
+    char path[2048];
 
     snprintf(path, sizeof path, "%s/%s", tree, name);
     for (char *at = path + strlen(tree) + 1; (at = strchr(at, '/')) != NULL; at++) {
@@ -157,6 +161,66 @@ static void a_container_of_the_second_version(void **state)
     start_tree("0::/\n");
     put_second(".", "1000000\n", "max\n", "300000\n");
     expect_group(1000000, 701000);
+    assert_int_equal(limits_read, 1);
+}
+
+static void a_group_may_have_nothing_at_all(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "0\n", "max\n", "0\n");
+    expect_group(0, 0);
+    start_tree("0::/shop\n");
+    put_second("shop", "9", "max\n", "0\n"); /* whose line has no end */
+    expect_group(9, 9);
+}
+
+static void what_is_no_number_is_no_limit(void **state)
+{
+    static const char *const texts[] = { "-1\n", "many\n", " 5\n", ":\n", "/\n" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        start_tree("0::/shop\n");
+        put_second("shop", texts[i], "max\n", "5\n");
+        expect_group(SIZE_MAX, SIZE_MAX);
+    }
+}
+
+static void what_can_be_dropped_need_not_be_told(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "1000\n", "max\n", "300\n");
+    put("shop/memory.stat", "anon 1\nfile 2\n");
+    expect_group(1000, 700);
+}
+
+/* As long as that no group's name is, and one byte more: the tree is not taken for the group. */
+static void a_name_fits_or_there_is_no_group(void **state)
+{
+    char process_text[3 * GROUP_NAME_BYTES], name[2 * GROUP_NAME_BYTES];
+    static const char file[] = "/memory.limit_in_bytes";
+
+    (void)state;
+    for (int longer = 0; longer <= 1; longer++) {
+        size_t length;
+
+        start_tree("");
+        /* In parts, none of which is longer than a file's name may be. */
+        length = GROUP_NAME_BYTES - sizeof file - strlen(tree) - strlen("/memory") + (size_t)longer;
+        for (size_t at = 0; at < length; at++)
+            name[at] = at % 100 == 0 && at < length - 1 ? '/' : 'x';
+        name[length] = '\0';
+        snprintf(process_text, sizeof process_text, "4:memory:%s\n", name);
+        write_file(process_file, process_text);
+        snprintf(process_text, sizeof process_text, "memory%s/cgroup.procs", name);
+        put(process_text, "1\n");
+        snprintf(process_text, sizeof process_text, "memory%s%s", name, file);
+        put(process_text, "1000\n");
+        put("memory/memory.limit_in_bytes", "9000\n");
+        expect_group(longer ? 9000 : 1000, longer ? 9000 : 1000);
+    }
 }
 
 static void no_limit_anywhere(void **state)
@@ -188,6 +252,7 @@ static void files_that_are_not_there_or_say_nothing(void **state)
     memset(long_path, 'x', sizeof long_path - 2);
     memcpy(long_path, "0::/", 4);
     start_tree(long_path);
+    put_second(".", "1000\n", "max\n", "300\n");
     expect_group(SIZE_MAX, SIZE_MAX);
 }
 
@@ -222,6 +287,10 @@ int main(int argc, char **argv)
         UNIT_TEST(first_version),
         UNIT_TEST(a_container_of_the_first_version),
         UNIT_TEST(a_container_of_the_second_version),
+        UNIT_TEST(a_group_may_have_nothing_at_all),
+        UNIT_TEST(what_is_no_number_is_no_limit),
+        UNIT_TEST(what_can_be_dropped_need_not_be_told),
+        UNIT_TEST(a_name_fits_or_there_is_no_group),
         UNIT_TEST(no_limit_anywhere),
         UNIT_TEST(files_that_are_not_there_or_say_nothing),
         UNIT_TEST(stalls_of_the_group_or_of_the_machine),
