@@ -9,6 +9,8 @@
 
 #include "unit.h"
 
+#include <sys/random.h>
+
 __thread struct front *thread_slot;
 
 void fatal_address(const char *what, const void *address)
@@ -175,7 +177,9 @@ static void pages_are_closed_instead(void **state)
     forget_guards();
     assert_false(os_fence(part(range, 1, 1)));
     expect_second(range, 2);
+    unmapped_bytes = 0;
     assert_true(os_guard(part(range, 1, 1)));
+    assert_int_equal(unmapped_bytes, os_page_bytes()); /* on which the kernel was tried */
     expect_second_closed(range);
     assert_int_equal(closed_pages, 1);
     answer(SYS_mprotect, -ENOMEM, 1);
@@ -295,6 +299,7 @@ static void numbers_are_the_kernels(void **state)
     answer(SYS_getrandom, 8, 0);
     (void)os_random();
     assert_int_equal(gate.asked, 1);
+    assert_int_equal(gate.third, GRND_NONBLOCK); /* no program waits for it */
 }
 
 /* The number that the loader was given, the time, and where it lies. */

@@ -105,6 +105,54 @@ static void pieces_that_touch_stay_two(void **state)
     assert_int_equal(lease(1, 1), 0);
 }
 
+static void expect_two_in_a_run(unsigned lower)
+{
+    uint32_t page;
+
+    start_heap();
+    page = run_lease(2 * PIECE_PAGES, 1, PAGE_USED).page;
+    for (unsigned i = 0; i < 2; i++) {
+        pieces[i] = (struct page_piece){ .first = i == lower ? page : page + PIECE_PAGES,
+                                         .pages = PIECE_PAGES };
+        supplied_add(&heap, &pieces[i], FREE_DIRTY);
+    }
+    check_heap();
+    assert_int_equal(lease(PIECE_PAGES + 1, 1), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ptr_equal(supplied_piece_of(&heap, pieces[i].first), &pieces[i]);
+        assert_ptr_equal(supplied_piece_of(&heap, pieces[i].first + PIECE_PAGES - 1), &pieces[i]);
+    }
+    assert_null(supplied_piece_of(&heap, page - 1));
+    assert_null(supplied_piece_of(&heap, page + 2 * PIECE_PAGES));
+    assert_true(supplied_is_free(&pieces[0]));
+    assert_true(supplied_is_free(&pieces[1]));
+}
+
+/* Where their numbers are neighbours, too, and whichever is known first. */
+static void pieces_of_a_run_stay_two(void **state)
+{
+    (void)state;
+    expect_two_in_a_run(0);
+}
+
+static void pieces_of_a_run_stay_two_in_any_order(void **state)
+{
+    (void)state;
+    expect_two_in_a_run(1);
+}
+
+/* Nor has it anything to do with prairie's own pages. */
+static void what_is_supplied_ends_no_wait_for_huge_pages(void **state)
+{
+    (void)state;
+    start_heap();
+    huge.withdrawn = true;
+    add_piece(0, reserve_pages(PIECE_PAGES), FREE_CLEAN);
+    (void)lease(5, 1);
+    assert_int_equal(heap.clean_leased, 5);
+    assert_true(huge.withdrawn);
+}
+
 static void only_a_stretch_of_that_length(void **state)
 {
     uint32_t first, second;
@@ -189,10 +237,12 @@ static void check_shared_heap(void)
 static void a_piece_in_a_used_run(void **state)
 {
     uint32_t page;
+    uint16_t lent;
 
     (void)state;
     start_heap();
     page = run_lease(PIECE_PAGES, 1, PAGE_USED).page;
+    lent = page_record(page)->bin_index;
     pieces[0] = (struct page_piece){ .first = page, .pages = PIECE_PAGES };
     supplied_add(&heap, &pieces[0], FREE_DIRTY);
     check_heap();
@@ -202,11 +252,14 @@ static void a_piece_in_a_used_run(void **state)
     supplied_remove(&heap, &pieces[0]);
     check_shared_heap();
     assert_int_equal(page_record(page)->run_pages, PIECE_PAGES);
+    assert_int_equal(page_record(page)->bin_index, lent);
     run_return(page);
     check_shared_heap();
 }
 
 UNIT_MAIN(UNIT_TEST(a_piece_may_be_the_first_memory), UNIT_TEST(a_lease_takes_runs_of_both_kinds),
-          UNIT_TEST(pieces_that_touch_stay_two), UNIT_TEST(only_a_stretch_of_that_length),
-          UNIT_TEST(pieces_in_use_are_passed_by), UNIT_TEST(the_way_through_dirty_runs),
-          UNIT_TEST(a_piece_in_a_used_run))
+          UNIT_TEST(pieces_that_touch_stay_two), UNIT_TEST(pieces_of_a_run_stay_two),
+          UNIT_TEST(pieces_of_a_run_stay_two_in_any_order),
+          UNIT_TEST(what_is_supplied_ends_no_wait_for_huge_pages),
+          UNIT_TEST(only_a_stretch_of_that_length), UNIT_TEST(pieces_in_use_are_passed_by),
+          UNIT_TEST(the_way_through_dirty_runs), UNIT_TEST(a_piece_in_a_used_run))
