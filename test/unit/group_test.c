@@ -121,7 +121,30 @@ static void the_tightest_of_nested_groups(void **state)
     put_second("shop", "900000\n", "max\n", "850000\n");
     put_second("shop/till", "1000000\n", "max\n", "300000\n");
     put_second("shop/till/drawer", "max\n", "max\n", "300000\n");
+    put_second("shop/till/draw", "10\n", "max\n",
+               "0\n"); /* others', though their names are like these */
+    put_second("shop/ti", "10\n", "max\n", "0\n");
+    put_second("sho", "10\n", "max\n", "0\n");
     expect_group(900000, 51000);
+}
+
+static void the_inner_of_two_that_are_as_tight(void **state)
+{
+    (void)state;
+    start_tree("0::/shop/till\n");
+    put_second("shop", "900000\n", "max\n", "800000\n");
+    put_second("shop/till", "500000\n", "max\n", "400000\n");
+    expect_group(500000, 101000);
+}
+
+static void no_limit_in_the_first_version(void **state)
+{
+    (void)state;
+    start_tree("4:memory:/shop\n");
+    put("memory/shop/cgroup.procs", "1\n");
+    put("memory/shop/memory.limit_in_bytes", "9223372036854771712\n");
+    put("memory/shop/memory.usage_in_bytes", "300000\n");
+    expect_group(SIZE_MAX, SIZE_MAX);
 }
 
 static void nothing_is_left(void **state)
@@ -276,6 +299,24 @@ static void stalls_of_the_group_or_of_the_machine(void **state)
     assert_int_equal(group, 99);
 }
 
+/* Which the first version's groups do not tell. */
+static void stalls_of_the_machine_where_groups_tell_none(void **state)
+{
+    uint64_t machine, nothing;
+
+    (void)state;
+    start_tree("4:memory:/shop\n");
+    put("memory/shop/cgroup.procs", "1\n");
+    put("memory/shop/memory.pressure", "some avg10=0.00 total=99\n");
+    put("pressure", "some avg10=0.00 total=4711\n");
+    machine = os_stalled_us();
+    put("pressure", "nonsense\n");
+    nothing = os_stalled_us();
+    remove_tree();
+    assert_int_equal(machine, 4711);
+    assert_int_equal(nothing, 0);
+}
+
 /* Tests are processes of their own: the ground is cleared when they have ended, however they end. */
 int main(int argc, char **argv)
 {
@@ -292,6 +333,9 @@ int main(int argc, char **argv)
         UNIT_TEST(what_can_be_dropped_need_not_be_told),
         UNIT_TEST(a_name_fits_or_there_is_no_group),
         UNIT_TEST(no_limit_anywhere),
+        UNIT_TEST(no_limit_in_the_first_version),
+        UNIT_TEST(the_inner_of_two_that_are_as_tight),
+        UNIT_TEST(stalls_of_the_machine_where_groups_tell_none),
         UNIT_TEST(files_that_are_not_there_or_say_nothing),
         UNIT_TEST(stalls_of_the_group_or_of_the_machine),
     };
