@@ -37,7 +37,6 @@ void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kin
     heap->pieces = piece;
     heap->open_pages += piece->pages;
     piece->lent = page_record(piece->first)->bin_index;
-    page_record(piece->first + piece->pages - 1)->state = PAGE_INSIDE;
     make_free(heap, piece->first, piece->pages, free_state(heap, kind));
     lock_give(page_heap_lock(heap));
 }
