@@ -49,6 +49,8 @@ static struct {
     bool faults_watched;
     const struct os_code *code;
     size_t code_count;
+    const char *stack;
+    size_t stack_bytes;
     unsigned forks; /* begun and not ended */
 
     char error_text[ERROR_TEXT_BYTES];
@@ -299,12 +301,20 @@ struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
     return resized;
 }
 
+void fake_stack(const void *base, size_t bytes)
+{
+    fake.stack = base;
+    fake.stack_bytes = bytes;
+}
+
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
-    (void)to;
-    (void)from;
-    (void)bytes;
-    return 0;
+    size_t offset = (uintptr_t)from - (uintptr_t)fake.stack;
+
+    if (offset >= fake.stack_bytes) return 0;
+    if (bytes > fake.stack_bytes - offset) bytes = fake.stack_bytes - offset;
+    memcpy(to, from, bytes);
+    return bytes;
 }
 
 void fake_code(const struct os_code *code, size_t count)
@@ -336,14 +346,16 @@ bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
 bool fake_faults_are_watched(void) { return fault_watcher != NULL; }
 void fake_watch_faults(void) { fake.faults_watched = true; }
 
-bool fake_fault_from(uintptr_t code, const void *address)
+bool fake_fault_from(uintptr_t code, const void *frame, const void *address)
 {
-    struct os_fault fault = { .address = address, .code = code, .access = OS_ACCESS_READ };
+    struct os_fault fault = {
+        .address = address, .code = code, .frame = frame, .access = OS_ACCESS_READ
+    };
 
     return fault_watcher(&fault);
 }
 
-bool fake_fault(const void *address) { return fake_fault_from(0, address); }
+bool fake_fault(const void *address) { return fake_fault_from(0, NULL, address); }
 
 uint32_t os_thread_id(void) { return 7; }
 uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }

@@ -120,12 +120,16 @@ unsigned fake_other_frees(void); /* how often such a one was given back to it */
  * time. */
 void fake_code(const struct os_code *code, size_t count);
 
+/* All that can be read of the stack of who did wrong; nothing by default. It stays the test's. */
+void fake_stack(const void *base, size_t bytes);
+
 /* Faults can be watched from now on. Else none can, and there are no guarded blocks. */
 void fake_watch_faults(void);
 bool fake_faults_are_watched(void);
 /* An access to the address is refused. What the watcher says; it is there. */
 bool fake_fault(const void *address);
-bool fake_fault_from(uintptr_t code, const void *address);
+/* The same from that instruction, with that frame. */
+bool fake_fault_from(uintptr_t code, const void *frame, const void *address);
 
 /* ---- time and the background thread ---- */
 

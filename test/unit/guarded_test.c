@@ -175,6 +175,47 @@ static void sized_frees_look_while_it_is_watched(void **state)
     guarded_check();
 }
 
+static void free_told(void *block, size_t size)
+{
+    misuse_note_free(block);
+    free_sized_overflow(thread_front(), block, size);
+}
+
+/* Frees of the right size that look count down, until the class is watched no more. */
+static void sized_frees_look_for_a_while(void **state)
+{
+    char *guarded;
+
+    (void)state;
+    start_pool(16);
+    for (unsigned round = 0; round < 2; round++) {
+        guarded = take_of(1, 48, 16);
+        for (unsigned i = 1; i < inside_watched_frees; i++) {
+            free_told(prairie_malloc(48), 48);
+            assert_true(sized_frees_look(48));
+        }
+        assert_int_equal(guarded_find(guarded).kind, GUARDED_BLOCK);
+        assert_true(guarded_find(guarded).is_watched);
+        free_sized_overflow(thread_front(), prairie_malloc(48), 48);
+        assert_false(sized_frees_look(48));
+        assert_false(guarded_find(guarded).is_watched);
+        give(guarded);
+    }
+    prairie_check_all();
+}
+
+static void free_of_another_class(void) { free_told(prairie_malloc(100), 48); }
+static void free_of_its_class(void) { free_told(prairie_malloc(48), 33); }
+
+static void sized_frees_that_look_see_another_size(void **state)
+{
+    (void)state;
+    start_pool(16);
+    (void)take_of(1, 48, 16);
+    expect_abort(free_of_another_class, "prairie: wrong size in sized delete: 0x");
+    expect_survival(free_of_its_class);
+}
+
 static uint64_t held_of(size_t size)
 {
     struct guarded_numbers numbers;
@@ -218,6 +259,29 @@ static void a_stray_that_comes_alone_is_taken_back(void **state)
     thread_flush();
     arenas_drain(class_of_size(48), blocks, 2);
     assert_int_equal(held_of(48), 0);
+    prairie_check_all();
+}
+
+/* Of the largest pool, wherever its cell is; more cells there are not. */
+static void every_stray_is_taken_back(void **state)
+{
+    void *blocks[1 + STRAYS_MAX] = { NULL };
+    unsigned held = 0;
+
+    (void)state;
+    start_pool(STRAYS_MAX + 1);
+    assert_int_equal(strays.bytes, (2 * STRAYS_MAX + 1) * page_bytes());
+    while ((blocks[1 + held] = take_of(held, 48, 16)) != NULL) held++;
+    assert_int_equal(held, STRAYS_MAX / 4 * 3);
+    for (unsigned i = 0; i < STRAYS_MAX / 4; i++) give(blocks[1 + i]);
+    for (unsigned i = 0; i < STRAYS_MAX / 4; i++)
+        assert_non_null(blocks[1 + i] = take_of(i, 48, 16));
+    guarded_end_watch();
+    assert_int_equal(held_of(48), held);
+    arenas_drain(class_of_size(48), blocks + 1, held);
+    assert_int_equal(held_of(48), 0);
+    for (unsigned i = 0; i < held; i++)
+        assert_int_equal(guarded_find(blocks[1 + i]).kind, GUARDED_GONE);
     prairie_check_all();
 }
 
@@ -321,6 +385,58 @@ static void none_comes_before_its_time(void **state)
     for (unsigned i = 0; i < 10000; i++) after += stray_pool_has(prairie_malloc(1000));
     assert_int_equal(before, 1);
     assert_int_equal(after, 1);
+}
+
+/* By the thread's refills: each malloc is one here, but for those that are guarded. */
+static unsigned refills_to_next(void)
+{
+    uint64_t before = thread_front()->cache->refills;
+
+    for (;;) {
+        char *block = prairie_malloc(100);
+        bool is_guarded = stray_pool_has(block);
+
+        prairie_free(block);
+        thread_flush();
+        if (is_guarded) return (unsigned)(thread_front()->cache->refills - before);
+        assert_true(thread_front()->cache->refills - before < 1000);
+    }
+}
+
+static void one_comes_after_each_refill(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    guard_from_now();
+    (void)refills_to_next();
+    for (unsigned i = 0; i < 100; i++) assert_int_equal(refills_to_next(), 1);
+}
+
+/* The gaps are of all lengths up to nearly twice the mean; the first is one more of the mean. */
+static void the_gaps_have_their_mean(void **state)
+{
+    enum { MEAN = 8, GAPS = 2000 };
+    unsigned seen[2 * MEAN] = { 0 }, sum = 0, first;
+
+    (void)state;
+    fake_watch_faults();
+    option_values[OPTION_GUARD_SAMPLE] = MEAN;
+    option_values[OPTION_GUARD_INTERVAL] = 0;
+    guarded_obey_options();
+    prairie_free(prairie_malloc(1));
+    first = (unsigned)thread_front()->cache->refills;
+    thread_flush();
+    first += refills_to_next();
+    assert_in_range(first, MEAN + 1, 2 * MEAN);
+    for (unsigned i = 0; i < GAPS; i++) {
+        unsigned gap = refills_to_next();
+
+        assert_in_range(gap, 1, 2 * MEAN - 1);
+        seen[gap]++;
+        sum += gap;
+    }
+    for (unsigned gap = 1; gap < 2 * MEAN; gap++) assert_true(seen[gap] > 0);
+    assert_in_range(sum, (MEAN - 1) * GAPS, (MEAN + 1) * GAPS);
 }
 
 static void zero_is_off(void **state)
@@ -519,6 +635,21 @@ static void a_new_size_is_reported(void **state)
     expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
 }
 
+/* Where pages are long enough for it. */
+static void the_largest_new_size_is_reported(void **state)
+{
+    char *block, *end;
+
+    (void)state;
+    fake_page_bytes(64 * KiB);
+    guard_from_now();
+    block = guarded_right(SMALL_BYTES_MAX - 500);
+    end = (char *)round_up((uintptr_t)block, page_bytes());
+    assert_ptr_equal(prairie_realloc(block, SMALL_BYTES_MAX), block);
+    (void)fake_fault(end);
+    expect_words(" a block of 14336 bytes at 0x");
+}
+
 /* It is looked up as it is: the byte before it, as of a return address, may be no code. */
 static void the_instruction_of_an_access_is_named(void **state)
 {
@@ -530,8 +661,89 @@ static void the_instruction_of_an_access_is_named(void **state)
     guard_from_now();
     fake_code(&code, 1);
     block = guarded_right(1000);
-    (void)fake_fault_from(CODE, block + 1024);
+    (void)fake_fault_from(CODE, NULL, block + 1024);
     expect_words("prairie:   done by thread 7:\nprairie:     0x40000 code+0x0\n");
+}
+
+/* They are where they return to, which may be behind all code, and end where there is none. */
+static void the_callers_of_an_access_are_named(void **state)
+{
+    enum { CODE = 0x40000, END = CODE + 0x1000 };
+    static const struct os_code code = { .start = CODE, .limit = END, .path = "code" };
+    static uintptr_t stack[8] = { 0, CODE + 0x10, 0, END, 0, END + 0x1000, 0, CODE + 0x20 };
+    char *block;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i += 2) stack[i] = (uintptr_t)&stack[i + 2];
+    fake_stack(stack, sizeof stack);
+    guard_from_now();
+    fake_code(&code, 1);
+    block = guarded_right(1000);
+    (void)fake_fault_from(CODE, stack, block + 1024);
+    expect_words("prairie:   done by thread 7:\nprairie:     0x40000 code+0x0\n"
+                 "prairie:     0x40010 code+0x10\nprairie:     0x41000 code+0x1000\n"
+                 "prairie:   taken by thread 7:\n");
+    assert_null(strstr(fake_error_text(), "0x40020"));
+}
+
+static uint64_t sleeps_left;
+
+static void leave_pool(void)
+{
+    if (sleeps_left > 0 && --sleeps_left == 0) lock_give(&guarded_lock);
+}
+
+/* A signal may have interrupted who holds the lock: it is waited for, and not for ever. */
+static void a_fault_waits_for_the_pool(void **state)
+{
+    uint64_t before;
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_right(1000);
+    lock_take(&guarded_lock);
+    before = os_now_ms();
+    sleeps_left = 3;
+    fake_on_sleep(leave_pool);
+    assert_int_equal(guarded_find_anywhere(block).kind, GUARDED_BLOCK);
+    assert_int_equal(fake_calls(FAKE_SLEEP), 3);
+    assert_int_equal(os_now_ms() - before, 3);
+    assert_int_equal(guarded_find(block).kind, GUARDED_BLOCK); /* it is free again */
+    lock_take(&guarded_lock);
+    before = os_now_ms();
+    assert_int_equal(guarded_find_anywhere(block).kind, GUARDED_BLOCK);
+    assert_int_equal(os_now_ms() - before, inside_lock_waits_max);
+    lock_give(&guarded_lock);
+}
+
+static void end_report(void)
+{
+    if (sleeps_left > 0 && --sleeps_left == 0) *inside_report_turn() = 0;
+}
+
+/* And for a report that another thread writes, which may have ended meanwhile. */
+static void reports_take_turns(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    guard_from_now();
+    *inside_report_turn() = 1;
+    before = os_now_ms();
+    sleeps_left = 3;
+    fake_on_sleep(end_report);
+    (void)fake_fault(guarded_right(1000) + 1024);
+    expect_words("prairie: overflow of a block: 0x");
+    assert_int_equal(os_now_ms() - before, 3 * inside_turn_wait_ms);
+    assert_int_equal(*inside_report_turn(), 0);
+    fake_error_clear();
+    *inside_report_turn() = 1;
+    before = os_now_ms();
+    (void)fake_fault(guarded_right(1000) + 1024);
+    expect_words("prairie: overflow of a block: 0x");
+    assert_int_equal(os_now_ms() - before, inside_turn_waits_max * inside_turn_wait_ms);
+    assert_int_equal(*inside_report_turn(), 0);
 }
 
 static void other_faults_are_not_ours(void **state)
@@ -739,4 +951,10 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(one_report_for_each_block), UNIT_TEST(a_cell_is_closed_again_after_a_report),
           UNIT_TEST(a_guard_between_two_is_closed_once), UNIT_TEST(a_refused_cell_is_closed_once),
           UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
-          UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool))
+          UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool),
+          UNIT_TEST(sized_frees_look_for_a_while),
+          UNIT_TEST(sized_frees_that_look_see_another_size), UNIT_TEST(every_stray_is_taken_back),
+          UNIT_TEST(one_comes_after_each_refill), UNIT_TEST(the_gaps_have_their_mean),
+          UNIT_TEST(the_largest_new_size_is_reported),
+          UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
+          UNIT_TEST(reports_take_turns))

@@ -127,6 +127,8 @@ void inside_sample_this_thread(struct cache *fresh)
     lock_give(&threads_lock);
 }
 
+uint32_t *inside_report_turn(void) { return &saying.busy; }
+
 void inside_damage_listeners(void) { notify.first->number = notify.newest + 1; }
 
 const unsigned inside_closed_max = CLOSED_MAX;
@@ -137,4 +139,8 @@ const unsigned inside_runs_per_hold = RUNS_PER_HOLD;
 const unsigned inside_quiet_looks_max = QUIET_LOOKS_MAX;
 const unsigned inside_background_refused_ms = REFUSED_MS;
 const unsigned inside_rights_ms = RIGHTS_MS;
+const unsigned inside_watched_frees = WATCHED_FREES;
+const unsigned inside_lock_waits_max = LOCK_WAITS_MAX;
+const unsigned inside_turn_waits_max = TURN_WAITS_MAX;
+const unsigned inside_turn_wait_ms = TURN_WAIT_MS;
 const size_t inside_records_bytes_min = RECORDS_BYTES_MIN;

@@ -99,6 +99,8 @@ double inside_exponential(uint64_t *state);
 /* heap */
 size_t inside_table_bytes_of(size_t size, size_t align);
 void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
+/* guard */
+uint32_t *inside_report_turn(void); /* 1: a report is being written */
 /* profile */
 void inside_sort_addresses(uintptr_t *address, size_t count);
 
@@ -137,7 +139,8 @@ void inside_damage_listeners(void);
 
 extern const unsigned inside_closed_max, inside_strangers_before_first,
     inside_purge_refused_calls_max, inside_runs_per_hold, inside_quiet_looks_max,
-    inside_background_refused_ms, inside_rights_ms;
+    inside_background_refused_ms, inside_rights_ms, inside_watched_frees, inside_lock_waits_max,
+    inside_turn_waits_max, inside_turn_wait_ms;
 extern const size_t inside_records_bytes_min;
 
 #endif
