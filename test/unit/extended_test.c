@@ -122,6 +122,31 @@ static void growth_takes_the_least_when_the_most_is_barred(void **state)
     assert_int_equal(prairie_xallocx(first, 16 * page, 0, 0), 16 * page);
     assert_int_equal(prairie_xallocx(first, 17 * page, 0, 0), 16 * page);
     assert_int_equal(prairie_xallocx(first, 8 * page, 2 * page, 0), 10 * page);
+    /* What it has already is at least that: it stays. */
+    assert_int_equal(prairie_xallocx(first, 4 * page, 100 * page, 0), 10 * page);
+    assert_int_equal(prairie_xallocx(first, 10 * page, 100 * page, 0), 10 * page);
+    prairie_check_all();
+}
+
+/* Any run of pages is aligned to a page: that is no reason to move. */
+static void page_aligned_blocks_are_resized_where_they_are(void **state)
+{
+    size_t page = os_page_bytes(), align = 1 * MiB;
+    int flags = MALLOCX_ALIGN(page);
+    char *block = prairie_mallocx(32 * page, flags), *moved;
+    static const unsigned pages[] = { 8, 16, 5, 32 };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(pages); i++) {
+        block[0] = (char)i;
+        assert_ptr_equal(prairie_rallocx(block, pages[i] * page, flags), block);
+        assert_int_equal(prairie_usable_size(block), pages[i] * page);
+        assert_int_equal(block[0], i);
+    }
+    if (is_aligned((uintptr_t)block, align)) skip();
+    moved = prairie_rallocx(block, 16 * page, MALLOCX_ALIGN(align));
+    assert_true(is_aligned((uintptr_t)moved, align));
+    assert_int_equal(moved[0], 3);
     prairie_check_all();
 }
 
@@ -143,4 +168,5 @@ UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what
           UNIT_TEST(refusals_change_nothing), UNIT_TEST(the_highest_alignments_are_refused),
           UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
+          UNIT_TEST(page_aligned_blocks_are_resized_where_they_are),
           UNIT_TEST(wrong_sizes_are_found))

@@ -41,6 +41,46 @@ static void every_size_is_exact_and_reads_as_zero(void **state)
     prairie_check_all();
 }
 
+/* Where one way of finding a class ends, and the next begins. */
+static void sizes_at_the_ends_of_tables_are_exact(void **state)
+{
+    const size_t ends[] = { TABLE_BYTES_MAX, SMALL_BYTES_MAX };
+
+    (void)state;
+    harden();
+    for (unsigned round = 0; round < 2; round++)
+        for (size_t i = 0; i < ARRAY_COUNT(ends); i++)
+            for (size_t bytes = ends[i] - 20; bytes < ends[i] + 20; bytes++) {
+                char *one = taken(bytes);
+                assert_true(all_bytes_are(one, 0, bytes));
+                memset(one, 0xff, bytes);
+                prairie_free(one);
+            }
+    prairie_check_all();
+}
+
+/* With a mark it would be a small one. */
+static void sizes_that_leave_no_room_for_a_mark_are_refused(void **state)
+{
+    (void)state;
+    harden();
+    for (size_t less = 0; less < 20; less++) {
+        size_t bytes = SIZE_MAX - less;
+
+        errno = 0;
+        assert_null(prairie_malloc(bytes));
+        assert_int_equal(errno, ENOMEM);
+        assert_null(prairie_calloc(1, bytes));
+        assert_null(prairie_aligned_alloc(64, bytes));
+        assert_null(prairie_mallocx(bytes, 0));
+        block = taken(100);
+        assert_null(prairie_realloc(block, bytes));
+        assert_int_equal(prairie_usable_size(block), 100);
+        prairie_free(block);
+    }
+    prairie_check_all();
+}
+
 static void each_byte_behind_a_block_is_watched(void **state)
 {
     const size_t sizes[] = { 1, 7, 8, 24, 40, 41, 100, 1000, 5001, LARGE - 1 };
@@ -434,6 +474,28 @@ static void what_is_to_be_zero_is(void **state)
     prairie_check_all();
 }
 
+/* Blocks that are ready are no reason to pass a sample by: of so many bytes 539 are due, give or
+ * take 23. */
+static void what_is_due_is_sampled(void **state)
+{
+    unsigned sampled = 0;
+    uint32_t page;
+
+    (void)state;
+    sampler_set_seed(random_word());
+    options_parse("lg_prof_sample:12", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    for (unsigned i = 0; i < 20000; i++) {
+        block = prairie_malloc(100);
+        sampled += pointer_kind(block, &page) == POINTER_SAMPLED;
+        prairie_free(block);
+    }
+    assert_in_range(sampled, 539 - 6 * 23, 539 + 6 * 23);
+    prairie_check_all();
+}
+
 static void junk_is_what_a_block_begins_with(void **state)
 {
     (void)state;
@@ -663,29 +725,29 @@ static void slabs_are_not_counted_as_large(void **state)
     lock_give(&control_lock);
 }
 
-UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
-          UNIT_TEST(each_byte_behind_a_block_is_watched),
-          UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
-          UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
-          UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
-          UNIT_TEST(freed_blocks_come_back_by_chance),
-          UNIT_TEST(a_large_block_is_resized_where_it_is),
-          UNIT_TEST(what_large_blocks_lose_is_given_back),
-          UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
-          UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
-          UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
-          UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),
-          UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
-          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
-          UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
-          UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
-          UNIT_TEST(blocks_from_before_go_home_for_good),
-          UNIT_TEST(blocks_from_before_are_counted_when_they_go),
-          UNIT_TEST(manual_arenas_are_hardened_too),
-          UNIT_TEST(no_pages_move_over_those_of_an_arena),
-          UNIT_TEST(a_bound_thread_is_free_to_choose),
-          UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
-          UNIT_TEST(an_explicit_cache_from_before_still_serves),
-          UNIT_TEST(without_a_cache_blocks_go_straight_home),
-          UNIT_TEST(nothing_is_lost_without_memory_for_records),
-          UNIT_TEST(slabs_are_not_counted_as_large))
+UNIT_MAIN(
+    UNIT_TEST(every_size_is_exact_and_reads_as_zero),
+    UNIT_TEST(each_byte_behind_a_block_is_watched), UNIT_TEST(behind_a_large_block_is_a_guard),
+    UNIT_TEST(a_string_ends_behind_its_block),
+    UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
+    UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
+    UNIT_TEST(freed_blocks_come_back_by_chance), UNIT_TEST(a_large_block_is_resized_where_it_is),
+    UNIT_TEST(what_large_blocks_lose_is_given_back),
+    UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
+    UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
+    UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
+    UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),
+    UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
+    UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
+    UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+    UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
+    UNIT_TEST(blocks_from_before_go_home_for_good),
+    UNIT_TEST(blocks_from_before_are_counted_when_they_go),
+    UNIT_TEST(manual_arenas_are_hardened_too), UNIT_TEST(no_pages_move_over_those_of_an_arena),
+    UNIT_TEST(a_bound_thread_is_free_to_choose), UNIT_TEST(totals_that_the_program_reads_go_on),
+    UNIT_TEST(a_cache_that_was_off_stays_off),
+    UNIT_TEST(an_explicit_cache_from_before_still_serves),
+    UNIT_TEST(without_a_cache_blocks_go_straight_home),
+    UNIT_TEST(nothing_is_lost_without_memory_for_records),
+    UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
+    UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused), UNIT_TEST(what_is_due_is_sampled))

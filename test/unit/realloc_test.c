@@ -331,6 +331,31 @@ static void random_changes_against_a_model(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
+static size_t bytes_cached(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.cached;
+}
+
+/* As one that frees: the only thread of a program that has shrunk to a half holds nothing. */
+static void a_block_that_shrinks_is_as_good_as_a_free(void **state)
+{
+    char *large = prairie_malloc(24 * MiB), *other = prairie_malloc(8 * MiB);
+
+    (void)state;
+    prairie_free(other); /* how much there was is noted */
+    prairie_free(prairie_malloc(100));
+    assert_true(bytes_cached() > 0);
+    assert_ptr_equal(prairie_realloc(large, 20 * MiB), large);
+    assert_true(bytes_cached() > 0);
+    assert_ptr_equal(prairie_realloc(large, 100 * KiB), large);
+    assert_int_equal(bytes_cached(), 0);
+    prairie_free(large);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(aligned_blocks_keep_their_contents), UNIT_TEST(null_and_zero),
           UNIT_TEST(a_refused_realloc_keeps_the_block), UNIT_TEST(the_same_class_stays_in_place),
@@ -339,4 +364,5 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(a_power_of_two_gets_no_room), UNIT_TEST(a_node_ends_where_it_is_full),
           UNIT_TEST(pages_are_moved_rather_than_copied),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
-          UNIT_TEST(random_changes_against_a_model))
+          UNIT_TEST(random_changes_against_a_model),
+          UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free))

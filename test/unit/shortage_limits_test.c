@@ -299,6 +299,7 @@ static void the_soft_limit_is_told_and_told_again(void **state)
     first = commit_used_bytes();
     assert_in_range(first, soft - soft / 8, soft + soft / 8);
     assert_string_equal(told.conditions, "L");
+    assert_int_equal(told.last_size, 16 * KiB);
     while (told.count == 1) spare_block(16 * KiB);
     assert_in_range(commit_used_bytes() - first, soft / 64, soft / 8);
     while (spare.count > 0) prairie_free(spare.block[--spare.count]);
@@ -319,6 +320,17 @@ static void vast_blocks_reach_the_soft_limit(void **state)
     assert_int_equal(told.count, 0);
     assert_non_null(prairie_malloc(VAST_BYTES_MIN));
     assert_string_equal(told.conditions, "L");
+}
+
+/* Whoever is told hears for how much. */
+static void large_blocks_that_reach_the_soft_limit_are_named(void **state)
+{
+    (void)state;
+    assert_false(reserve_min_set(0));
+    add(hear, "a");
+    limit_soft_set(8 * MiB);
+    while (told.count == 0) assert_non_null(prairie_malloc(512 * KiB - 5));
+    assert_int_equal(told.last_size, 512 * KiB);
 }
 
 static void reach_the_soft_limit(void)
@@ -375,6 +387,8 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
           UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
           UNIT_TEST(the_soft_limit_is_told_and_told_again),
-          UNIT_TEST(vast_blocks_reach_the_soft_limit), UNIT_TEST(small_blocks_reach_the_soft_limit),
+          UNIT_TEST(vast_blocks_reach_the_soft_limit),
+          UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
+          UNIT_TEST(small_blocks_reach_the_soft_limit),
           UNIT_TEST(counted_blocks_reach_the_soft_limit),
           UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))
