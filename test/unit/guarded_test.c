@@ -406,8 +406,8 @@ static unsigned refills_to_next(void)
 static void one_comes_after_each_refill(void **state)
 {
     (void)state;
-    prairie_free(prairie_malloc(1));
     guard_from_now();
+    assert_true(stray_pool_has(prairie_malloc(100))); /* the very first */
     (void)refills_to_next();
     for (unsigned i = 0; i < 100; i++) assert_int_equal(refills_to_next(), 1);
 }
@@ -466,6 +466,7 @@ static void none_where_addresses_are_scarce(void **state)
     guard_from_now();
     for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
     assert_int_equal(class_map.mask, 0);
+    assert_false(fake_faults_are_watched());
 }
 
 static void none_without_memory(void **state)
@@ -623,6 +624,69 @@ static void a_use_after_free_is_named(void **state)
     expect_words("prairie:   freed by thread 7:\n");
 }
 
+/* No code lies where the callers are: their traces are empty. */
+static void hide_callers(void)
+{
+    static const struct os_code code = { .start = 0x40000, .limit = 0x41000, .path = "code" };
+
+    fake_code(&code, 1);
+}
+
+static void expect_report(const char *head, const char *where, const char *rest,
+                          const char *address, const char *block)
+{
+    char text[1000];
+
+    snprintf(text, sizeof text,
+             "prairie: %s: 0x%llx\nprairie:   %s of 1000 bytes at 0x%llx\n"
+             "prairie:   done by thread 7:\n%s",
+             head, (unsigned long long)(uintptr_t)address, where,
+             (unsigned long long)(uintptr_t)block, rest);
+    assert_string_equal(fake_error_text(), text);
+}
+
+static void reports_are_whole(void **state)
+{
+    char *block;
+    void *drained;
+
+    (void)state;
+    recover_from_now();
+    hide_callers();
+    block = guarded_right(1000);
+    (void)fake_fault(block + 1024);
+    expect_report("overflow of a block", "a read 24 bytes beyond the end of a block",
+                  "prairie:   taken by thread 7:\n", block + 1024, block);
+    prairie_free(block);
+    fake_error_clear();
+    block = guarded_right(1000);
+    prairie_free(block);
+    prairie_free(block);
+    expect_report("double free", "the address is at the start of a freed block",
+                  "prairie:   taken by thread 7:\nprairie:   freed by thread 7:\n", block, block);
+    fake_error_clear();
+    block = guarded_right(1000);
+    guarded_end_watch();
+    (void)fake_fault(block + 1024);
+    expect_report("overflow of a block", "a read 24 bytes beyond the end of a block",
+                  "prairie:   if it is freed with its size: it may have been taken again since:\n"
+                  "prairie:   taken by thread 7:\n",
+                  block + 1024, block);
+    fake_error_clear();
+    block = guarded_right(1000);
+    guarded_end_watch();
+    drained = block;
+    thread_flush();
+    arenas_drain(class_of_size(1000), &drained, 1);
+    (void)held_of(1000);
+    (void)fake_fault(block + 1000);
+    expect_report("use after free", "a read at the end of a freed block",
+                  "prairie:   if it is freed with its size: it may have been taken again since:\n"
+                  "prairie:   taken by thread 7:\n"
+                  "prairie:   freed with its size, which nobody saw\n",
+                  block + 1000, block);
+}
+
 static void a_new_size_is_reported(void **state)
 {
     char *block;
@@ -633,6 +697,19 @@ static void a_new_size_is_reported(void **state)
     assert_ptr_equal(prairie_realloc(block, 1010), block);
     (void)fake_fault(block + 1024);
     expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
+}
+
+/* The one that moves away was never that long. */
+static void the_size_of_what_moved_is_not_reported(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_right(1000);
+    assert_ptr_not_equal(prairie_realloc(block, 3000), block);
+    (void)fake_fault(block);
+    expect_words("a read at the start of a freed block of 1000 bytes at 0x");
 }
 
 /* Where pages are long enough for it. */
@@ -684,6 +761,44 @@ static void the_callers_of_an_access_are_named(void **state)
                  "prairie:     0x40010 code+0x10\nprairie:     0x41000 code+0x1000\n"
                  "prairie:   taken by thread 7:\n");
     assert_null(strstr(fake_error_text(), "0x40020"));
+}
+
+/* The outermost frame may be the last that can be read. */
+static void one_caller_is_named(void **state)
+{
+    enum { CODE = 0x40000, END = CODE + 0x1000 };
+    static const struct os_code code = { .start = CODE, .limit = END, .path = "code" };
+    static uintptr_t stack[2] = { 0, CODE + 0x10 };
+    char *block;
+
+    (void)state;
+    fake_stack(stack, sizeof stack);
+    guard_from_now();
+    fake_code(&code, 1);
+    block = guarded_right(1000);
+    (void)fake_fault_from(0, stack, block + 1024);
+    expect_words("prairie:   done by thread 7:\nprairie:     0x40010 code+0x10\n"
+                 "prairie:   taken by thread 7:\n");
+    fake_error_clear();
+    block = guarded_right(1000);
+    (void)fake_fault_from(CODE, (char *)stack + 1, block + 1024); /* no frame */
+    expect_words("prairie:   done by thread 7:\nprairie:     0x40000 code+0x0\n"
+                 "prairie:   taken by thread 7:\n");
+}
+
+/* Another thread has opened the page meanwhile: the access is made again, but no block is run. */
+static void an_access_to_a_held_block_is_made_again(void **state)
+{
+    char *block;
+
+    (void)state;
+    guard_from_now();
+    block = guarded_block(1000);
+    assert_false(fake_fault(block) || fake_fault(block + 999));
+    option_values[OPTION_GUARD_RECOVER] = 1;
+    assert_true(fake_fault(block) && fake_fault(block + 999));
+    assert_false(fake_fault_from((uintptr_t)block, NULL, block));
+    assert_string_equal(fake_error_text(), "");
 }
 
 static uint64_t sleeps_left;
@@ -868,6 +983,51 @@ static void bad_frees_are_reported(void **state)
     prairie_check_all();
 }
 
+static char *never_used;
+
+static void free_never_used(void) { prairie_free(never_used); }
+static void realloc_never_used(void) { (void)prairie_realloc(never_used, 10); }
+
+/* Where no block ever was there is nothing to report. */
+static void what_was_never_a_block_is_foreign(void **state)
+{
+    (void)state;
+    guard_from_now();
+    (void)guarded_block(1000);
+    never_used = strays.first + strays.bytes - 2 * page_bytes();
+    expect_abort(free_never_used, "prairie: free of a foreign pointer: 0x");
+    expect_abort(realloc_never_used, "prairie: realloc of a foreign pointer: 0x");
+    assert_false(fake_fault(never_used));
+}
+
+static bool some_are_guarded(void)
+{
+    for (unsigned i = 0; i < 1000; i++)
+        if (stray_pool_has(prairie_malloc(100))) return true;
+    return false;
+}
+
+static void expect_pool_in_child(void)
+{
+    int status;
+
+    assert_false(some_are_guarded());
+    if (fake_fork() == 0) _exit(some_are_guarded() ? 0 : 1);
+    assert_true(wait(&status) > 0 && status == 0);
+}
+
+/* The child does not have the thread that was at it. */
+static void a_child_opens_what_another_thread_was_opening(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    guard_from_now();
+    *inside_pool_opener() = 1;
+    expect_pool_in_child();
+    start_pool(8);
+    expect_pool_in_child();
+}
+
 static void a_child_has_the_pool(void **state)
 {
     char *block;
@@ -957,4 +1117,8 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(one_comes_after_each_refill), UNIT_TEST(the_gaps_have_their_mean),
           UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
-          UNIT_TEST(reports_take_turns))
+          UNIT_TEST(reports_take_turns), UNIT_TEST(one_caller_is_named),
+          UNIT_TEST(an_access_to_a_held_block_is_made_again),
+          UNIT_TEST(the_size_of_what_moved_is_not_reported), UNIT_TEST(reports_are_whole),
+          UNIT_TEST(what_was_never_a_block_is_foreign),
+          UNIT_TEST(a_child_opens_what_another_thread_was_opening))

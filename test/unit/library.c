@@ -128,6 +128,7 @@ void inside_sample_this_thread(struct cache *fresh)
 }
 
 uint32_t *inside_report_turn(void) { return &saying.busy; }
+uintptr_t *inside_pool_opener(void) { return &pool_opener; }
 
 void inside_damage_listeners(void) { notify.first->number = notify.newest + 1; }
 

@@ -100,7 +100,8 @@ double inside_exponential(uint64_t *state);
 size_t inside_table_bytes_of(size_t size, size_t align);
 void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* guard */
-uint32_t *inside_report_turn(void); /* 1: a report is being written */
+uint32_t *inside_report_turn(void);  /* 1: a report is being written */
+uintptr_t *inside_pool_opener(void); /* the mark of the thread that opens the pool */
 /* profile */
 void inside_sort_addresses(uintptr_t *address, size_t count);
 
