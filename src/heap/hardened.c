@@ -141,18 +141,14 @@ static bool is_usual_large(const struct alloc_request *request)
         && !cache_is_away(thread_front()->cache);
 }
 
-/* A page more behind the whole pages of a large one. */
+/* A small one is served by its class; a large one has a page more behind its whole pages. */
 struct alloc_request hardened_request(const struct alloc_request *request)
 {
     struct alloc_request wider = *request;
 
     wider.class_index = hardened_class(request->size, request->align);
     wider.zero = true;
-    if (wider.class_index != 0) {
-        wider.size += HARDENED_MARK_BYTES;
-        return wider;
-    }
-    if (request->size <= SIZE_MAX / 2 && is_usual_large(request))
+    if (wider.class_index == 0 && request->size <= SIZE_MAX / 2 && is_usual_large(request))
         wider.size = round_up(request->size, os_page_bytes()) + os_page_bytes();
     return wider;
 }

@@ -13,6 +13,7 @@ static void measure_it(void) { (void)prairie_usable_size(block); }
 
 /* What a process says and does that takes and gives blocks of the size of block. */
 static size_t size_of_block;
+static void expect_its_size(void) { hardened_check_bytes(block, size_of_block); }
 static void go_on(void)
 {
     static void *blocks[BLOCKS];
@@ -91,7 +92,9 @@ static void each_byte_behind_a_block_is_watched(void **state)
         for (size_t past = 0; past < 8; past++) {
             block = taken(sizes[i]);
             block[sizes[i] + past] ^= 0x41;
+            size_of_block = sizes[i];
             expect_abort(free_it, "prairie: write past the end of a block: ");
+            expect_abort(expect_its_size, "prairie: write past the end of a block: ");
             expect_abort(realloc_it, "prairie: write past the end of a block: ");
             expect_abort(measure_it, "prairie: write past the end of a block: ");
             block[sizes[i] + past] ^= 0x41;
@@ -317,6 +320,8 @@ static void contents_go_along(void **state)
         bytes = prairie_realloc(bytes, sizes[i]);
         assert_non_null(bytes);
         assert_int_equal(prairie_usable_size(bytes), sizes[i]);
+        assert_int_equal(page_record(page_at(bytes))->class_at != 0,
+                         sizes[i] + HARDENED_MARK_BYTES <= SMALL_BYTES_MAX);
         assert_true(all_bytes_are(bytes, (unsigned char)i, kept));
         assert_true(all_bytes_are(bytes + kept, 0, sizes[i] - kept));
         block = (char *)bytes;
@@ -355,6 +360,29 @@ static void what_moved_away_is_gone(void **state)
     block = moved;
     block[3 * REMAP_BYTES_MIN + 1] = 1;
     expect_abort(free_it, "prairie: write past the end of a block: ");
+}
+
+/* Pages that the kernel will not move are copied. */
+static void what_cannot_move_is_copied(void **state)
+{
+    const size_t bytes = REMAP_BYTES_MIN + 5;
+    char *other, *moved;
+
+    (void)state;
+    harden();
+    block = taken(bytes);
+    other = taken(LARGE); /* it cannot grow */
+    memset(block, 0xee, bytes);
+    fake_fail_kind(FAKE_MOVE, true);
+    moved = prairie_realloc(block, 3 * bytes);
+    fake_fail_kind(FAKE_MOVE, false);
+    assert_ptr_not_equal(moved, block);
+    assert_true(all_bytes_are(moved, 0xee, bytes));
+    assert_true(all_bytes_are(moved + bytes, 0, 2 * bytes));
+    expect_fault(touch_it); /* it is freed */
+    prairie_free(moved);
+    prairie_free(other);
+    prairie_check_all();
 }
 
 static void what_moved_away_is_counted(void **state)
@@ -590,6 +618,108 @@ static void manual_arenas_are_hardened_too(void **state)
     prairie_check_all();
 }
 
+/* Those that are large have no page more, nor have vast ones: they are as in any other process. */
+static void what_is_not_marked_has_no_page_more(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    block = prairie_mallocx(LARGE, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_int_equal(prairie_usable_size(block), round_up(LARGE, page_bytes()));
+    prairie_free(block);
+    block = prairie_malloc(VAST_BYTES_MIN);
+    assert_int_equal(prairie_usable_size(block), VAST_BYTES_MIN);
+    assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* The page behind a large block is its fence. */
+static void no_other_fences_are_built(void **state)
+{
+    size_t used, bytes;
+
+    (void)state;
+    fake_fences(true);
+    harden();
+    prairie_free(taken(1));
+    bytes = 2 * LARGE_CACHE_PAGES_MAX * page_bytes();
+    used = page_heap_used_pages(page_heap);
+    block = taken(bytes);
+    assert_int_equal(page_heap_used_pages(page_heap), used + pages_for(bytes) + 1);
+    assert_false(page_is_fenced(page_record(page_at(block))));
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* They go home at once, and wait nowhere. */
+static void blocks_that_no_cache_holds_are_not_lost(void **state)
+{
+    size_t used;
+
+    (void)state;
+    harden();
+    prairie_free(taken(100));
+    thread_hold_up_to(class_of_size(200));
+    prairie_free(taken(5000));
+    used = page_heap_used_pages(page_heap);
+    for (unsigned i = 0; i < 1000; i++) {
+        block = taken(5000);
+        memset(block, 1, 5000);
+        prairie_free(block);
+    }
+    assert_in_range(page_heap_used_pages(page_heap), 0, used);
+    expect_abort(free_it, "prairie: double free: ");
+    prairie_check_all();
+}
+
+/* Those of no quarantine, of which the kernel takes no page: they are wiped by hand. */
+static void large_blocks_that_cannot_wait_are_not_lost(void **state)
+{
+    const size_t bytes = OPEN_RUN_BYTES_MAX + 1;
+    size_t used;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    used = page_heap_used_pages(page_heap);
+    for (unsigned i = 0; i < 2; i++) {
+        may_close(0);
+        block = taken(bytes);
+        memset(block, 0xff, bytes);
+        fake_fail_kind(FAKE_PURGE, i != 0);
+        prairie_free(block);
+        fake_fail_kind(FAKE_PURGE, false);
+        assert_true(all_bytes_are(block, 0, bytes));
+        assert_int_equal(page_heap_used_pages(page_heap), used);
+    }
+    prairie_check_all();
+}
+
+static void free_it_the_usual_way(void) { hardened_free(thread_front(), block); }
+
+/* Behind the last slab is nothing that can be read. */
+static void the_end_of_the_last_slab_is_no_block(void **state)
+{
+    const char *end;
+
+    (void)state;
+    harden();
+    do {
+        const struct slab *slab;
+
+        block = taken(100);
+        slab = slab_record(page_record(page_at(block))->slab);
+        end = slab->base + slab_shape[slab->class_index].bytes;
+    } while (fake_is_committed(end, page_bytes()));
+    block += end - 8 - block;
+    expect_abort(free_it_the_usual_way, "prairie: free of an interior pointer: ");
+}
+
 /* What hooks have put there, shared with other processes perhaps, must stay. */
 static void no_pages_move_over_those_of_an_arena(void **state)
 {
@@ -750,4 +880,8 @@ UNIT_MAIN(
     UNIT_TEST(without_a_cache_blocks_go_straight_home),
     UNIT_TEST(nothing_is_lost_without_memory_for_records),
     UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
-    UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused), UNIT_TEST(what_is_due_is_sampled))
+    UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused), UNIT_TEST(what_is_due_is_sampled),
+    UNIT_TEST(what_cannot_move_is_copied), UNIT_TEST(what_is_not_marked_has_no_page_more),
+    UNIT_TEST(no_other_fences_are_built), UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
+    UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
+    UNIT_TEST(the_end_of_the_last_slab_is_no_block))
