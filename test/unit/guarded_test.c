@@ -467,6 +467,7 @@ static void none_where_addresses_are_scarce(void **state)
     for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
     assert_int_equal(class_map.mask, 0);
     assert_false(fake_faults_are_watched());
+    assert_false(guarded_start(8));
 }
 
 static void none_without_memory(void **state)
@@ -761,6 +762,40 @@ static void the_callers_of_an_access_are_named(void **state)
                  "prairie:     0x40010 code+0x10\nprairie:     0x41000 code+0x1000\n"
                  "prairie:   taken by thread 7:\n");
     assert_null(strstr(fake_error_text(), "0x40020"));
+}
+
+static unsigned lines_with(const char *words)
+{
+    unsigned count = 0;
+
+    for (const char *at = fake_error_text(); (at = strstr(at, words)) != NULL; at++) count++;
+    return count;
+}
+
+/* As many as there is room for, with the instruction. */
+static void callers_beyond_the_depth_are_left_out(void **state)
+{
+    enum { CODE = 0x40000, FRAMES = GUARDED_DEPTH + 10 };
+    static const struct os_code code = { .start = CODE, .limit = CODE + 0x1000, .path = "code" };
+    static uintptr_t stack[2 * FRAMES];
+    char *block;
+
+    (void)state;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        stack[2 * i] = (uintptr_t)&stack[2 * i + 2];
+        stack[2 * i + 1] = CODE + 0x10;
+    }
+    fake_stack(stack, sizeof stack);
+    guard_from_now();
+    fake_code(&code, 1);
+    block = guarded_right(1000);
+    (void)fake_fault_from(CODE, stack, block + 1024);
+    assert_int_equal(lines_with(" code+0x0\n"), 1);
+    assert_int_equal(lines_with(" code+0x10\n"), GUARDED_DEPTH - 1);
+    fake_error_clear();
+    block = guarded_right(1000);
+    (void)fake_fault_from(0, stack, block + 1024);
+    assert_int_equal(lines_with(" code+0x10\n"), GUARDED_DEPTH);
 }
 
 /* The outermost frame may be the last that can be read. */
@@ -1118,6 +1153,8 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
           UNIT_TEST(reports_take_turns), UNIT_TEST(one_caller_is_named),
+
+          UNIT_TEST(callers_beyond_the_depth_are_left_out),
           UNIT_TEST(an_access_to_a_held_block_is_made_again),
           UNIT_TEST(the_size_of_what_moved_is_not_reported), UNIT_TEST(reports_are_whole),
           UNIT_TEST(what_was_never_a_block_is_foreign),

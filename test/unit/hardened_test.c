@@ -287,6 +287,8 @@ static void misuse_is_told_at_the_call(void **state)
     }
 }
 
+static void expect_door_of_new(void) { hardened_check_door(block, DOOR_NEW); }
+
 static void each_door_has_its_counterpart(void **state)
 {
     const size_t sizes[] = { 100, LARGE };
@@ -298,6 +300,7 @@ static void each_door_has_its_counterpart(void **state)
         hardened_set_door(block, DOOR_NEW_ARRAY);
         assert_int_equal(prairie_usable_size(block), sizes[i]);
         expect_abort(free_it, "prairie: allocation and free do not match: ");
+        expect_abort(expect_door_of_new, "prairie: allocation and free do not match: ");
         expect_abort(realloc_it, "prairie: allocation and free do not match: ");
         hardened_expect_door(block, DOOR_NEW_ARRAY);
         prairie_free(block);
@@ -332,6 +335,26 @@ static void contents_go_along(void **state)
         }
     }
     prairie_free(bytes);
+    prairie_check_all();
+}
+
+/* Neither can it grow nor is there another place: it is as it was. */
+static void what_cannot_grow_stays_as_it_was(void **state)
+{
+    (void)state;
+    harden();
+    block = taken(LARGE);
+    memset(block, 0xee, LARGE);
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_null(prairie_realloc(block, 64 * MiB));
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_int_equal(prairie_usable_size(block), LARGE);
+    assert_true(all_bytes_are(block, 0xee, LARGE));
+    expect_fault(touch_behind);
+    block[LARGE] ^= 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+    block[LARGE] ^= 1;
+    prairie_free(block);
     prairie_check_all();
 }
 
@@ -409,6 +432,7 @@ static void touch_end(void) { *(volatile char *)block = 1; }
 static void a_large_block_is_resized_where_it_is(void **state)
 {
     const size_t sizes[] = { LARGE + 5, 3 * LARGE, 2 * LARGE + 1, LARGE, LARGE + 5000 };
+    const struct prairie_thread_totals *totals;
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
     size_t kept = LARGE;
     char *bytes;
@@ -417,9 +441,11 @@ static void a_large_block_is_resized_where_it_is(void **state)
     harden();
     prairie_free(taken(4 * LARGE));
     thread_flush();
+    totals = prairie_thread_totals();
     bytes = taken(LARGE);
     for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
         memset(bytes, 0x11, kept);
+        may_close(1 + CLOSING_COSTS_PAGES); /* its new guard, and nothing else */
         assert_ptr_equal(prairie_realloc(bytes, sizes[i]), bytes);
         assert_int_equal(prairie_usable_size(bytes), sizes[i]);
         kept = min_size(kept, sizes[i]);
@@ -433,6 +459,7 @@ static void a_large_block_is_resized_where_it_is(void **state)
         bytes[sizes[i]] ^= 1;
         (void)prairie_stats_read(&stats);
         assert_int_equal(stats.allocated, round_up(sizes[i], 4096) + 4096);
+        assert_int_equal(totals->allocated - totals->deallocated, stats.allocated);
         kept = sizes[i];
         prairie_check_all();
     }
@@ -677,7 +704,8 @@ static void blocks_that_no_cache_holds_are_not_lost(void **state)
     prairie_check_all();
 }
 
-/* Those of no quarantine, of which the kernel takes no page: they are wiped by hand. */
+/* Those of no quarantine, of which the kernel takes no page: they are wiped by hand. There is no
+ * guard that it would have to open. */
 static void large_blocks_that_cannot_wait_are_not_lost(void **state)
 {
     const size_t bytes = OPEN_RUN_BYTES_MAX + 1;
@@ -687,13 +715,13 @@ static void large_blocks_that_cannot_wait_are_not_lost(void **state)
     harden();
     prairie_free(taken(1));
     used = page_heap_used_pages(page_heap);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         may_close(0);
         block = taken(bytes);
         memset(block, 0xff, bytes);
-        fake_fail_kind(FAKE_PURGE, i != 0);
+        fake_fail_kind(i == 1 ? FAKE_PURGE : FAKE_COMMIT, i != 0);
         prairie_free(block);
-        fake_fail_kind(FAKE_PURGE, false);
+        fake_fail_kind(i == 1 ? FAKE_PURGE : FAKE_COMMIT, false);
         assert_true(all_bytes_are(block, 0, bytes));
         assert_int_equal(page_heap_used_pages(page_heap), used);
     }
@@ -701,6 +729,27 @@ static void large_blocks_that_cannot_wait_are_not_lost(void **state)
 }
 
 static void free_it_the_usual_way(void) { hardened_free(thread_front(), block); }
+
+static void measure_what_is_held(void) { (void)hardened_held_bytes(block, page_at(block)); }
+
+/* For who walks over all blocks there may be. */
+static void what_is_held_is_told_from_what_is_free(void **state)
+{
+    char *large;
+
+    (void)state;
+    harden();
+    block = taken(100);
+    large = taken(LARGE);
+    assert_int_equal(hardened_held_bytes(block, page_at(block)), 100);
+    assert_int_equal(hardened_held_bytes(large, page_at(large)), LARGE);
+    block[104] ^= 1;
+    expect_abort(measure_what_is_held, "prairie: write past the end of a block: ");
+    block[104] ^= 1;
+    prairie_free(block);
+    assert_int_equal(hardened_held_bytes(block, page_at(block)), 0);
+    prairie_free(large);
+}
 
 /* Behind the last slab is nothing that can be read. */
 static void the_end_of_the_last_slab_is_no_block(void **state)
@@ -881,6 +930,7 @@ UNIT_MAIN(
     UNIT_TEST(nothing_is_lost_without_memory_for_records),
     UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
     UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused), UNIT_TEST(what_is_due_is_sampled),
+    UNIT_TEST(what_cannot_grow_stays_as_it_was), UNIT_TEST(what_is_held_is_told_from_what_is_free),
     UNIT_TEST(what_cannot_move_is_copied), UNIT_TEST(what_is_not_marked_has_no_page_more),
     UNIT_TEST(no_other_fences_are_built), UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
     UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
