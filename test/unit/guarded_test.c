@@ -141,6 +141,63 @@ static void memory_may_be_refused(void **state)
     guarded_check();
 }
 
+/* ---- finding ---- */
+
+static const char *found_at(const char *address) { return guarded_find(address).cell.block; }
+
+/* Of a guard's bytes: those nearer to one held block or the other, or to one cell or the other. */
+static void a_guard_is_of_the_nearer_block(void **state)
+{
+    char *block[3], *guard[4];
+
+    (void)state;
+    start_pool(8);
+    for (unsigned i = 0; i < 3; i++) block[i] = take_of(i, 48, 16);
+    for (unsigned i = 0; i < 4; i++) guard[i] = strays.first + 2 * i * page_bytes();
+    for (size_t at = 0; at < page_bytes(); at++) {
+        char *address = guard[1] + at;
+        bool is_left = address - (block[0] + 48) < block[1] - address;
+
+        assert_ptr_equal(found_at(address), is_left ? block[0] : block[1]);
+        assert_ptr_equal(found_at(guard[0] + at), block[0]);
+        assert_ptr_equal(found_at(guard[3] + at), block[2]);
+    }
+    give(block[1]);
+    for (size_t at = 0; at < page_bytes(); at++) {
+        assert_ptr_equal(found_at(guard[1] + at), block[0]);
+        assert_ptr_equal(found_at(guard[2] + at), block[2]);
+    }
+    give(block[0]);
+    give(block[2]);
+    for (size_t at = 0; at < page_bytes(); at++) {
+        unsigned nearer = at < page_bytes() / 2 ? 0 : 1;
+
+        assert_ptr_equal(found_at(guard[0] + at), block[0]);
+        assert_ptr_equal(found_at(guard[1] + at), block[nearer]);
+        assert_ptr_equal(found_at(guard[2] + at), block[1 + nearer]);
+        assert_ptr_equal(found_at(guard[3] + at), block[2]);
+    }
+}
+
+static void each_byte_of_a_held_block_is_its_own(void **state)
+{
+    char *block;
+
+    (void)state;
+    assert_true(heap_start());
+    assert_false(guarded_start(0));
+    start_pool(1);
+    block = take_of(1, 40, 16);
+    for (size_t at = 0; at < 48; at++) assert_true(guarded_holds(block + at));
+    assert_false(guarded_holds(block - 1) || guarded_holds(block + 48));
+    give(block);
+    assert_false(guarded_holds(block) || guarded_holds(block + 1));
+    assert_true(guarded_find(block).is_watched); /* who freed it is known */
+    block = take_of(1, 40, 16);
+    guarded_end_watch();
+    assert_false(guarded_find(block).is_watched);
+}
+
 /* ---- sized frees ---- */
 
 static bool sized_frees_look(size_t size) { return offset_of_sized_free[size] == 0; }
@@ -243,6 +300,8 @@ static void a_stray_is_taken_back(void **state)
     finding = guarded_find(blocks[1]);
     assert_int_equal(finding.kind, GUARDED_GONE);
     assert_false(finding.is_watched);
+    assert_false(
+        fake_is_committed((char *)round_down((uintptr_t)blocks[1], page_bytes()), page_bytes()));
     prairie_check_all();
 }
 
@@ -926,6 +985,22 @@ static void one_report_for_each_block(void **state)
     prairie_check_all();
 }
 
+/* Also where the cell had others of which there was a report. */
+static void each_new_block_has_its_report(void **state)
+{
+    (void)state;
+    option_values[OPTION_GUARD_CELLS] = 1;
+    recover_from_now();
+    for (unsigned i = 0; i < 3; i++) {
+        char *block = guarded_right(1000);
+
+        fake_error_clear();
+        assert_true(fake_fault(block + 1024));
+        expect_words("prairie: overflow of a block: 0x");
+        prairie_free(block);
+    }
+}
+
 static void a_cell_is_closed_again_after_a_report(void **state)
 {
     char *block, *page;
@@ -1153,6 +1228,8 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
           UNIT_TEST(reports_take_turns), UNIT_TEST(one_caller_is_named),
+          UNIT_TEST(a_guard_is_of_the_nearer_block),
+          UNIT_TEST(each_byte_of_a_held_block_is_its_own), UNIT_TEST(each_new_block_has_its_report),
 
           UNIT_TEST(callers_beyond_the_depth_are_left_out),
           UNIT_TEST(an_access_to_a_held_block_is_made_again),
