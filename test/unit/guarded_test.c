@@ -129,6 +129,31 @@ static void a_site_cannot_fill_the_pool(void **state)
     guarded_check();
 }
 
+/* By whom they are taken: the first four callers, of more than that. */
+static void a_site_is_four_callers(void **state)
+{
+    struct guarded_trace taken = { .thread = 1,
+                                   .depth = 6,
+                                   .return_address = { 4001, 4002, 4003, 4004, 4005, 4006 } };
+    unsigned class_index = class_of_size(48);
+
+    (void)state;
+    start_pool(8); /* of which a site may have one */
+    assert_non_null(guarded_take(48, 16, class_index, &taken));
+    assert_null(guarded_take(48, 16, class_index, &taken));
+    taken.return_address[4]++;
+    assert_null(guarded_take(48, 16, class_index, &taken));
+    for (unsigned i = 0; i < 4; i++) {
+        taken.return_address[i]++;
+        assert_non_null(guarded_take(48, 16, class_index, &taken));
+    }
+    taken.depth = 3;
+    assert_non_null(guarded_take(48, 16, class_index, &taken));
+    taken.return_address[3]++;
+    assert_null(guarded_take(48, 16, class_index, &taken));
+    guarded_check();
+}
+
 static void memory_may_be_refused(void **state)
 {
     (void)state;
@@ -196,6 +221,31 @@ static void each_byte_of_a_held_block_is_its_own(void **state)
     block = take_of(1, 40, 16);
     guarded_end_watch();
     assert_false(guarded_find(block).is_watched);
+}
+
+static void around_a_block_are_its_page_and_guards(void **state)
+{
+    char *block, *page;
+
+    (void)state;
+    start_pool(1);
+    for (;;) {
+        block = take_of(1, 40, 16);
+        page = (char *)round_down((uintptr_t)block, page_bytes());
+        if (block != page) break;
+        give(block);
+    }
+    assert_int_equal(guarded_find(page - page_bytes()).kind, GUARDED_BEFORE);
+    assert_int_equal(guarded_find(page - 1).kind, GUARDED_BEFORE);
+    assert_int_equal(guarded_find(page).kind, GUARDED_INSIDE);
+    assert_int_equal(guarded_find(block).kind, GUARDED_BLOCK);
+    assert_int_equal(guarded_find(page + page_bytes() - 1).kind, GUARDED_INSIDE);
+    assert_int_equal(guarded_find(page + page_bytes()).kind, GUARDED_BEHIND);
+    assert_int_equal(guarded_find(page + 2 * page_bytes() - 1).kind, GUARDED_BEHIND);
+    assert_int_equal(guarded_find(page + 2 * page_bytes()).kind, GUARDED_NONE);
+    assert_true(guarded_let_pass(block)); /* it is there */
+    give(block);
+    assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
 }
 
 /* ---- sized frees ---- */
@@ -1228,6 +1278,7 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
           UNIT_TEST(reports_take_turns), UNIT_TEST(one_caller_is_named),
+          UNIT_TEST(a_site_is_four_callers), UNIT_TEST(around_a_block_are_its_page_and_guards),
           UNIT_TEST(a_guard_is_of_the_nearer_block),
           UNIT_TEST(each_byte_of_a_held_block_is_its_own), UNIT_TEST(each_new_block_has_its_report),
 
