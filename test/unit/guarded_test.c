@@ -179,6 +179,7 @@ static void a_guard_is_of_the_nearer_block(void **state)
     start_pool(8);
     for (unsigned i = 0; i < 3; i++) block[i] = take_of(i, 48, 16);
     for (unsigned i = 0; i < 4; i++) guard[i] = strays.first + 2 * i * page_bytes();
+    assert_int_equal(guarded_find(guard[3] + page_bytes()).kind, GUARDED_NONE); /* never used */
     for (size_t at = 0; at < page_bytes(); at++) {
         char *address = guard[1] + at;
         bool is_left = address - (block[0] + 48) < block[1] - address;

@@ -331,6 +331,33 @@ static void random_changes_against_a_model(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
+/* Both are held at once when one moves, and never in place. */
+static void what_large_blocks_become_is_counted(void **state)
+{
+    const struct prairie_thread_totals *totals = prairie_thread_totals();
+    struct counting_front *counting = counting_of(thread_front());
+    char *block = prairie_malloc(200 * KiB), *other = prairie_malloc(200 * KiB), *moved;
+
+    (void)state;
+    assert_ptr_equal(prairie_realloc(block, 100 * KiB), block);
+    assert_int_equal(totals->allocated - totals->deallocated, 300 * KiB);
+    counting_forget_peak(counting);
+    assert_ptr_equal(prairie_realloc(block, 160 * KiB), block);
+    assert_int_equal(totals->allocated - totals->deallocated, 360 * KiB);
+    assert_int_equal(counting_peak(counting), 60 * KiB);
+    assert_int_equal(prairie_xallocx(block, 200 * KiB, 0, 0), 200 * KiB);
+    assert_int_equal(totals->allocated - totals->deallocated, 400 * KiB);
+    counting_forget_peak(counting);
+    moved = prairie_realloc(block, 600 * KiB);
+    assert_ptr_not_equal(moved, block);
+    assert_int_equal(totals->allocated - totals->deallocated, 800 * KiB);
+    assert_int_equal(counting_peak(counting), 600 * KiB);
+    prairie_free(moved);
+    prairie_free(other);
+    assert_int_equal(totals->allocated, totals->deallocated);
+    prairie_check_all();
+}
+
 static size_t bytes_cached(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -365,4 +392,5 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(pages_are_moved_rather_than_copied),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
           UNIT_TEST(random_changes_against_a_model),
-          UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free))
+          UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free),
+          UNIT_TEST(what_large_blocks_become_is_counted))
