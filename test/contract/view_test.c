@@ -307,6 +307,17 @@ static void info_refuses_options(const struct check *check)
     fclose(file);
 }
 
+static void info_tells_of_a_full_stream(const struct check *check)
+{
+    FILE *file = fopen("/dev/full", "w");
+
+    (void)check;
+    if (file == NULL) return;
+    assert_int_equal(setvbuf(file, NULL, _IONBF, 0), 0);
+    assert_int_equal(print_info(0, file), -1);
+    (void)fclose(file);
+}
+
 /* The statistics of a heap that holds 30 MiB name a number of that size. */
 static void stats_are_printed(const struct check *check)
 {
@@ -413,6 +424,9 @@ int main(void)
               "malloc_info(1) is refused");
     check_add((struct check){ .run = info_refuses_options, .bytes = 255 },
               "malloc_info(255) is refused");
+    if (!any_allocator_will_do())
+        check_add((struct check){ .run = info_tells_of_a_full_stream },
+                  "malloc_info tells of a full stream");
     check_add((struct check){ .run = stats_are_printed }, "malloc_stats prints");
     add_options();
     return checks_run("contract view");

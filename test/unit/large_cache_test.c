@@ -294,6 +294,27 @@ static void a_kept_block_reads_as_zero_when_that_is_asked(void **state)
     assert_true(all_bytes_are(block, 0, bytes_of(LENGTH)));
 }
 
+static void so_do_those_below_it(void **state)
+{
+    char *blocks[RUNS];
+
+    (void)state;
+    begin_to_keep();
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < RUNS; i++) {
+            blocks[i] = take_pages(LENGTH);
+            memset(blocks[i], 0x5A, bytes_of(LENGTH));
+        }
+        for (unsigned i = 0; i < RUNS; i++) prairie_free(blocks[i]);
+    }
+    assert_true(pages_kept() > LENGTH);
+    for (unsigned i = 0; i < RUNS; i++) {
+        blocks[i] = prairie_calloc(LENGTH, bytes_of(1));
+        assert_true(all_bytes_are(blocks[i], 0, bytes_of(LENGTH)));
+    }
+    assert_int_equal(pages_kept(), 0);
+}
+
 static void flush_and_purge_give_all_back(void **state)
 {
     size_t used;
@@ -409,7 +430,7 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(the_only_thread_purges_what_it_drains),
           UNIT_TEST(a_thread_tells_of_what_it_drains),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
-          UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked),
+          UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),
           UNIT_TEST(flush_and_purge_give_all_back),
           UNIT_TEST(a_thread_that_ends_leaves_nothing_kept), UNIT_TEST(statistics_count_it_as_free),
           UNIT_TEST(freed_twice_is_told), UNIT_TEST(nothing_is_left_of_the_mark))

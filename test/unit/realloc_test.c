@@ -331,6 +331,19 @@ static void random_changes_against_a_model(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
+/* Each piece that is moved stays a mapping of its own. */
+static void moves_are_rationed(void **state)
+{
+    size_t most, moves = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    most = REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES;
+    assert_false(large_may_move(REMAP_BYTES_MIN - 1));
+    while (moves <= most && large_may_move(REMAP_BYTES_MIN)) moves++;
+    assert_int_equal(moves, most);
+}
+
 /* Both are held at once when one moves, and never in place. */
 static void what_large_blocks_become_is_counted(void **state)
 {
@@ -393,4 +406,4 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
           UNIT_TEST(random_changes_against_a_model),
           UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free),
-          UNIT_TEST(what_large_blocks_become_is_counted))
+          UNIT_TEST(what_large_blocks_become_is_counted), UNIT_TEST(moves_are_rationed))
