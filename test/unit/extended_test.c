@@ -166,6 +166,83 @@ static void page_aligned_blocks_are_resized_where_they_are(void **state)
     prairie_check_all();
 }
 
+/* ---- moving ---- */
+
+enum { SPARSE_SLABS = 12, BLOCKS_MAX = SPARSE_SLABS * 64 };
+
+static char *scattered[BLOCKS_MAX];
+
+/* Of slabs with free blocks: one that is used no more than nine eighths of what they are on average,
+ * unless blocks come from it next. */
+static bool is_worth_moving(const char *block, unsigned class_index)
+{
+    const struct slab *own = slab_of(block, class_index), *last = NULL;
+    const struct class_bin *bin = &arena_of_block(class_index, scattered[0])->bin[class_index];
+    size_t slabs = 0, used = 0;
+
+    if (own->free_count == 0 || slab_number(own) == bin->partial.first) return false;
+    for (unsigned i = 0; i < BLOCKS_MAX; i++) {
+        const struct slab *slab = scattered[i] != NULL ? slab_of(scattered[i], class_index) : last;
+
+        if (slab == last) continue;
+        last = slab;
+        slabs += slab->free_count != 0;
+        used += slab->free_count != 0 ? slab->block_count - slab->free_count : 0;
+    }
+    return (own->block_count - own->free_count) * slabs <= used * 9 / 8;
+}
+
+static void blocks_of_sparse_slabs_are_worth_moving(void **state)
+{
+    unsigned class_index = class_of_size(500), worth = 0, others = 0;
+    char *large = prairie_malloc(100 * KiB);
+
+    (void)state;
+    for (unsigned i = 0; i < BLOCKS_MAX; i++)
+        scattered[i] = prairie_mallocx(500, MALLOCX_TCACHE_NONE);
+    assert_int_equal(prairie_defrag_hint(scattered[0]), 0); /* full */
+    for (unsigned i = 0; i < BLOCKS_MAX; i++) {
+        unsigned slab = i / 64;
+
+        if (slab == 0 || i % 64 < 4 || random_below(SPARSE_SLABS + 1) < slab) continue;
+        prairie_dallocx(scattered[i], MALLOCX_TCACHE_NONE);
+        scattered[i] = NULL;
+    }
+    for (unsigned i = 0; i < BLOCKS_MAX; i++) {
+        bool is_worth;
+
+        if (scattered[i] == NULL) continue;
+        is_worth = is_worth_moving(scattered[i], class_index);
+        assert_int_equal(prairie_defrag_hint(scattered[i]), is_worth);
+        worth += is_worth;
+        others += !is_worth;
+    }
+    assert_true(worth > 0 && others > 64);
+    assert_int_equal(prairie_defrag_hint(large), 0);
+    assert_int_equal(prairie_defrag_hint(&large), 0);
+    prairie_free(large);
+}
+
+/* 63 blocks of one slab and 49 of another, where blocks come from next, are 112: an eighth more is
+ * twice 63. */
+static void an_eighth_more_is_still_sparse(void **state)
+{
+    const struct class_bin *bin;
+    unsigned class_index = class_of_size(500);
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * 64; i++) scattered[i] = prairie_mallocx(500, MALLOCX_TCACHE_NONE);
+    bin = &arena_of_block(class_index, scattered[0])->bin[class_index];
+    if (slab_of(scattered[0], class_index)->block_count != 64) skip();
+    prairie_dallocx(scattered[63], MALLOCX_TCACHE_NONE);
+    for (unsigned i = 64; i < 64 + 15; i++) prairie_dallocx(scattered[i], MALLOCX_TCACHE_NONE);
+    assert_int_equal(bin->partial.first, slab_number(slab_of(scattered[127], class_index)));
+    assert_int_equal(prairie_defrag_hint(scattered[0]), 1);
+    prairie_dallocx(scattered[64 + 15], MALLOCX_TCACHE_NONE);
+    assert_int_equal(prairie_defrag_hint(scattered[0]), 0);
+    assert_int_equal(prairie_defrag_hint(scattered[127]), 0);
+}
+
 static void misuse_of_sizes(void) { prairie_sdallocx(prairie_mallocx(100, 0), 200, 0); }
 
 static void misuse_of_alignment(void)
@@ -182,6 +259,8 @@ static void wrong_sizes_are_found(void **state)
 
 UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what_the_header_says),
           UNIT_TEST(refusals_change_nothing), UNIT_TEST(the_highest_alignments_are_refused),
+          UNIT_TEST(an_eighth_more_is_still_sparse),
+          UNIT_TEST(blocks_of_sparse_slabs_are_worth_moving),
           UNIT_TEST(the_largest_sizes_are_told_as_none), UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
           UNIT_TEST(page_aligned_blocks_are_resized_where_they_are),

@@ -324,6 +324,18 @@ static void sized_frees_that_look_see_another_size(void **state)
     expect_survival(free_of_its_class);
 }
 
+static void sized_frees_that_look_find_it(void **state)
+{
+    char *guarded;
+
+    (void)state;
+    start_pool(16);
+    guarded = take_of(1, 48, 16);
+    free_sized_overflow(thread_front(), guarded, 48);
+    assert_int_equal(guarded_find(guarded).kind, GUARDED_GONE);
+    prairie_check_all();
+}
+
 static uint64_t held_of(size_t size)
 {
     struct guarded_numbers numbers;
@@ -1274,7 +1286,8 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(bad_frees_are_reported), UNIT_TEST(a_child_has_the_pool),
           UNIT_TEST(another_thread_may_free_it), UNIT_TEST(threads_share_the_pool),
           UNIT_TEST(sized_frees_look_for_a_while),
-          UNIT_TEST(sized_frees_that_look_see_another_size), UNIT_TEST(every_stray_is_taken_back),
+          UNIT_TEST(sized_frees_that_look_see_another_size),
+          UNIT_TEST(sized_frees_that_look_find_it), UNIT_TEST(every_stray_is_taken_back),
           UNIT_TEST(one_comes_after_each_refill), UNIT_TEST(the_gaps_have_their_mean),
           UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
