@@ -35,6 +35,17 @@ static void return_and_look(uint32_t page)
 
 static void breathe(size_t pages) { return_and_look(lease_written(pages)); }
 
+enum { LATE_RUNS = 300, DIRTY_RUNS = 8 };
+
+static uint32_t late[LATE_RUNS];
+static unsigned late_count;
+
+/* As another thread would, who frees as fast as this one purges. */
+static void return_another(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE && late_count > 0) run_return(late[--late_count]);
+}
+
 /* ---- one thread: the budget ---- */
 
 static void what_the_budget_keeps_stays(void **state)
@@ -303,6 +314,50 @@ static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
     assert_int_equal(dirty_pages(), 0);
 }
 
+/* Where nothing may stay, that includes what others return while it goes. */
+static void a_decay_of_zero_keeps_nothing_of_others(void **state)
+{
+    (void)state;
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    start_small();
+    late[late_count++] = fenced(1);
+    fake_on_call(return_another);
+    breathe(burst_pages());
+    fake_on_call(NULL);
+    assert_int_equal(late_count, 0);
+    assert_int_equal(dirty_pages(), 1);
+    assert_false(purge_is_within_budget());
+    purge_beyond_budget();
+    assert_int_equal(dirty_pages(), 0);
+}
+
+/* What is left to somebody else is not looked at again before much more is dirty; where nothing may
+ * stay, it is. */
+static void put_off_with(const char *options, bool is_put_off)
+{
+    uint32_t another;
+
+    options_parse(options, "MALLOC_CONF");
+    start_small();
+    another = fenced(4 * burst_pages());
+    run_return(fenced(burst_pages()));
+    assert_false(purge_is_within_budget());
+    purge_put_off();
+    assert_int_equal(purge_is_within_live_budget(), is_put_off);
+    run_return(another);
+    assert_false(purge_is_within_budget());
+}
+
+static void put_off(void) { put_off_with("", true); }
+static void put_off_for_no_time(void) { put_off_with("dirty_decay_ms:0", false); }
+
+static void what_is_put_off_is_looked_at_later(void **state)
+{
+    (void)state;
+    expect_survival(put_off);
+    expect_survival(put_off_for_no_time);
+}
+
 /* ---- refusals and short runs ---- */
 
 /* It is not asked again at each free, and asked again when there is more. */
@@ -443,17 +498,6 @@ static void locked_runs_do_not_keep_shorter_ones_from_going(void **state)
     check_runs();
 }
 
-enum { LATE_RUNS = 300, DIRTY_RUNS = 8 };
-
-static uint32_t late[LATE_RUNS];
-static unsigned late_count;
-
-/* As another thread would, who frees as fast as this one purges. */
-static void return_another(enum fake_call kind)
-{
-    if (kind == FAKE_PURGE && late_count > 0) run_return(late[--late_count]);
-}
-
 static void who_asks_for_all_gets_what_was_dirty_then(void **state)
 {
     uint32_t runs[DIRTY_RUNS];
@@ -504,6 +548,30 @@ static void a_look_lasts_until_most_of_the_room_is_taken(void **state)
     }
     assert_in_range(page_heap->lock.taken - taken, RETURNS + 1, RETURNS + RETURNS / 10);
     check_runs();
+}
+
+/* Whatever goes out of use meanwhile, so much may stay: up to there nobody looks again. */
+static void a_look_lasts_for_what_may_stay_of_any_budget(void **state)
+{
+    size_t most;
+    uint32_t first, rest, beyond;
+    uint64_t taken;
+
+    (void)state;
+    start_small();
+    most = pages_of_bytes(PURGE_KEEP_BYTES + PURGE_KEEP_BYTES / 2);
+    first = fenced(1);
+    rest = fenced(most - 1);
+    beyond = fenced(1);
+    run_return(first);
+    assert_true(purge_is_within_budget());
+    taken = page_heap->lock.taken;
+    run_return(rest);
+    assert_int_equal(dirty_pages(), most);
+    assert_true(purge_is_within_budget());
+    assert_int_equal(page_heap->lock.taken, taken + 1);
+    run_return(beyond);
+    assert_false(purge_is_within_budget());
 }
 
 /* ---- several threads ---- */
@@ -676,31 +744,31 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     check_runs();
 }
 
-UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what_any_budget_keeps),
-          UNIT_TEST(what_exceeds_the_budget_goes_at_once),
-          UNIT_TEST(the_budget_grows_with_what_is_used), UNIT_TEST(a_peak_is_forgotten),
-          UNIT_TEST(huge_pages_are_not_broken_for_little),
-          UNIT_TEST(a_program_that_breathes_pays_once),
-          UNIT_TEST(regrets_count_for_little_while_nobody_looks),
-          UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
-          UNIT_TEST(one_page_is_not_regretted_before_it_is_wanted),
-          UNIT_TEST(a_larger_budget_does_not_last),
-          UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
-          UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
-          UNIT_TEST(a_budget_that_was_learnt_yields_to_a_decay_of_zero),
-          UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
-          UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
-          UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
-          UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
-          UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
-          UNIT_TEST(a_locked_page_breaks_no_huge_page),
-          UNIT_TEST(locked_runs_do_not_keep_shorter_ones_from_going),
-          UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
-          UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
-          UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
-          UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
-          UNIT_TEST(large_purges_go_in_parts_without_the_lock),
-          UNIT_TEST(half_of_what_nobody_needed_goes),
-          UNIT_TEST(what_nobody_needed_goes_by_the_options),
-          UNIT_TEST(what_was_needed_meanwhile_stays),
-          UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))
+UNIT_MAIN(
+    UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what_any_budget_keeps),
+    UNIT_TEST(what_exceeds_the_budget_goes_at_once), UNIT_TEST(the_budget_grows_with_what_is_used),
+    UNIT_TEST(a_peak_is_forgotten), UNIT_TEST(huge_pages_are_not_broken_for_little),
+    UNIT_TEST(a_program_that_breathes_pays_once),
+    UNIT_TEST(regrets_count_for_little_while_nobody_looks),
+    UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
+    UNIT_TEST(one_page_is_not_regretted_before_it_is_wanted),
+    UNIT_TEST(a_larger_budget_does_not_last), UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
+    UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
+    UNIT_TEST(a_budget_that_was_learnt_yields_to_a_decay_of_zero),
+    UNIT_TEST(a_decay_of_zero_keeps_nothing_of_others),
+    UNIT_TEST(what_is_put_off_is_looked_at_later), UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
+    UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
+    UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
+    UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
+    UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
+    UNIT_TEST(a_locked_page_breaks_no_huge_page),
+    UNIT_TEST(locked_runs_do_not_keep_shorter_ones_from_going),
+    UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
+    UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
+    UNIT_TEST(a_look_lasts_for_what_may_stay_of_any_budget),
+    UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease), UNIT_TEST(short_runs_go_last),
+    UNIT_TEST(short_runs_go_when_there_are_no_others),
+    UNIT_TEST(large_purges_go_in_parts_without_the_lock),
+    UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_nobody_needed_goes_by_the_options),
+    UNIT_TEST(what_was_needed_meanwhile_stays),
+    UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))

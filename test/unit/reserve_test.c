@@ -114,6 +114,30 @@ static void many_short_runs_become_fewer(void **state)
     check_reserve();
 }
 
+/* One run for several, once so much is free; until its pages are real, the short ones stay. */
+static void short_runs_are_joined_where_a_long_one_is_free(void **state)
+{
+    uint32_t long_one;
+
+    (void)state;
+    start();
+    long_one = lease(64);
+    assert_true(reserve_resize(8 * page_bytes()));
+    reserve.wanted_pages = 16;
+    assert_true(inside_add_run(4, false) && inside_add_run(4, false));
+    give_back(long_one);
+    fake_fail_kind(FAKE_TOUCH, true);
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.run_count, 3);
+    assert_int_equal(reserve.pages, 16);
+    check_reserve();
+    fake_fail_kind(FAKE_TOUCH, false);
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.run_count, 1);
+    assert_int_equal(reserve.pages, 16);
+    check_reserve();
+}
+
 static void shrinking_gives_pages_back(void **state)
 {
     size_t used;
@@ -140,6 +164,13 @@ static void what_cannot_be_touched_is_not_counted(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
     fake_fail_kind(FAKE_TOUCH, false);
     assert_true(reserve_refill());
+    check_reserve();
+    assert_true(reserve_release(6));
+    fake_fail_kind(FAKE_TOUCH, true);
+    assert_false(reserve_refill()); /* nor is the run longer by it */
+    assert_int_equal(reserve.pages, 10);
+    assert_int_equal(page_record(reserve.run[0])->run_pages, 10);
+    assert_int_equal(page_heap_used_pages(page_heap), 10);
     check_reserve();
 }
 
@@ -278,6 +309,27 @@ static void a_crowded_group_is_not_filled_up(void **state)
     assert_true(reserve_refill());
 }
 
+/* What is missing may take half of the room, however much there is already. */
+static void what_is_missing_may_take_half_of_the_room(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    assert_true(reserve_release(6));
+    (void)lease(6); /* the pages that the group has counted */
+    RELAXED_STORE(limits.follows_group, true);
+    fake_group(64 * MiB, 64 * MiB - 11 * page_bytes());
+    (void)limits_look();
+    assert_false(reserve_refill());
+    assert_int_equal(reserve.pages, 10);
+    fake_group(64 * MiB, 64 * MiB - 12 * page_bytes());
+    fake_clock_ms(100);
+    (void)limits_look();
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.pages, 16);
+    check_reserve();
+}
+
 static void a_lost_page(void)
 {
     start();
@@ -324,10 +376,13 @@ UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in
           UNIT_TEST(a_release_is_in_one_run_or_does_nothing),
           UNIT_TEST(a_refill_grows_the_run_where_it_was),
           UNIT_TEST(without_neighbours_it_takes_short_runs),
-          UNIT_TEST(many_short_runs_become_fewer), UNIT_TEST(shrinking_gives_pages_back),
-          UNIT_TEST(what_cannot_be_touched_is_not_counted), UNIT_TEST(pages_that_stay_special_stay),
+          UNIT_TEST(many_short_runs_become_fewer),
+          UNIT_TEST(short_runs_are_joined_where_a_long_one_is_free),
+          UNIT_TEST(shrinking_gives_pages_back), UNIT_TEST(what_cannot_be_touched_is_not_counted),
+          UNIT_TEST(pages_that_stay_special_stay),
           UNIT_TEST(what_cannot_be_given_back_is_no_reason_for_more),
           UNIT_TEST(released_pages_are_ordinary), UNIT_TEST(a_child_touches_its_own),
           UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(records_held_back_are_real),
-          UNIT_TEST(a_crowded_group_is_not_filled_up), UNIT_TEST(the_walker_sees_damage),
+          UNIT_TEST(a_crowded_group_is_not_filled_up),
+          UNIT_TEST(what_is_missing_may_take_half_of_the_room), UNIT_TEST(the_walker_sees_damage),
           UNIT_TEST(every_refused_call_leaves_it_whole))

@@ -155,6 +155,80 @@ static void a_group_without_a_limit_is_asked_seldom(void **state)
     assert_true(decay_limits_at_bytes > space.open_bytes / 2);
 }
 
+/* While there is room, time alone is no reason to read it again; while there is little, others may
+ * have taken it or given it back, and it is read from time to time. */
+static void a_group_is_read_again_by_the_clock_only_when_crowded(void **state)
+{
+    uint64_t reads;
+
+    (void)state;
+    follow_group(64 * MiB, 10 * MiB);
+    (void)limits_look();
+    (void)purge_all();
+    reads = fake_calls(FAKE_READ_GROUP);
+    for (unsigned ms = 0; ms < 1000; ms++) {
+        fake_clock_ms(1);
+        (void)limits_look();
+    }
+    assert_int_equal(fake_calls(FAKE_READ_GROUP), reads);
+    fake_group(64 * MiB, 62 * MiB);
+    limits.group_known = false;
+    (void)limits_look();
+    reads = fake_calls(FAKE_READ_GROUP);
+    for (unsigned i = 0; i < 1000; i++) (void)limits_look(); /* all at the same moment */
+    assert_int_equal(fake_calls(FAKE_READ_GROUP), reads);
+    for (unsigned ms = 0; ms < 1000; ms++) {
+        fake_clock_ms(1);
+        (void)limits_look();
+    }
+    assert_in_range(fake_calls(FAKE_READ_GROUP) - reads, 100, 250);
+}
+
+/* Whether it is over is asked after each callback, which may have let go of what other processes
+ * share. */
+static void what_others_give_back_ends_the_telling(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 62 * MiB);
+    assert_int_equal(limits_look(), LIMITS_NEAR);
+    assert_false(limits_are_clear());
+    fake_group(64 * MiB, 10 * MiB);
+    assert_true(limits_are_clear());
+    fake_group(64 * MiB, 62 * MiB);
+    assert_false(limits_are_clear());
+}
+
+static void look_with_room(size_t room)
+{
+    fake_group(1 * GiB, 1 * GiB - room);
+    limits.group_known = false;
+    (void)limits_look();
+}
+
+/* Each first touch of a huge page takes 2 MiB. Once they are barred there must be twice the room. */
+static void a_group_with_little_room_has_no_huge_pages(void **state)
+{
+    (void)state;
+    follow_group(1 * GiB, 0);
+    huge_obey_option(HUGE_ALWAYS);
+    assert_non_null(prairie_malloc(8 * MiB));
+    look_with_room(257 * MiB);
+    assert_false(huge.barred);
+    assert_int_equal(huge.wanted, REGION_BYTES_FIRST >= HUGE_REGION_BYTES_MIN);
+    look_with_room(255 * MiB);
+    assert_true(huge.barred);
+    assert_false(huge.wanted);
+    look_with_room(511 * MiB);
+    assert_true(huge.barred);
+    look_with_room(512 * MiB);
+    assert_false(huge.barred);
+    fake_group(SIZE_MAX, 0);
+    limits.group_known = false;
+    (void)limits_look();
+    assert_false(huge.barred);
+    prairie_check_all();
+}
+
 /* ---- stalls ---- */
 
 static void look_while_stalled(void)
@@ -217,5 +291,8 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_may_be_left_to_i
           UNIT_TEST(idle_pages_are_counted_before_growth),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),
           UNIT_TEST(a_group_without_a_limit_is_asked_seldom),
+          UNIT_TEST(a_group_is_read_again_by_the_clock_only_when_crowded),
+          UNIT_TEST(what_others_give_back_ends_the_telling),
+          UNIT_TEST(a_group_with_little_room_has_no_huge_pages),
           UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
           UNIT_TEST(quiet_is_not_told), UNIT_TEST(the_helper_stays_for_listeners))

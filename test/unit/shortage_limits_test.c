@@ -162,6 +162,22 @@ static void a_refusal_waits_for_pages_on_their_way(void **state)
     prairie_check_all();
 }
 
+static void bring_back_late(void)
+{
+    if (fake_calls(FAKE_SLEEP) == SLEEPS_MAX) bring_back();
+}
+
+static void a_refusal_waits_some_milliseconds(void **state)
+{
+    (void)state;
+    start_with_pages_on_their_way();
+    comes_back_as = PAGE_CLEAN;
+    fake_on_sleep(bring_back_late);
+    assert_non_null(prairie_malloc(2 * MiB));
+    assert_int_equal(fake_calls(FAKE_SLEEP), SLEEPS_MAX);
+    prairie_check_all();
+}
+
 static void small_blocks_wait_for_pages_on_their_way(void **state)
 {
     unsigned blocks = 0;
@@ -380,6 +396,7 @@ UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
           UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
           UNIT_TEST(a_refusal_waits_for_pages_on_their_way),
+          UNIT_TEST(a_refusal_waits_some_milliseconds),
           UNIT_TEST(small_blocks_wait_for_pages_on_their_way),
           UNIT_TEST(a_callback_waits_for_pages_on_their_way),
           UNIT_TEST(a_refusal_does_not_wait_for_ever), UNIT_TEST(what_can_never_fit_costs_no_pages),
