@@ -80,6 +80,8 @@ static void a_stack_goes_as_far_as_its_calls_are_code(void **state)
         bool is_first = site->bytes == 100;
 
         assert_int_equal(site->depth, is_first ? 4 : 0);
+        assert_true(site->return_address >= snapshot.address
+                    && site->return_address < snapshot.sorted);
         assert_memory_equal(site->return_address, is_first ? stack : beyond,
                             is_first ? sizeof stack : sizeof beyond);
     }
@@ -113,7 +115,7 @@ static void without_all_mappings_stacks_stay_whole(void **state)
 
 /* ---- what is written ---- */
 
-enum { FILE_BYTES = 1 << 20 };
+enum { FILE_BYTES = 4 * MiB };
 
 static char file[FILE_BYTES + 1];
 
@@ -121,7 +123,7 @@ static char file[FILE_BYTES + 1];
 static const uintptr_t first_stack[] = { LOW + 0x30, HIGH + 0x20 }, second_stack[] = { LOW + 0x10 },
                        third_stack[] = { HIGH + 0x20, LOW + 0x10, LOW + 0x20, LOW + 0x30 };
 static struct profile_snapshot_site three_sites[] = {
-    { .live = 2, .taken = 5, .bytes = 96, .return_address = first_stack, .depth = 2, .name = 2 },
+    { .live = 2, .taken = 5, .bytes = 128, .return_address = first_stack, .depth = 2, .name = 2 },
     { .live = 0, .taken = 7, .bytes = 1000, .return_address = second_stack, .depth = 1 },
     { .live = 3, .taken = 3, .bytes = 200000, .return_address = third_stack, .depth = 4 },
 };
@@ -160,9 +162,9 @@ static void jeprof_reads_what_lives(void **state)
 {
     (void)state;
     expect_jeprof(false, "heap_v2/1000000\n"
-                         "  t*: 5: 600192 [0: 0]\n"
+                         "  t*: 5: 600256 [0: 0]\n"
                          "@ 0x10030 0x40020\n"
-                         "  t*: 2: 192 [0: 0]\n"
+                         "  t*: 2: 256 [0: 0]\n"
                          "@ 0x40020 0x10010 0x10020 0x10030\n"
                          "  t*: 3: 600000 [0: 0]\n"
                          "\nMAPPED_LIBRARIES:\n");
@@ -172,9 +174,9 @@ static void jeprof_reads_what_was_taken(void **state)
 {
     (void)state;
     expect_jeprof(true, "heap_v2/1000000\n"
-                        "  t*: 5: 600192 [15: 607480]\n"
+                        "  t*: 5: 600256 [15: 607640]\n"
                         "@ 0x10030 0x40020\n"
-                        "  t*: 2: 192 [5: 480]\n"
+                        "  t*: 2: 256 [5: 640]\n"
                         "@ 0x10010\n"
                         "  t*: 0: 0 [7: 7000]\n"
                         "@ 0x40020 0x10010 0x10020 0x10030\n"
@@ -250,7 +252,7 @@ static const char pprof_of_three[] =
     "1: { 1: 3 2: 4 }\n"
     "1: { 1: 5 2: 2 }\n"
     "1: { 1: 6 2: 4 }\n"
-    "2: { 1: 3 4 2: 52086 5000240 20834 2000096 3: { 1: 4 3: 96 4: 4 } 3: { 1: 8 2: 10 } }\n"
+    "2: { 1: 3 4 2: 39065 5000320 15626 2000128 3: { 1: 4 3: 128 4: 4 } 3: { 1: 8 2: 10 } }\n"
     "2: { 1: 1 2: 7004 7003501 0 0 3: { 1: 4 3: 1000 4: 4 } }\n"
     "2: { 1: 4 1 2 3 2: 17 3309993 17 3309993 3: { 1: 4 3: 200000 4: 4 } }\n"
     "3: { 1: 1 2: 65536 3: 131072 4: 4096 5: 11 6: 12 }\n"
@@ -296,7 +298,47 @@ static void pprof_reads_all_of_it(void **state)
     assert_string_equal(decoded, pprof_of_three);
 }
 
+/* As deep as they can be, of so many that their numbers are long. */
+static void the_deepest_stacks_are_written_whole(void **state)
+{
+    enum { SITES = 400 };
+    static uintptr_t stacks[SITES][UNWIND_DEPTH_MAX], sorted[SITES * UNWIND_DEPTH_MAX];
+    static struct profile_snapshot_site sites[SITES];
+    static struct profile_out out;
+    struct profile_snapshot snapshot = snapshot_of_three(&out);
+    const uint8_t *at = (const uint8_t *)file;
+    unsigned site = 0, depth;
+
+    (void)state;
+    for (unsigned i = 0; i < SITES; i++) {
+        for (unsigned j = 0; j < UNWIND_DEPTH_MAX; j++)
+            stacks[i][j] = HIGH + (uintptr_t)i * UNWIND_DEPTH_MAX + j;
+        sites[i] = (struct profile_snapshot_site){ 1, 1, 8, stacks[i], UNWIND_DEPTH_MAX, 0 };
+    }
+    snapshot.site = sites;
+    snapshot.site_count = SITES;
+    snapshot.sorted = sorted;
+    assert_true(out_open(&out, "name", false));
+    profile_write_pprof(&snapshot);
+    assert_true(out_close(&out));
+    while (site < SITES) {
+        uint64_t key = varint(&at), bytes = varint(&at);
+        const uint8_t *end = at + bytes;
+
+        if (key >> 3 == SAMPLE) {
+            assert_int_equal(varint(&at) >> 3, LOCATIONS);
+            (void)varint(&at);
+            for (depth = 0; depth < UNWIND_DEPTH_MAX; depth++)
+                assert_int_equal(varint(&at), 1 + site * UNWIND_DEPTH_MAX + depth);
+            assert_int_equal(varint(&at) >> 3, VALUES);
+            site++;
+        }
+        at = end;
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(any_order_of_addresses_is_put_right),
           UNIT_TEST(a_stack_goes_as_far_as_its_calls_are_code),
           UNIT_TEST(without_all_mappings_stacks_stay_whole), UNIT_TEST(jeprof_reads_what_lives),
-          UNIT_TEST(jeprof_reads_what_was_taken), UNIT_TEST(pprof_reads_all_of_it))
+          UNIT_TEST(jeprof_reads_what_was_taken), UNIT_TEST(pprof_reads_all_of_it),
+          UNIT_TEST(the_deepest_stacks_are_written_whole))
