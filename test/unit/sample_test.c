@@ -442,6 +442,98 @@ static void a_refused_sample_leaves_nothing(void **state)
     assert_int_equal(estimate_now().live, 0);
 }
 
+/* What the hash of a stack is when it goes on, as sample.c makes it of 64 bits. */
+static uint64_t hash_beyond(uint64_t hash, uint64_t address)
+{
+    hash = (hash ^ address) * UINT64_C(0x9fb21c651e98df25);
+    return hash ^ hash >> 29;
+}
+
+static void note_hash(const struct site *site, void *context)
+{
+    uint64_t *hash = context;
+
+    if (hash[0] == 0) hash[0] = site->hash;
+    else hash[1] = site->hash;
+}
+
+/* Two stacks that differ are two sites, even where all the hash knows of them is the same. */
+static void a_hash_of_two_stacks_is_no_site_of_both(void **state)
+{
+    enum { BYTES = 100, DEPTH = 6, DIFFERS = 4 };
+    uintptr_t stack[2][DEPTH] = { { 11, 12, 13, 14, 15, 16 }, { 11, 12, 13, 14, 99, 0 } };
+    uint64_t hash[2] = { BYTES * 64, BYTES * 64 };
+    uint32_t records[3];
+
+    (void)state;
+    if (sizeof(uintptr_t) != sizeof(uint64_t)) skip();
+    assert_true(heap_start());
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned at = 0; at <= DIFFERS; at++) hash[i] = hash_beyond(hash[i], stack[i][at]);
+    stack[1][DEPTH - 1] = (uintptr_t)(stack[0][DEPTH - 1] ^ hash[0] ^ hash[1]);
+    for (unsigned i = 0; i < 3; i++) {
+        struct origin origin = { .return_address = stack[i % 2], .depth = DEPTH };
+
+        records[i] = sample_note(&origin, BYTES);
+        assert_int_not_equal(records[i], 0);
+    }
+    assert_int_equal(samples_totals().sites, 2);
+    assert_int_equal(samples_totals().addresses, 2 * DEPTH);
+    hash[0] = 0;
+    assert_true(samples_visit(note_hash, hash));
+    assert_int_equal(hash[0], hash[1]);
+    for (unsigned i = 0; i < 3; i++) sample_forget(records[i]);
+    assert_int_equal(estimate_now().live, 0);
+}
+
+static void count_names(const struct site *site, void *context)
+{
+    ((unsigned *)context)[site->name] += (unsigned)site->taken;
+}
+
+static void threads_of_a_name_share_a_site(void **state)
+{
+    uintptr_t stack[] = { 11, 12 };
+    unsigned taken[3] = { 0, 0, 0 };
+
+    (void)state;
+    assert_true(heap_start());
+    for (unsigned i = 0; i < 6; i++) {
+        struct origin origin = { .return_address = stack, .depth = 2, .name = i % 3 == 0 ? 1 : 2 };
+
+        assert_int_not_equal(sample_note(&origin, 100), 0);
+    }
+    assert_int_equal(samples_totals().sites, 2);
+    assert_true(samples_visit(count_names, taken));
+    assert_int_equal(taken[0], 0);
+    assert_int_equal(taken[1], 2);
+    assert_int_equal(taken[2], 4);
+}
+
+/* A program whose every stack differs: beyond many sites, they are cut short, and become few. */
+static void of_very_many_stacks_only_the_tops_differ(void **state)
+{
+    enum { MANY = 100000, DEPTH = 7, KEPT = 4 };
+
+    (void)state;
+    assert_true(heap_start());
+    for (unsigned i = 0; i < MANY + 1000; i++) {
+        uintptr_t stack[DEPTH] = { 1, 2, 3, 4, 5, 6, 7 + i };
+        struct origin origin = { .return_address = stack, .depth = DEPTH };
+
+        assert_int_not_equal(sample_note(&origin, 100), 0);
+        assert_int_equal(samples_totals().sites, min_size(i, MANY) + 1);
+    }
+    assert_int_equal(samples_totals().addresses, MANY * DEPTH + KEPT);
+    for (unsigned i = 0; i < 10; i++) {
+        uintptr_t stack[DEPTH] = { 1, 2, 3, 8 + i, 5, 6, 7 };
+        struct origin origin = { .return_address = stack, .depth = KEPT - i % 2 };
+
+        assert_int_not_equal(sample_note(&origin, 100), 0);
+    }
+    assert_int_equal(samples_totals().sites, MANY + 1 + 5 + 1);
+}
+
 /* Names are numbered once, until there are too many. */
 static void names_are_numbered(void **state)
 {
@@ -457,11 +549,14 @@ static void names_are_numbered(void **state)
     assert_int_equal(sample_name("on"), 3);
     assert_string_equal(sample_name_text(2), "two");
     assert_string_equal(sample_name_text(0), "");
+    assert_int_equal(sample_name("fifteen letters"), 4); /* as long as the kernel's */
+    assert_int_equal(sample_name("fifteen letters and more"), 4);
+    assert_string_equal(sample_name_text(4), "fifteen letters");
     for (unsigned i = 0; i < 100000; i++) {
         snprintf(name, sizeof name, "thread %u", i);
         number = sample_name(name);
         if (number == 0) break;
-        assert_int_equal(number, i + 4);
+        assert_int_equal(number, i + 5);
         last = number;
     }
     assert_int_equal(number, 0);
@@ -479,4 +574,6 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
           UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(totals_are_exact_meanwhile),
           UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(a_refused_sample_leaves_nothing),
-          UNIT_TEST(names_are_numbered))
+          UNIT_TEST(a_hash_of_two_stacks_is_no_site_of_both),
+          UNIT_TEST(threads_of_a_name_share_a_site),
+          UNIT_TEST(of_very_many_stacks_only_the_tops_differ), UNIT_TEST(names_are_numbered))
