@@ -329,8 +329,10 @@ static void neighbours_end_with_their_slab(void **state)
     count = low->block_count;
     assert_int_equal(take(low, blocks, count), count);
     assert_int_equal(take(high, blocks + count, count), count);
-    assert_int_equal(slab_put(low, blocks, 2 * count, &fault), count);
+    assert_int_equal(slab_put(low, blocks + 5, 2 * count - 5, &fault), count - 5);
     assert_int_equal(fault, SLAB_FAULT_NONE);
+    slab_check(low);
+    assert_int_equal(slab_put(low, blocks, 5, &fault), 5);
     slab_check(low);
     turn_round(blocks + count, count);
     blocks[2 * count] = low->base + (count - 1) * 64; /* goes on downwards */
