@@ -198,6 +198,42 @@ static void what_others_give_back_ends_the_telling(void **state)
     assert_false(limits_are_clear());
 }
 
+/* Clean pages count at once; what is leased and not touched yet, where the kernel has not counted it. */
+static void what_was_taken_is_no_room_any_more(void **state)
+{
+    (void)state;
+    assert_int_equal(limits_room_bytes(), SIZE_MAX);
+    follow_group(64 * MiB, 10 * MiB);
+    (void)limits_look();
+    assert_int_equal(limits_room_bytes(), 54 * MiB);
+    assert_non_null(prairie_malloc(8 * MiB));
+    assert_in_range(limits_room_bytes(), 45 * MiB, 46 * MiB);
+    fake_own(commit_used_bytes() - 3 * MiB);
+    limits.group_known = false;
+    (void)limits_look();
+    assert_int_equal(limits_room_bytes(), 51 * MiB);
+}
+
+/* An eighth of a small group, a sixteenth of a larger one, and 64 MiB at most. */
+static void expect_crowded_below(size_t limit, size_t room)
+{
+    fake_group(limit, limit - room);
+    assert_true(limits_are_clear());
+    fake_group(limit, limit - room + 1);
+    assert_false(limits_are_clear());
+}
+
+static void a_group_is_crowded_from_a_line_on(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 10 * MiB);
+    (void)limits_look();
+    expect_crowded_below(16 * MiB, 2 * MiB);
+    expect_crowded_below(64 * MiB, 8 * MiB);
+    expect_crowded_below(512 * MiB, 32 * MiB);
+    expect_crowded_below(2047 * MiB, 64 * MiB);
+}
+
 static void look_with_room(size_t room)
 {
     fake_group(1 * GiB, 1 * GiB - room);
@@ -266,6 +302,30 @@ static void quiet_is_not_told(void **state)
     }
 }
 
+static bool stalled_for(uint64_t ms, uint64_t us)
+{
+    fake_stall(us);
+    fake_clock_ms(ms);
+    return limits_look_for_stalls();
+}
+
+/* Looks that come sooner than others wait for the next; what was before the first one is nobody's. */
+static void a_tenth_of_the_time_is_a_stall(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_false(stalled_for(STALL_LOOK_MS, 1000000));
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    assert_false(stalled_for(STALL_LOOK_MS, 1000000));
+    assert_false(stalled_for(STALL_LOOK_MS, STALL_LOOK_MS * 100 - 1));
+    assert_true(stalled_for(STALL_LOOK_MS, STALL_LOOK_MS * 100));
+    assert_true(stalled_for(STALL_LOOK_MS, 0)); /* until it is told */
+    assert_int_equal(limits_look(), LIMITS_STALLED);
+    assert_int_equal(limits_look(), LIMITS_CALM);
+    assert_false(stalled_for(STALL_LOOK_MS - 1, 1000000));
+    assert_true(stalled_for(1, 0));
+}
+
 static unsigned background_looks;
 
 static void look_often(void)
@@ -293,6 +353,9 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_may_be_left_to_i
           UNIT_TEST(a_group_without_a_limit_is_asked_seldom),
           UNIT_TEST(a_group_is_read_again_by_the_clock_only_when_crowded),
           UNIT_TEST(what_others_give_back_ends_the_telling),
+          UNIT_TEST(what_was_taken_is_no_room_any_more),
+          UNIT_TEST(a_group_is_crowded_from_a_line_on),
           UNIT_TEST(a_group_with_little_room_has_no_huge_pages),
+          UNIT_TEST(a_tenth_of_the_time_is_a_stall),
           UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
           UNIT_TEST(quiet_is_not_told), UNIT_TEST(the_helper_stays_for_listeners))
