@@ -431,6 +431,27 @@ static void unneeded_runs_go_back_whatever_their_length(void **state)
     check_arenas();
 }
 
+/* Whether there was something to do is what the background thread stays for. */
+static void a_look_tells_of_magazines_and_runs_together(void **state)
+{
+    void **empty;
+
+    (void)state;
+    start_arenas(1);
+    empty = bring(0, full_magazine(0));
+    assert_non_null(empty);
+    lock_take(&arenas[0]->lock);
+    for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
+        stock_return(&arenas[0]->stock[pages], arenas[0]->stock[pages].count);
+    stock_put(&arenas[0]->stock[1], run_lease(1, 1, PAGE_USED).page);
+    lock_give(&arenas[0]->lock);
+    assert_false(arenas_clear(CLEAR_UNNEEDED)); /* learns how many there are */
+    assert_true(arenas_clear(CLEAR_UNNEEDED));
+    assert_int_equal(depot_of(0)->full.count, 0);
+    assert_int_equal(arenas[0]->stock[1].count, 0);
+    check_arenas();
+}
+
 static void d1_a_full_one_too_many(void) { depot_of(0)->full.count++; }
 static void d1_an_empty_one_too_few(void) { depot_of(0)->empty.count--; }
 static void d1_a_full_one_lost(void) { depot_of(0)->full.first = depot_of(0)->full.first[0]; }
@@ -511,4 +532,5 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(clearing_gives_everything_back),
           UNIT_TEST(unneeded_magazines_are_drained_by_halves),
           UNIT_TEST(unneeded_runs_go_back_whatever_their_length),
+          UNIT_TEST(a_look_tells_of_magazines_and_runs_together),
           UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))

@@ -178,6 +178,25 @@ static void what_is_kept_of_one_length_is_bounded(void **state)
     assert_int_equal(pages_kept(), 0);
 }
 
+/* The last run for which there is room is kept beside the others, and none after it. */
+static void what_is_kept_of_one_length_fills_all_room(void **state)
+{
+    size_t most = LARGE_CACHE_BYTES_MAX >> 12, pages = LARGE_CACHE_PAGES_MAX;
+    char *blocks[LARGE_CACHE_BYTES_MAX / (4 * KiB) + 2];
+    size_t fits = most / pages;
+
+    (void)state;
+    assert_int_equal(fits * pages, most);
+    begin_to_keep();
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t i = 0; i < fits + 1; i++) blocks[i] = take_pages(pages);
+        for (size_t i = 0; i < fits + 1; i++) prairie_free(blocks[i]);
+        prairie_check_all();
+    }
+    assert_int_equal(pages_kept(), most);
+    assert_int_equal(large_cache_runs_max(bytes_of(pages)), fits);
+}
+
 static void what_is_kept_is_bounded(void **state)
 {
     size_t most = LARGE_CACHE_BYTES_MAX >> 12, longest = LARGE_CACHE_PAGES_MAX;
@@ -426,8 +445,9 @@ UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
           UNIT_TEST(the_largest_small_block_is_of_a_slab),
           UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
           UNIT_TEST(what_was_wanted_again_is_kept),
-          UNIT_TEST(what_is_kept_of_one_length_is_bounded), UNIT_TEST(uncached_blocks_pass_it_by),
-          UNIT_TEST(the_only_thread_purges_what_it_drains),
+          UNIT_TEST(what_is_kept_of_one_length_is_bounded),
+          UNIT_TEST(what_is_kept_of_one_length_fills_all_room),
+          UNIT_TEST(uncached_blocks_pass_it_by), UNIT_TEST(the_only_thread_purges_what_it_drains),
           UNIT_TEST(a_thread_tells_of_what_it_drains),
           UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
           UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),

@@ -189,6 +189,31 @@ static void numbers_fit_each_other_at_any_moment(void **state)
     }
 }
 
+/* Times and counts of several locks are added; of the longest wait and the most sleepers the larger one
+ * stays, whichever comes first. */
+static void numbers_of_several_locks_are_one(void **state)
+{
+    static const struct lock_numbers part[] = { { 100, 50, 20, 30, 7000, 900, 3 },
+                                                { 10, 6, 4, 2, 500, 1000, 2 },
+                                                { 1, 1, 1, 1, 1, 1, 1 } };
+    static const unsigned order[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 2, 0 } };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(order); i++) {
+        struct lock_numbers sum = { 0 };
+
+        for (unsigned at = 0; at < ARRAY_COUNT(order[i]); at++)
+            lock_numbers_add(&sum, part[order[i][at]]);
+        assert_int_equal(sum.taken, 111);
+        assert_int_equal(sum.contended, 57);
+        assert_int_equal(sum.waits, 25);
+        assert_int_equal(sum.spins, 33);
+        assert_int_equal(sum.wait_ns, 7501);
+        assert_int_equal(sum.wait_ns_max, 1000);
+        assert_int_equal(sum.sleepers_max, 3);
+    }
+}
+
 static void a_remade_lock_is_free(void **state)
 {
     (void)state;
@@ -419,7 +444,8 @@ static void many_arena_locks_at_once(void **state)
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
           UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
           UNIT_TEST(a_woken_taker_spins_again), UNIT_TEST(threads_exclude_each_other),
-          UNIT_TEST(numbers_fit_each_other_at_any_moment), UNIT_TEST(a_remade_lock_is_free),
+          UNIT_TEST(numbers_fit_each_other_at_any_moment),
+          UNIT_TEST(numbers_of_several_locks_are_one), UNIT_TEST(a_remade_lock_is_free),
           UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(a_lock_passed_through_is_still_held),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),

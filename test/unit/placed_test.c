@@ -146,6 +146,22 @@ static void destroyed_numbers_are_given_again(void **state)
     prairie_check_all();
 }
 
+/* Where nobody is on his way through its hooks. */
+static void an_arena_ends_at_once(void **state)
+{
+    struct arena *arena = new_arena(), *hooked = hooked_arena();
+
+    (void)state;
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(arena->index)));
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(hooked->index)));
+    thread_bind(arena);
+    assert_false(placed_destroy(arena));
+    thread_bind(arenas[0]);
+    assert_true(placed_destroy(arena));
+    assert_true(placed_destroy(hooked));
+    assert_int_equal(fake_calls(FAKE_SLEEP), 0);
+}
+
 /* What a destroyed arena had counted is nobody's in particular; the next one of its number begins
  * at 0. */
 static void destroyed_arenas_are_counted_apart(void **state)
@@ -559,8 +575,9 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
           UNIT_TEST(destroyed_numbers_are_given_again),
-          UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(numbers_run_out),
-          UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
+          UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(an_arena_ends_at_once),
+          UNIT_TEST(numbers_run_out), UNIT_TEST(numbers_stay_when_options_come),
+          UNIT_TEST(a_bound_thread_fills_from_its_arena),
           UNIT_TEST(explicit_caches_hold_what_belongs), UNIT_TEST(explicit_caches_without_an_arena),
           UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
           UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),

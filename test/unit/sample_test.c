@@ -164,6 +164,18 @@ static void a_sized_free_looks_only_where_one_lives(void **state)
     assert_int_equal(offset_of_sized_free[100], apart);
 }
 
+/* Of each size that the header's table has, to the last. */
+static void sized_frees_have_magazines_of_their_own(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (unsigned size = 1; size <= TABLE_BYTES_MAX; size++)
+        assert_int_equal(offset_of_sized_free[size], offset_of_size[size]);
+    sample_from_now((uint64_t)1 << 50);
+    for (unsigned size = 1; size <= TABLE_BYTES_MAX; size++)
+        assert_int_equal(offset_of_sized_free[size], offset_of_size[size] + OFFSET_FOR_FREES);
+}
+
 static void resizing_keeps_contents_and_counts(void **state)
 {
     size_t sizes[] = { 10, 1000, 5000, 14000, 20000, 30000, 200000, 150000, 6000, 40, 600000, 10 };
@@ -567,6 +579,7 @@ static void names_are_numbered(void **state)
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
           UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
           UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
+          UNIT_TEST(sized_frees_have_magazines_of_their_own),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
           UNIT_TEST(few_of_the_resized_are_sampled), UNIT_TEST(cleared_blocks_are_clear),
           UNIT_TEST(alignment_is_kept), UNIT_TEST(misuse_is_told),

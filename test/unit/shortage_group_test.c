@@ -291,6 +291,28 @@ static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
     assert_false(RELAXED_LOAD(purge_mode.is_hard));
 }
 
+/* Not even a block that comes from what the thread keeps is given before. */
+static void a_stall_is_told_to_who_keeps_runs(void **state)
+{
+    const struct large_cache *kept;
+
+    (void)state;
+    add(hear, "a");
+    for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) prairie_free(prairie_malloc(20000));
+    kept = thread_front()->cache->large_cache;
+    assert_non_null(kept);
+    assert_int_equal(kept->takes, 0);
+    prairie_free(prairie_malloc(20000));
+    assert_int_equal(kept->takes, 1);
+    decay_thread_count(2);
+    decay_resume_looking();
+    fake_on_sleep(look_while_stalled);
+    assert_true(fake_thread_run());
+    assert_string_equal(told.conditions, "");
+    assert_non_null(prairie_malloc(20000));
+    assert_string_equal(told.conditions, "L");
+}
+
 static void quiet_is_not_told(void **state)
 {
     (void)state;
@@ -358,4 +380,5 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_may_be_left_to_i
           UNIT_TEST(a_group_with_little_room_has_no_huge_pages),
           UNIT_TEST(a_tenth_of_the_time_is_a_stall),
           UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
-          UNIT_TEST(quiet_is_not_told), UNIT_TEST(the_helper_stays_for_listeners))
+          UNIT_TEST(a_stall_is_told_to_who_keeps_runs), UNIT_TEST(quiet_is_not_told),
+          UNIT_TEST(the_helper_stays_for_listeners))
