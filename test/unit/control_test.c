@@ -172,6 +172,26 @@ static void a_question_for_use_needs_both_arrays(void **state)
     assert_true(all_bytes_are(uses, 0x5a, sizeof uses));
 }
 
+/* Who only asks for an option changes nothing; who sets it is obeyed at once. */
+static void an_option_is_obeyed_when_it_is_written(void **state)
+{
+    intptr_t none = 0, decay_ms = 7;
+    size_t length = sizeof decay_ms;
+    uint64_t purges;
+
+    (void)state;
+    prairie_free(memset(prairie_malloc(2 * MiB), 1, 2 * MiB));
+    options_parse("dirty_decay_ms:0", "test");
+    purges = fake_calls(FAKE_PURGE);
+    assert_int_not_equal(page_heap->free_pages[FREE_DIRTY], 0);
+    assert_int_equal(control_by_name("arenas.dirty_decay_ms", &decay_ms, &length, NULL, 0), 0);
+    assert_int_equal(decay_ms, 0);
+    assert_int_equal(fake_calls(FAKE_PURGE), purges);
+    assert_int_equal(control_by_name("arenas.dirty_decay_ms", NULL, NULL, &none, sizeof none), 0);
+    assert_true(fake_calls(FAKE_PURGE) > purges);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], 0);
+}
+
 /* The numbers that an arena can have end where its table does. */
 static void no_arena_has_a_number_beyond_the_last(void **state)
 {
@@ -191,4 +211,5 @@ UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
           UNIT_TEST(a_path_of_no_length_or_an_absurd_one_is_no_leaf),
           UNIT_TEST(the_use_of_many_blocks_is_told_at_once),
           UNIT_TEST(a_question_for_use_needs_both_arrays),
+          UNIT_TEST(an_option_is_obeyed_when_it_is_written),
           UNIT_TEST(no_arena_has_a_number_beyond_the_last))
