@@ -230,6 +230,8 @@ static void a_dump_goes_where_it_is_told(void **state)
     assert_int_equal(control_by_name("prof.dump", NULL, NULL, (void *)(uintptr_t)&name, 4), EINVAL);
     assert_int_equal(control_by_name("prof.dump", (void *)(uintptr_t)&old, &length, NULL, 0),
                      EPERM);
+    assert_int_equal(control_by_name("prof.dump", (void *)(uintptr_t)&old, NULL, NULL, 0), EPERM);
+    assert_int_equal(control_by_name("prof.dump", NULL, &length, NULL, 0), EPERM);
     assert_int_equal(write_text("prof.prefix", NULL), EINVAL);
     assert_int_equal(control_by_name("prof.prefix", NULL, NULL, NULL, 0), EINVAL);
     assert_int_equal(write_text("prof.prefix", ""), 0);

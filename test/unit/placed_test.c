@@ -181,11 +181,40 @@ static void destroyed_arenas_are_counted_apart(void **state)
         assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
         assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
         assert_int_equal(past_arenas.manual_taken, 3 * round);
-        assert_true(past_arenas.lock.taken > 13);
+        assert_in_range(past_arenas.lock.taken, 14, 1000);
         assert_ptr_equal(arena_create(), arena);
         assert_int_equal(arena->active_pages, 0);
         prairie_check_all();
     }
+}
+
+/* What their locks counted is added; of the longest wait, and the most sleepers, the larger stays. */
+static void locks_of_destroyed_arenas_are_one(void **state)
+{
+    struct arena *arena[2] = { new_arena(), new_arena() };
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct lock *lock = &arena[i]->lock;
+
+        lock_take(lock);
+        lock->contended = 5 + i;
+        lock->waits = 3 + i;
+        lock->wait_ns = 700 + i;
+        lock->wait_ns_max = 400 - i;
+        lock->sleepers_max = 2 + i;
+        lock_give(lock);
+        assert_true(placed_destroy(arena[i]));
+        assert_int_equal(lock->contended + lock->waits + lock->wait_ns, 0);
+        assert_int_equal(lock->wait_ns_max + lock->sleepers_max, 0);
+    }
+    assert_int_equal(past_arenas.lock.contended, 11);
+    assert_int_equal(past_arenas.lock.waits, 7);
+    assert_int_equal(past_arenas.lock.spins, 4);
+    assert_int_equal(past_arenas.lock.wait_ns, 1401);
+    assert_int_equal(past_arenas.lock.wait_ns_max, 400);
+    assert_int_equal(past_arenas.lock.sleepers_max, 3);
+    assert_in_range(past_arenas.lock.taken, 11, 1000);
 }
 
 /* A constructor may make an arena before the options say how many automatic ones there are. */
@@ -576,8 +605,8 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
           UNIT_TEST(destroyed_numbers_are_given_again),
           UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(an_arena_ends_at_once),
-          UNIT_TEST(numbers_run_out), UNIT_TEST(numbers_stay_when_options_come),
-          UNIT_TEST(a_bound_thread_fills_from_its_arena),
+          UNIT_TEST(locks_of_destroyed_arenas_are_one), UNIT_TEST(numbers_run_out),
+          UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
           UNIT_TEST(explicit_caches_hold_what_belongs), UNIT_TEST(explicit_caches_without_an_arena),
           UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
           UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),
