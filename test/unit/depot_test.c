@@ -255,6 +255,30 @@ static void takes_from_slabs_end_a_swing(void **state)
     assert_int_equal(arenas[0]->swing.bytes_max, 0);
 }
 
+/* Half of the steps that are looked at are short, up or down. */
+static void order_is_told_by_the_steps(void **state)
+{
+    enum { COUNT = 64, STRIDE = 9, LOOKS = 7, BYTES = 32, NEAR = 16 * BYTES };
+    static const struct {
+        long step;
+        bool near;
+    } rows[] = { { NEAR, true }, { -NEAR, true }, { NEAR + 1, false }, { -NEAR - 1, false } };
+    void *block[COUNT];
+
+    (void)state;
+    for (unsigned row = 0; row < ARRAY_COUNT(rows); row++) {
+        for (unsigned short_steps = 0; short_steps <= LOOKS; short_steps++) {
+            for (unsigned i = 0; i < COUNT; i++) block[i] = (void *)((uintptr_t)(i + 1) * MiB);
+            for (unsigned look = 1; look <= short_steps; look++)
+                block[look * STRIDE] = (char *)block[look * STRIDE - 1] + rows[row].step;
+            assert_int_equal(inside_is_in_order(block, COUNT, BYTES),
+                             rows[row].near && 2 * short_steps >= LOOKS);
+        }
+    }
+    assert_true(inside_is_in_order(block, 1, BYTES));
+    assert_false(inside_is_in_order(block, 2, BYTES));
+}
+
 /* They would cost as many visits to slabs as there are blocks. */
 static void scattered_blocks_stay_in_the_depot(void **state)
 {
@@ -266,6 +290,62 @@ static void scattered_blocks_stay_in_the_depot(void **state)
 }
 
 /* ---- small magazines ---- */
+
+
+/* Frees blocks until so many are out, of each slab all but one at most. */
+static void thin_out(void **block, unsigned count, uint64_t out_wanted)
+{
+    const struct class_bin *bin = &arenas[0]->bin[test_class()];
+    unsigned in_slab = slab_shape[test_class()].block_count;
+
+    for (unsigned i = 1; i <= count; i++) {
+        if (bin->slab_count * in_slab - bin->slab_free_blocks == out_wanted) return;
+        if (block[i] == NULL || slab_of(block[i], test_class())->free_count + 1u == in_slab)
+            continue;
+        assert_int_equal(drain(0, test_class(), &block[i], 1), 0);
+        block[i] = NULL;
+    }
+    fail();
+}
+
+/* So many slabs are open, and so many blocks out, with those that are brought: are these taken in? */
+static bool is_taken_in(unsigned slabs, uint64_t out)
+{
+    unsigned count = slabs * slab_shape[test_class()].block_count - capacity();
+    void **full = full_magazine(0), **block = calloc(count + 1, sizeof *block), **given;
+
+    fill_all(0, test_class(), block, count);
+    assert_int_equal(arenas[0]->bin[test_class()].slab_count, slabs);
+    thin_out(block, count, out);
+    assert_int_equal(arenas[0]->bin[test_class()].slab_count, slabs);
+    given = bring(0, full);
+    if (given != NULL) {
+        meta_give(given, magazine_bytes(capacity()));
+        (void)fetch(0, empty_magazine());
+    }
+    for (unsigned i = 1; i <= count; i++)
+        if (block[i] != NULL) assert_int_equal(drain(0, test_class(), &block[i], 1), 0);
+    drain_magazine(full);
+    (void)arenas_clear(CLEAR_ALL);
+    assert_int_equal(arenas[0]->bin[test_class()].slab_count, 0);
+    free(block);
+    return given != NULL;
+}
+
+/* Five slabs, of whose blocks less than a quarter is out. */
+static void slabs_are_sparse_from_a_bound_on(void **state)
+{
+    unsigned in_slab;
+
+    (void)state;
+    start_arenas(1);
+    in_slab = slab_shape[test_class()].block_count;
+    assert_int_equal(in_slab % 4, 0);
+    assert_true(is_taken_in(8, 2 * in_slab));
+    assert_false(is_taken_in(8, 2 * in_slab - 1));
+    assert_false(is_taken_in(5, capacity() + 5));
+    assert_true(is_taken_in(4, capacity() + 4));
+}
 
 /* Few blocks are out, one in each of many slabs: what lies in the depot longest goes back to the slabs. Its magazine is empty
  * then, or has what is another arena's. */
@@ -408,6 +488,73 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
     assert_int_equal(arenas[0]->bin[test_class()].slab_count, 0);
 }
 
+/* What all was fetched at once was needed, whatever lies there again, and with how many empty ones. */
+static void what_was_fetched_together_is_needed(void **state)
+{
+    enum { MAGAZINES_MAX = 16 };
+    void **out[MAGAZINES_MAX];
+    unsigned count = 0;
+
+    (void)state;
+    start_arenas(1);
+    while (count < MAGAZINES_MAX && bring(0, full_magazine(0)) != NULL) count++;
+    assert_true(count > 2);
+    (void)arenas_clear(CLEAR_UNNEEDED); /* learns how many there are */
+    count = depot_of(0)->full.count;
+    for (unsigned i = 0; i < count; i++) out[i] = fetch(0, empty_magazine());
+    for (unsigned i = 1; i < count; i++) assert_non_null(bring(0, out[i]));
+    assert_true(depot_of(0)->empty.count > 0);
+    assert_false(arenas_clear(CLEAR_UNNEEDED));
+    assert_int_equal(depot_of(0)->full.count, count - 1);
+    check_arenas();
+}
+
+/* Where nothing full is left half of the empty ones goes at each look, and of one more. */
+static void empty_magazines_go_by_halves(void **state)
+{
+    enum { EMPTY_MAX = 4 };
+    void **out[EMPTY_MAX];
+
+    (void)state;
+    start_arenas(1);
+    for (unsigned empty = 1; empty <= EMPTY_MAX; empty++) {
+        for (unsigned i = 0; i < empty; i++) out[i] = full_magazine(0);
+        for (unsigned i = 0; i < empty; i++) assert_non_null(bring(0, out[i]));
+        for (unsigned i = 0; i < empty; i++) {
+            assert_ptr_equal(fetch(0, empty_magazine()), out[i]);
+            assert_null(out[i][0]); /* M1 */
+        }
+        assert_int_equal(depot_of(0)->full.count, 0);
+        assert_int_equal(depot_of(0)->empty.count, empty);
+        for (unsigned left = empty; left > 0; left = depot_of(0)->empty.count) {
+            assert_true(arenas_clear(CLEAR_UNNEEDED));
+            assert_int_equal(depot_of(0)->empty.count, left - (left + 1) / 2);
+        }
+    }
+    for (unsigned look = 0; look < 8; look++) (void)arenas_clear(CLEAR_UNNEEDED);
+    assert_false(arenas_clear(CLEAR_UNNEEDED));
+}
+
+/* The magazine that small ones are filled from goes when nobody took of it from one look to the next. */
+static void what_was_opened_goes_when_it_is_not_needed(void **state)
+{
+    void *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(1);
+    assert_non_null(bring(0, full_magazine(0)));
+    for (unsigned look = 0; look < 3; look++) {
+        assert_int_equal(fetch_some(0, slots, 1), 1);
+        (void)arenas_clear(CLEAR_UNNEEDED);
+        assert_non_null(depot_of(0)->opened);
+        assert_int_equal(depot_of(0)->opened_count, capacity() - 1 - look);
+    }
+    assert_true(arenas_clear(CLEAR_UNNEEDED));
+    assert_null(depot_of(0)->opened);
+    assert_int_equal(depot_of(0)->opened_count, 0);
+    check_arenas();
+}
+
 /* ---- the walk ---- */
 
 /* Runs that arenas keep for their next slabs, of each length that a slab may have. */
@@ -533,4 +680,7 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(unneeded_magazines_are_drained_by_halves),
           UNIT_TEST(unneeded_runs_go_back_whatever_their_length),
           UNIT_TEST(a_look_tells_of_magazines_and_runs_together),
+          UNIT_TEST(what_was_fetched_together_is_needed), UNIT_TEST(empty_magazines_go_by_halves),
+          UNIT_TEST(what_was_opened_goes_when_it_is_not_needed),
+          UNIT_TEST(slabs_are_sparse_from_a_bound_on), UNIT_TEST(order_is_told_by_the_steps),
           UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))

@@ -57,6 +57,7 @@ INSIDE(show_block);
 INSIDE(full_bytes);
 INSIDE(swing_out);
 INSIDE(swing_back);
+INSIDE(is_in_order);
 INSIDE(want_background);
 INSIDE(background_may_end);
 INSIDE(first_slots_of);
