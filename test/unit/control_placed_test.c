@@ -143,6 +143,30 @@ static void a_thread_at_its_end_holds_nothing(void **state)
     assert_int_equal(act("thread.idle"), 0);
 }
 
+/* What it held is free at once, and its pages go as soon as they may not stay. */
+static void a_flush_gives_all_back(void **state)
+{
+    static const char *const leaf[] = { "thread.tcache.flush", "thread.idle" };
+
+    (void)state;
+    start();
+    options_parse("dirty_decay_ms:0", "test");
+    decay_obey_options();
+    for (unsigned i = 0; i < ARRAY_COUNT(leaf); i++) {
+        unsigned class_index = class_of_size(SMALL_BYTES_MAX);
+
+        for (unsigned taken = 0; taken < LARGE_CACHE_AFTER; taken++)
+            prairie_free(memset(prairie_malloc(100000), 1, 100000));
+        assert_int_not_equal(thread_front()->cache->large_cache->room_pages,
+                             pages_of_bytes(LARGE_CACHE_BYTES_MAX));
+        prairie_free(prairie_malloc(SMALL_BYTES_MAX));
+        assert_int_not_equal(thread_front()->cache->spare[class_index].capacity, 0);
+        assert_int_equal(act(leaf[i]), 0);
+        assert_int_equal(thread_front()->cache->spare[class_index].capacity, 0);
+        assert_int_equal(page_heap->free_pages[FREE_DIRTY], 0);
+    }
+}
+
 /* A size stands for its class, and what is beyond all for the largest. */
 static void how_large_the_held_blocks_are(void **state)
 {
@@ -282,6 +306,25 @@ static void hooks_are_what_they_were_set_to(void **state)
     assert_ptr_equal(hooks_of(index), &extent_hooks_default);
 }
 
+/* The first arena is there for who names it, before anything was taken from it. */
+static void the_first_arena_gets_hooks_before_its_first_block(void **state)
+{
+    (void)state;
+    assert_int_equal(write_hooks(0, &test_hooks), 0);
+    assert_ptr_equal(hooks_of(0), &test_hooks);
+}
+
+/* Large blocks come from there at once. */
+static void a_bound_thread_follows_the_hooks_of_its_arena(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(write_number("thread.arena", 0), 0);
+    assert_true(thread_front()->cache->front.keeps_runs);
+    assert_int_equal(write_hooks(0, &test_hooks), 0);
+    assert_false(thread_front()->cache->front.keeps_runs);
+}
+
 /* An arena with hooks that there is no memory for is not made. */
 static void no_arena_is_made_without_its_hooks(void **state)
 {
@@ -347,6 +390,9 @@ static void resets_and_ends_are_for_manual_arenas(void **state)
 UNIT_MAIN(UNIT_TEST(a_thread_is_bound_to_an_arena_that_is_there),
           UNIT_TEST(a_thread_holds_blocks_or_none), UNIT_TEST(blocks_that_are_filled_are_not_held),
           UNIT_TEST(a_thread_at_its_end_holds_nothing), UNIT_TEST(how_large_the_held_blocks_are),
-          UNIT_TEST(large_blocks_are_held_by_their_length), UNIT_TEST(caches_are_named_by_number),
-          UNIT_TEST(hooks_are_what_they_were_set_to), UNIT_TEST(no_arena_is_made_without_its_hooks),
+          UNIT_TEST(a_flush_gives_all_back), UNIT_TEST(large_blocks_are_held_by_their_length),
+          UNIT_TEST(caches_are_named_by_number), UNIT_TEST(hooks_are_what_they_were_set_to),
+          UNIT_TEST(the_first_arena_gets_hooks_before_its_first_block),
+          UNIT_TEST(a_bound_thread_follows_the_hooks_of_its_arena),
+          UNIT_TEST(no_arena_is_made_without_its_hooks),
           UNIT_TEST(resets_and_ends_are_for_manual_arenas))

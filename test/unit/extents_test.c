@@ -222,6 +222,44 @@ static void extents_are_asked_for_in_growing_pieces(void **state)
     prairie_check_all();
 }
 
+/* Each is twice as long as the one before, until the limit, which is whole pages. */
+static void each_extent_is_twice_the_one_before(void **state)
+{
+    static const size_t asked[] = { 2 * MiB, 4 * MiB, 8 * MiB, 12 * MiB, 12 * MiB, 5 * 4096 };
+    struct arena *arena = hooked_arena();
+    size_t before = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(asked); i++) {
+        unsigned allocs = seen.allocs;
+
+        while (seen.allocs == allocs)
+            assert_non_null(prairie_mallocx(i < 5 ? MiB : 4 * 4096, MALLOCX_ARENA(arena->index)));
+        assert_int_equal(seen.bytes_out - before, asked[i]);
+        before = seen.bytes_out;
+        if (i == 1) extents_limit_growth(arena->extents, 12 * MiB + 100);
+        if (i == 4) extents_limit_growth(arena->extents, 6 * 4096 - 1);
+    }
+    prairie_check_all();
+}
+
+/* A large block that is refused leaves no record behind. */
+static void a_refused_block_has_no_record(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index);
+    size_t records = 0;
+
+    (void)state;
+    seen.refused = 1;
+    for (unsigned i = 0; i < 100; i++) {
+        if (i == 1) records = commit.record_bytes;
+        assert_null(prairie_mallocx(100000, flags));
+    }
+    assert_int_equal(commit.record_bytes, records);
+    prairie_check_all();
+}
+
 /* Without more than is wanted, what is wanted will do. */
 static void large_requests_are_refused(void **state)
 {
@@ -516,8 +554,10 @@ static void records_run_out(void **state)
 UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
           UNIT_TEST(the_default_hooks_take_back_what_they_gave), UNIT_TEST(memory_from_malloc),
           UNIT_TEST(memory_from_malloc_of_a_hardened_process),
-          UNIT_TEST(extents_are_asked_for_in_growing_pieces), UNIT_TEST(large_requests_are_refused),
-          UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
+          UNIT_TEST(extents_are_asked_for_in_growing_pieces),
+          UNIT_TEST(each_extent_is_twice_the_one_before), UNIT_TEST(a_refused_block_has_no_record),
+          UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
+          UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
           UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),

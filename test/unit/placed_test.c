@@ -169,21 +169,29 @@ static void destroyed_arenas_are_counted_apart(void **state)
     struct arena *arena = new_arena();
     int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
     unsigned class_index = class_of_size(100);
+    uint64_t fills = 0, drains = 0;
 
     (void)state;
     for (unsigned round = 1; round <= 2; round++) {
-        for (unsigned i = 0; i < 10; i++) assert_non_null(prairie_mallocx(100, flags));
+        for (unsigned i = 0; i < 9; i++) assert_non_null(prairie_mallocx(100, flags));
+        prairie_free(prairie_mallocx(100, flags));
         for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_mallocx(100000, flags));
         assert_int_equal(arena->active_pages, slab_pages(class_index) + 3 * pages_for(100000));
         assert_int_equal(arena->bin[class_index].flow.blocks_taken, 10);
+        fills += arena->bin[class_index].flow.fills;
+        drains += arena->bin[class_index].flow.drains;
         assert_true(placed_destroy(arena));
         assert_int_equal(past_arenas.count, round);
         assert_int_equal(past_arenas.of_class[class_index].blocks_taken, 10 * round);
         assert_int_equal(past_arenas.of_class[class_index].slabs_opened, round);
+        assert_int_equal(past_arenas.of_class[class_index].fills, fills);
+        assert_int_equal(past_arenas.of_class[class_index].drains, drains);
+        assert_true(fills > 0 && drains > 0);
         assert_int_equal(past_arenas.manual_taken, 3 * round);
         assert_in_range(past_arenas.lock.taken, 14, 1000);
         assert_ptr_equal(arena_create(), arena);
         assert_int_equal(arena->active_pages, 0);
+        assert_true(all_bytes_are(&arena->bin[class_index].flow, 0, sizeof(struct class_flow)));
         prairie_check_all();
     }
 }
