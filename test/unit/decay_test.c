@@ -235,6 +235,9 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(dirty_pages() <= plain_budget());
     breathe_often(2);
     assert_true(fake_thread_waits());
+    assert_true(fake_thread_run()); /* the next one was not told to end */
+    assert_true(decay_looks > 0);
+    assert_true(dirty_pages() <= plain_budget());
 }
 
 static void tell_it_to_end(enum fake_call kind)

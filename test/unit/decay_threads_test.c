@@ -227,10 +227,12 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     breathe(burst_pages());
     assert_int_equal(fake_calls(FAKE_THREAD_START), 1);
     assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);
+    assert_false(purge_mode.on_call);
     fake_thread_allow(true);
     fake_clock_ms(10000);
     breathe(burst_pages());
     assert_true(fake_thread_waits());
+    assert_true(purge_mode.on_call);
 }
 
 /* What is left to the background thread is not told it again at each return. */

@@ -243,6 +243,29 @@ static void each_extent_is_twice_the_one_before(void **state)
     prairie_check_all();
 }
 
+static void failing_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                            unsigned arena)
+{
+    test_destroy(hooks, base, bytes, committed, arena);
+    errno = EBUSY;
+}
+
+static void the_end_of_an_arena_keeps_errno(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena = hooked_arena();
+
+    (void)state;
+    hooks.destroy = failing_destroy;
+    hooks.dalloc = NULL; /* what is free stays until the end */
+    assert_ptr_equal(arena_set_hooks(arena, &hooks), &test_hooks);
+    assert_non_null(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    errno = ENOTTY;
+    assert_true(placed_destroy(arena));
+    assert_int_equal(errno, ENOTTY);
+    assert_true(seen.destroys > 0);
+}
+
 /* A large block that is refused leaves no record behind. */
 static void a_refused_block_has_no_record(void **state)
 {
@@ -556,8 +579,8 @@ UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_ho
           UNIT_TEST(memory_from_malloc_of_a_hardened_process),
           UNIT_TEST(extents_are_asked_for_in_growing_pieces),
           UNIT_TEST(each_extent_is_twice_the_one_before), UNIT_TEST(a_refused_block_has_no_record),
-          UNIT_TEST(large_requests_are_refused), UNIT_TEST(extents_that_may_not_be_cut),
-          UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
+          UNIT_TEST(the_end_of_an_arena_keeps_errno), UNIT_TEST(large_requests_are_refused),
+          UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
           UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),

@@ -142,6 +142,25 @@ static void each_arena_has_its_own(void **state)
     }
 }
 
+/* With hooks the first one has large blocks, and free runs, of its own beside those that are nobody's. */
+static void the_first_may_have_hooks(void **state)
+{
+    static struct lengths first, all;
+    unsigned step;
+
+    (void)state;
+    (void)hooked_arena(); /* where hooks find memory */
+    step = lextent_of(bytes_of(25));
+    assert_non_null(prairie_malloc(bytes_of(25)));
+    assert_non_null(arena_set_hooks(arenas[0], &test_hooks));
+    assert_non_null(prairie_mallocx(bytes_of(25), MALLOCX_ARENA(0)));
+    count_arena(&first, 0);
+    count_arena(&all, CONTROL_ARENAS_ALL);
+    assert_true(arenas[0]->active_pages >= 25);
+    assert_int_equal(first.large[step], 2);
+    assert_memory_equal(&first, &all, sizeof all);
+}
+
 static unsigned large_of_epoch(uint64_t epoch, unsigned arena)
 {
     const struct lengths *lengths;
@@ -185,4 +204,4 @@ static void counts_are_kept_for_an_epoch(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_size_has_the_last_step_that_is_not_longer),
           UNIT_TEST(blocks_and_holes_are_counted), UNIT_TEST(each_arena_has_its_own),
-          UNIT_TEST(counts_are_kept_for_an_epoch))
+          UNIT_TEST(the_first_may_have_hooks), UNIT_TEST(counts_are_kept_for_an_epoch))
