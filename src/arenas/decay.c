@@ -318,6 +318,9 @@ bool decay_excess(void)
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
+    } else if (is_alone()) {
+        (void)arenas_clear(
+            CLEAR_UNNEEDED); /* as the background thread does where there are others */
     }
     purge_past_triggers();
     decay_close_tail(false);

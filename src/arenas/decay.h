@@ -1,7 +1,8 @@
 /* decay.h - who gives memory back, and when (docs/floors/arenas.md has the table).
  *
- * A program with one thread gives back what goes beyond the purge budget at once, and each time it
- * has shrunk to a half empties depots and magazines: a few cached blocks hold many slabs open. Only
+ * A program with one thread gives back what goes beyond the purge budget at once, with some of what
+ * nobody took from depots since the last time, and each time it has shrunk to a half empties depots
+ * and magazines: a few cached blocks hold many slabs open. Only
  * what it keeps because it breathes is left to a background thread, which ends before a fork. A
  * program with threads has one that looks twice a second, and ends after ten quiet seconds.
  *

@@ -139,6 +139,22 @@ static void a_program_that_did_not_shrink_keeps_them(void **state)
     assert_int_equal(arenas[0]->bin[5].depot.full.count, 1);
 }
 
+/* Nobody else looks, and a few blocks hold slabs open. */
+static void each_purge_drains_what_nobody_took(void **state)
+{
+    (void)state;
+    start_threads(1);
+    (void)lease(4 * burst_pages());
+    fill_depot(5);
+    for (unsigned left = 2; left-- > 0;) { /* the first one learns how many there are */
+        assert_false(return_and_look(lease(burst_pages())));
+        assert_int_equal(arenas[0]->bin[5].depot.full.count, left);
+        fake_clock_ms(10000);
+    }
+    assert_int_equal(arenas[0]->bin[5].slab_count, 0);
+    check_arenas();
+}
+
 /* ---- one thread that breathes ---- */
 
 /* The promise holds for it too, and the background thread is there for no longer than that
@@ -289,6 +305,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
+          UNIT_TEST(each_purge_drains_what_nobody_took),
           UNIT_TEST(what_a_breathing_program_leaves_goes_later),
           UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
           UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
