@@ -390,22 +390,19 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     assert_false(RELAXED_LOAD(purge_mode.is_hard));
 }
 
-UNIT_MAIN(UNIT_TEST(the_hard_limit_is_a_wall),
-          UNIT_TEST(the_hard_limit_counts_what_is_taken_not_what_is_open),
-          UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
-          UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
-          UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
-          UNIT_TEST(a_refusal_waits_for_pages_on_their_way),
-          UNIT_TEST(a_refusal_waits_some_milliseconds),
-          UNIT_TEST(small_blocks_wait_for_pages_on_their_way),
-          UNIT_TEST(a_callback_waits_for_pages_on_their_way),
-          UNIT_TEST(a_refusal_does_not_wait_for_ever), UNIT_TEST(what_can_never_fit_costs_no_pages),
-          UNIT_TEST(the_hard_limit_closes_no_pages),
-          UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
-          UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
-          UNIT_TEST(the_soft_limit_is_told_and_told_again),
-          UNIT_TEST(vast_blocks_reach_the_soft_limit),
-          UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
-          UNIT_TEST(small_blocks_reach_the_soft_limit),
-          UNIT_TEST(counted_blocks_reach_the_soft_limit),
-          UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))
+UNIT_MAIN(
+    UNIT_TEST(the_hard_limit_is_a_wall),
+    UNIT_TEST(the_hard_limit_counts_what_is_taken_not_what_is_open),
+    UNIT_TEST(a_hard_limit_below_what_is_used_refuses_growth),
+    UNIT_TEST(dirty_pages_do_not_keep_a_block_from_its_limit),
+    UNIT_TEST(dirty_pages_do_not_keep_a_block_from_growing),
+    UNIT_TEST(a_refusal_waits_for_pages_on_their_way), UNIT_TEST(a_refusal_waits_some_milliseconds),
+    UNIT_TEST(small_blocks_wait_for_pages_on_their_way),
+    UNIT_TEST(a_callback_waits_for_pages_on_their_way), UNIT_TEST(a_refusal_does_not_wait_for_ever),
+    UNIT_TEST(what_can_never_fit_costs_no_pages), UNIT_TEST(the_hard_limit_closes_no_pages),
+    UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
+    UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
+    UNIT_TEST(the_soft_limit_is_told_and_told_again), UNIT_TEST(vast_blocks_reach_the_soft_limit),
+    UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
+    UNIT_TEST(small_blocks_reach_the_soft_limit), UNIT_TEST(counted_blocks_reach_the_soft_limit),
+    UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))
