@@ -120,7 +120,9 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     fill_depot(5);
     assert_false(return_and_look(large[0])); /* more than a half is left */
     assert_int_equal(arenas[0]->bin[5].depot.full.count, 1);
+    assert_false(depots_closed);
     assert_true(return_and_look(large[1])); /* the caller's magazines are next */
+    assert_true(depots_closed);
     assert_int_equal(arenas[0]->bin[5].depot.full.count, 0);
     assert_int_equal(arenas[0]->bin[5].slab_count, 0);
     assert_int_equal(page_heap_used_pages(page_heap), burst_pages() / 8);
@@ -286,6 +288,32 @@ static void the_helper_ends_in_the_middle_of_its_work(void **state)
     check_arenas();
 }
 
+/* Where none runs a fork meets nobody either. */
+static void a_fork_without_a_helper_waits_for_nobody(void **state)
+{
+    (void)state;
+    start_threads(1);
+    assert_true(decay_before_fork());
+    decay_thread_count(2);
+    assert_true(decay_before_fork());
+    assert_int_equal(fake_calls(FAKE_WAKE), 0);
+}
+
+/* It is woken, and is not there when the option's writer goes on. */
+static void a_helper_that_is_forbidden_ends_at_once(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_true(inside_background_runs());
+    options_parse("helper_thread:false", "PRAIRIE_CONF");
+    decay_obey_options();
+    assert_int_equal(fake_calls(FAKE_WAKE), 1);
+    assert_false(fake_thread_waits());
+    assert_false(inside_background_runs());
+    assert_int_equal(decay_looks, 0);
+}
+
 /* In a program with threads it goes on. */
 static void a_fork_of_several_threads_changes_nothing(void **state)
 {
@@ -312,4 +340,6 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
           UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
+          UNIT_TEST(a_fork_without_a_helper_waits_for_nobody),
+          UNIT_TEST(a_helper_that_is_forbidden_ends_at_once),
           UNIT_TEST(a_fork_of_several_threads_changes_nothing))
