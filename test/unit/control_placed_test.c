@@ -156,7 +156,7 @@ static void a_flush_gives_all_back(void **state)
         unsigned class_index = class_of_size(SMALL_BYTES_MAX);
 
         for (unsigned taken = 0; taken < LARGE_CACHE_AFTER; taken++)
-            prairie_free(memset(prairie_malloc(100000), 1, 100000));
+            prairie_free(memset(prairie_malloc(20000), 1, 20000));
         assert_int_not_equal(thread_front()->cache->large_cache->room_pages,
                              pages_of_bytes(LARGE_CACHE_BYTES_MAX));
         prairie_free(prairie_malloc(SMALL_BYTES_MAX));
