@@ -7,7 +7,7 @@
 #include "heap/hardened.h"
 #include "unit.h"
 
-enum { LARGE = 100000 };
+enum { LARGE = 100000, BLOCKS = 2000 };
 
 static char *block; /* what the misuse is about */
 

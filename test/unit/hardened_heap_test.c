@@ -1,0 +1,421 @@
+/* hardened_heap_test.c - a hardened process with other options, arenas and blocks that are not
+ * marked, and after what constructors did before it was one. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "hardened.h"
+
+#include <jemalloc/jemalloc.h>
+
+/* ---- with other options ---- */
+
+static void what_is_to_be_zero_is(void **state)
+{
+    (void)state;
+    options_parse("lg_prof_sample:9", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        block = prairie_malloc(100);
+        memset(block, 0xff, 100);
+        prairie_free(block);
+        block = prairie_calloc(1, 100);
+        assert_true(all_bytes_are(block, 0, 100));
+        memset(block, 0xff, 100);
+        prairie_free(block);
+    }
+    prairie_check_all();
+}
+
+/* Blocks that are ready are no reason to pass a sample by: of so many bytes 539 are due, give or
+ * take 23. */
+static void what_is_due_is_sampled(void **state)
+{
+    unsigned sampled = 0;
+    uint32_t page;
+
+    (void)state;
+    sampler_set_seed(random_word());
+    options_parse("lg_prof_sample:12", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    for (unsigned i = 0; i < 20000; i++) {
+        block = prairie_malloc(100);
+        sampled += pointer_kind(block, &page) == POINTER_SAMPLED;
+        prairie_free(block);
+    }
+    assert_in_range(sampled, 539 - 6 * 23, 539 + 6 * 23);
+    prairie_check_all();
+}
+
+static void junk_is_what_a_block_begins_with(void **state)
+{
+    (void)state;
+    options_parse("junk:true", "test");
+    heap_obey_options();
+    harden();
+    for (unsigned i = 0; i < 100; i++) {
+        block = taken(100);
+        assert_true(all_bytes_are(block, 0xa5, 100));
+        prairie_free(block);
+        block = prairie_calloc(1, 100);
+        assert_true(all_bytes_are(block, 0, 100));
+        prairie_free(block);
+    }
+}
+
+/* ---- the rest of the heap ---- */
+
+/* It ends where it was asked to: without the room that realloc leaves behind what has grown. */
+static void blocks_from_before_grow_to_what_is_asked_for(void **state)
+{
+    char *before = prairie_malloc(1000);
+
+    (void)state;
+    harden();
+    block = prairie_realloc(before, 1100);
+    assert_int_equal(prairie_usable_size(block), 1100);
+    prairie_free_sized(block, 1100);
+    prairie_check_all();
+}
+
+static void blocks_from_before_go_home_for_good(void **state)
+{
+    char *before = prairie_malloc(100), *large = prairie_malloc(LARGE);
+
+    (void)state;
+    memset(before, 0xff, 100);
+    harden();
+    prairie_free(before);
+    prairie_free(large);
+    for (unsigned i = 0; i < BLOCKS; i++) assert_ptr_not_equal(prairie_malloc(100), before);
+    prairie_check_all();
+}
+
+/* The thread's counts know what it took before. */
+static void blocks_from_before_are_counted_when_they_go(void **state)
+{
+    char *before = prairie_malloc(100), *large = prairie_malloc(LARGE), *marked;
+    size_t bytes = prairie_usable_size(before), large_bytes_before = prairie_usable_size(large);
+    const struct counting_front *counting;
+
+    (void)state;
+    harden();
+    counting = thread_count_calls();
+    assert_non_null(counting);
+    assert_int_equal(counting->deallocated, 0);
+    prairie_free(before);
+    assert_int_equal(counting->deallocated, bytes);
+    prairie_free(large);
+    assert_int_equal(counting->deallocated, bytes + large_bytes_before);
+    marked = taken(LARGE);
+    assert_int_equal(counting->allocated, large_bytes(page_at(marked)));
+    prairie_free(marked);
+    assert_int_equal(counting->deallocated, bytes + large_bytes_before + counting->allocated);
+}
+
+static void manual_arenas_are_hardened_too(void **state)
+{
+    struct arena *arena;
+    int flags;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    flags = MALLOCX_ARENA(arena->index);
+    block = prairie_mallocx(100, flags);
+    assert_int_equal(prairie_usable_size(block), 100);
+    assert_ptr_equal(arena_of_address(block), arena);
+    block[100] ^= 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+    block[100] ^= 1;
+    prairie_dallocx(block, flags);
+    block = prairie_mallocx(100, flags);
+    assert_ptr_equal(prairie_realloc(block, 99), block);
+    hardened_set_door(block, DOOR_NEW);
+    hardened_expect_door(block, DOOR_NEW);
+    prairie_free(block);
+    assert_true(placed_destroy(arena)); /* nothing of it waits */
+    prairie_check_all();
+}
+
+/* Those that are large have no page more, nor have vast ones: they are as in any other process. */
+static void what_is_not_marked_has_no_page_more(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    block = prairie_mallocx(LARGE, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_int_equal(prairie_usable_size(block), round_up(LARGE, page_bytes()));
+    prairie_free(block);
+    block = prairie_malloc(VAST_BYTES_MIN);
+    assert_int_equal(prairie_usable_size(block), VAST_BYTES_MIN);
+    assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* The page behind a large block is its fence. */
+static void no_other_fences_are_built(void **state)
+{
+    size_t used, bytes;
+
+    (void)state;
+    fake_fences(true);
+    harden();
+    prairie_free(taken(1));
+    bytes = 2 * LARGE_CACHE_PAGES_MAX * page_bytes();
+    used = page_heap_used_pages(page_heap);
+    block = taken(bytes);
+    assert_int_equal(page_heap_used_pages(page_heap), used + pages_for(bytes) + 1);
+    assert_false(page_is_fenced(page_record(page_at(block))));
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* They go home at once, and wait nowhere. */
+static void blocks_that_no_cache_holds_are_not_lost(void **state)
+{
+    size_t used;
+
+    (void)state;
+    harden();
+    prairie_free(taken(100));
+    thread_hold_up_to(class_of_size(200));
+    prairie_free(taken(5000));
+    used = page_heap_used_pages(page_heap);
+    for (unsigned i = 0; i < 1000; i++) {
+        block = taken(5000);
+        memset(block, 1, 5000);
+        prairie_free(block);
+    }
+    assert_in_range(page_heap_used_pages(page_heap), 0, used);
+    expect_abort(free_it, "prairie: double free: ");
+    prairie_check_all();
+}
+
+/* Those of no quarantine, of which the kernel takes no page: they are wiped by hand. There is no
+ * guard that it would have to open. */
+static void large_blocks_that_cannot_wait_are_not_lost(void **state)
+{
+    const size_t bytes = OPEN_RUN_BYTES_MAX + 1;
+    size_t used;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    used = page_heap_used_pages(page_heap);
+    for (unsigned i = 0; i < 3; i++) {
+        may_close(0);
+        block = taken(bytes);
+        memset(block, 0xff, bytes);
+        fake_fail_kind(i == 1 ? FAKE_PURGE : FAKE_COMMIT, i != 0);
+        prairie_free(block);
+        fake_fail_kind(i == 1 ? FAKE_PURGE : FAKE_COMMIT, false);
+        assert_true(all_bytes_are(block, 0, bytes));
+        assert_int_equal(page_heap_used_pages(page_heap), used);
+    }
+    prairie_check_all();
+}
+
+static void free_it_the_usual_way(void) { hardened_free(thread_front(), block); }
+
+static void measure_what_is_held(void) { (void)hardened_held_bytes(block, page_at(block)); }
+
+/* For who walks over all blocks there may be. */
+static void what_is_held_is_told_from_what_is_free(void **state)
+{
+    char *large;
+
+    (void)state;
+    harden();
+    block = taken(100);
+    large = taken(LARGE);
+    assert_int_equal(hardened_held_bytes(block, page_at(block)), 100);
+    assert_int_equal(hardened_held_bytes(large, page_at(large)), LARGE);
+    block[104] ^= 1;
+    expect_abort(measure_what_is_held, "prairie: write past the end of a block: ");
+    block[104] ^= 1;
+    prairie_free(block);
+    assert_int_equal(hardened_held_bytes(block, page_at(block)), 0);
+    prairie_free(large);
+}
+
+/* Behind the last slab is nothing that can be read. */
+static void the_end_of_the_last_slab_is_no_block(void **state)
+{
+    const char *end;
+
+    (void)state;
+    harden();
+    do {
+        const struct slab *slab;
+
+        block = taken(100);
+        slab = slab_record(page_record(page_at(block))->slab);
+        end = slab->base + slab_shape[slab->class_index].bytes;
+    } while (fake_is_committed(end, page_bytes()));
+    block += end - 8 - block;
+    expect_abort(free_it_the_usual_way, "prairie: free of an interior pointer: ");
+}
+
+/* What hooks have put there, shared with other processes perhaps, must stay. */
+static void no_pages_move_over_those_of_an_arena(void **state)
+{
+    size_t bytes = 2 * REMAP_BYTES_MIN;
+    struct arena *arena;
+    void *own;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    block = taken(bytes);
+    own = prairie_mallocx(2 * bytes, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_non_null(own);
+    assert_false(hardened_move_pages(block, page_at(block), bytes, own));
+    prairie_free(own);
+    own = taken(2 * bytes);
+    assert_true(hardened_move_pages(block, page_at(block), bytes, own));
+    prairie_free(own);
+    prairie_check_all();
+}
+
+static void without_a_cache_blocks_go_straight_home(void **state)
+{
+    (void)state;
+    harden();
+    prairie_free(taken(100));
+    assert_true(thread_cache_off());
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+    thread_cache_on();
+    assert_int_equal(thread_front()->kind, FRONT_HARDENED);
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+    prairie_check_all();
+}
+
+static void nothing_is_lost_without_memory_for_records(void **state)
+{
+    (void)state;
+    harden();
+    block = taken(100);
+    fake_fail_kind(FAKE_COMMIT, true);
+    for (size_t bytes = 1; bytes < 5000; bytes += 100) {
+        char *one = prairie_malloc(bytes);
+        if (one == NULL) continue;
+        assert_int_equal(prairie_usable_size(one), bytes);
+        prairie_free(one);
+    }
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* What slabs are made of is no large block. */
+static void slabs_are_not_counted_as_large(void **state)
+{
+    (void)state;
+    harden();
+    for (size_t bytes = 1; bytes < 8000; bytes += 10) (void)taken(bytes);
+    lock_take(&control_lock);
+    assert_int_equal(snapshot_take()->all.large.taken, 0);
+    lock_give(&control_lock);
+}
+
+/* ---- what constructors before ours did ---- */
+
+static void a_bound_thread_is_free_to_choose(void **state)
+{
+    struct arena *before;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    before = arenas[0];
+    thread_bind(before);
+    harden();
+    assert_int_equal(before->threads, 0);
+    prairie_free(taken(100));
+    assert_ptr_not_equal(thread_arena(), before);
+    prairie_check_all();
+}
+
+static void totals_that_the_program_reads_go_on(void **state)
+{
+    struct counting_front *counting;
+    uint64_t before;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    counting = thread_count_calls();
+    prairie_free(prairie_malloc(100));
+    before = counting->allocated;
+    assert_true(before > 0);
+    harden();
+    prairie_free(taken(100));
+    assert_ptr_equal(counting_of(thread_front()), counting);
+    assert_true(counting->allocated > before);
+}
+
+static void a_cache_that_was_off_stays_off(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_true(thread_cache_off());
+    harden();
+    assert_true(thread_cache_is_off());
+    prairie_free(taken(100));
+    thread_cache_on();
+    assert_int_equal(thread_front()->kind, FRONT_HARDENED);
+    block = taken(100);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+}
+
+/* What was written into its blocks before they were freed is no misuse. */
+static void an_explicit_cache_from_before_still_serves(void **state)
+{
+    int flags;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    flags = MALLOCX_TCACHE((int)explicit_cache_create());
+    block = prairie_mallocx(64, flags);
+    memset(block, 1, 64);
+    prairie_dallocx(block, flags);
+    harden();
+    block = prairie_mallocx(64, flags);
+    assert_non_null(block);
+    assert_int_equal(prairie_usable_size(block), 64); /* it is hardened */
+    prairie_dallocx(block, flags);
+    prairie_check_all();
+}
+
+UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+          UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
+          UNIT_TEST(blocks_from_before_go_home_for_good),
+          UNIT_TEST(blocks_from_before_are_counted_when_they_go),
+          UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(no_pages_move_over_those_of_an_arena),
+          UNIT_TEST(a_bound_thread_is_free_to_choose),
+          UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
+          UNIT_TEST(an_explicit_cache_from_before_still_serves),
+          UNIT_TEST(without_a_cache_blocks_go_straight_home),
+          UNIT_TEST(nothing_is_lost_without_memory_for_records),
+          UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(what_is_due_is_sampled),
+          UNIT_TEST(what_is_held_is_told_from_what_is_free),
+          UNIT_TEST(what_is_not_marked_has_no_page_more), UNIT_TEST(no_other_fences_are_built),
+          UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
+          UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
+          UNIT_TEST(the_end_of_the_last_slab_is_no_block))
