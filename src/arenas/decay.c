@@ -318,7 +318,7 @@ bool decay_excess(void)
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
-    } else if (is_alone()) {
+    } else if (is_alone() && option_decay_ms() > 0) {
         (void)arenas_clear(
             CLEAR_UNNEEDED); /* as the background thread does where there are others */
     }

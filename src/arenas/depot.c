@@ -215,6 +215,12 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
     return full != NULL || empty != NULL;
 }
 
+/* As of a moment ago: most of them are empty, and not worth a lock. */
+static READS_UNLOCKED bool has_magazines(const struct depot *depot)
+{
+    return (depot->full.count | depot->empty.count) != 0 || depot->opened != NULL;
+}
+
 /* A depot's magazines: all of them, or half of those that nobody took. How many. */
 static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clear_what what)
 {
@@ -222,6 +228,7 @@ static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clea
     bool all = what == CLEAR_ALL, opened;
     unsigned unneeded, drained = 0;
 
+    if (!has_magazines(depot)) return 0;
     lock_take(&arena->lock);
     unneeded = (depot->full.low + 1) / 2;
     if (unneeded == 0 && depot->full.count == 0) unneeded = (depot->empty.count + 1) / 2;

@@ -24,6 +24,9 @@ size_t abandoned_bytes(const struct cache *cache)
         if (spare->capacity == 0) continue;
         if (is_wide(cache, class_index)) return SIZE_MAX;
         bytes += (loaded_count(cache, class_index) + spare->count) * class_bytes[class_index];
+        if (!is_in_place(cache, cache_loaded(cache, class_index)))
+            bytes += magazine_bytes(spare->capacity);
+        if (spare->slots != NULL) bytes += magazine_bytes(spare->capacity);
     }
     return bytes;
 }
@@ -32,7 +35,7 @@ bool abandoned_put(struct cache *cache, size_t bytes)
 {
     if (abandoned.count == ABANDONED_MAX || abandoned.bytes + bytes > ALL_ABANDONED_BYTES_MAX)
         return false;
-    cache->fixed = CACHE_ABANDONED;
+    RELAXED_STORE(cache->fixed, (uint8_t)CACHE_ABANDONED);
     abandoned.each[abandoned.count++] = (struct abandoned){ cache, bytes };
     abandoned.bytes += bytes;
     return true;
@@ -56,7 +59,7 @@ struct cache *abandoned_take(void)
     if (abandoned.count == 0) return NULL;
     cache = take_at(abandoned.count - 1);
     abandoned.low = (unsigned)min_size(abandoned.low, abandoned.count);
-    cache->fixed = 0;
+    RELAXED_STORE(cache->fixed, (uint8_t)0);
     return cache;
 }
 

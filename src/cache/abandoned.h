@@ -11,14 +11,14 @@
 
 #include "cache.h"
 
-/* With more blocks in it a cache is drained, and with more in all of them: blocks that nobody needs may
+/* With more in it a cache is drained, and with more in all of them: blocks that nobody needs may
  * hold slabs open. */
 #define ABANDONED_BYTES_MAX (128 * KiB)
 #define ALL_ABANDONED_BYTES_MAX (512 * KiB)
 enum { ABANDONED_MAX = 8 };
 
-/* The bytes of the blocks in its magazines; SIZE_MAX: it has wide ones, whose room others want. The
- * caller owns the cache, and holds no lock. */
+/* The bytes of the blocks in its magazines, and of those that are not in place; SIZE_MAX: it has wide
+ * ones, whose room others want. The caller owns the cache, and holds no lock. */
 size_t abandoned_bytes(const struct cache *cache);
 /* With so many bytes in it. False: enough are there. */
 bool abandoned_put(struct cache *cache, size_t bytes);

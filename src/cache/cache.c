@@ -506,6 +506,7 @@ void cache_check(struct cache *cache)
     require(cache->front.cache == cache && cache->front.kind == FRONT_CACHE); /* C3 */
     require(cache->front.left == nothing.left);                               /* F2 */
     require(cache->front.nothing == NULL);
+    require(!cache_is_abandoned(cache)); /* C8 */
     if (cache->front.keeps_runs) require(!cache->is_off && !(is_bound && cache->arena->is_manual));
     large_cache_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {

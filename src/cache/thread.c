@@ -20,6 +20,7 @@ static bool threads_are_hardened SEALED; /* atomic: every new thread has a harde
 static bool unsampled_at_birth;          /* atomic */
 static uintptr_t oldest_thread;          /* atomic, under threads_lock: the mark of that thread */
 static struct cache *waiting;            /* under threads_lock: drained ones, linked by next */
+static unsigned forks_to_child;          /* atomic: of which this process is the last child */
 
 const void *threads_list_address(void) { return &first_cache; }
 
@@ -40,12 +41,16 @@ static void end_use(struct cache *cache)
     decay_thread_count(--in_use);
 }
 
-/* A drained one waits for the next thread. Under threads_lock. */
-static void wait_for_thread(struct cache *cache)
+static void list_remove(struct cache *cache)
 {
     if (cache->next != NULL) cache->next->previous = cache->previous;
     if (cache->previous != NULL) cache->previous->next = cache->next;
     else first_cache = cache->next;
+}
+
+/* A drained one that is in no list waits for the next thread. Under threads_lock. */
+static void wait_for_thread(struct cache *cache)
+{
     cache->next = waiting;
     waiting = cache;
 }
@@ -54,16 +59,20 @@ static void leave_cache(struct cache *cache)
 {
     lock_take(&threads_lock);
     end_use(cache);
+    list_remove(cache);
     wait_for_thread(cache);
     lock_give(&threads_lock);
 }
 
 /* ---- caches that threads abandon ---- */
 
+/* Blocks of manual arenas, which a sized free may have put among others, go home; and a thread may end in
+ * a signal handler that came in the middle of a call. */
 static bool may_be_abandoned(const struct cache *cache)
 {
-    return cache->fixed == 0 && !cache->is_off && cache->class_max == cached_class_max
-        && !RELAXED_LOAD(threads_are_hardened);
+    return cache->fixed == 0 && !cache->is_off && !cache->is_busy
+        && cache->class_max == cached_class_max && !RELAXED_LOAD(threads_are_hardened)
+        && !RELAXED_LOAD(arenas_have_manual);
 }
 
 /* False: it is not one for any thread, has too much, or enough are there. */
@@ -92,18 +101,28 @@ static struct cache *next_to_drain(enum clear_what what)
     return cache;
 }
 
+/* In the child of a fork that a signal handler made meanwhile, the list knows nothing of it. */
+static void drain_one(struct cache *cache)
+{
+    unsigned forks = RELAXED_LOAD(forks_to_child);
+
+    cache_drain_all(cache);
+    lock_take(&threads_lock);
+    if (forks == forks_to_child) list_remove(cache);
+    RELAXED_STORE(cache->fixed, (uint8_t)0);
+    wait_for_thread(cache);
+    lock_give(&threads_lock);
+}
+
+/* No more than there were: threads may go on ending. */
 static bool drain_abandoned(enum clear_what what)
 {
-    bool drained = false;
+    unsigned drained = 0;
 
-    for (struct cache *cache; (cache = next_to_drain(what)) != NULL; drained = true) {
-        cache_drain_all(cache);
-        cache->fixed = 0;
-        lock_take(&threads_lock);
-        wait_for_thread(cache);
-        lock_give(&threads_lock);
-    }
-    return drained;
+    for (struct cache *cache; drained < ABANDONED_MAX && (cache = next_to_drain(what)) != NULL;
+         drained++)
+        drain_one(cache);
+    return drained > 0;
 }
 
 void threads_start(void) { arenas_clear_above = drain_abandoned; }
@@ -366,6 +385,12 @@ static void give_waiting(void)
     }
 }
 
+/* And no abandoned one is there. Under threads_lock. */
+static bool is_only_cache(const struct cache *cache)
+{
+    return first_cache == cache && cache->next == NULL;
+}
+
 /* The only cache there is makes way for another one, which fills from the same arena. */
 static void replace_only(struct cache *old, struct cache *fresh)
 {
@@ -389,7 +414,7 @@ static bool sample_mine(void)
     if (fresh == NULL) return false;
     (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
-    alone = in_use == 1 && first_cache == mine;
+    alone = in_use == 1 && is_only_cache(mine);
     if (alone) {
         give_waiting();
         RELAXED_STORE(threads_are_sampled, true);
@@ -441,7 +466,7 @@ bool threads_harden(void)
 
     (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
-    alone = in_use == 0 || (in_use == 1 && first_cache == mine);
+    alone = in_use == 0 ? first_cache == NULL : in_use == 1 && is_only_cache(mine);
     lock_give(&threads_lock);
     if (!alone || !arenas_harden() || !harden_mine()) return false;
     RELAXED_STORE(threads_are_hardened, true);
@@ -476,6 +501,7 @@ void thread_bind(struct arena *arena)
 
 void threads_hold_up_to(unsigned class_index)
 {
+    (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
     cached_class_max = class_index;
     for (struct cache *cache = first_cache; cache != NULL; cache = cache->next)
@@ -500,6 +526,7 @@ void threads_forget_others(void)
 {
     struct cache *mine = thread_front()->cache;
 
+    RELAXED_STORE(forks_to_child, forks_to_child + 1);
     EACH_ARENA (arena) arena->threads = 0;
     if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;

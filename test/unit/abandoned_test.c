@@ -268,6 +268,13 @@ static void *with_few_classes(void *unused)
     return unused;
 }
 
+static void *in_the_middle_of_a_call(void *unused)
+{
+    prairie_free(prairie_malloc(SIZE));
+    (void)cache_begin_call(thread_front()->cache); /* and ends there, in a signal handler */
+    return unused;
+}
+
 static void *with_wide_magazines(void *unused)
 {
     unsigned count =
@@ -296,9 +303,41 @@ static void threads_of_their_own_kind_leave_nothing(void **state)
     assert_int_equal(count_abandoned(), 0);
     run_thread(with_few_classes, NULL);
     assert_int_equal(count_abandoned(), 0);
+    run_thread(in_the_middle_of_a_call, NULL);
+    assert_int_equal(count_abandoned(), 0);
     run_thread(with_wide_magazines, NULL);
     assert_int_equal(count_abandoned(), 0);
     assert_int_equal(cached_wide_bytes, 0);
+    prairie_check_all();
+}
+
+/* A sized free believes the size, and puts a block of a manual arena among others. */
+static void *put_manual_ones(void *argument)
+{
+    struct arena *arena = argument;
+    void *slots[3] = { NULL };
+
+    prairie_free(prairie_malloc(SIZE));
+    lock_take(&arena->lock);
+    assert_int_equal(arena_fill(arena, class_of_size(SIZE), slots, 2, true), 2);
+    lock_give(&arena->lock);
+    cache_put(thread_front()->cache, class_of_size(SIZE), slots[1]);
+    cache_put(thread_front()->cache, class_of_size(SIZE), slots[2]);
+    return NULL;
+}
+
+static void blocks_of_a_manual_arena_go_home(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    start_alone();
+    arena = arena_create();
+    assert_non_null(arena);
+    run_thread(put_manual_ones, arena);
+    assert_int_equal(count_abandoned(), 0);
+    arenas_close_empty();
+    assert_int_equal(arena->bin[class_of_size(SIZE)].slab_count, 0);
     prairie_check_all();
 }
 
@@ -404,7 +443,7 @@ UNIT_MAIN(UNIT_TEST(the_next_thread_goes_on_with_its_blocks),
           UNIT_TEST(its_blocks_are_no_longer_held), UNIT_TEST(a_few_are_kept),
           UNIT_TEST(one_with_much_is_drained), UNIT_TEST(all_together_hold_so_much_and_no_more),
           UNIT_TEST(threads_of_their_own_kind_leave_nothing),
-          UNIT_TEST(all_go_when_memory_is_wanted), UNIT_TEST(those_that_nobody_needed_go),
-          UNIT_TEST(a_process_that_is_hardened_has_none),
+          UNIT_TEST(blocks_of_a_manual_arena_go_home), UNIT_TEST(all_go_when_memory_is_wanted),
+          UNIT_TEST(those_that_nobody_needed_go), UNIT_TEST(a_process_that_is_hardened_has_none),
           UNIT_TEST(sampling_begins_where_some_were_abandoned),
           UNIT_TEST(the_child_of_a_fork_has_them))
