@@ -20,10 +20,12 @@ size_t abandoned_bytes(const struct cache *cache)
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
+        size_t blocks;
 
         if (spare->capacity == 0) continue;
         if (is_wide(cache, class_index)) return SIZE_MAX;
-        bytes += (loaded_count(cache, class_index) + spare->count) * class_bytes[class_index];
+        blocks = loaded_count(cache, class_index) + spare->count;
+        bytes += blocks * class_bytes[class_index];
         if (!is_in_place(cache, cache_loaded(cache, class_index)))
             bytes += magazine_bytes(spare->capacity);
         if (spare->slots != NULL) bytes += magazine_bytes(spare->capacity);

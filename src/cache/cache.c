@@ -456,14 +456,14 @@ static void expect_blocks(unsigned class_index, void *const *slots, unsigned cou
 }
 
 static void each_magazine(const struct cache *cache,
-                          void (*look)(unsigned class_index, void *const *slots, unsigned count))
+                          void (*visit)(unsigned class_index, void *const *slots, unsigned count))
 {
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
 
         if (spare->capacity == 0) continue;
-        look(class_index, cache_loaded(cache, class_index), loaded_count(cache, class_index));
-        if (spare->slots != NULL) look(class_index, spare->slots, spare->count);
+        visit(class_index, cache_loaded(cache, class_index), loaded_count(cache, class_index));
+        if (spare->slots != NULL) visit(class_index, spare->slots, spare->count);
     }
 }
 
