@@ -20,7 +20,7 @@ static bool threads_are_hardened SEALED; /* atomic: every new thread has a harde
 static bool unsampled_at_birth;          /* atomic */
 static uintptr_t oldest_thread;          /* atomic, under threads_lock: the mark of that thread */
 static struct cache *waiting;            /* under threads_lock: drained ones, linked by next */
-static unsigned forks_to_child;          /* atomic: of which this process is the last child */
+static unsigned forks_to_child;          /* atomic: how often this process began as a child */
 
 const void *threads_list_address(void) { return &first_cache; }
 
@@ -262,6 +262,7 @@ static struct cache *take_left(void)
     }
     if (cache == NULL) return NULL;
     cache->arena = NULL;
+    cache->is_busy = false; /* its thread may have ended in the middle of a call */
     cache->class_max = (uint8_t)cached_class_max;
     begin_use();
     return cache;

@@ -275,6 +275,13 @@ static void *in_the_middle_of_a_call(void *unused)
     return unused;
 }
 
+static void *expect_idle(void *unused)
+{
+    prairie_free(prairie_malloc(SIZE));
+    assert_false(thread_front()->cache->is_busy);
+    return unused;
+}
+
 static void *with_wide_magazines(void *unused)
 {
     unsigned count =
@@ -305,6 +312,8 @@ static void threads_of_their_own_kind_leave_nothing(void **state)
     assert_int_equal(count_abandoned(), 0);
     run_thread(in_the_middle_of_a_call, NULL);
     assert_int_equal(count_abandoned(), 0);
+    run_thread(expect_idle, NULL);
+    (void)arenas_clear(CLEAR_ALL);
     run_thread(with_wide_magazines, NULL);
     assert_int_equal(count_abandoned(), 0);
     assert_int_equal(cached_wide_bytes, 0);
