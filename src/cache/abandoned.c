@@ -75,6 +75,8 @@ struct cache *abandoned_take_to_drain(enum clear_what what)
     return take_at(0);
 }
 
+READS_UNLOCKED bool abandoned_is_empty(void) { return abandoned.count == 0; }
+
 void abandoned_visit(void (*visit)(struct cache *cache))
 {
     for (unsigned i = 0; i < abandoned.count; i++) visit(abandoned.each[i].cache);

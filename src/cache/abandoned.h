@@ -27,6 +27,8 @@ struct cache *abandoned_take(void);
 /* The one that was put first, of all or of those that were not needed since this answered NULL: the
  * caller drains it. NULL: there is none. */
 struct cache *abandoned_take_to_drain(enum clear_what what);
+/* As of a moment ago; without the lock. */
+bool abandoned_is_empty(void);
 /* Calls `visit` for each. */
 void abandoned_visit(void (*visit)(struct cache *cache));
 

@@ -95,6 +95,7 @@ static struct cache *next_to_drain(enum clear_what what)
 {
     struct cache *cache;
 
+    if (abandoned_is_empty()) return NULL;
     lock_take(&threads_lock);
     cache = abandoned_take_to_drain(what);
     lock_give(&threads_lock);
