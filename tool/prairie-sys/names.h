@@ -16,6 +16,12 @@
 #define page_at_beyond_first prairie_own_page_at_beyond_first
 #define thread_slot prairie_own_thread_slot
 #endif
+#define abandoned_bytes prairie_own_abandoned_bytes
+#define abandoned_is_empty prairie_own_abandoned_is_empty
+#define abandoned_put prairie_own_abandoned_put
+#define abandoned_take prairie_own_abandoned_take
+#define abandoned_take_to_drain prairie_own_abandoned_take_to_drain
+#define abandoned_visit prairie_own_abandoned_visit
 #define alloc_from prairie_own_alloc_from
 #define alloc_here prairie_own_alloc_here
 #define alloc_missed prairie_own_alloc_missed
@@ -48,6 +54,7 @@
 #define arenas prairie_own_arenas
 #define arenas_check prairie_own_arenas_check
 #define arenas_clear prairie_own_arenas_clear
+#define arenas_clear_above prairie_own_arenas_clear_above
 #define arenas_close_empty prairie_own_arenas_close_empty
 #define arenas_drain prairie_own_arenas_drain
 #define arenas_each_lock prairie_own_arenas_each_lock
@@ -65,6 +72,7 @@
 #define cache_drain_all prairie_own_cache_drain_all
 #define cache_enlarge_if_pressed prairie_own_cache_enlarge_if_pressed
 #define cache_expect_blocks prairie_own_cache_expect_blocks
+#define cache_expect_once prairie_own_cache_expect_once
 #define cache_fill_count prairie_own_cache_fill_count
 #define cache_forget_wide prairie_own_cache_forget_wide
 #define cache_give prairie_own_cache_give
@@ -718,6 +726,7 @@
 #define threads_sample prairie_own_threads_sample
 #define threads_sampling_at_birth prairie_own_threads_sampling_at_birth
 #define threads_sampling_init prairie_own_threads_sampling_init
+#define threads_start prairie_own_threads_start
 #define threads_visit prairie_own_threads_visit
 #define totals_count_calls prairie_own_totals_count_calls
 #define unwind_from prairie_own_unwind_from
