@@ -216,7 +216,7 @@ static bool give_magazines(struct arena *arena, unsigned class_index, bool opene
 }
 
 /* As of a moment ago: most of them are empty, and not worth a lock. */
-static READS_UNLOCKED bool has_magazines(const struct depot *depot)
+INLINE_READS_UNLOCKED bool has_magazines(const struct depot *depot)
 {
     return (depot->full.count | depot->empty.count) != 0 || depot->opened != NULL;
 }

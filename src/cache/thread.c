@@ -76,7 +76,7 @@ static bool may_be_abandoned(const struct cache *cache)
 }
 
 /* False: it is not one for any thread, has too much, or enough are there. */
-static bool abandon(struct cache *cache)
+static NOINLINE bool abandon(struct cache *cache)
 {
     size_t bytes = may_be_abandoned(cache) ? abandoned_bytes(cache) : SIZE_MAX;
     bool done;
@@ -95,7 +95,6 @@ static struct cache *next_to_drain(enum clear_what what)
 {
     struct cache *cache;
 
-    if (abandoned_is_empty()) return NULL;
     lock_take(&threads_lock);
     cache = abandoned_take_to_drain(what);
     lock_give(&threads_lock);
@@ -116,7 +115,7 @@ static void drain_one(struct cache *cache)
 }
 
 /* No more than there were: threads may go on ending. */
-static bool drain_abandoned(enum clear_what what)
+static COLD bool drain_those(enum clear_what what)
 {
     unsigned drained = 0;
 
@@ -124,6 +123,11 @@ static bool drain_abandoned(enum clear_what what)
          drained++)
         drain_one(cache);
     return drained > 0;
+}
+
+static bool drain_abandoned(enum clear_what what)
+{
+    return !abandoned_is_empty() && drain_those(what);
 }
 
 void threads_start(void) { arenas_clear_above = drain_abandoned; }
