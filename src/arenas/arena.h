@@ -206,8 +206,8 @@ extern PRIVATE bool depots_closed;
  * took since the last call, and then all runs if there were magazines. True: there were any. */
 enum clear_what { CLEAR_ALL, CLEAR_UNNEEDED };
 bool arenas_clear(enum clear_what what);
-/* What it does first: the floor above drains what no thread needs, in the same measure. NULL: nothing.
- * Written when the process starts. */
+/* What it does first: the floor above drains what no thread has, all of it or what none needed since
+ * the last call. NULL: nothing. Written when the process starts. */
 extern PRIVATE bool (*arenas_clear_above)(enum clear_what what);
 /* Closes slabs that were kept empty, and returns the runs of the stocks. */
 void arenas_close_empty(void);

@@ -319,8 +319,8 @@ bool decay_excess(void)
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
     } else if (is_alone() && option_decay_ms() > 0) {
-        (void)arenas_clear(
-            CLEAR_UNNEEDED); /* as the background thread does where there are others */
+        /* As the background thread does where there are others. */
+        (void)arenas_clear(CLEAR_UNNEEDED);
     }
     purge_past_triggers();
     decay_close_tail(false);

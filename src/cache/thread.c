@@ -115,7 +115,7 @@ static void drain_one(struct cache *cache)
 }
 
 /* No more than there were: threads may go on ending. */
-static COLD bool drain_those(enum clear_what what)
+static COLD bool drain_each(enum clear_what what)
 {
     unsigned drained = 0;
 
@@ -127,7 +127,7 @@ static COLD bool drain_those(enum clear_what what)
 
 static bool drain_abandoned(enum clear_what what)
 {
-    return !abandoned_is_empty() && drain_those(what);
+    return !abandoned_is_empty() && drain_each(what);
 }
 
 void threads_start(void) { arenas_clear_above = drain_abandoned; }

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "control/control_tree.h"
+#include "control_flags.h"
 #include "control_tree.h"
 #include "hooks.h"
 #include "pages.h"
@@ -24,20 +24,6 @@ static unsigned read_number(const char *name)
 
     assert_int_equal(control_by_name(name, &number, &length, NULL, 0), 0);
     return number;
-}
-
-static int write_flag(const char *name, bool value)
-{
-    return control_by_name(name, NULL, NULL, &value, sizeof value);
-}
-
-static bool read_flag(const char *name)
-{
-    bool value = false;
-    size_t length = sizeof value;
-
-    assert_int_equal(control_by_name(name, &value, &length, NULL, 0), 0);
-    return value;
 }
 
 static int write_size(const char *name, size_t value)

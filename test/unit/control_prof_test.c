@@ -3,25 +3,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "control/control_tree.h"
+#include "control_flags.h"
 #include "control_tree.h"
 #include "unit.h"
 
 #include <errno.h>
-
-static int write_flag(const char *name, bool value)
-{
-    return control_by_name(name, NULL, NULL, &value, sizeof value);
-}
-
-static bool read_flag(const char *name)
-{
-    bool value = false;
-    size_t length = sizeof value;
-
-    assert_int_equal(control_by_name(name, &value, &length, NULL, 0), 0);
-    return value;
-}
 
 static int write_text(const char *name, const char *text)
 {
