@@ -195,7 +195,7 @@ static bool is_resident(char *base, size_t bytes)
 /* The option zero has nothing to write where the kernel's zeros are. */
 static void the_option_zero_touches_no_vast_block(void **state)
 {
-    char *block, *run;
+    char *block, *run, *behind;
 
     (void)state;
     options_parse("zero:true", "test");
@@ -212,7 +212,9 @@ static void the_option_zero_touches_no_vast_block(void **state)
     run = prairie_malloc(100000);
     run = prairie_realloc(run, VAST);
     expect_vast(run, VAST);
-    assert_false(is_resident(run + 102400, VAST - 102400));
+    /* Where every process gets huge pages, what was copied may have brought one. */
+    behind = (char *)round_up((size_t)run + 102400, HUGE_PAGE_BYTES);
+    assert_false(is_resident(behind, (size_t)(run + VAST - behind)));
     prairie_free(run);
     prairie_free(block);
 }
