@@ -60,7 +60,8 @@ Examples:
   prairie compare --suite bench/suites/workloads.toml --quick --out results
   prairie compare --suite mine.toml --workloads 'pair*,trees' --with mine=./libmine.so
 
-Exit code: 0; 1 when a run was wrong, crashed or timed out; 125 when prairie itself fails.";
+Exit code: 0; 1 when a run was wrong, crashed or timed out; 125 when prairie itself fails, 130 when
+it was interrupted; whole rounds are kept then.";
 
 /// Compare allocators on a program, or on suites of workloads
 ///
