@@ -115,6 +115,10 @@ static void a_path_of_no_length_or_an_absurd_one_is_no_leaf(void **state)
     prairie_free(prairie_malloc(1));
     assert_int_equal(control_path_of("epoch", path, &length), 0);
     assert_int_equal(control_by_path(path, length, NULL, NULL, NULL, 0), 0);
+    length = CONTROL_DEPTH_MAX;
+    assert_int_equal(control_path_of("stats.arenas.0.bins.0.mutex.num_ops", path, &length), 0);
+    assert_int_equal(length, CONTROL_DEPTH_MAX);
+    assert_int_equal(control_by_path(path, length, NULL, NULL, NULL, 0), 0);
     assert_int_equal(control_by_path(NULL, 0, NULL, NULL, NULL, 0), ENOENT);
     assert_int_equal(control_by_path(path, SIZE_MAX / 64, NULL, NULL, NULL, 0), ENOENT);
 }

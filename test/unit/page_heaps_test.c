@@ -263,13 +263,16 @@ static void what_is_left_over_serves_others(void **state)
 {
     size_t keep;
     uint32_t page;
+    struct run left_over;
 
     (void)state;
     start_heaps();
     keep = pages_for(PURGE_KEEP_BYTES);
     given[0] = lease_from(1, pages_for(PURGE_UNATTENDED_BYTES));
     give_back(given[0]);
-    assert_int_equal(lease_from(2, keep + 1), given[0]);
+    left_over = run_lease_for(keep + 1, 1, purpose_of(&page_heap[2], PAGE_USED));
+    assert_int_equal(left_over.page, given[0]);
+    assert_false(left_over.zero);
     assert_ptr_equal(page_heap_of(given[0]), &page_heap[1]);
     page = lease_from(2, 1);
     assert_ptr_equal(page_heap_of(page), &page_heap[2]);

@@ -254,6 +254,15 @@ static void a_child_touches_its_own(void **state)
     assert_int_equal(status, 0);
 }
 
+static void a_child_without_a_reserve_lacks_nothing(void **state)
+{
+    (void)state;
+    start();
+    reserve_forget_pages();
+    assert_false(reserve_is_short());
+    assert_false(reserve.untouched || reserve.records_short);
+}
+
 /* Records are held back, too, so that what is released can be used. */
 static void records_are_there_after_a_release(void **state)
 {
@@ -382,6 +391,7 @@ UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in
           UNIT_TEST(pages_that_stay_special_stay),
           UNIT_TEST(what_cannot_be_given_back_is_no_reason_for_more),
           UNIT_TEST(released_pages_are_ordinary), UNIT_TEST(a_child_touches_its_own),
+          UNIT_TEST(a_child_without_a_reserve_lacks_nothing),
           UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(records_held_back_are_real),
           UNIT_TEST(a_crowded_group_is_not_filled_up),
           UNIT_TEST(what_is_missing_may_take_half_of_the_room), UNIT_TEST(the_walker_sees_damage),
