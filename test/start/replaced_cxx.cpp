@@ -1,26 +1,13 @@
 /* replaced_cxx.cpp - a C++ program that has a new and a delete of its own, and none of the other
  * forms: those that it has not call those that it has. */
 /* SPDX-License-Identifier: MIT */
-#include "../blackbox/blackbox.h"
+#include "marked_blocks.hpp"
 
-#include <cstdint>
-#include <cstdlib>
 #include <initializer_list>
-#include <new>
 #include <string>
-
-/* That the sized one is missing is what this is about. */
-#pragma GCC diagnostic ignored "-Wsized-deallocation"
 
 namespace
 {
-
-/* Before each block, so that a block that comes by another way shows. */
-struct header {
-    uint64_t mark, bytes;
-};
-constexpr uint64_t LIVES = 0x6c6976657321, IS_GONE = 0x676f6e65;
-size_t taken, given;
 
 /* Larger than the table of sized frees, than small blocks, and in between. */
 constexpr size_t sizes[] = { 1, 16, 40, 100, 1000, 1024, 5000, 100000 };
@@ -31,24 +18,9 @@ template <size_t Bytes> struct object {
 
 } // namespace
 
-void *operator new(size_t size)
-{
-    auto *own = static_cast<header *>(malloc(sizeof(header) + size));
-    if (own == nullptr) throw std::bad_alloc();
-    *own = { LIVES, size };
-    taken++;
-    return own + 1;
-}
+void *operator new(size_t size) { return take_marked(size); }
 
-void operator delete(void *block) noexcept
-{
-    if (block == nullptr) return;
-    auto *own = static_cast<header *>(block) - 1;
-    must(own->mark == LIVES);
-    own->mark = IS_GONE;
-    given++;
-    free(own);
-}
+void operator delete(void *block) noexcept { give_marked(block); }
 
 namespace
 {

@@ -1,46 +1,13 @@
 /* replaced_cxx_arrays.cpp - a C++ program that has a new[] and a delete[] of its own, and none of the
  * other forms: the sized and the nothrow ones of arrays call them, all others know nothing of it. */
 /* SPDX-License-Identifier: MIT */
-#include "../blackbox/blackbox.h"
+#include "marked_blocks.hpp"
 
-#include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string>
 
-/* That the sized one is missing is what this is about. */
-#pragma GCC diagnostic ignored "-Wsized-deallocation"
+void *operator new[](size_t size) { return take_marked(size); }
 
-namespace
-{
-
-/* Before each block, so that a block that comes by another way shows. */
-struct header {
-    uint64_t mark, bytes;
-};
-constexpr uint64_t LIVES = 0x6c6976657321, IS_GONE = 0x676f6e65;
-size_t taken, given;
-
-} // namespace
-
-void *operator new[](size_t size)
-{
-    auto *own = static_cast<header *>(malloc(sizeof(header) + size));
-    if (own == nullptr) throw std::bad_alloc();
-    *own = { LIVES, size };
-    taken++;
-    return own + 1;
-}
-
-void operator delete[](void *block) noexcept
-{
-    if (block == nullptr) return;
-    auto *own = static_cast<header *>(block) - 1;
-    must(own->mark == LIVES);
-    own->mark = IS_GONE;
-    given++;
-    free(own);
-}
+void operator delete[](void *block) noexcept { give_marked(block); }
 
 namespace
 {
