@@ -583,6 +583,28 @@ static void long_blocks_are_of_the_first(void **state)
     prairie_check_all();
 }
 
+static void *take_large_alone(void *unused)
+{
+    large = prairie_malloc(LARGE_CACHE_PAGES_MAX << space.page_shift);
+    return unused;
+}
+
+/* Threads that take no small block are spread, too. */
+static void threads_with_large_blocks_alone_are_spread(void **state)
+{
+    void *block[PAGE_HEAPS];
+
+    (void)state;
+    fake_cores(PAGE_HEAPS);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) {
+        run_thread(take_large_alone, NULL);
+        block[i] = large;
+        assert_ptr_equal(page_heap_of(page_at(large)), &page_heap[i]);
+    }
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) prairie_free(block[i]);
+    prairie_check_all();
+}
+
 static void a_thread_moves_when_its_page_heap_is_held(void **state)
 {
     void *before, *after;
@@ -653,6 +675,7 @@ UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_s
           UNIT_TEST(no_used_page_is_closed_with_the_end), UNIT_TEST(all_of_the_end_is_closed),
           UNIT_TEST(pages_end_where_they_did_before), UNIT_TEST(one_thread_has_one_page_heap),
           UNIT_TEST(a_threads_pages_are_of_its_arena), UNIT_TEST(long_blocks_are_of_the_first),
+          UNIT_TEST(threads_with_large_blocks_alone_are_spread),
           UNIT_TEST(a_thread_moves_when_its_page_heap_is_held),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found), UNIT_TEST(all_wait_for_late_huge_pages))
