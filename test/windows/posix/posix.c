@@ -1,4 +1,4 @@
-/* posix.c - posix.h and dlfcn.h on Windows' own functions, and on prairie's. */
+/* posix.c - posix.h, signal.h and dlfcn.h on Windows' own functions, and on prairie's. */
 /* SPDX-License-Identifier: MIT */
 /*
  * In a program that contains prairie the names of POSIX are prairie's functions. Otherwise malloc,
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <io.h>
+#include <pthread.h>
 #include <prairie/prairie.h>
 #include <psapi.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <jemalloc/jemalloc.h>
 
 #include "dlfcn.h"
+#include "signal.h"
 #include "sys/wait.h"
 
 #undef open
@@ -37,6 +39,40 @@ pid_t waitpid(pid_t child, int *status, int options)
 {
     (void)child, (void)status, (void)options;
     return fork();
+}
+
+/* ---- signals ---- */
+
+static void (*_Atomic handler)(int signal);
+
+int sigaction(int signal, const struct sigaction *action, struct sigaction *before)
+{
+    (void)before;
+    if (signal != SIGUSR1) return fork();
+    handler = action->sa_handler;
+    return 0;
+}
+
+/* What a thread allocates at its begin and end is done while the receiver runs. */
+static void *deliver(void *receiver)
+{
+    CONTEXT context = { .ContextFlags = CONTEXT_CONTROL };
+
+    SuspendThread(receiver);
+    GetThreadContext(receiver, &context); /* answers when it does stand still */
+    handler(SIGUSR1);
+    ResumeThread(receiver);
+    return NULL;
+}
+
+int posix_pthread_kill(pthread_t receiver, int signal)
+{
+    pthread_t sender;
+    int error;
+
+    if (signal != SIGUSR1) return ENOSYS;
+    error = pthread_create(&sender, NULL, deliver, pthread_gethandle(receiver));
+    return error != 0 ? error : pthread_detach(sender);
 }
 
 /* ---- files and settings ---- */

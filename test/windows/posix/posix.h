@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Taken in before the first line of each of them (-include), so that they stay as they are. Only
- * what can be had: there is no fork and there are no signals, and tests that need these are not
- * built here (not_here.txt).
+ * what can be had: there is no fork, of signals there is only what signal.h says, and tests that
+ * need more are not built here (not_here.txt).
  */
 #ifndef PRAIRIE_TEST_WINDOWS_POSIX_H
 #define PRAIRIE_TEST_WINDOWS_POSIX_H
