@@ -202,12 +202,25 @@ int malloc_trim(size_t pad)
     return prairie_purge() > 0;
 }
 
+/* Found by their names they are these. */
+static void *mallocx_with_errno(size_t size, int flags) { return checked(mallocx(size, flags), 1); }
+
+static void *rallocx_with_errno(void *block, size_t size, int flags)
+{
+    return checked(rallocx(block, size, flags), 1);
+}
+
 /* ---- names ---- */
 
-#define NAMED(name)                 \
-    {                               \
-#name, (void (*)(void))name \
+/* Those that <prairie/reserve.h> calls limit_hard_set and limit_soft_set. */
+void prairie_limit_hard_set(size_t bytes);
+void prairie_limit_soft_set(size_t bytes);
+
+#define AS(name, function)               \
+    {                                    \
+        name, (void (*)(void))(function) \
     }
+#define NAMED(name) AS(#name, name)
 static const struct {
     const char *name;
     void (*function)(void);
@@ -227,8 +240,8 @@ static const struct {
     NAMED(malloc_trim),
     NAMED(free_aligned_sized),
     NAMED(malloc_usable_size),
-    NAMED(mallocx),
-    NAMED(rallocx),
+    AS("mallocx", mallocx_with_errno),
+    AS("rallocx", rallocx_with_errno),
     NAMED(xallocx),
     NAMED(sallocx),
     NAMED(dallocx),
@@ -239,6 +252,8 @@ static const struct {
     NAMED(prairie_stats_read),
     NAMED(prairie_defrag_hint),
     NAMED(prairie_purge),
+    NAMED(prairie_limit_hard_set),
+    NAMED(prairie_limit_soft_set),
 };
 
 /* Of the table, else what prairie.dll or the program itself exports. */
