@@ -62,6 +62,7 @@
 #include "slabs/slab.c"
 #include "slabs/stray.c"
 #include "arenas/stock.c"
+#include "arenas/arena_set.c"
 #include "arenas/arena.c"
 #ifdef PRAIRIE_RULE_ELSEWHERE
 #define arena_choose rule_choose

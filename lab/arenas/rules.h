@@ -6,7 +6,7 @@
 #ifndef PRAIRIE_LAB_ARENA_RULES_H
 #define PRAIRIE_LAB_ARENA_RULES_H
 
-#include "../../src/arenas/arena.h"
+#include "../../src/arenas/arena_set.h"
 
 struct rule {
     const char *name;

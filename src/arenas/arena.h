@@ -1,8 +1,8 @@
 /* arena.h - what threads share: slabs with free blocks, and a depot of full magazines for each
  * class.
  *
- * There is one arena per core, made when first needed. A block always goes back to the arena of its
- * slab, whoever frees it. All of an arena is under its one lock.
+ * A block always goes back to the arena of its slab, whoever frees it. All of an arena is under its
+ * one lock.
  *
  * A depot holds whole magazines, linked through slot 0: `full` ones, each with exactly the class's
  * capacity of blocks, and `empty` ones to trade against.
@@ -90,39 +90,6 @@ struct arena {
     char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 
-extern PRIVATE struct arena *arenas[ARENA_INDEX_END]; /* NULL until made; published with release */
-extern PRIVATE unsigned arena_end; /* atomic: no arena has this number or a higher one */
-/* Constant before main is reached: automatic arenas have the numbers below arena_limit, and threads
- * fill from those that are at least arena_first. */
-extern PRIVATE unsigned arena_first, arena_limit;
-extern PRIVATE bool arenas_have_manual; /* atomic: arena_create has made one, perhaps long ago */
-/* Statistics: changes of arenas by threads that found theirs busy. Atomic, and some may be
- * missing. */
-extern PRIVATE uint64_t arena_hops;
-
-void arenas_start(unsigned core_count);
-/* How many automatic arenas there may be from now on; before main. Manual ones that are made keep
- * their numbers. */
-void arenas_limit(unsigned wanted);
-/* Threads fill from new arenas from now on, which are hardened, as are manual ones that are made
- * from now on. Before main. False: no numbers are left for them. */
-bool arenas_harden(void);
-
-/* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
- * NULL. */
-INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
-/* The first arena of this number or a higher one; NULL: there is none. */
-INLINE struct arena *arena_from(unsigned index)
-{
-    struct arena *arena = NULL;
-
-    while (arena == NULL && index < arenas_end())
-        arena = __atomic_load_n(&arenas[index++], __ATOMIC_ACQUIRE);
-    return arena;
-}
-#define EACH_ARENA(arena) \
-    for (struct arena *arena = arena_from(0); arena != NULL; arena = arena_from((arena)->index + 1))
-
 /* Blocks of a full-size magazine of the class; the same for all threads. */
 INLINE unsigned magazine_capacity(unsigned class_index)
 {
@@ -138,20 +105,6 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 {
     RELAXED_STORE(arena->active_pages, arena->active_pages + pages);
 }
-
-/* The arena with this number, made if it is not there yet. NULL: no memory. */
-struct arena *arena_at(unsigned index);
-/* A manual arena. The process has started. NULL: no memory, or no number is left. */
-struct arena *arena_create(void);
-/* The arena that a thread fills from, locked. `last`: where it filled last time, or NULL. NULL: no
- * memory. */
-struct arena *arena_choose(struct arena *last);
-/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held; not
- * locked. NULL: no memory. */
-struct arena *arena_for_move(const struct arena *last);
-/* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
- * have some. */
-struct arena *arena_choose_unhooked(void);
 
 /* Below, the caller holds arena->lock. */
 
@@ -180,13 +133,6 @@ void arena_give_stocks(struct arena *arena);
  * Returns how many others. */
 unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, unsigned count);
 void arena_check(const struct arena *arena);
-
-/* For fork and for walks: the lock of the set of arenas; and under it every arena's, in the order
- * of their numbers, or the reverse one. */
-extern PRIVATE struct lock making_lock;
-void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
-/* Under those locks. */
-void arenas_check(void);
 
 /* Below, the caller holds no lock of this rank or later. */
 

@@ -14,7 +14,7 @@
 #define PRAIRIE_ARENAS_DECAY_H
 
 #include "../policy/purge.h"
-#include "arena.h"
+#include "arena_set.h"
 
 void decay_start(void);
 /* dirty_decay_ms, oversize_threshold or retain were set: obeys them from now on. Called without a

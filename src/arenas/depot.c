@@ -1,7 +1,7 @@
 /* depot.c - where full and empty magazines are traded, one lock for a whole magazine of blocks.
  * SPDX-License-Identifier: MIT
  */
-#include "arena.h"
+#include "arena_set.h"
 
 /* The steps between blocks that are looked at, and how far apart blocks in order are. */
 enum { ORDER_LOOKS = 8, NEAR_BLOCKS = 16 };

@@ -11,7 +11,7 @@
 #ifndef PRAIRIE_ARENAS_MANUAL_H
 #define PRAIRIE_ARENAS_MANUAL_H
 
-#include "arena.h"
+#include "arena_set.h"
 #include "extents.h"
 
 /* All of it under the arena's lock. */

@@ -1,6 +1,7 @@
 /* control_blocks.c - what a program asks of blocks: their arena, many at once, how full slabs are.
  * SPDX-License-Identifier: MIT
  */
+#include "../arenas/arena_set.h"
 #include "../heap/large.h"
 #include "../heap/misuse.h"
 #include "../heap/placed.h"

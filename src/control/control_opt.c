@@ -5,6 +5,8 @@
 #include "conf.h"
 #include "control_tree.h"
 
+#include "../arenas/arena_set.h"
+
 #include <errno.h>
 
 /* Types of the kinds of options, by their names. */

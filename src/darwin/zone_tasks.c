@@ -9,7 +9,7 @@
  */
 #include "zone.h"
 
-#include "../arenas/arena.h"
+#include "../arenas/arena_set.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/thread.h"
 #include "../slabs/slab.h"

@@ -16,7 +16,7 @@
 #include "interleave.h"
 #include "kernel/fake.h"
 
-#include "arenas/arena.h"
+#include "arenas/arena_set.h"
 #include "arenas/decay.h"
 #include "arenas/extents.h"
 #include "arenas/magazine.h"
