@@ -4,13 +4,11 @@
 #include "hardened.h"
 
 #include "doors.h"
+#include "hardened_large.h"
 #include "heap.h"
 #include "large.h"
 #include "marks.h"
-#include "vast.h"
 
-#include "../arenas/decay.h"
-#include "../arenas/manual.h"
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
@@ -20,10 +18,6 @@
 struct hardening hardening SEALED;
 
 enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128, PAGE_BYTES_MIN = 4096 };
-/* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each of
- * its pages. With pages of 4 KiB the budget of all guards is less. */
-#define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
-
 bool hardened_start(void)
 {
     uint64_t random = os_random();
@@ -38,108 +32,7 @@ bool hardened_start(void)
     return true;
 }
 
-/* ---- large blocks ---- */
-
-static struct page *last_record(uint32_t page)
-{
-    return page_record(page + page_record(page)->run_pages - 1);
-}
-
-static size_t data_bytes(uint32_t page)
-{
-    return ((size_t)page_record(page)->run_pages - 1) << space.page_shift;
-}
-
-static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
-{
-    size_t slack = data_bytes(page) - size;
-
-    last_record(page)->bin.next = (uint32_t)slack;
-    last_record(page)->bin.previous = door;
-    write_canaries(block + size, slack);
-}
-
-/* In the place of fresh pages, or of those of a run that waited, which may still have its guard. */
-static void begin_large(char *block, uint32_t page, size_t size, bool has_waited)
-{
-    struct page *record = page_record(page);
-    struct os_range guard = { block + data_bytes(page), page_bytes() };
-    uint32_t guarded = has_waited ? last_record(page)->bin.previous : 0;
-
-    if (guarded == 0 && quarantine_may_close(1) && os_guard(guard)) guarded = RUN_GUARDED;
-    page_mark_hardened(record);
-    set_large(block, page, size, DOOR_MALLOC | guarded);
-}
-
-/* The usual end of one that the thread may close. False: nothing happened. */
-static bool close_large(struct cache *cache, char *block, uint32_t page)
-{
-    struct os_range data = { block, data_bytes(page) };
-
-    if ((last_record(page)->bin.previous & RUN_GUARDED) == 0 || data.bytes > WAITING_RUN_BYTES_MAX
-        || !quarantine_may_close(data.bytes >> space.page_shift) || !os_guard(data))
-        return false;
-    last_record(page)->bin.next = last_record(page)->bin.previous = 0; /* R3 */
-    if (cache != NULL) quarantine_put_closed(cache, page);
-    else quarantine_return_closed(page);
-    return true;
-}
-
-/* One that cannot be closed waits open when it is short enough, and is wiped. False: nothing
- * happened. */
-static bool keep_open(struct cache *cache, char *block, uint32_t page)
-{
-    size_t bytes = data_bytes(page);
-    struct page *last = last_record(page);
-
-    if (cache == NULL || bytes > OPEN_RUN_BYTES_MAX) return false;
-    last->bin.next = 0; /* R3 */
-    last->bin.previous &= RUN_GUARDED;
-    __builtin_memset(block, 0, bytes);
-    quarantine_put_open(cache, page);
-    return true;
-}
-
-/* It goes to no quarantine. Contents that cannot be guarded are wiped. */
-static void return_large(char *block, uint32_t page)
-{
-    size_t bytes = data_bytes(page);
-    struct page *last = last_record(page);
-    uint32_t guarded = last->bin.previous & RUN_GUARDED;
-
-    last->bin.next = last->bin.previous = 0; /* R3 */
-    if (guarded != 0 && !os_unguard((struct os_range){ block + bytes, page_bytes() })) {
-        page_mark_cached(page_record(page)); /* lost, but nobody's */
-        return;
-    }
-    page_unmark_cached(page_record(page));
-    if (os_purge((struct os_range){ block, bytes + page_bytes() })) {
-        run_return_clean(page);
-    } else {
-        __builtin_memset(block, 0, bytes);
-        large_put(page);
-    }
-}
-
-/* An open run may leave the quarantine for one that comes, even for a closed one: its pages are
- * dirty. */
-static void end_large(struct cache *cache, char *block, uint32_t page)
-{
-    if (cache != NULL && cache->is_off) cache = NULL;
-    if (!close_large(cache, block, page) && !keep_open(cache, block, page))
-        return_large(block, page);
-    else if (unlikely(decay_after_return())) thread_flush();
-}
-
 /* ---- a block's life ---- */
-
-/* Of no mapping of its own, and of no arena that knows its large blocks. Nor for a hook that is
- * asked for an extent, which may be just this block: a run without a page more. */
-static bool is_usual_large(const struct alloc_request *request)
-{
-    return !vast_is_better(request->size, request->align) && large_owner(request) == NULL
-        && !cache_is_away(thread_front()->cache);
-}
 
 /* A small one is served by its class; a large one has a page more behind its whole pages. */
 struct alloc_request hardened_request(const struct alloc_request *request)
@@ -148,7 +41,7 @@ struct alloc_request hardened_request(const struct alloc_request *request)
 
     wider.class_index = hardened_class(request->size, request->align);
     wider.zero = true;
-    if (wider.class_index == 0 && request->size <= SIZE_MAX / 2 && is_usual_large(request))
+    if (wider.class_index == 0 && request->size <= SIZE_MAX / 2 && hardened_large_is_usual(request))
         wider.size = round_up(request->size, os_page_bytes()) + os_page_bytes();
     return wider;
 }
@@ -234,7 +127,8 @@ void *hardened_take_waiting(struct front *front, const struct alloc_request *wid
     void *block;
 
     if (wider->class_index != 0 || front->kind != FRONT_HARDENED || counting->sampler != NULL
-        || request_is_placed(wider) || !is_usual_large(wider) || wider->align > page_bytes())
+        || request_is_placed(wider) || !hardened_large_is_usual(wider)
+        || wider->align > page_bytes())
         return NULL;
     block = quarantine_take_open(front->cache, request_pages(wider));
     if (block == NULL) return NULL;
@@ -256,12 +150,12 @@ bool hardened_begin(void *block, const struct alloc_request *request)
         return true;
     }
     if (page_is_held_hardened(record)) {
-        check_free(block, data_bytes(page));
-        begin_large(block, page, request->size, true);
+        check_free(block, hardened_large_room(page));
+        hardened_large_begin(block, page, request->size, true);
         return true;
     }
     if (!page_is_held_large(record) || record->run_pages <= request_pages(request)) return false;
-    begin_large(block, page, request->size, false);
+    hardened_large_begin(block, page, request->size, false);
     return true;
 }
 
@@ -304,17 +198,11 @@ INLINE uint64_t check_small(const char *verb, const char *block, const struct sl
 
 enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
 {
-    const struct page *record = page_record(page), *last;
-    size_t slack;
+    const struct page *record = page_record(page);
 
-    if (record->class_at != 0)
-        return door_of(check_small(verb, block, slab_record(record->slab),
-                                   &slab_shape[class_of_offset(record->class_at)]));
-    last = last_record(page);
-    slack = last->bin.next;
-    if (!canaries_are_whole((const char *)block + data_bytes(page) - slack, slack))
-        fatal_address("write past the end of a block", block);
-    return (enum hardened_door)(last->bin.previous & DOOR_MASK);
+    if (record->class_at == 0) return hardened_large_check(block, page);
+    return door_of(check_small(verb, block, slab_record(record->slab),
+                               &slab_shape[class_of_offset(record->class_at)]));
 }
 
 static size_t size_of(const void *block, uint32_t page)
@@ -322,7 +210,7 @@ static size_t size_of(const void *block, uint32_t page)
     const struct page *record = page_record(page);
     size_t class_size;
 
-    if (record->class_at == 0) return data_bytes(page) - last_record(page)->bin.next;
+    if (record->class_at == 0) return hardened_large_size(page);
     class_size = class_bytes[class_of_offset(record->class_at)];
     return class_size - HARDENED_MARK_BYTES - slack_of(mark_read(block, class_size));
 }
@@ -473,7 +361,7 @@ by_slab:
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
 {
     expect_door(block, hardened_check("free", block, page), DOOR_MALLOC);
-    end_large(cache, block, page);
+    hardened_large_end(cache, block, page);
 }
 
 static size_t marked_room(uint32_t page)
@@ -492,92 +380,22 @@ static size_t marked_room_for(size_t size)
     return request_bytes(&wider);
 }
 
-/* A large block with other pages behind it, or without some. Its guard goes, and there may be another
- * one. False: nothing happened. */
-static bool resize_large_here(char *block, uint32_t page, size_t old_size, size_t size)
-{
-    size_t old_bytes = data_bytes(page), bytes = round_up(size, page_bytes());
-    uint32_t old_pages = page_record(page)->run_pages, flags = last_record(page)->bin.previous;
-    struct os_range guard = { block + old_bytes, page_bytes() };
-    struct counting_front *counting = counting_of(thread_front());
-    bool is_guarded = (flags & RUN_GUARDED) != 0;
-
-    if (bytes > old_bytes) {
-        last_record(page)->bin.next = 0; /* R3 */
-        if (!run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
-            set_large(block, page, old_size, flags);
-            return false;
-        }
-        if (is_guarded && !os_unguard(guard)) {
-            run_trim(page_heap_of(page), page, old_pages);
-            set_large(block, page, old_size, flags);
-            return false;
-        }
-        __builtin_memset(block + old_size, 0, old_bytes - old_size);
-        large_clear(block + old_bytes, bytes - old_bytes);
-    } else {
-        if (is_guarded && !os_unguard(guard)) return false;
-        large_clear(block + bytes, old_bytes - bytes);
-        last_record(page)->bin.next = 0; /* R3 */
-        run_trim(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
-    }
-    guard.base = block + bytes;
-    is_guarded = quarantine_may_close(1) && os_guard(guard);
-    set_large(block, page, size, (flags & DOOR_MASK) | (is_guarded ? RUN_GUARDED : 0u));
-    if (counting != NULL) {
-        counting_add_given(counting, old_bytes + page_bytes());
-        counting_add_taken(counting, bytes + page_bytes());
-    }
-    if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
-    return true;
-}
-
-/* In whole pages, of the page heap's, before and after. */
-static bool stays_large(size_t size)
-{
-    struct alloc_request request = alloc_request(size, 1, false, NULL);
-
-    return hardened_class(size, 1) == 0 && size <= SIZE_MAX / 2 && is_usual_large(&request);
-}
-
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 {
     enum hardened_door door = hardened_check("realloc", block, page);
     unsigned class_index = class_of_offset(page_record(page)->class_at);
     size_t room = class_index != 0 ? (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES
-                                   : data_bytes(page);
+                                   : hardened_large_room(page);
 
     expect_door(block, door, DOOR_MALLOC);
     *old_bytes = size_of(block, page);
     if (size > room || marked_room_for(size) != marked_room(page))
-        return class_index == 0 && stays_large(size)
-            && resize_large_here(block, page, *old_bytes, size);
+        return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size);
     if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
     if (class_index != 0)
         set_small(block, class_bytes[class_index], size,
                   mark_read(block, class_bytes[class_index]) >> DOOR_SHIFT & DOOR_TO_MANUAL, true);
-    else set_large(block, page, size, last_record(page)->bin.previous);
-    return true;
-}
-
-bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
-{
-    struct os_range from = { block, round_up(bytes, page_bytes()) };
-    uint32_t to_page = page_at(to);
-    size_t to_bytes = prairie_usable_size(to);
-    struct counting_front *counting = counting_of(thread_front());
-
-    if (page_record(page)->class_at != 0 || page_record(to_page)->class_at != 0) return false;
-    /* Hooks have chosen what lies there. */
-    if (page_is_manual(to_page)) return false;
-    if (from.bytes > round_up(to_bytes, page_bytes()) || !large_may_move(bytes)) return false;
-    if (!os_move(from, (struct os_range){ to, from.bytes })) return false;
-    /* The last page came along whole. */
-    __builtin_memset((char *)to + bytes, 0, from.bytes - bytes);
-    if (page_is_held_hardened(page_record(to_page)))
-        write_canaries((char *)to + to_bytes, data_bytes(to_page) - to_bytes);
-    if (counting != NULL) counting_add_given(counting, large_bytes(page));
-    end_large(thread_front()->cache, block, page);
+    else hardened_large_set_size(block, page, size);
     return true;
 }
 
@@ -595,17 +413,15 @@ void hardened_check_bytes(const void *block, size_t size)
 static void write_door(void *block, uint32_t page, enum hardened_door door)
 {
     unsigned class_index = class_of_offset(page_record(page)->class_at);
-    struct page *last;
+    uint64_t mark;
 
-    if (class_index != 0) {
-        uint64_t mark = mark_read(block, class_bytes[class_index]);
-
-        mark_write(block, class_bytes[class_index],
-                   held_mark(block, slack_of(mark), (mark >> DOOR_SHIFT & DOOR_TO_MANUAL) | door));
+    if (class_index == 0) {
+        hardened_large_set_door(page, door);
         return;
     }
-    last = last_record(page);
-    last->bin.previous = (last->bin.previous & ~(uint32_t)DOOR_MASK) | door;
+    mark = mark_read(block, class_bytes[class_index]);
+    mark_write(block, class_bytes[class_index],
+               held_mark(block, slack_of(mark), (mark >> DOOR_SHIFT & DOOR_TO_MANUAL) | door));
 }
 
 void hardened_set_door(void *block, enum hardened_door door)

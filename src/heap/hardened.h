@@ -5,7 +5,7 @@
  * canaries:
  *
  *      small   | size bytes | 0 | canary ... | mark, 8 bytes |      to the end of the block
- *      large   | size bytes | 0 | canary ... | guarded page  |      the mark is in the page map
+ *      large   | size bytes | 0 | canary ... | guarded page  |      its record has the rest (H2)
  *
  * What a mark says is in marks.h.
  *
@@ -109,11 +109,6 @@ void hardened_end_large(struct cache *cache, void *block, uint32_t page);
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
  * hardened_check. *old_bytes: what it had. */
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
-/* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
- * it is no longer the program's. False: bytes must be copied; nothing happened. The block was looked
- * at. */
-NONNULL bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to);
-
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have any. */
 void hardened_check_bytes(const void *block, size_t size);
 INLINE void hardened_expect_bytes(const void *block, size_t size)

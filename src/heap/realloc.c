@@ -3,7 +3,7 @@
  */
 #include "doors.h"
 #include "guarded_doors.h"
-#include "hardened.h"
+#include "hardened_large.h"
 
 #include "../base/options.h"
 #include "../page_heap/page_heap.h"

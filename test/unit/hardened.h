@@ -4,7 +4,7 @@
 #define PRAIRIE_TEST_UNIT_HARDENED_H
 
 #include "cache/quarantine.h"
-#include "heap/hardened.h"
+#include "heap/hardened_large.h"
 #include "unit.h"
 
 enum { LARGE = 100000, BLOCKS = 2000 };
