@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "heap/hardened_large.h"
+#include "heap/hardened.h"
 #include "hooks.h"
 
 /* Blocks of all kinds, filled, checked, resized and freed in changing order. */
