@@ -4,6 +4,7 @@
  */
 #if defined(__linux__)
 #include "linux.c"
+#include "linux_files.c"
 #include "elf_slot.c"
 #include "linux_message.c"
 #include "linux_rights.c"

@@ -1,0 +1,131 @@
+/* linux_files.c - files, and what those of /proc and /sys say.
+ * SPDX-License-Identifier: MIT
+ */
+#include "linux.h"
+#include "os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+enum { INTERRUPTIONS_MAX = 100 };
+
+static int open_file(const char *path, int flags)
+{
+    long file = kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644);
+
+    return failed(file) ? -1 : (int)file;
+}
+
+int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
+int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
+void os_file_close(int file) { (void)kernel(SYS_close, file); }
+
+/* Signals may come in between, but not for ever. */
+static bool is_interrupted(long result, unsigned *interruptions)
+{
+    return result == -EINTR && ++*interruptions < INTERRUPTIONS_MAX;
+}
+
+bool os_file_write(int file, const void *bytes, size_t count)
+{
+    const char *at = bytes;
+    unsigned interruptions = 0;
+
+    while (count > 0) {
+        long written = kernel(SYS_write, file, (long)at, (long)count);
+
+        if (is_interrupted(written, &interruptions)) continue;
+        if (failed(written) || written == 0) return false;
+        at += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+size_t os_file_read(int file, void *bytes, size_t wanted)
+{
+    size_t count = 0;
+    unsigned interruptions = 0;
+
+    while (count < wanted) {
+        long got = kernel(SYS_read, file, (long)((char *)bytes + count), (long)(wanted - count));
+
+        if (is_interrupted(got, &interruptions)) continue;
+        if (failed(got) || got == 0) break;
+        count += (size_t)got;
+    }
+    return count;
+}
+
+size_t linux_read_file(const char *path, char *text, size_t room_bytes)
+{
+    int file = os_file_open(path);
+    size_t length = 0;
+
+    if (file >= 0) {
+        length = os_file_read(file, text, room_bytes - 1);
+        os_file_close(file);
+    }
+    text[length] = '\0';
+    return length;
+}
+
+/* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be
+ * told. */
+static void read_statm(size_t *pages, unsigned count)
+{
+    char text[64];
+    size_t length = linux_read_file("/proc/self/statm", text, sizeof text), at = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        for (pages[i] = 0; at < length && text[at] >= '0' && text[at] <= '9'; at++)
+            pages[i] = pages[i] * 10 + (size_t)(text[at] - '0');
+        at++;
+    }
+}
+
+size_t os_address_space_used(void)
+{
+    size_t pages[1];
+
+    read_statm(pages, 1);
+    return pages[0] * os_page_bytes();
+}
+
+size_t os_own_bytes(void)
+{
+    size_t pages[3];
+
+    read_statm(pages, 3);
+    return pages[1] > pages[2] ? (pages[1] - pages[2]) * os_page_bytes() : 0;
+}
+
+bool os_link_text(const char *path, char *text, size_t room_bytes)
+{
+    long length = kernel(SYS_readlinkat, AT_FDCWD, (long)path, (long)text, (long)room_bytes - 1);
+
+    if (failed(length)) return false;
+    text[length] = '\0';
+    return true;
+}
+
+/* The file says "always [madvise] never". */
+void os_huge_page_mode(char *text, size_t room_bytes)
+{
+    char line[64];
+    const char *word = "not supported";
+    size_t length = 0;
+
+    (void)linux_read_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    for (char *at = line; *at != '\0'; at++) {
+        if (*at == '[') word = at + 1;
+        if (*at == ']') *at = '\0';
+        if (*at == '\0') break;
+    }
+    while (word[length] != '\0' && length < room_bytes - 1) {
+        text[length] = word[length];
+        length++;
+    }
+    text[length] = '\0';
+}
