@@ -11,20 +11,7 @@
 
 #include <sys/random.h>
 
-__thread struct front *thread_slot;
-
-void fatal_address(const char *what, const void *address)
-{
-    (void)what, (void)address;
-    abort();
-}
-
 /* ---- pages ---- */
-
-static struct os_range part(struct os_range range, size_t first_page, size_t pages)
-{
-    return (struct os_range){ range.base + first_page * os_page_bytes(), pages * os_page_bytes() };
-}
 
 /* Each with its own number in it, from 1 on. */
 static struct os_range numbered(size_t pages)

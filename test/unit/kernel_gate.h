@@ -11,6 +11,8 @@
 #include <string.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 static unsigned long told_at_start(unsigned long what);
@@ -144,6 +146,26 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
         (void)munmap((void *)a, (size_t)b);
     errno = saved_errno;
     return result;
+}
+
+/* ---- what else it stands on ---- */
+
+__thread struct front *thread_slot;
+
+void fatal_address(const char *what, const void *address)
+{
+    (void)address;
+    fprintf(stderr, "%s, as %u calls said\n", what, gate.asked);
+    abort();
+}
+
+/* ---- pages ---- */
+
+static inline size_t bytes_of(size_t pages) { return pages * os_page_bytes(); }
+
+static inline struct os_range part(struct os_range range, size_t first_page, size_t pages)
+{
+    return (struct os_range){ range.base + bytes_of(first_page), bytes_of(pages) };
 }
 
 #endif

@@ -8,14 +8,6 @@
 
 #include <sys/socket.h>
 
-__thread struct front *thread_slot;
-
-void fatal_address(const char *what, const void *address)
-{
-    (void)what, (void)address;
-    abort();
-}
-
 static bool has_own_files;
 
 bool linux_has_own_files(void) { return has_own_files; }
