@@ -81,7 +81,8 @@ constexpr bool is_natural(std::size_t bytes, std::size_t align) noexcept
 #endif
 }
 
-/* As the standard has operator new do: the handler is asked until there is memory, or no handler. */
+/* As the standard has operator new do: the handler is asked until there is memory, or no
+ * handler. */
 template <class Take> void *take_with_handler(Take take)
 {
     for (;;) {
@@ -189,8 +190,8 @@ constexpr bool operator!=(const allocator<T> &, const allocator<U> &) noexcept
     return false;
 }
 
-/* A base for classes whose objects come and go one by one: new and delete of what is derived from it
- * are the inline ways, where the library is inside of the program (inline.h).
+/* A base for classes whose objects come and go one by one: new and delete of what is derived from
+ * it are the inline ways, where the library is inside of the program (inline.h).
  *
  *      struct node : prairie::inline_new { node *next; int value; };
  */

@@ -50,8 +50,8 @@ static struct slab *last_slab(const struct slab_list *list)
 /* Records of slabs that were just closed are kept for the next ones: bursts open and close many. */
 enum { CLOSED_MAX = 64 };
 
-/* Under a limit on data the free pages of the region may be what keeps records from growing. Towards
- * the hard limit clean ones count nothing, and dirty ones are the caller's to give back. */
+/* Under a limit on data the free pages of the region may be what keeps records from growing.
+ * Towards the hard limit clean ones count nothing, and dirty ones are the caller's to give back. */
 static COLD struct slab *take_record_closing(size_t bytes)
 {
     bool may_help = commit_allows(round_up(bytes, page_bytes()));
@@ -195,8 +195,8 @@ static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *
 }
 
 /* The first of its blocks that came back put the slab on the list. A slab whose blocks are all free
- * goes back, unless no other has free blocks: the next fill would have to open one again. Those that
- * come later are listed before it (A3). */
+ * goes back, unless no other has free blocks: the next fill would have to open one again. Those
+ * that come later are listed before it (A3). */
 INLINE void after_put(struct arena *arena, struct class_bin *bin, struct slab *slab, unsigned put)
 {
     if (unlikely(slab->free_count == put)) {

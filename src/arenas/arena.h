@@ -8,8 +8,8 @@
  * capacity of blocks, and `empty` ones to trade against.
  *
  * D1  the counts of `full` and `empty` are the lengths of the lists
- * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, NULL (M3),
- *     or strays (slabs/stray.h)
+ * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, NULL
+ *     (M3), or strays (slabs/stray.h)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
@@ -152,8 +152,8 @@ extern PRIVATE bool depots_closed;
  * took since the last call, and then all runs if there were magazines. True: there were any. */
 enum clear_what { CLEAR_ALL, CLEAR_UNNEEDED };
 bool arenas_clear(enum clear_what what);
-/* What it does first: the floor above drains what no thread has, all of it or what none needed since
- * the last call. NULL: nothing. Written when the process starts. */
+/* What it does first: the floor above drains what no thread has, all of it or what none needed
+ * since the last call. NULL: nothing. Written when the process starts. */
 extern PRIVATE bool (*arenas_clear_above)(enum clear_what what);
 /* Closes slabs that were kept empty, and returns the runs of the stocks. */
 void arenas_close_empty(void);

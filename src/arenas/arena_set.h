@@ -1,7 +1,7 @@
 /* arena_set.h - the arenas that there are, and which one a thread fills from.
  *
- * There is one arena per core, made when first needed, and those that a program makes. None goes: the
- * record of a destroyed one stays. The set is under making_lock; what is in it is read without.
+ * There is one arena per core, made when first needed, and those that a program makes. None goes:
+ * the record of a destroyed one stays. The set is under making_lock; what is in it is read without.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_ARENA_SET_H
@@ -49,8 +49,8 @@ struct arena *arena_create(void);
 /* The arena that a thread fills from, locked. `last`: where it filled last time, or NULL. NULL: no
  * memory. */
 struct arena *arena_choose(struct arena *last);
-/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held; not
- * locked. NULL: no memory. */
+/* The arena that a thread moves to when it fills from none yet (NULL), or its page heap is held;
+ * not locked. NULL: no memory. */
 struct arena *arena_for_move(const struct arena *last);
 /* An automatic arena without hooks, locked: for what hooks themselves take. NULL: no memory, or all
  * have some. */

@@ -64,7 +64,8 @@ struct extents {
     struct extent_hooks *hooks; /* atomic, written under the lock: a hook may set others */
     size_t next_bytes;          /* how much to ask for next */
     size_t grow_limit;          /* at most, unless more is wanted at once */
-    /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is wanted. */
+    /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is
+     * wanted. */
     bool whole;
     struct hook_call *calls;
     bool ends; /* the arena is being destroyed: nobody else may call the hooks */

@@ -115,7 +115,8 @@
 
 #define ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The compiler knows no longer where a value came from: it keeps it, or computes with it as it is. */
+/* The compiler knows no longer where a value came from: it keeps it, or computes with it as it
+ * is. */
 #define FORGET(value) __asm__("" : "+r"(value))
 
 INLINE void cpu_relax(void)
@@ -129,8 +130,8 @@ INLINE void cpu_relax(void)
 #endif
 }
 
-/* Memory that is about to be read, and soon written: where a read comes first, a fresh page costs two
- * faults, one for a page of zeros and one for its own. Nothing of it changes. */
+/* Memory that is about to be read, and soon written: where a read comes first, a fresh page costs
+ * two faults, one for a page of zeros and one for its own. Nothing of it changes. */
 INLINE void touch(void *address)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -62,8 +62,8 @@ static void note_sleep(struct lock *lock, const struct lock_sleep *sleep)
 }
 
 /* Sleeps until the lock was free, and leaves it in the state that says "wake somebody": we cannot
- * know whether others still sleep. Who was woken and comes too late spins again, or it would pay for
- * each waking and never be in time. False: it is ours already, because we are forking. */
+ * know whether others still sleep. Who was woken and comes too late spins again, or it would pay
+ * for each waking and never be in time. False: it is ours already, because we are forking. */
 static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
 {
     for (;;) {

@@ -1,8 +1,8 @@
 /* thread_local.h - a zeroed variable that each thread has for itself, for the checking flavours.
  *
  * THREAD_LOCAL(struct x, name) defines it in a .c file, and name_place() is this thread's.
- * Thread-local storage is scarce in a library that is loaded late, so the plain flavour has one word
- * of it and no more (os/thread_slot.h).
+ * Thread-local storage is scarce in a library that is loaded late, so the plain flavour has one
+ * word of it and no more (os/thread_slot.h).
  *
  * On Windows gcc's own thread-local variables call malloc. There the variable is a place in the
  * section of which the loader gives each thread a copy, as that word is (os/windows_slot.h).

@@ -1,9 +1,10 @@
 /* abandoned.h - caches that ended threads left with their blocks, for the next threads.
  *
- * A thread that begins goes on with the cache that was abandoned last: it need not fill magazines from
- * slabs that the one before it would have drained into them. What no thread needed for a while goes
- * back, and all of it when memory is wanted. All of it is under threads_lock; who is given a cache has
- * it alone. They stay in the list of caches (thread.h), and are counted by whoever counts blocks.
+ * A thread that begins goes on with the cache that was abandoned last: it need not fill magazines
+ * from slabs that the one before it would have drained into them. What no thread needed for a while
+ * goes back, and all of it when memory is wanted. All of it is under threads_lock; who is given a
+ * cache has it alone. They stay in the list of caches (thread.h), and are counted by whoever counts
+ * blocks.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_ABANDONED_H
@@ -17,8 +18,8 @@
 #define ALL_ABANDONED_BYTES_MAX (512 * KiB)
 enum { ABANDONED_MAX = 8 };
 
-/* The bytes of the blocks in its magazines, and of those that are not in place; SIZE_MAX: it has wide
- * ones, whose room others want. The caller owns the cache, and holds no lock. */
+/* The bytes of the blocks in its magazines, and of those that are not in place; SIZE_MAX: it has
+ * wide ones, whose room others want. The caller owns the cache, and holds no lock. */
 size_t abandoned_bytes(const struct cache *cache);
 /* With so many bytes in it. False: enough are there. */
 bool abandoned_put(struct cache *cache, size_t bytes);

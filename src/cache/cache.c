@@ -295,8 +295,8 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
 
 /* ---- full ---- */
 
-/* The older half goes, or of a wide one some; what was freed last is likely to be warm and is wanted
- * first. */
+/* The older half goes, or of a wide one some; what was freed last is likely to be warm and is
+ * wanted first. */
 static void drain_some(struct cache *cache, unsigned class_index)
 {
     unsigned count = (loaded_count(cache, class_index) + 1) / 2;

@@ -8,10 +8,10 @@
  *                     15 of 8 bytes, where class 0 has none
  *
  * A class grows from its first magazine to larger ones, as its traffic asks (growth.h); only those
- * of full size are traded at depots. The first one keeps its room closed: `limit` stands where `top`
- * was when a block was taken that was not ready, and each slot beyond it is opened by a block that
- * was looked at. So who takes one block and gives two back, in a thread that does little with the
- * class, is told at the second.
+ * of full size are traded at depots. The first one keeps its room closed: `limit` stands where
+ * `top` was when a block was taken that was not ready, and each slot beyond it is opened by a block
+ * that was looked at. So who takes one block and gives two back, in a thread that does little with
+ * the class, is told at the second.
  *
  *      loaded   slot 0    1     2     3     4    ...   capacity
  *             | NULL  | block | block | open | closed  ...     |
@@ -153,15 +153,16 @@ void cache_drain_all(struct cache *cache);
 /* Aborts when a magazine has what cannot be given out: a block twice, one that is free in its slab,
  * or none. Takes no lock and changes nothing. One that is in the middle of a call is left alone. */
 void cache_expect_blocks(const struct cache *cache);
-/* As for a magazine that is traded: aborts when one has a block twice, or what is none of its class. */
+/* As for a magazine that is traded: aborts when one has a block twice, or what is none of its
+ * class. */
 void cache_expect_once(const struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when either is manual. */
 void cache_bind(struct cache *cache, struct arena *arena);
 /* C4, after something about that has changed. */
 void cache_aim(struct cache *cache);
-/* The page heap that the thread leases from: its arena's. A thread that has filled from none yet, or
- * whose page heap somebody is at, moves to the arena of its core, as it does where an arena is
+/* The page heap that the thread leases from: its arena's. A thread that has filled from none yet,
+ * or whose page heap somebody is at, moves to the arena of its core, as it does where an arena is
  * held. */
 struct page_heap *cache_move(struct cache *cache);
 INLINE struct page_heap *cache_page_heap(void)

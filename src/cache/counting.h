@@ -1,9 +1,9 @@
 /* counting.h - fronts of threads whose calls must be seen: every one, or enough to sample.
  *
  * A counting front has no block (F1), so each malloc takes the slow way, is counted there, and
- * served from the cache behind. An exact one, of any other kind than FRONT_SAMPLED, sees each free in
- * the same way: its magazines for frees are full. A sampled one has the cache in the same record,
- * where frees find their magazines, and go as they always do.
+ * served from the cache behind. An exact one, of any other kind than FRONT_SAMPLED, sees each free
+ * in the same way: its magazines for frees are full. A sampled one has the cache in the same
+ * record, where frees find their magazines, and go as they always do.
  *
  *      thread's word --> front: magazine[53], cache, kind | sampled: the thread's cache
  *                                                         | exact: put[53]; the cache is elsewhere

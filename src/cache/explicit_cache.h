@@ -41,8 +41,8 @@ extern PRIVATE struct cache
                                                                           has the number */
 extern PRIVATE unsigned explicit_cache_end;     /* under it: no number at or above was given */
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
-/* In the child of a fork: those that were being used lose their blocks, also when it was by the thread
- * that forks, within a hook. */
+/* In the child of a fork: those that were being used lose their blocks, also when it was by the
+ * thread that forks, within a hook. */
 void explicit_cache_forget_busy(void);
 
 #endif

@@ -87,8 +87,8 @@ static void push_below(struct large_cache *large_cache, uint32_t pages)
     RELAXED_STORE(large_cache->below[pages].count, (uint8_t)(large_cache->below[pages].count + 1));
 }
 
-/* What is full of other lengths makes room. Nothing may be left for the caller to return, so the look
- * at the purge budget is here: a program whose lengths take turns would come by no other. */
+/* What is full of other lengths makes room. Nothing may be left for the caller to return, so the
+ * look at the purge budget is here: a program whose lengths take turns would come by no other. */
 static void drain_and_store(struct cache *cache, uint32_t page, char *block, uint32_t pages)
 {
     large_cache_drain(cache->large_cache);
@@ -96,9 +96,9 @@ static void drain_and_store(struct cache *cache, uint32_t page, char *block, uin
     if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
 
-/* Of two runs of one length the one that was freed last stays: it is warm. The other one stays below
- * it when as many were given back before and wanted again. When there is none of its length, all
- * others go. */
+/* Of two runs of one length the one that was freed last stays: it is warm. The other one stays
+ * below it when as many were given back before and wanted again. When there is none of its length,
+ * all others go. */
 uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, uint32_t pages)
 {
     struct large_cache *large_cache = cache->large_cache;

@@ -2,8 +2,8 @@
  *
  * A thread keeps the last run that it freed of each length, so that its next block of just that
  * many pages takes no lock and changes no map. Of a length whose runs it gave back and wanted again
- * it keeps more, below the last one, linked through their records. For the page heap a cached run is
- * a large block; a mark in its record tells the doors that the program does not hold it.
+ * it keeps more, below the last one, linked through their records. For the page heap a cached run
+ * is a large block; a mark in its record tells the doors that the program does not hold it.
  *
  * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked; the same
  *     holds for the below_count runs below it

@@ -3,8 +3,8 @@
  */
 #include "quarantine.h"
 
-/* Chance draws after one to so many groups of places, and leaves the next one out or not. So most of
- * half the places are taken before one of them is again. */
+/* Chance draws after one to so many groups of places, and leaves the next one out or not. So most
+ * of half the places are taken before one of them is again. */
 enum { GROUP = 4, GROUPS_MAX = 4 };
 
 static uint16_t places_for(unsigned class_index)

@@ -1,5 +1,5 @@
-/* quarantine.h - what a thread of a hardened process holds back: freed blocks before others may have
- * them.
+/* quarantine.h - what a thread of a hardened process holds back: freed blocks before others may
+ * have them.
  *
  * A block that was freed takes the place of another one, which goes to the cache. Groups of four
  * places are taken one after the other, but now and then chance draws in which order those of a
@@ -12,8 +12,8 @@
  *
  *      freed --> waiting[] --> the cache --> taken
  *
- * Q1  waiting[] of a class holds blocks of it from hardened arenas that are not manual, waiting_count
- *     of them; else NULL
+ * Q1  waiting[] of a class holds blocks of it from hardened arenas that are not manual,
+ *     waiting_count of them; else NULL
  * Q2  run[] holds first pages of large runs whose record is marked as cached
  * Q3  open_pages[] has the lengths of those that are open, else 0; all_open_pages is their sum. The
  *     data of an open run read as zero; if its last page is guarded, the record of that says so
@@ -29,8 +29,9 @@
  * touch that page. */
 enum { RUN_GUARDED = 1 << 8 };
 
-/* How many blocks of a class wait: some bytes' worth, for with more a program finds what it makes one
- * after the other in ever more places (docs/decisions/0035); but so many, unless that is too much. */
+/* How many blocks of a class wait: some bytes' worth, for with more a program finds what it makes
+ * one after the other in ever more places (docs/decisions/0035); but so many, unless that is too
+ * much. */
 enum {
     WAITING_BYTES_WANTED = 512,
     WAITING_BLOCKS_MAX = 32,
@@ -44,8 +45,9 @@ enum {
 /* Of those of one thread that keep their pages: of each, and of all. */
 #define OPEN_RUN_BYTES_MAX BY_WORD(1 * MiB, 128 * KiB)
 #define OPEN_RUNS_BYTES_MAX BY_WORD(2 * MiB, 256 * KiB)
-/* What the kernel does to close pages, and to bring others in their place, takes a part of the time:
- * so many pages of the process at once, and so many in each millisecond. A call counts as some. */
+/* What the kernel does to close pages, and to bring others in their place, takes a part of the
+ * time: so many pages of the process at once, and so many in each millisecond. A call counts as
+ * some. */
 #define CLOSED_PAGES_AT_ONCE 2560u
 #define CLOSED_PAGES_PER_MS 8u
 #define CLOSED_PAGES_OF_CHILD 16u
@@ -91,8 +93,8 @@ INLINE struct held_class *quarantine_held(const struct cache *cache, unsigned cl
     return &quarantine->held[class_index];
 }
 
-/* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache; NULL:
- * none does. */
+/* Takes a block in, which is nobody's from then on. Returns the one that leaves for the cache;
+ * NULL: none does. */
 INLINE void *quarantine_exchange(struct held_class *held, void *block)
 {
     void **place = &held->waiting[held->place ^ held->twist], *other = *place;
@@ -120,7 +122,8 @@ void *quarantine_take_open(struct cache *cache, size_t pages);
 /* Everything goes on to where it was on the way to. */
 void quarantine_drain(struct cache *cache);
 
-/* May that many pages be closed? Then they are counted, more or less: other threads may count, too. */
+/* May that many pages be closed? Then they are counted, more or less: other threads may count,
+ * too. */
 bool quarantine_may_close(size_t pages);
 /* In the child of a fork: not all that the parent could have closed at once, for there may be many
  * children that do not live for long. */

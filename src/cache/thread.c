@@ -66,8 +66,8 @@ static void leave_cache(struct cache *cache)
 
 /* ---- caches that threads abandon ---- */
 
-/* Blocks of manual arenas, which a sized free may have put among others, go home; and a thread may end in
- * a signal handler that came in the middle of a call. */
+/* Blocks of manual arenas, which a sized free may have put among others, go home; and a thread may
+ * end in a signal handler that came in the middle of a call. */
 static bool may_be_abandoned(const struct cache *cache)
 {
     return cache->fixed == 0 && !cache->is_off && !cache->is_busy

@@ -1,8 +1,8 @@
 /* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
  *
- * Owns the list of caches in use, those that ended threads abandoned with their blocks, of which the
- * next thread takes the last, and those that wait, drained, for when there is none. A thread past
- * its end has none and is served block by block.
+ * Owns the list of caches in use, those that ended threads abandoned with their blocks, of which
+ * the next thread takes the last, and those that wait, drained, for when there is none. A thread
+ * past its end has none and is served block by block.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
@@ -40,9 +40,9 @@ bool threads_sample(void);
 void threads_sampling_init(bool sampled);
 bool threads_sampling_at_birth(void);
 
-/* From now on every call of every thread is seen, by fronts of kind FRONT_HARDENED, and their blocks
- * come from hardened arenas. Before main. False: the calling thread is not the only one with a
- * cache, or no memory. */
+/* From now on every call of every thread is seen, by fronts of kind FRONT_HARDENED, and their
+ * blocks come from hardened arenas. Before main. False: the calling thread is not the only one with
+ * a cache, or no memory. */
 bool threads_harden(void);
 
 /* All threads hold blocks of classes up to this one from now on, and those that begin. Before
@@ -62,8 +62,8 @@ extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use
 /* In the child of a fork, where the other threads are not. */
 void threads_forget_others(void);
 
-/* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them. Returns the takes
- * of large caches that no thread has any more, as of the same moment. */
+/* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them.
+ * Returns the takes of large caches that no thread has any more, as of the same moment. */
 uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 
 #endif

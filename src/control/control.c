@@ -239,7 +239,8 @@ static int serve_call(const struct control_table *table, struct control_call *ca
     return error;
 }
 
-/* Such a call gets what fits and EINVAL, and writes nothing: one that fails leaves all as it was. */
+/* Such a call gets what fits and EINVAL, and writes nothing: one that fails leaves all as it
+ * was. */
 static bool reads_another_length(const struct control_call *call, size_t bytes)
 {
     return control_is_read(call) && *call->old_length != bytes;

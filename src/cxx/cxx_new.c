@@ -4,8 +4,9 @@
  * when there is none. Both live in the C++ runtime, which prairie does not link: the names are
  * weak, and a program without the runtime cannot have called new.
  *
- * A program may have any of the operators itself. The sized and the nothrow ones that it has not call
- * those that it has, as the standard says of them; or blocks of its new would come to our delete.
+ * A program may have any of the operators itself. The sized and the nothrow ones that it has not
+ * call those that it has, as the standard says of them; or blocks of its new would come to our
+ * delete.
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
@@ -64,8 +65,9 @@ REPLACEABLE void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
                                                      const struct nothrow *nothrow);
 REPLACEABLE void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align);
 
-/* Our own, by other names: where the plain one differs, the program, or a library before us, has it. Or a
- * program that is not position-independent has its address, and calls lead here by one step more. */
+/* Our own, by other names: where the plain one differs, the program, or a library before us, has
+ * it. Or a program that is not position-independent has its address, and calls lead here by one
+ * step more. */
 #define OURS(name, ours) static __typeof__(name) ours __attribute__((alias(NAME_OF(name))))
 OURS(_Znwm, new_ours);
 OURS(_Znam, new_array_ours);
@@ -98,9 +100,9 @@ COLD static void *new_again(size_t size, size_t align)
 typedef void *new_nothrow(size_t size, const struct nothrow *nothrow);
 typedef void *new_aligned_nothrow(size_t size, size_t align, const struct nothrow *nothrow);
 
-/* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours or
- * the program's: C cannot catch. A static program has none, and the plain one must not throw there.
- * `known` is where its address is kept; atomic. */
+/* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours
+ * or the program's: C cannot catch. A static program has none, and the plain one must not throw
+ * there. `known` is where its address is kept; atomic. */
 COLD static void *new_in_try_block(new_nothrow **known, const char *name, void *(*plain)(size_t),
                                    size_t size, const struct nothrow *nothrow)
 {
@@ -308,9 +310,9 @@ PUBLIC void _ZdaPv(void *block)
 }
 
 /* What a program frees by its own delete must not come into a magazine. Where the sized one is the
- * program's, too, ours is not called, and nothing has to change. This comes before the program's own
- * constructors, which free already; those of libraries that a preloaded prairie does not know come
- * before it. */
+ * program's, too, ours is not called, and nothing has to change. This comes before the program's
+ * own constructors, which free already; those of libraries that a preloaded prairie does not know
+ * come before it. */
 __attribute__((constructor(101))) static void follow_replaced_deletes(void)
 {
     if ((_ZdlPv != delete_ours && _ZdlPvm == delete_sized_ours)

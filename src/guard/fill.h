@@ -3,8 +3,8 @@
  *
  * The fast path knows nothing of it: while one of them is set no thread holds blocks, so that every
  * small one passes the slow ends where these are called, and every large one. What a large block
- * gains by a change of its size is filled, what it loses is not; nor are the pages of a vast one that
- * is freed, which go back to the kernel.
+ * gains by a change of its size is filled, what it loses is not; nor are the pages of a vast one
+ * that is freed, which go back to the kernel.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_FILL_H

@@ -85,8 +85,8 @@ struct guarded_finding {
 };
 /* As of now, of any address. */
 struct guarded_finding guarded_find(const void *address);
-/* The same for callers that may have interrupted anybody, and hold any locks: when whoever holds the
- * pool's lock does not give it in time, half of it may be of a moment later. */
+/* The same for callers that may have interrupted anybody, and hold any locks: when whoever holds
+ * the pool's lock does not give it in time, half of it may be of a moment later. */
 struct guarded_finding guarded_find_anywhere(const void *address);
 /* The first report of the block? There is none after it. May be called anywhere. */
 bool guarded_tell_once(const struct guarded_finding *finding);

@@ -1,7 +1,8 @@
 /* guarded_report.h - what is said of a guarded block and who did wrong with it.
  *
- * It allocates nothing and waits for nobody longer than a moment, so it may run in a signal handler.
- * One report at a time: another thread waits for its turn, and when that does not come, goes on.
+ * It allocates nothing and waits for nobody longer than a moment, so it may run in a signal
+ * handler. One report at a time: another thread waits for its turn, and when that does not come,
+ * goes on.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_GUARDED_REPORT_H

@@ -221,8 +221,8 @@ size_t hardened_bytes(const void *block, uint32_t page)
     return size_of(block, page);
 }
 
-/* H1. Another thread may be about to take the block: its mark comes at once, canaries after it. They
- * are looked at when it comes back. */
+/* H1. Another thread may be about to take the block: its mark comes at once, canaries after it.
+ * They are looked at when it comes back. */
 size_t hardened_held_bytes(const void *block, uint32_t page)
 {
     unsigned class_index = class_of_offset(page_record(page)->class_at);
@@ -329,8 +329,8 @@ void hardened_free_any(struct front *front, void *block)
     if (!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC)) free_unmarked(front, block);
 }
 
-/* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does the
- * one before. All others, and what is wrong, go by their slab. */
+/* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does
+ * the one before. All others, and what is wrong, go by their slab. */
 void hardened_free(struct front *front, void *block)
 {
     uint32_t page = page_in_first(block);

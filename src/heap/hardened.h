@@ -10,9 +10,9 @@
  * What a mark says is in marks.h.
  *
  * H1  a small block of a hardened slab that the program does not hold reads as zero, mark and all
- * H2  in the record of a large one's last page bin.next is the slack, and bin.previous the door, and
- *     RUN_GUARDED if that page is guarded; of every other page's record they are as R3 says, and of
- *     that one when it is held no more, but for RUN_GUARDED while the run waits
+ * H2  in the record of a large one's last page bin.next is the slack, and bin.previous the door,
+ *     and RUN_GUARDED if that page is guarded; of every other page's record they are as R3 says,
+ *     and of that one when it is held no more, but for RUN_GUARDED while the run waits
  * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
  * are large and of manual arenas, and those of size 0 are as in any other process.
  * SPDX-License-Identifier: MIT
@@ -66,9 +66,9 @@ INLINE unsigned hardened_class(size_t size, size_t align)
 /* Whole pages that wait in the quarantine of such a front's cache, for such a request; NULL: none
  * do. */
 void *hardened_take_waiting(struct front *front, const struct alloc_request *wider);
-/* A block that was taken for that request begins its life with what the program asked for. Aborts if
- * it was written to since it was freed. True: it reads as zero. False: it is one of those that have no
- * mark. */
+/* A block that was taken for that request begins its life with what the program asked for. Aborts
+ * if it was written to since it was freed. True: it reads as zero. False: it is one of those that
+ * have no mark. */
 bool hardened_begin(void *block, const struct alloc_request *request);
 
 /* The usual ways, of a thread whose front is of kind FRONT_HARDENED.
@@ -86,8 +86,8 @@ INLINE bool is_hardened_first(const struct front *front)
 }
 /* A block of the quarantine, which begins its life. NULL: another way must be taken. */
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door);
-/* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts as
- * hardened_check does. False: it is none of a hardened slab, and nothing happened. Any front. */
+/* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts
+ * as hardened_check does. False: it is none of a hardened slab, and nothing happened. Any front. */
 bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door);
 
 /* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */
@@ -109,7 +109,8 @@ void hardened_end_large(struct cache *cache, void *block, uint32_t page);
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
  * hardened_check. *old_bytes: what it had. */
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
-/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have any. */
+/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have
+ * any. */
 void hardened_check_bytes(const void *block, size_t size);
 INLINE void hardened_expect_bytes(const void *block, size_t size)
 {

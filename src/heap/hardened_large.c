@@ -13,8 +13,8 @@
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
 
-/* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each of
- * its pages. With pages of 4 KiB the budget of all guards is less. */
+/* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each
+ * of its pages. With pages of 4 KiB the budget of all guards is less. */
 #define WAITING_RUN_BYTES_MAX ((size_t)32 * MiB)
 
 bool hardened_large_is_usual(const struct alloc_request *request)

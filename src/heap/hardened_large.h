@@ -1,5 +1,5 @@
-/* hardened_large.h - hardened blocks of whole pages: a page more behind them, which is guarded where it
- * can be, and what is said of them in its record (H2).
+/* hardened_large.h - hardened blocks of whole pages: a page more behind them, which is guarded
+ * where it can be, and what is said of them in its record (H2).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_HARDENED_LARGE_H
@@ -36,14 +36,14 @@ void hardened_large_set_size(char *block, uint32_t page, size_t size);
 void hardened_large_set_door(uint32_t page, enum hardened_door door);
 /* Aborts unless its canaries are whole. Returns its door. */
 enum hardened_door hardened_large_check(const void *block, uint32_t page);
-/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine of
- * the cache, or past it. NULL: to none. */
+/* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine
+ * of the cache, or past it. NULL: to none. */
 void hardened_large_end(struct cache *cache, char *block, uint32_t page);
 /* With other pages behind it, or without some. False: it must move; nothing happened. */
 bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size);
 /* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
- * it is no longer the program's. False: bytes must be copied; nothing happened. The block was looked
- * at. */
+ * it is no longer the program's. False: bytes must be copied; nothing happened. The block was
+ * looked at. */
 NONNULL bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to);
 
 #endif

@@ -203,8 +203,8 @@ INLINE bool may_be_kept(const struct alloc_request *request, size_t pages)
         && likely(RELAXED_LOAD(decay_look_at_bytes) != 0) && likely(!request->uncached);
 }
 
-/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. A size that is
- * too large has no pages here when their number overflows, and so none that are kept. */
+/* C4: else the thread is bound to an arena which owns its large blocks, or holds none. A size that
+ * is too large has no pages here when their number overflows, and so none that are kept. */
 void *large_lease(const struct alloc_request *request)
 {
     struct cache *cache = thread_front()->cache;
@@ -283,8 +283,8 @@ READS_UNLOCKED bool large_may_move(size_t bytes)
     return true;
 }
 
-/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is not
- * to become resident. */
+/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is
+ * not to become resident. */
 static void fill_gained(uint32_t page, size_t old_bytes)
 {
     size_t bytes = large_bytes(page);
@@ -325,9 +325,9 @@ static void *move_to_vast(uint32_t page, size_t size)
     return moved;
 }
 
-/* Pages move rather than bytes when there are enough of them, and neither place is an arena's; those
- * of a vast one always, each of the mappings that it has become. Bytes that are copied stay behind,
- * too, and are filled as those of a freed block. */
+/* Pages move rather than bytes when there are enough of them, and neither place is an arena's;
+ * those of a vast one always, each of the mappings that it has become. Bytes that are copied stay
+ * behind, too, and are filled as those of a freed block. */
 static void move_contents(void *moved, void *block, uint32_t page, size_t size)
 {
     size_t bytes = large_bytes(page);

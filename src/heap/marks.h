@@ -20,8 +20,8 @@ enum { DOOR_TO_MANUAL = 8 }; /* beside the door: it goes back to an arena that t
 
 _Static_assert(SMALL_BYTES_MAX < 1 << (MARK_SECRET_SHIFT - SLACK_SHIFT), "a mark holds any slack");
 
-/* `says`: slack and door, where they lie. Whoever changes a bit of them would have to know the secret
- * to make the others fit. */
+/* `says`: slack and door, where they lie. Whoever changes a bit of them would have to know the
+ * secret to make the others fit. */
 INLINE uint64_t mark_with(const void *block, uint64_t says)
 {
     uint64_t mixed = ((uintptr_t)block ^ hardening.secret ^ says) * 0x9e3779b97f4a7c15u;

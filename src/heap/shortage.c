@@ -153,8 +153,8 @@ static void *serve_after_others(const struct alloc_request *request)
     return serve_once(request);
 }
 
-/* What the reserve gives up is of no use to hooks, and neither are pages of others. A request that is
- * larger than all of the reserve is nothing that the reserve is for. */
+/* What the reserve gives up is of no use to hooks, and neither are pages of others. A request that
+ * is larger than all of the reserve is nothing that the reserve is for. */
 void *shortage_serve(const struct alloc_request *request)
 {
     const struct arena *owner = large_owner(request);

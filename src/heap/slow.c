@@ -421,8 +421,8 @@ static void free_placed_small(unsigned class_index, void *block, struct cache *c
         free_home(class_index, block);
 }
 
-/* Explicit caches keep small blocks only: for large ones the thread's is as good. A hardened process
- * caches no large ones. */
+/* Explicit caches keep small blocks only: for large ones the thread's is as good. A hardened
+ * process caches no large ones. */
 void free_placed(void *block, struct cache *cache)
 {
     uint32_t page = 0;

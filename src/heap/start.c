@@ -190,8 +190,8 @@ bool heap_start(void)
     return ready;
 }
 
-/* Registering may allocate, so it happens after the first thread has its cache, or none was to be had,
- * and only once. */
+/* Registering may allocate, so it happens after the first thread has its cache, or none was to be
+ * had, and only once. */
 static void hook_process(void)
 {
     if (__atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED)) return;

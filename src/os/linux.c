@@ -68,8 +68,8 @@ size_t os_page_bytes(void)
 }
 
 /* The kernel puts the program's name above the first thread's stack, at the top; the stack of a
- * call may be any memory of the program. With 32 bits the top may be anywhere, and the rest is worth
- * having: an emulator puts the stack into the middle. */
+ * call may be any memory of the program. With 32 bits the top may be anywhere, and the rest is
+ * worth having: an emulator puts the stack into the middle. */
 uintptr_t os_highest_address(void)
 {
     unsigned long name = getauxval(AT_EXECFN), random = getauxval(AT_RANDOM);

@@ -36,9 +36,9 @@ static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context
 
 /* A handler that the program installed twice, below ours and above it, is passed what it passes on,
  * and would pass it on again. So the frame that passes a signal on is noted behind what the kernel
- * tells of the signal, where there is only room: a call that finds a frame above its own there is one
- * of such a round. Kernels before 4.17 leave in that place what was on the stack, such as a note of
- * the same call's frame from which a handler jumped away. */
+ * tells of the signal, where there is only room: a call that finds a frame above its own there is
+ * one of such a round. Kernels before 4.17 leave in that place what was on the stack, such as a
+ * note of the same call's frame from which a handler jumped away. */
 static uintptr_t *passing_frame(siginfo_t *info) { return (uintptr_t *)(void *)(info + 1) - 1; }
 
 static void note_passing(siginfo_t *info, const void *frame)
@@ -53,8 +53,8 @@ static bool is_passed_on(siginfo_t *info, const void *frame, const void *context
     return noted > (uintptr_t)frame && noted < (uintptr_t)context;
 }
 
-/* For the default action. An access that was refused is repeated, and its signal comes again; what else
- * the kernel or somebody sent does not. */
+/* For the default action. An access that was refused is repeated, and its signal comes again; what
+ * else the kernel or somebody sent does not. */
 static void end_by(int signal, siginfo_t *info)
 {
     struct sigaction standard = { .sa_handler = SIG_DFL };

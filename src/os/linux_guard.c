@@ -28,8 +28,9 @@ static bool install(struct os_range range)
     return !says_yes_to_all(range) && linux_advise(range, MADV_GUARD_INSTALL);
 }
 
-/* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) closes pages
- * instead, each of which may be another two mappings; a process may have some 65,000 of those. */
+/* Guards leave the mapping in one piece. A kernel that does not know them (before 6.13) closes
+ * pages instead, each of which may be another two mappings; a process may have some 65,000 of
+ * those. */
 enum { GUARDS_UNKNOWN, GUARDS_OF_KERNEL, GUARDS_CLOSE };
 static uint32_t guards; /* atomic; riscv64 exchanges no byte */
 

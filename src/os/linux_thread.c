@@ -25,7 +25,8 @@
 
 enum { STACK_BYTES = 64 * 1024, TLS_BYTES_MIN = 64 * 1024, TLS_MARGIN_BYTES = 4096 };
 
-/* The stack, and above it room for thread-local storage, whose middle the thread pointer leads to. */
+/* The stack, and above it room for thread-local storage, whose middle the thread pointer leads
+ * to. */
 static char *background_memory;
 static size_t background_tls_bytes; /* constant once there is memory */
 static uint32_t background_alive;   /* the kernel writes 0 when the thread is gone */
@@ -69,7 +70,8 @@ static int live_and_exit(void *body)
 static size_t distance(uintptr_t a, uintptr_t b) { return a > b ? a - b : b - a; }
 
 /* Our word and errno lie as far from the thread pointer as the program's own thread-local variables
- * push them, the same in every thread; the C library's record of a thread is beside that pointer. */
+ * push them, the same in every thread; the C library's record of a thread is beside that
+ * pointer. */
 static size_t tls_bytes(void)
 {
     uintptr_t record = (uintptr_t)pthread_self();

@@ -1,4 +1,5 @@
-/* no_guard.c - where a kernel has no guards for pages: they are closed instead, which is another mapping.
+/* no_guard.c - where a kernel has no guards for pages: they are closed instead, which is another
+ * mapping.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"

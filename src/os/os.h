@@ -94,7 +94,8 @@ size_t os_own_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
  * 0 when it cannot be told. One caller at a time. */
 uint64_t os_stalled_us(void);
-/* That nobody outside can know; on Windows made of the clocks, the process' number and addresses. */
+/* That nobody outside can know; on Windows made of the clocks, the process' number and
+ * addresses. */
 uint64_t os_random(void);
 unsigned os_core_count(void);   /* that this process may run on; at least 1 */
 unsigned os_core_current(void); /* any number; the caller reduces it */

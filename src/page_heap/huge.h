@@ -12,8 +12,8 @@
  * touch of one is timed now and then, and a slow one ends the wish; each wait for the next wish is
  * longer then.
  *
- * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too. When
- * they are no longer, those go back, once (policy/purge.c).
+ * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too.
+ * When they are no longer, those go back, once (policy/purge.c).
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without.
  * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
@@ -73,8 +73,8 @@ void huge_wish_again(struct os_range range);
 void huge_bar(bool barred);
 /* They are wanted, and this run was just leased, and reads as zero: is the kernel quick to find
  * them? Where one begins in it, now and then, touches the run's first page, which the program is
- * about to do; when that was there, with what lies before it, the first page of the one that begins.
- * Takes the locks of the page heap and the address space. */
+ * about to do; when that was there, with what lies before it, the first page of the one that
+ * begins. Takes the locks of the page heap and the address space. */
 void huge_try(uint32_t page, size_t pages);
 
 /* Below, under the page heap's lock. */

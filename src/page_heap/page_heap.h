@@ -91,14 +91,16 @@ struct run {
  * with the first, under its lock. */
 extern PRIVATE struct page_heap page_heap[PAGE_HEAPS];
 
-/* The number of the last one that has started; atomic. It only grows, under the first one's lock. */
+/* The number of the last one that has started; atomic. It only grows, under the first one's
+ * lock. */
 extern PRIVATE unsigned page_heap_last;
 INLINE unsigned page_heap_count(void)
 {
     return PAGE_HEAPS == 1 ? 1 : __atomic_load_n(&page_heap_last, __ATOMIC_ACQUIRE) + 1;
 }
-/* The one that an arena of this number leases from where there are so many arenas; it starts if need
- * be. By one thread at a time: under the lock of making, which a fork takes, or before main. */
+/* The one that an arena of this number leases from where there are so many arenas; it starts if
+ * need be. By one thread at a time: under the lock of making, which a fork takes, or before
+ * main. */
 struct page_heap *page_heap_for(unsigned arena_index, unsigned arena_count);
 /* The one that a used run is of, by its first page. */
 INLINE struct page_heap *page_heap_of(uint32_t page)
@@ -264,7 +266,8 @@ void run_put_free(uint32_t page, enum page_state state);
 /* Makes two of such a run, of which the first has so many pages. Returns the second; 0: too many
  * are on their way. */
 uint32_t run_split_in_flight(uint32_t page, size_t pages);
-/* Are any on their way? Is this one? In the child of a fork that interrupted its thread it is not. */
+/* Are any on their way? Is this one? In the child of a fork that interrupted its thread it is
+ * not. */
 bool page_heaps_have_in_flight(void);
 bool run_is_in_flight(uint32_t page);
 /* In the child of a fork, under the locks: puts back all that were on their way, for those who took

@@ -272,8 +272,8 @@ static struct run finish_lease(struct run run, size_t pages, enum page_state sta
 }
 
 /* Dirty pages of another page heap that has more than might stay while nobody looks, before clean
- * ones are touched: what one phase of a program left there serves the next. Begins and ends with the
- * lock of its own held; one that is held is passed over. 0: there are none. */
+ * ones are touched: what one phase of a program left there serves the next. Begins and ends with
+ * the lock of its own held; one that is held is passed over. 0: there are none. */
 static uint32_t lease_left_over(const struct page_heap *heap, size_t pages, enum page_state state)
 {
     size_t enough = max_size(pages, pages_for(PURGE_UNATTENDED_BYTES));

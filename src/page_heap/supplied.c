@@ -162,8 +162,8 @@ static uint32_t take_along_pieces(struct page_heap *heap, struct wanted wanted)
     return 0;
 }
 
-/* Where extents may not be cut up each block has a piece: those in use are not looked at unless free
- * runs lie side by side. */
+/* Where extents may not be cut up each block has a piece: those in use are not looked at unless
+ * free runs lie side by side. */
 static uint32_t take_somewhere(struct page_heap *heap, struct wanted wanted)
 {
     bool others = false;

@@ -15,8 +15,8 @@ enum { REFUSALS_MAX = 4 };
  * more pages are dirty. */
 enum { PUT_OFF_SHARE = 8 };
 
-/* So few dirty pages of a page heap, however long their runs, are not worth a pass. Nor are parts of
- * a run that are shorter worth a call each. */
+/* So few dirty pages of a page heap, however long their runs, are not worth a pass. Nor are parts
+ * of a run that are shorter worth a call each. */
 #define WORTH_BYTES (64 * KiB)
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define RUN_BYTES_MAX (32 * MiB)
@@ -77,7 +77,8 @@ static struct budget budget_of(struct page_heap *heap, bool background)
 /* ---- giving back ---- */
 
 /* One pass of giving back from a page heap. Runs of which the kernel would take nothing stay out of
- * the bins until the pass ends, or they would be tried again and again while they are the longest. */
+ * the bins until the pass ends, or they would be tried again and again while they are the
+ * longest. */
 struct pass {
     struct page_heap *heap;
     size_t wanted, purged; /* pages */
@@ -104,9 +105,9 @@ static bool is_stopped(const struct pass *pass)
     return pass->stop != NULL && RELAXED_LOAD(*pass->stop) != 0;
 }
 
-/* Of a run on its way that the kernel would not take in one piece: one page that is locked is enough
- * for that. Gives back one half or the other, as long as one of them is taken. Returns the first
- * page of what is left. */
+/* Of a run on its way that the kernel would not take in one piece: one page that is locked is
+ * enough for that. Gives back one half or the other, as long as one of them is taken. Returns the
+ * first page of what is left. */
 static uint32_t purge_halves(struct pass *pass, uint32_t page)
 {
     size_t pages = page_record(page)->run_pages, unit = huge_pages_each();
@@ -129,8 +130,8 @@ static uint32_t purge_halves(struct pass *pass, uint32_t page)
     return page;
 }
 
-/* Of a run on its way, and puts it back. False: the kernel would take nothing of it, and it is on its
- * way still. */
+/* Of a run on its way, and puts it back. False: the kernel would take nothing of it, and it is on
+ * its way still. */
 static bool purge_run(struct pass *pass, uint32_t page)
 {
     size_t pages = page_record(page)->run_pages, purged = pass->purged;
@@ -147,8 +148,8 @@ static bool purge_run(struct pass *pass, uint32_t page)
     return true;
 }
 
-/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max. A
- * longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
+/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
+ * A longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
  * would be as many refusals. */
 static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
 {

@@ -18,8 +18,8 @@
 #include "../page_heap/page_heap.h"
 #include "../space/commit.h"
 
-/* What is known of a page heap's need for dirty pages, beside its trigger_pages, up to which nobody need
- * think of purging. Under its lock. */
+/* What is known of a page heap's need for dirty pages, beside its trigger_pages, up to which nobody
+ * need think of purging. Under its lock. */
 struct purge {
     bool took_nothing;                     /* the kernel took nothing at the last try */
     size_t peak_pages;                     /* the most pages in use, of late */

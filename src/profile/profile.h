@@ -1,7 +1,7 @@
 /* profile.h - heap profiles: who took what lives, and who took what ever was.
  *
- * Samples are taken below (sample/sample.h); here they are written into files, in the text format of
- * jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many bytes, at every
+ * Samples are taken below (sample/sample.h); here they are written into files, in the text format
+ * of jeprof or as gzipped profile.proto of pprof, when somebody asks, every so many bytes, at every
  * new peak, or at the end. Writing allocates nothing and takes no lock that it does not get soon,
  * so it may be asked for in a signal handler: then it answers false when it came in between.
  * SPDX-License-Identifier: MIT

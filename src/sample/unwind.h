@@ -2,8 +2,8 @@
  *
  * It allocates nothing, takes no lock and reads only where reading cannot fault, so it may run
  * anywhere. Code without frame pointers ends the walk early, or adds a frame that makes no sense:
- * the first caller is always true on x86 and aarch64, whose frames it knows. On other processors none
- * need be.
+ * the first caller is always true on x86 and aarch64, whose frames it knows. On other processors
+ * none need be.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_GUARD_UNWIND_H

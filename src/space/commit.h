@@ -4,9 +4,9 @@
  * clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own
  * records. Who changes one of these writes its counter here, and asks before it takes more.
  *
- * Sums are of a moment ago. Those of pages are exact under the page heaps' locks: who asks under one
- * of them and takes may meet another who does so under another, and both get what was left for one,
- * a run each.
+ * Sums are of a moment ago. Those of pages are exact under the page heaps' locks: who asks under
+ * one of them and takes may meet another who does so under another, and both get what was left for
+ * one, a run each.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_COMMIT_H

@@ -87,7 +87,8 @@ struct page {
 /* In bin_index of a large run that the program gave back and that lies in a large cache
  * (cache/large_cache.h). Only the thread of that cache writes the mark. */
 #define PAGE_CACHED ((uint16_t)0x8000)
-/* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the block. */
+/* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the
+ * block. */
 #define PAGE_HARDENED ((uint16_t)0x4000)
 /* In bin_index of a large run whose next page is a fence (run_lease_for). Written by who holds
  * it. */

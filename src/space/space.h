@@ -70,8 +70,8 @@ INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> spa
 /* Could a region of so many bytes have numbers? As of a moment ago. */
 bool space_has_numbers(size_t bytes);
 
-/* Gives the last open pages of the newest region back, with the right to use them. False: the kernel
- * would not. Under the lock; the pages are nobody's. */
+/* Gives the last open pages of the newest region back, with the right to use them. False: the
+ * kernel would not. Under the lock; the pages are nobody's. */
 bool space_close_tail(uint32_t first, size_t pages);
 
 /* The page after the last open one of the newest region; 0: none is open. As of a moment ago, when
@@ -87,7 +87,8 @@ INLINE uint32_t space_open_end(void)
 /* The same as page_at, when it is in no open page of the first region. */
 uint32_t page_at_beyond_first(const void *address);
 
-/* Does an open page of the first region hold the address? *index then counts from its first page. */
+/* Does an open page of the first region hold the address? *index then counts from its first
+ * page. */
 INLINE bool is_in_first(const void *address, size_t *index)
 {
     size_t open_pages = __atomic_load_n(&space.region[0].open_pages, __ATOMIC_ACQUIRE);

@@ -1,12 +1,12 @@
 /* outside.h - where another process finds what snapshot.c counts.
  *
  * Nothing is published. The figures stay where the floors keep them, and a process of the same user
- * reads them there (process_vm_readv), while this one runs on. It needs a map, which is this: a note
- * in the ELF file, found through the program header whatever was stripped, that says where things
- * are, and a table that says what they look like.
+ * reads them there (process_vm_readv), while this one runs on. It needs a map, which is this: a
+ * note in the ELF file, found through the program header whatever was stripped, that says where
+ * things are, and a table that says what they look like.
  *
- *      PT_NOTE "prairie" --> | outside_layout - . | arenas - . | arena_end - . | ...   four bytes each
- *      outside_layout    --> version, rows: "class_bin.slab_count", 8 bytes at 88
+ *      PT_NOTE "prairie" --> | outside_layout - . | arenas - . | arena_end - . | ...   four bytes
+ *      each outside_layout    --> version, rows: "class_bin.slab_count", 8 bytes at 88
  *
  * All of it is constant and relative, so that no loader writes to it, and nobody touches a page of
  * it before somebody looks (docs/decisions/0037).
@@ -18,7 +18,8 @@
  *   the first copy is of one moment.
  * - What a thread owns is of a moment that is just past, each word for itself. A magazine whose
  *   `top` is beyond its `limit` is left out.
- * - Records are never unmapped. The list of caches is whole when `taken` of threads_lock is the same
+ * - Records are never unmapped. The list of caches is whole when `taken` of threads_lock is the
+ * same
  *   before and after the walk, and the lock free before it.
  * Rows are only ever added. What they mean together changes with the version.
  * SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
-/* snapshot.c - sums up what the floors counted, for each arena and each class, for whoever asks; and
- * keeps the control tree's snapshot.
+/* snapshot.c - sums up what the floors counted, for each arena and each class, for whoever asks;
+ * and keeps the control tree's snapshot.
  * SPDX-License-Identifier: MIT
  */
 #include "snapshot.h"
@@ -296,8 +296,8 @@ static void count_past(struct snapshot_arena *into)
     lock_numbers_add(&into->locks[ARENA_LOCK_OWN], past_arenas.lock);
 }
 
-/* The lock is held as long, so that sums have an arena that is destroyed meanwhile once. Arenas apart may
- * have it here and in snapshot_past. */
+/* The lock is held as long, so that sums have an arena that is destroyed meanwhile once. Arenas
+ * apart may have it here and in snapshot_past. */
 static void count_arenas(struct count *count)
 {
     lock_take(&making_lock);
