@@ -1,4 +1,5 @@
-/* system.h - what the measuring program asks the system: memory, clocks, and figures of the process.
+/* system.h - what the measuring program asks the system: memory, clocks, and figures of the
+ * process.
  * SPDX-License-Identifier: MIT
  *
  * One file for each kind of system (system_posix.c, system_windows.c). None of these calls the

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Idea: buffers have round sizes and a header. What is a little longer than the largest class of
- * thread caches (some 16 KB, 64 KB), or than what is worth a mapping of its own, takes a slower way.
- * 320 blocks are alive, shared out among the threads, and random ones are replaced; each thread
- * frees its own. A word is written in each page. */
+ * thread caches (some 16 KB, 64 KB), or than what is worth a mapping of its own, takes a slower
+ * way. 320 blocks are alive, shared out among the threads, and random ones are replaced; each
+ * thread frees its own. A word is written in each page. */
 #include "sizes.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* rules.h - six rules by which a thread chooses the arena that it fills from, and their counts.
  * SPDX-License-Identifier: MIT
  *
- * Included after a library that was built with PRAIRIE_RULE_ELSEWHERE: rules.c brings its rule_choose,
- * which asks the rule that rule_use set and counts what it chose. */
+ * Included after a library that was built with PRAIRIE_RULE_ELSEWHERE: rules.c brings its
+ * rule_choose, which asks the rule that rule_use set and counts what it chose. */
 #ifndef PRAIRIE_LAB_ARENA_RULES_H
 #define PRAIRIE_LAB_ARENA_RULES_H
 

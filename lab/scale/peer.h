@@ -1,6 +1,6 @@
-/* peer.h - another allocator under the loads, compiled as for ThreadSanitizer too: PEER_TAKE and PEER_GIVE are its
- * malloc and free, PEER_BEGIN what main, and then each thread, calls first. What lies where in it, and which words are its
- * locks, nobody says.
+/* peer.h - another allocator under the loads, compiled as for ThreadSanitizer too: PEER_TAKE and
+ * PEER_GIVE are its malloc and free, PEER_BEGIN what main, and then each thread, calls first. What
+ * lies where in it, and which words are its locks, nobody says.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_SCALE_PEER_H

@@ -1,5 +1,5 @@
-/* prairie.h - prairie under the loads: the whole library, a kernel with as many cores as wanted, and what an address
- * of the library's is.
+/* prairie.h - prairie under the loads: the whole library, a kernel with as many cores as wanted,
+ * and what an address of the library's is.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_LAB_SCALE_PRAIRIE_H
