@@ -1,13 +1,12 @@
 /* scale.c - loads on an allocator by 1 to 64 cores: of the model, or threads on the clock.
  *
- *      scale LOAD --cores N [--rounds N] [--warm N] [--seed N] [--cost NAME=CYCLES]...  in the
- *      model scale-timed LOAD --cores N [--rounds N] [--warm N] [--seed N]                    as
- *      threads
+ *      scale LOAD --cores N [--rounds N] [--warm N] [--seed N] [--cost NAME=CYCLES]...  in the model
+ *      scale-timed LOAD --cores N [--rounds N] [--warm N] [--seed N]                    as threads
  *
  * ALLOCATOR is prairie.h, on its real kernel with a core for each thread and a background thread
  * that sleeps, for its looks are rarer than a load is long; or peer.h. The first is compiled as for
- * ThreadSanitizer, loads included: what a program does with its blocks moves lines, too, and is
- * told by its functions.
+ * ThreadSanitizer, loads included: what a program does with its blocks moves lines, too, and is told
+ * by its functions.
  * SPDX-License-Identifier: MIT
  */
 #define _GNU_SOURCE
