@@ -5,8 +5,8 @@
  * note in the ELF file, found through the program header whatever was stripped, that says where
  * things are, and a table that says what they look like.
  *
- *      PT_NOTE "prairie" --> | outside_layout - . | arenas - . | arena_end - . | ...   four bytes
- *      each outside_layout    --> version, rows: "class_bin.slab_count", 8 bytes at 88
+ *      PT_NOTE "prairie" --> | outside_layout - . | arenas - . | ...   four bytes each
+ *      outside_layout    --> version, rows: "class_bin.slab_count", 8 bytes at 88
  *
  * All of it is constant and relative, so that no loader writes to it, and nobody touches a page of
  * it before somebody looks (docs/decisions/0037).
@@ -19,8 +19,7 @@
  * - What a thread owns is of a moment that is just past, each word for itself. A magazine whose
  *   `top` is beyond its `limit` is left out.
  * - Records are never unmapped. The list of caches is whole when `taken` of threads_lock is the
- * same
- *   before and after the walk, and the lock free before it.
+ *   same before and after the walk, and the lock free before it.
  * Rows are only ever added. What they mean together changes with the version.
  * SPDX-License-Identifier: MIT
  */
