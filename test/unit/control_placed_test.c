@@ -188,7 +188,7 @@ static int ask_for_blocks(size_t bytes, size_t *blocks)
 
 static void large_blocks_are_held_by_their_length(void **state)
 {
-    size_t most = 8 * MiB, blocks = 7, bytes = 100, length = 4;
+    size_t most = 8 * MiB, blocks = 7, bytes = 100, length = sizeof blocks / 2;
 
     (void)state;
     start();
@@ -204,9 +204,9 @@ static void large_blocks_are_held_by_their_length(void **state)
                                      &bytes, sizeof bytes),
                      EINVAL);
     length = sizeof blocks;
-    assert_int_equal(
-        control_by_name("thread.tcache.ncached_max.read_sizeclass", &blocks, &length, &bytes, 4),
-        EINVAL);
+    assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", &blocks, &length,
+                                     &bytes, sizeof bytes / 2),
+                     EINVAL);
     assert_int_equal(act("thread.tcache.ncached_max.read_sizeclass"), EINVAL);
     assert_int_equal(blocks, 7);
     assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", NULL, NULL, &bytes,

@@ -193,7 +193,8 @@ static void a_reset_may_change_the_period(void **state)
     assert_int_equal(control_by_name("prof.reset", NULL, NULL, &lg_sample, sizeof lg_sample), 0);
     assert_int_equal(read_size("prof.lg_sample"), 12);
     assert_int_equal(sampler_period(), 4096);
-    assert_int_equal(control_by_name("prof.reset", NULL, NULL, &lg_sample, 4), EINVAL);
+    assert_int_equal(control_by_name("prof.reset", NULL, NULL, &lg_sample, sizeof lg_sample / 2),
+                     EINVAL);
     assert_int_equal(control_by_name("prof.reset", NULL, NULL, &last, sizeof last), 0);
     assert_int_equal(read_size("prof.lg_sample"), 63);
     assert_int_equal(control_by_name("prof.reset", NULL, NULL, &lg_sample, sizeof lg_sample), 0);
@@ -213,7 +214,9 @@ static void a_dump_goes_where_it_is_told(void **state)
     fake_file(room, sizeof room);
     assert_int_equal(write_text("prof.dump", name), 0);
     assert_true(fake_file_bytes() > 0);
-    assert_int_equal(control_by_name("prof.dump", NULL, NULL, (void *)(uintptr_t)&name, 4), EINVAL);
+    assert_int_equal(
+        control_by_name("prof.dump", NULL, NULL, (void *)(uintptr_t)&name, sizeof name / 2),
+        EINVAL);
     assert_int_equal(control_by_name("prof.dump", (void *)(uintptr_t)&old, &length, NULL, 0),
                      EPERM);
     assert_int_equal(control_by_name("prof.dump", (void *)(uintptr_t)&old, NULL, NULL, 0), EPERM);
