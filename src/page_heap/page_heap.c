@@ -15,7 +15,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
 
 _Alignas(4096) struct page_heap page_heap[PAGE_HEAPS] SPARSE; /* the first one on one page */
 unsigned page_heap_last;
-bool page_heaps_past_trigger;
+uint32_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
 /* Up to so many pages nothing is asked. */

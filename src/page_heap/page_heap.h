@@ -183,8 +183,8 @@ INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
 }
 
 /* Pages were returned to one that has more dirty ones than its trigger_pages, and nobody has looked
- * since; atomic. */
-extern PRIVATE bool page_heaps_past_trigger;
+ * since; atomic, exchanged. */
+extern PRIVATE uint32_t page_heaps_past_trigger;
 
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
