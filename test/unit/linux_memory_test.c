@@ -96,7 +96,7 @@ static void only_what_is_committed_is_dumped(void **state)
     struct os_range range = os_reserve(bytes_of(3), bytes_of(1));
 
     (void)state;
-    if (is_left_out_of_dumps(range.base) < 0) skip();
+    if (!obeys_advice() || is_left_out_of_dumps(range.base) < 0) skip();
     assert_int_equal(is_left_out_of_dumps(range.base), 1);
     assert_int_equal(is_left_out_of_dumps(os_reserve_readable(bytes_of(1)).base), 1);
     assert_true(os_commit(part(range, 1, 2)));
@@ -252,16 +252,29 @@ static bool can_move(void)
         != MAP_FAILED;
 }
 
+/* Not in qemu's books: there it is mapped anew. */
+static bool old_place_stays(void)
+{
+    struct os_range from = numbered(1);
+    char first;
+
+    assert_true(mremap(from.base, from.bytes, from.bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL)
+                != MAP_FAILED);
+    return os_copy_checked(&first, from.base, 1) == 1;
+}
+
 static void pages_move_and_leave_zeros(void **state)
 {
     struct os_range from = numbered(3), to = numbered(3);
+    unsigned maps;
 
     (void)state;
     if (!can_move()) skip();
+    maps = old_place_stays() ? 0 : 1;
     memset(to.base, 77, to.bytes);
     answer(SYS_MAP, 0, 0);
     assert_true(os_move(from, to));
-    assert_int_equal(gate.asked, 0);
+    assert_int_equal(gate.asked, maps);
     expect_numbers(to);
     expect_zeros(from);
     *from.base = 1; /* still committed */
@@ -476,3 +489,5 @@ UNIT_MAIN(UNIT_TEST(memory_is_closed_open_or_readable), UNIT_TEST(only_what_is_c
           UNIT_TEST(a_mapping_shrinks_and_moves_only_if_it_may),
           UNIT_TEST(what_is_not_there_is_not_copied),
           UNIT_TEST(without_the_right_to_copy_pages_are_tried))
+    assert_int_equal(getrlimit(RLIMIT_AS, &now), 0);
+    if (now.rlim_cur != limit.rlim_cur) skip(); /* qemu's user emulation obeys none */
