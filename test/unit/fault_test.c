@@ -232,12 +232,19 @@ static void touch_closed(void)
 static void touch_nothing(void) { *(volatile char *)(uintptr_t)(PAGE_BYTES / 4) = 1; }
 
 /* A page of a file that has none there. */
-static void touch_behind_a_file(void)
+static char *map_behind_a_file(void)
 {
     int file = memfd_create("empty", 0);
-    char *behind = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
-    *(volatile char *)behind = 1;
+    return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+}
+static void touch_behind_a_file(void) { *(volatile char *)map_behind_a_file() = 1; }
+
+/* qemu 7.2 refuses the mapping where its pages are larger than the machine's. */
+static void expect_end_behind_a_file(void)
+{
+    if (map_behind_a_file() != MAP_FAILED) assert_int_equal(end_of(touch_behind_a_file), SIGBUS);
+    else assert_int_equal(errno, EINVAL);
 }
 
 static void expect_ends(bool when_sent)
@@ -247,7 +254,7 @@ static void expect_ends(bool when_sent)
     assert_int_equal(end_of(raise_bus), when_sent ? SIGBUS : 0);
     assert_int_equal(end_of(touch_closed), SIGSEGV);
     assert_int_equal(end_of(touch_nothing), SIGSEGV);
-    assert_int_equal(end_of(touch_behind_a_file), SIGBUS);
+    expect_end_behind_a_file();
 }
 
 static void without_a_handler_a_signal_ends_the_process(void **state)
@@ -393,7 +400,7 @@ static void a_round_of_handlers_comes_to_an_end(void **state)
     assert_int_equal(end_of(raise_segv), SIGSEGV);
     assert_int_equal(end_of(touch_closed), SIGSEGV);
     assert_int_equal(end_of(raise_bus), SIGBUS);
-    assert_int_equal(end_of(touch_behind_a_file), SIGBUS);
+    expect_end_behind_a_file();
 }
 
 /* ---- ours in the place of another one ---- */

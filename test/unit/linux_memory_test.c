@@ -213,8 +213,10 @@ static void touching_keeps_contents(void **state)
     assert_true(os_purge(range));
     answer(SYS_madvise, -EINVAL, 1); /* before 5.14 */
     assert_true(os_touch(range));
-    assert_int_equal(mincore(range.base, range.bytes, there), 0);
-    for (unsigned i = 0; i < 3; i++) assert_int_equal(there[i] & 1, 1);
+    if (obeys_advice()) { /* qemu 7.2 counts pages of the machine's size */
+        assert_int_equal(mincore(range.base, range.bytes, there), 0);
+        for (unsigned i = 0; i < 3; i++) assert_int_equal(there[i] & 1, 1);
+    }
     expect_zeros(range);
 }
 
@@ -232,10 +234,13 @@ static int code_of_child(char *page)
 static void a_child_has_what_is_not_kept_from_it(void **state)
 {
     struct os_range range = numbered(1);
+    int code;
 
     (void)state;
     if (!os_keep_from_child(range, true)) skip();
-    assert_int_equal(code_of_child(range.base), 0);
+    code = code_of_child(range.base);
+    if (!obeys_advice() && code == 1) skip(); /* qemu 7.2 */
+    assert_int_equal(code, 0);
     assert_true(os_keep_from_child(range, false));
     assert_int_equal(code_of_child(range.base), 1);
     expect_numbers(range);
