@@ -1,4 +1,5 @@
-/* copies.c - the functions that copy and fill end the process before they leave a block, and do what they should else. */
+/* copies.c - the functions that copy and fill end the process before they leave a block, and do
+ * what they should else. */
 /* SPDX-License-Identifier: MIT */
 /* usage: copies          each misuse in a child, which says one line and aborts; then all that is right
  *        copies unseen   the same in a library that does not look: children come to their ends, or are stopped later */
@@ -161,7 +162,8 @@ static unsigned misuse_is_stopped(bool is_seen)
     return stopped;
 }
 
-/* Up to the last byte of blocks of all kinds, one byte at a time and all of it; and nothing at the end. */
+/* Up to the last byte of blocks of all kinds, one byte at a time and all of it; and nothing at the
+ * end. */
 static void what_is_right_goes_on(void)
 {
     static const size_t sizes[] = { 1,     7,     8,     24,    100,    1000,   5000,

@@ -4,9 +4,9 @@
  * Such a test is an ordinary program that runs with a flavour's library preloaded, or linked in.
  * main calls require_prairie() first, so that no test passes because the library was not there.
  * Environment: PRAIRIE_TEST_ANY=1 lets another allocator serve (to check the test itself),
- * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run. PRAIRIE_TEST_SLOWER
- * says how many times slower than the processor an emulator is: fewer iterations, more patience.
- * Nothing here allocates, so that observing does not disturb.
+ * PRAIRIE_TEST_PERCENT scales iteration counts, PRAIRIE_TEST_SEED repeats a run.
+ * PRAIRIE_TEST_SLOWER says how many times slower than the processor an emulator is: fewer
+ * iterations, more patience. Nothing here allocates, so that observing does not disturb.
  */
 #ifndef PRAIRIE_TEST_BLACKBOX_H
 #define PRAIRIE_TEST_BLACKBOX_H

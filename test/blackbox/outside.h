@@ -1,4 +1,5 @@
-/* outside.h - counts the heap of a process by the map that the library carries (src/view/outside.h). */
+/* outside.h - counts the heap of a process by the map that the library carries
+ * (src/view/outside.h). */
 /* SPDX-License-Identifier: MIT */
 /*
  * It knows names only, no struct of the library: what is here is what any reader has to do. Memory

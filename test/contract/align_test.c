@@ -1,5 +1,5 @@
-/* align_test.c - every alignment from 1 to the highest power, the ones that are none, and sizes up to the
- * end of memory. */
+/* align_test.c - every alignment from 1 to the highest power, the ones that are none, and sizes up
+ * to the end of memory. */
 /* SPDX-License-Identifier: MIT */
 #include "checks.h"
 

@@ -125,8 +125,8 @@ static size_t dirty_bytes(void)
     return number("stats.arenas.4096.pdirty") * number("arenas.page");
 }
 
-/* A burst of memory, and how much of it is dirty once it is given back: looks until next to none is, and so long at
- * most. */
+/* A burst of memory, and how much of it is dirty once it is given back: looks until next to none
+ * is, and so long at most. */
 static void print_dirty(bool with_thread, unsigned wait_ms)
 {
     enum { BLOCKS = 64 };

@@ -306,8 +306,8 @@ static void *ask_once(void *unused)
     return unused;
 }
 
-/* A thread asks while another one stands still in the middle of its question. Threads are made when nobody
- * stands still: that allocates. */
+/* A thread asks while another one stands still in the middle of its question. Threads are made when
+ * nobody stands still: that allocates. */
 static void contend(pthread_t holder)
 {
     pthread_t other;

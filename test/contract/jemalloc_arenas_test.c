@@ -311,8 +311,8 @@ static void arena_with_a_cache(const struct check *check)
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
-/* A cache of no arena takes blocks of automatic ones; it has none of them any more once a call names
- * a manual arena. */
+/* A cache of no arena takes blocks of automatic ones; it has none of them any more once a call
+ * names a manual arena. */
 static void a_cache_that_was_filled_from_none(const struct check *check)
 {
     unsigned arena = create_arena(), cache = create_cache();

@@ -74,8 +74,8 @@ static void the_peak_is_exact(const struct check *check)
     for (unsigned i = 0; i < 40; i++) call.free(blocks[i]);
 }
 
-/* In place the old and the new size are never held at once; a block that moves from between others is
- * held twice, and leaves room for its neighbours to grow. */
+/* In place the old and the new size are never held at once; a block that moves from between others
+ * is held twice, and leaves room for its neighbours to grow. */
 static void a_large_block_that_grows_counts_once_or_twice(const struct check *check)
 {
     static const unsigned order[] = { 1, 3, 5, 7, 0, 2, 4, 6 };

@@ -1,6 +1,6 @@
 /* expect: abort "prairie: double free" flavours: plain arguments: 8 24 64 1000 14336 */
-/* double_free_at_full.c - a block is freed again and again; the free that finds the thread's magazine
- * full tells. */
+/* double_free_at_full.c - a block is freed again and again; the free that finds the thread's
+ * magazine full tells. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"
 

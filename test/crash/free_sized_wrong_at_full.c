@@ -1,6 +1,6 @@
 /* expect: abort "prairie: wrong size in sized delete" flavours: plain arguments: 64:4096 4096:64 24:1000 100000:24 */
-/* free_sized_wrong_at_full.c - a block is freed again and again, as one of another size; the free that finds
- * the magazine of that size full tells. */
+/* free_sized_wrong_at_full.c - a block is freed again and again, as one of another size; the free
+ * that finds the magazine of that size full tells. */
 /* SPDX-License-Identifier: MIT */
 #include "crash.h"
 

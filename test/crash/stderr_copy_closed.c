@@ -1,6 +1,6 @@
 /* expect: abort "prairie: double free" arguments: closed replaced */
-/* stderr_copy_closed.c - a program that closes all descriptors but the first three, and opens files of
- * its own, hears of its mistake on its standard error, and finds nothing in its files. */
+/* stderr_copy_closed.c - a program that closes all descriptors but the first three, and opens files
+ * of its own, hears of its mistake on its standard error, and finds nothing in its files. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "crash.h"

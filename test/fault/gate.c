@@ -69,7 +69,8 @@ static bool refuses(long number, long word)
     return true;
 }
 
-/* Half of the bytes, whole pages of a range: what a kernel leaves behind that stopped on its way. */
+/* Half of the bytes, whole pages of a range: what a kernel leaves behind that stopped on its
+ * way. */
 static long answer_half(long number, long a, long b, long c)
 {
     long half = b / 2 / 4096 * 4096;

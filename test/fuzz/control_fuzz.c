@@ -38,7 +38,8 @@ static const struct control_row *draw_name(char *name)
     return change < 2 ? NULL : row;
 }
 
-/* Values may be written where any value is one; not pointers, nor what serves look at themselves. */
+/* Values may be written where any value is one; not pointers, nor what serves look at
+ * themselves. */
 static bool may_write(const struct control_row *row)
 {
     return row != NULL && row->type != CONTROL_POINTER && row->type != CONTROL_RAW

@@ -1,4 +1,5 @@
-/* foreign_fuzz.c - page numbers of memory that others reserved, against a list of what was added. */
+/* foreign_fuzz.c - page numbers of memory that others reserved, against a list of what was
+ * added. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,4 +1,5 @@
-/* guarded_fuzz.c - cells for guarded blocks: where they lie, what an address in them is, U1 to U4. */
+/* guarded_fuzz.c - cells for guarded blocks: where they lie, what an address in them is, U1 to
+ * U4. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

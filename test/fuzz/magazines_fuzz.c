@@ -1,4 +1,5 @@
-/* magazines_fuzz.c - magazines, depots and explicit caches: no block is given twice, none is lost. */
+/* magazines_fuzz.c - magazines, depots and explicit caches: no block is given twice, none is
+ * lost. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,6 +1,7 @@
 /* bare.c - a program that starts where there is neither /proc nor /sys. */
 /* SPDX-License-Identifier: MIT */
-/* usage: bare MIB: takes both away, and starts itself again under a limit of address space; 0: none. */
+/* usage: bare MIB: takes both away, and starts itself again under a limit of address space; 0:
+ * none. */
 #include "../start/limits.h"
 
 #include <sched.h>

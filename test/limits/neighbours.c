@@ -1,4 +1,5 @@
-/* neighbours.c - the program maps, unmaps and moves memory of its own, and its break, all around the heap. */
+/* neighbours.c - the program maps, unmaps and moves memory of its own, and its break, all around
+ * the heap. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/use.h"
 

@@ -1,6 +1,7 @@
 /* sawtooth.c - a load that swings between a tenth and seven tenths of what there is. */
 /* SPDX-License-Identifier: MIT */
-/* usage: sawtooth MIB SECONDS: of a limit that stands around the process; who exceeds it is killed. */
+/* usage: sawtooth MIB SECONDS: of a limit that stands around the process; who exceeds it is
+ * killed. */
 #include "../blackbox/use.h"
 
 enum { MIB = 1 << 20, BLOCKS_MAX = 1 << 18, TEETH_LEAST = 5 };

@@ -1,5 +1,5 @@
-/* background_model.c - the background thread's end, and those who want it meanwhile: no wish is lost,
- * and there is one at a time. */
+/* background_model.c - the background thread's end, and those who want it meanwhile: no wish is
+ * lost, and there is one at a time. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -386,7 +386,8 @@ void __wrap_os_thread_wait(uint64_t most_ms)
 
 /* ---- one order ---- */
 
-/* What the library does at the end of a thread it does when all are through, one after the other. */
+/* What the library does at the end of a thread it does when all are through, one after the
+ * other. */
 static void end_of_thread(void)
 {
     struct thread *own = &threads[self];
@@ -534,8 +535,8 @@ static unsigned count_shared(const struct word *words)
     return count;
 }
 
-/* Random orders tell which words threads share, before those are the places to switch at. False: one
- * of them went wrong. */
+/* Random orders tell which words threads share, before those are the places to switch at. False:
+ * one of them went wrong. */
 static bool look_for_words(const struct breakage *breakage, uint64_t *orders)
 {
     for (unsigned i = 1; i <= ORDERS_AT_RANDOM; i++) {

@@ -1,4 +1,5 @@
-/* early_copies.c - memcpy and its kin are called before the library that has them is relocated (early_copies_library.c). */
+/* early_copies.c - memcpy and its kin are called before the library that has them is relocated
+ * (early_copies_library.c). */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/blackbox.h"
 

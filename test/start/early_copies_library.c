@@ -1,5 +1,5 @@
-/* early_copies_library.c - a function whose resolver copies: it runs while the loader relocates this library, which is before it
- * relocates one that is preloaded. */
+/* early_copies_library.c - a function whose resolver copies: it runs while the loader relocates
+ * this library, which is before it relocates one that is preloaded. */
 /* SPDX-License-Identifier: MIT */
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* lazy.c - a function is looked for when it is first called: the loader allocates then, while the call's numbers
- * wait in registers, which the heap must not spoil. */
+/* lazy.c - a function is looked for when it is first called: the loader allocates then, while the
+ * call's numbers wait in registers, which the heap must not spoil. */
 /* SPDX-License-Identifier: MIT */
 /* usage: lazy CALLER CALLEE: two libraries that are not linked with each other. */
 #include "../blackbox/use.h"

@@ -1,4 +1,5 @@
-/* lazy_caller.c - calls a function of another library, which the loader looks for at the first call. */
+/* lazy_caller.c - calls a function of another library, which the loader looks for at the first
+ * call. */
 /* SPDX-License-Identifier: MIT */
 double lazy_sum(double a, double b, double c, double d, double e, double f, double g, double h,
                 long i, long j, long k, long l, long m, long n);

@@ -1,5 +1,5 @@
-/* marked_blocks.hpp - blocks for operators of a program's own: each has a mark before it, so that one
- * that comes by another way shows, and all are counted. */
+/* marked_blocks.hpp - blocks for operators of a program's own: each has a mark before it, so that
+ * one that comes by another way shows, and all are counted. */
 /* SPDX-License-Identifier: MIT */
 #ifndef PRAIRIE_TEST_START_MARKED_BLOCKS_HPP
 #define PRAIRIE_TEST_START_MARKED_BLOCKS_HPP

@@ -52,7 +52,8 @@ int main(void)
 
         must(malloc((size_t)1 << 31) == NULL && malloc(SIZE_MAX / 4 * 3) == NULL);
         printf("%zu blocks of %zu bytes: %zu MiB\n", count, sizes[i], mib);
-        /* What was reserved for others is in pieces, of which each has room for few of the largest. */
+        /* What was reserved for others is in pieces, of which each has room for few of the
+         * largest. */
         if (count < PIECES_MAX) must(mib >= (sizes[i] < 64 * MIB ? 3000 : 1000));
         give_back(block, count);
     }

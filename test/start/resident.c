@@ -2,8 +2,9 @@
  *
  * src/os/linux_layout.ld puts what usual programs call, and the constants for it, before all else.
  * Where the library lies to the kernel's 64 KiB around a fault is chance: at most all of the first
- * two segments up to the end of that part, 15 pages more, and three pages of data. On a busy machine a
- * run now and then needs one of the rarer functions, so a quarter of the runs may take more. */
+ * two segments up to the end of that part, 15 pages more, and three pages of data. On a busy
+ * machine a run now and then needs one of the rarer functions, so a quarter of the runs may take
+ * more. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <pthread.h>

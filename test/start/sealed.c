@@ -1,4 +1,5 @@
-/* sealed.c - in a hardened process a write to what decides ends it, and the controls that change some of it still do. */
+/* sealed.c - in a hardened process a write to what decides ends it, and the controls that change
+ * some of it still do. */
 /* SPDX-License-Identifier: MIT */
 /* usage: sealed          in a hardened process
  *        sealed open     in another one, where the same writes do nothing */

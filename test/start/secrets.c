@@ -1,5 +1,5 @@
-/* secrets.c - what a hardened process writes behind its blocks is another word in each process, also where the
- * kernel gives no random numbers. */
+/* secrets.c - what a hardened process writes behind its blocks is another word in each process,
+ * also where the kernel gives no random numbers. */
 /* SPDX-License-Identifier: MIT */
 /* usage: secrets            starts itself many times
  *        secrets refused    the same without getrandom */
@@ -27,7 +27,8 @@ static void refuse_getrandom(void)
     filter_calls(program, sizeof program / sizeof program[0]);
 }
 
-/* What lies behind a block, up to the class's end: eleven bytes of canary or of mark, and a zero between. */
+/* What lies behind a block, up to the class's end: eleven bytes of canary or of mark, and a zero
+ * between. */
 static int tell(void)
 {
     volatile unsigned char *block = malloc(BYTES);

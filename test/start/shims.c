@@ -1,5 +1,6 @@
-/* shims.c - a library that stands before the C library's calls of the kernel, as profilers, sandboxes and
- * changers of the clock do: each of its functions allocates, and finds the next one by dlsym. */
+/* shims.c - a library that stands before the C library's calls of the kernel, as profilers,
+ * sandboxes and changers of the clock do: each of its functions allocates, and finds the next one
+ * by dlsym. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "shims.h"

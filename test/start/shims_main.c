@@ -1,7 +1,9 @@
-/* shims_main.c - functions that programs and tools put before the C library's, and that allocate, are never asked
- * by the heap: not at its start, not while it grows, not while it gives memory back. */
+/* shims_main.c - functions that programs and tools put before the C library's, and that allocate,
+ * are never asked by the heap: not at its start, not while it grows, not while it gives memory
+ * back. */
 /* SPDX-License-Identifier: MIT */
-/* usage: shims_main LIBRARY: starts itself again with the library of shims.c loaded before prairie. */
+/* usage: shims_main LIBRARY: starts itself again with the library of shims.c loaded before
+ * prairie. */
 #include "limits.h"
 #include "shims.h"
 

@@ -69,7 +69,8 @@ static void grow_by(unsigned count)
     }
 }
 
-/* Does the mapping of the last block ask the kernel for huge pages ("hg"), or refuse them ("nh")? */
+/* Does the mapping of the last block ask the kernel for huge pages ("hg"), or refuse them
+ * ("nh")? */
 static bool asks_for_huge_pages(void)
 {
     FILE *file = fopen("/proc/self/smaps", "re");

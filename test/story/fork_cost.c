@@ -1,8 +1,9 @@
 /* fork_cost.c - what prairie's handlers add to a fork, with 64 threads that allocate. */
 /* SPDX-License-Identifier: MIT */
 /* Handlers of this test stand on both sides of prairie's: one pair is registered before it, which
- * prepares after it and is told first, the other one after it. When the forking thread was preempted
- * in between, that tells of the machine; what is required is required of the other forks. */
+ * prepares after it and is told first, the other one after it. When the forking thread was
+ * preempted in between, that tells of the machine; what is required is required of the other
+ * forks. */
 #include "../blackbox/use.h"
 
 #include <stdatomic.h>
@@ -72,8 +73,8 @@ static double tell(const char *what, double *times_ms, long count)
     return high_ms;
 }
 
-/* Forks while others allocate. False: too much was added to more than one in a hundred, or too few were not
- * preempted. */
+/* Forks while others allocate. False: too much was added to more than one in a hundred, or too few
+ * were not preempted. */
 static bool fork_often(void)
 {
     static double before_ms[FORKS_MAX], after_ms[FORKS_MAX], added_ms[FORKS_MAX];

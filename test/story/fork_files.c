@@ -26,7 +26,8 @@ enum {
     QUIET_SECONDS = 20
 };
 
-/* In memory, so that nothing is left however a process ends; each opening has a place of its own. */
+/* In memory, so that nothing is left however a process ends; each opening has a place of its
+ * own. */
 static int lines_file[FILES], own_file[OWN_FILES];
 static FILE *shared[FILES]; /* each used by all threads */
 static long forks_each;

@@ -1,5 +1,5 @@
-/* fork_storm.c - three threads, and a signal handler, fork while eight threads allocate; handlers of
- * the forks allocate; each child allocates in every class, frees its parent's blocks and makes a
+/* fork_storm.c - three threads, and a signal handler, fork while eight threads allocate; handlers
+ * of the forks allocate; each child allocates in every class, frees its parent's blocks and makes a
  * thread. */
 /* SPDX-License-Identifier: MIT */
 /* 2,000 forks; PRAIRIE_TEST_PERCENT=5000 for 100,000. */

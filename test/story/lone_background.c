@@ -96,7 +96,8 @@ static uintptr_t stack_of_other(void)
     return (uintptr_t)strtoull(strrchr(text, ' '), NULL, 16);
 }
 
-/* Below the stack of 64 KiB, of which a thread that sleeps uses little, nobody may read or write. */
+/* Below the stack of 64 KiB, of which a thread that sleeps uses little, nobody may read or
+ * write. */
 static void its_stack_has_a_guard(void)
 {
     enum { STACK_BYTES = 64 * 1024, USED_BYTES_MAX = 4096 };

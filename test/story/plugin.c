@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than the C library has ready: each thread that comes here gets a block of malloc's for it. */
+/* More than the C library has ready: each thread that comes here gets a block of malloc's for
+ * it. */
 static _Thread_local char own[5000];
 static void *table;
 static pthread_key_t key;

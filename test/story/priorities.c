@@ -1,8 +1,9 @@
-/* priorities.c - threads that always go first want the heap's lock from threads that never do: whoever wants a lock
- * sleeps before long, so that its holder can run. */
+/* priorities.c - threads that always go first want the heap's lock from threads that never do:
+ * whoever wants a lock sleeps before long, so that its holder can run. */
 /* SPDX-License-Identifier: MIT */
-/* All on one core, in one arena and without caches, so that each call takes the lock. A taker that only spins keeps
- * the core from the holder until the kernel takes it away, after most of a second: minutes in all, and not a second. */
+/* All on one core, in one arena and without caches, so that each call takes the lock. A taker that
+ * only spins keeps the core from the holder until the kernel takes it away, after most of a second:
+ * minutes in all, and not a second. */
 #include "../blackbox/use.h"
 
 #include <sched.h>

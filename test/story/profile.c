@@ -260,7 +260,8 @@ static void churn(size_t bytes)
     for (size_t taken = 0; taken < bytes; taken += 1000) free(take_by_malloc(1000));
 }
 
-/* So many names that no more can be kept. Each is either there or refused, and then the one before stays. */
+/* So many names that no more can be kept. Each is either there or refused, and then the one before
+ * stays. */
 static void name_the_thread_often(void)
 {
     const char *kept = NULL;

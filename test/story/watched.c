@@ -1,5 +1,5 @@
-/* watched.c - a process with threads is counted by another one, which reads its memory while it runs
- * on: at rest the figures are those of its own statistics, under churn within what threads do
+/* watched.c - a process with threads is counted by another one, which reads its memory while it
+ * runs on: at rest the figures are those of its own statistics, under churn within what threads do
  * meanwhile, and after a fork each has its own. */
 /* SPDX-License-Identifier: MIT */
 #include "../blackbox/outside.h"

@@ -222,9 +222,9 @@ static void replace_the_dead(void)
     }
 }
 
-/* qemu's user emulation clears up behind a thread that has ended, under a lock that it does not take
- * for a fork: a child that is forked meanwhile waits for that lock for ever. So there threads work
- * while we fork, and none ends. */
+/* qemu's user emulation clears up behind a thread that has ended, under a lock that it does not
+ * take for a fork: a child that is forked meanwhile waits for that lock for ever. So there threads
+ * work while we fork, and none ends. */
 static void fork_when_possible(void)
 {
     if (slower() > 1) {

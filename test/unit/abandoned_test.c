@@ -1,4 +1,5 @@
-/* abandoned_test.c - caches that ended threads leave with their blocks: who gets them, and which are drained. */
+/* abandoned_test.c - caches that ended threads leave with their blocks: who gets them, and which
+ * are drained. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,4 +1,5 @@
-/* arena_check_test.c - what the walk of an arena finds: A1, A2, A3 and the counts, broken by hand. */
+/* arena_check_test.c - what the walk of an arena finds: A1, A2, A3 and the counts, broken by
+ * hand. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

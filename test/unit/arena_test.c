@@ -30,7 +30,8 @@ static void no_more_arenas_than_there_is_room_for(void **state)
     assert_int_equal(arena_limit, ARENA_COUNT_MAX);
 }
 
-/* Numbers go on behind those that there are: too late once there are manual arenas, or all numbers are used. */
+/* Numbers go on behind those that there are: too late once there are manual arenas, or all numbers
+ * are used. */
 static void arenas_are_hardened_before_others_are_made(void **state)
 {
     (void)state;
@@ -97,8 +98,8 @@ static void partial_slabs_are_used_up_first(void **state)
     assert_int_equal(bin->flow.fills, 3);
 }
 
-/* One block of any arena that is used by itself. A new arena is in its place before the end moves behind it: it is not
- * looked at yet. */
+/* One block of any arena that is used by itself. A new arena is in its place before the end moves
+ * behind it: it is not looked at yet. */
 static void one_block_comes_from_any_arena_before_the_end(void **state)
 {
     void *slots[SLOTS_MAX];

@@ -1,4 +1,5 @@
-/* background_test.c - the thread that the C library does not know: its start, its end, its place. */
+/* background_test.c - the thread that the C library does not know: its start, its end, its
+ * place. */
 /* SPDX-License-Identifier: MIT */
 /* Its memory is the fake kernel's, the thread is the real one's. */
 #include "library.h"

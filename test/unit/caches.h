@@ -19,8 +19,8 @@ static void check_all(struct cache *cache)
     check_arenas();
 }
 
-/* Bursts of takes and puts, until the class has both its full-size magazines. They are too large for
- * a wide one. */
+/* Bursts of takes and puts, until the class has both its full-size magazines. They are too large
+ * for a wide one. */
 static void press(struct cache *cache, unsigned class_index)
 {
     unsigned burst = 5 * magazine_capacity(class_index) + WIDE_BLOCKS_MAX;

@@ -1,4 +1,5 @@
-/* closes_test.c - a kernel that takes the right to use purged pages back, and may refuse it then. */
+/* closes_test.c - a kernel that takes the right to use purged pages back, and may refuse it
+ * then. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* control_placed_test.c - the names in the control tree that arenas, explicit caches and the calling
- * thread have: which calls are served, and with which errors the others come back. */
+/* control_placed_test.c - the names in the control tree that arenas, explicit caches and the
+ * calling thread have: which calls are served, and with which errors the others come back. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* control_prof_test.c - the names in the control tree that samples have: which calls are served, and
- * with which errors the others come back. */
+/* control_prof_test.c - the names in the control tree that samples have: which calls are served,
+ * and with which errors the others come back. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,4 +1,5 @@
-/* control_test.c - the leaves of the control tree where there is no memory for a heap, and bools. */
+/* control_test.c - the leaves of the control tree where there is no memory for a heap, and
+ * bools. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -17,7 +18,8 @@ static void write_name(const struct control_row *row, char *name)
     *name = '\0';
 }
 
-/* Reads it, and writes zeros; whatever comes of it. What is read may go to where the buffer points. */
+/* Reads it, and writes zeros; whatever comes of it. What is read may go to where the buffer
+ * points. */
 static void try_leaf(const struct control_row *row)
 {
     char name[CONTROL_NAME_BYTES + 1], room[LENGTH_MAX],
@@ -45,7 +47,8 @@ static unsigned try_all_leaves(void)
     return leaves;
 }
 
-/* Before the first call, and the kernel gives no address space: nothing is there to be looked at. */
+/* Before the first call, and the kernel gives no address space: nothing is there to be looked
+ * at. */
 static void without_a_heap_every_leaf_answers(void **state)
 {
     void *block;

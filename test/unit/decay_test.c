@@ -24,7 +24,8 @@ static void the_only_thread_purges_at_once(void **state)
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
 }
 
-/* What lies dirty when nothing may stay from now on goes at once; otherwise nothing is done before the next call. */
+/* What lies dirty when nothing may stay from now on goes at once; otherwise nothing is done before
+ * the next call. */
 static void options_that_keep_nothing_are_obeyed_at_once(void **state)
 {
     uint32_t page;
@@ -44,7 +45,8 @@ static void options_that_keep_nothing_are_obeyed_at_once(void **state)
     check_arenas();
 }
 
-/* With retain:false the free end of the heap is closed by who purges. The burst fits into the first region. */
+/* With retain:false the free end of the heap is closed by who purges. The burst fits into the first
+ * region. */
 static void breathe_at_the_end(void)
 {
     size_t open;
@@ -182,7 +184,8 @@ static void what_a_breathing_program_leaves_goes_later(void **state)
 
 static unsigned more_breaths;
 
-/* Of the pages one is written: all of them are dirty to the library, and writing all takes seconds. */
+/* Of the pages one is written: all of them are dirty to the library, and writing all takes
+ * seconds. */
 static void breathe_meanwhile(void)
 {
     uint32_t page;

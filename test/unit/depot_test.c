@@ -308,7 +308,8 @@ static void thin_out(void **block, unsigned count, uint64_t out_wanted)
     fail();
 }
 
-/* So many slabs are open, and so many blocks out, with those that are brought: are these taken in? */
+/* So many slabs are open, and so many blocks out, with those that are brought: are these taken
+ * in? */
 static bool is_taken_in(unsigned slabs, uint64_t out)
 {
     unsigned count = slabs * slab_shape[test_class()].block_count - capacity();
@@ -347,8 +348,8 @@ static void slabs_are_sparse_from_a_bound_on(void **state)
     assert_true(is_taken_in(4, capacity() + 4));
 }
 
-/* Few blocks are out, one in each of many slabs: what lies in the depot longest goes back to the slabs. Its magazine is empty
- * then, or has what is another arena's. */
+/* Few blocks are out, one in each of many slabs: what lies in the depot longest goes back to the
+ * slabs. Its magazine is empty then, or has what is another arena's. */
 static void what_holds_sparse_slabs_open_goes_back(void **state)
 {
     enum { SLABS = 8 };
@@ -488,7 +489,8 @@ static void unneeded_magazines_are_drained_by_halves(void **state)
     assert_int_equal(arenas[0]->bin[test_class()].slab_count, 0);
 }
 
-/* What all was fetched at once was needed, whatever lies there again, and with how many empty ones. */
+/* What all was fetched at once was needed, whatever lies there again, and with how many empty
+ * ones. */
 static void what_was_fetched_together_is_needed(void **state)
 {
     enum { MAGAZINES_MAX = 16 };
@@ -535,7 +537,8 @@ static void empty_magazines_go_by_halves(void **state)
     assert_false(arenas_clear(CLEAR_UNNEEDED));
 }
 
-/* The magazine that small ones are filled from goes when nobody took of it from one look to the next. */
+/* The magazine that small ones are filled from goes when nobody took of it from one look to the
+ * next. */
 static void what_was_opened_goes_when_it_is_not_needed(void **state)
 {
     void *slots[SLOTS_MAX];

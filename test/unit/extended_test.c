@@ -172,8 +172,8 @@ enum { SPARSE_SLABS = 12, BLOCKS_MAX = SPARSE_SLABS * 64 };
 
 static char *scattered[BLOCKS_MAX];
 
-/* Of slabs with free blocks: one that is used no more than nine eighths of what they are on average,
- * unless blocks come from it next. */
+/* Of slabs with free blocks: one that is used no more than nine eighths of what they are on
+ * average, unless blocks come from it next. */
 static bool is_worth_moving(const char *block, unsigned class_index)
 {
     const struct slab *own = slab_of(block, class_index), *last = NULL;

@@ -89,7 +89,8 @@ static void memory_from_the_default_hooks(void **state)
     prairie_check_all();
 }
 
-/* The default hooks, called as a chained hook calls them. They take back what they gave, whole, and nothing else. */
+/* The default hooks, called as a chained hook calls them. They take back what they gave, whole, and
+ * nothing else. */
 static void the_default_hooks_take_back_what_they_gave(void **state)
 {
     struct extent_hooks hooks = extent_hooks_default, *own = &hooks;

@@ -317,7 +317,8 @@ static void stalls_of_the_machine_where_groups_tell_none(void **state)
     assert_int_equal(nothing, 0);
 }
 
-/* Tests are processes of their own: the ground is cleared when they have ended, however they end. */
+/* Tests are processes of their own: the ground is cleared when they have ended, however they
+ * end. */
 int main(int argc, char **argv)
 {
     static const struct unit_test tests[] = {

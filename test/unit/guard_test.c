@@ -1,4 +1,5 @@
-/* guard_test.c - pages that nobody may touch, by kernels that know guards and by those that do not. */
+/* guard_test.c - pages that nobody may touch, by kernels that know guards and by those that do
+ * not. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "kernel_gate.h"

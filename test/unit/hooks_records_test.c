@@ -1,5 +1,5 @@
-/* hooks_records_test.c - hooks and the records of what they gave: records that are short, what is refused, and
- * large blocks of prairie's that are lent. */
+/* hooks_records_test.c - hooks and the records of what they gave: records that are short, what is
+ * refused, and large blocks of prairie's that are lent. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -371,8 +371,8 @@ static void some_are_timed(void **state)
     assert_int_equal(touches(), before + 4);
 }
 
-/* Clean pages between used ones: as many as a huge page has, so many behind the start of one. To make
- * them, nothing is timed. */
+/* Clean pages between used ones: as many as a huge page has, so many behind the start of one. To
+ * make them, nothing is timed. */
 static uint32_t clean_behind(size_t pages)
 {
     size_t each = pages_of_huge_page();
@@ -403,7 +403,8 @@ static uint32_t lease_behind(size_t pages, uint64_t touch_us)
     return page;
 }
 
-/* A page that was there, with what lies before it, tells nothing; one that begins in the run does. */
+/* A page that was there, with what lies before it, tells nothing; one that begins in the run
+ * does. */
 static void what_was_there_is_no_answer(void **state)
 {
     uint32_t page;

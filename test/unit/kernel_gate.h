@@ -1,5 +1,5 @@
-/* kernel_gate.h - stands between linux.c and the real kernel, and answers some calls in its place: as
- * one that is older, short of memory, interrupted, or that forbids them. */
+/* kernel_gate.h - stands between linux.c and the real kernel, and answers some calls in its place:
+ * as one that is older, short of memory, interrupted, or that forbids them. */
 /* SPDX-License-Identifier: MIT */
 /*
  * Before anything else: it includes linux.c itself.

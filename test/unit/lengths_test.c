@@ -56,8 +56,8 @@ static uint64_t sum_of(const uint32_t *counts)
     return sum;
 }
 
-/* Blocks and holes of each length up to some; of the holes, those that were there before a purge are
- * clean. */
+/* Blocks and holes of each length up to some; of the holes, those that were there before a purge
+ * are clean. */
 static void blocks_and_holes_are_counted(void **state)
 {
     enum { LENGTHS = 24, FIRST = 5 };
@@ -142,7 +142,8 @@ static void each_arena_has_its_own(void **state)
     }
 }
 
-/* With hooks the first one has large blocks, and free runs, of its own beside those that are nobody's. */
+/* With hooks the first one has large blocks, and free runs, of its own beside those that are
+ * nobody's. */
 static void the_first_may_have_hooks(void **state)
 {
     static struct lengths first, all;

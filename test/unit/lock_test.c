@@ -109,8 +109,8 @@ static void patient_once_woken(enum fake_call kind)
     if (kind == FAKE_WAIT) lock_set_spin(~0u);
 }
 
-/* Who is woken and finds the lock held again has a while before it sleeps again, and leaves word that
- * others may sleep. */
+/* Who is woken and finds the lock held again has a while before it sleeps again, and leaves word
+ * that others may sleep. */
 static void a_woken_taker_spins_again(void **state)
 {
     pthread_t thread;
@@ -189,8 +189,8 @@ static void numbers_fit_each_other_at_any_moment(void **state)
     }
 }
 
-/* Times and counts of several locks are added; of the longest wait and the most sleepers the larger one
- * stays, whichever comes first. */
+/* Times and counts of several locks are added; of the longest wait and the most sleepers the larger
+ * one stays, whichever comes first. */
 static void numbers_of_several_locks_are_one(void **state)
 {
     static const struct lock_numbers part[] = { { 100, 50, 20, 30, 7000, 900, 3 },

@@ -1,5 +1,5 @@
-/* outside_test.c - the map for readers of another process, read in this one: it leads to everything,
- * and what is counted by it is what a snapshot counts. */
+/* outside_test.c - the map for readers of another process, read in this one: it leads to
+ * everything, and what is counted by it is what a snapshot counts. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -191,7 +191,8 @@ static void bring_one_beyond_its_budget(void)
     assert_false(purge_is_within_budget());
 }
 
-/* Each has a budget of its own: one that has more than may stay is purged, the others keep theirs. */
+/* Each has a budget of its own: one that has more than may stay is purged, the others keep
+ * theirs. */
 static void each_has_a_budget(void **state)
 {
     size_t keep;
@@ -257,8 +258,8 @@ static void who_keeps_nothing_passes_by_the_others(void **state)
     prairie_check_all();
 }
 
-/* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but not
- * the few that any page heap keeps, nor what somebody is at. */
+/* Before clean pages are touched, those serve that a phase of the program left dirty elsewhere; but
+ * not the few that any page heap keeps, nor what somebody is at. */
 static void what_is_left_over_serves_others(void **state)
 {
     size_t keep;

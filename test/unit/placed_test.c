@@ -196,7 +196,8 @@ static void destroyed_arenas_are_counted_apart(void **state)
     }
 }
 
-/* What their locks counted is added; of the longest wait, and the most sleepers, the larger stays. */
+/* What their locks counted is added; of the longest wait, and the most sleepers, the larger
+ * stays. */
 static void locks_of_destroyed_arenas_are_one(void **state)
 {
     struct arena *arena[2] = { new_arena(), new_arena() };

@@ -480,7 +480,8 @@ static void a_locked_page_breaks_no_huge_page(void **state)
     check_runs();
 }
 
-/* Runs that are all locked are passed by, also those that are several times what is cut off at once. */
+/* Runs that are all locked are passed by, also those that are several times what is cut off at
+ * once. */
 static void locked_runs_do_not_keep_shorter_ones_from_going(void **state)
 {
     uint32_t longest, runs[2], shorter;
@@ -698,7 +699,8 @@ static void half_of_what_nobody_needed_goes(void **state)
     assert_true(dirty < pages_of_bytes(64 * KiB));
 }
 
-/* Where nothing is ever to go back, this does not either; where all is to go at once, what could not goes now. */
+/* Where nothing is ever to go back, this does not either; where all is to go at once, what could
+ * not goes now. */
 static void what_nobody_needed_goes_by_the_options(void **state)
 {
     (void)state;

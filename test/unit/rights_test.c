@@ -47,7 +47,8 @@ static long give_status(const char *path, long flags)
     return file;
 }
 
-/* With none of the program's files in it. The kernel takes unsigned numbers, whatever a long holds. */
+/* With none of the program's files in it. The kernel takes unsigned numbers, whatever a long
+ * holds. */
 static long give_table(long first, long last, long flags)
 {
     assert_int_equal(first, 0);

@@ -206,7 +206,8 @@ static void take_dirty_one(unsigned index)
     if (page != 0) send_off(index, page, true);
 }
 
-/* The same of clean pages, from anywhere on: what they hold stays zero, whatever the kernel says. */
+/* The same of clean pages, from anywhere on: what they hold stays zero, whatever the kernel
+ * says. */
 static uint32_t clean_from;
 static void take_clean_one(unsigned index)
 {

@@ -116,7 +116,8 @@ static void the_last_of_a_group_is_not_taken(void **state)
     prairie_check_all();
 }
 
-/* Growth is looked at early where clean pages, which count only when they are written, may fill half of the room. */
+/* Growth is looked at early where clean pages, which count only when they are written, may fill
+ * half of the room. */
 static void idle_pages_are_counted_before_growth(void **state)
 {
     void *block[256];
@@ -198,7 +199,8 @@ static void what_others_give_back_ends_the_telling(void **state)
     assert_false(limits_are_clear());
 }
 
-/* Clean pages count at once; what is leased and not touched yet, where the kernel has not counted it. */
+/* Clean pages count at once; what is leased and not touched yet, where the kernel has not counted
+ * it. */
 static void what_was_taken_is_no_room_any_more(void **state)
 {
     (void)state;
@@ -241,7 +243,8 @@ static void look_with_room(size_t room)
     (void)limits_look();
 }
 
-/* Each first touch of a huge page takes 2 MiB. Once they are barred there must be twice the room. */
+/* Each first touch of a huge page takes 2 MiB. Once they are barred there must be twice the
+ * room. */
 static void a_group_with_little_room_has_no_huge_pages(void **state)
 {
     (void)state;
@@ -331,7 +334,8 @@ static bool stalled_for(uint64_t ms, uint64_t us)
     return limits_look_for_stalls();
 }
 
-/* Looks that come sooner than others wait for the next; what was before the first one is nobody's. */
+/* Looks that come sooner than others wait for the next; what was before the first one is
+ * nobody's. */
 static void a_tenth_of_the_time_is_a_stall(void **state)
 {
     (void)state;

@@ -128,7 +128,8 @@ static void bring_back(void)
     on_its_way = 0;
 }
 
-/* Another thread is about to purge the only dirty pages, 4 MiB, and the limit has room for 64 KiB. */
+/* Another thread is about to purge the only dirty pages, 4 MiB, and the limit has room for 64
+ * KiB. */
 static void start_with_pages_on_their_way(void)
 {
     uint32_t page;
@@ -285,7 +286,8 @@ static void the_reserve_serves_at_the_wall(void **state)
     assert_true(reserve_cur_get() < reserve_min_get());
 }
 
-/* Growth is looked at from a step before the line on: what it opens at once, rounded up to a huge page. */
+/* Growth is looked at from a step before the line on: what it opens at once, rounded up to a huge
+ * page. */
 static void the_soft_limit_is_looked_at_in_time(void **state)
 {
     size_t soft = 256 * MiB, line = soft - soft / 16, step;

@@ -141,7 +141,8 @@ static void it_lasts_until_it_is_empty(void **state)
     prairie_check_all();
 }
 
-/* Listeners are told when the reserve is low, and some times more while the request that waits is not served. */
+/* Listeners are told when the reserve is low, and some times more while the request that waits is
+ * not served. */
 static void who_can_give_nothing_is_told_nine_times(void **state)
 {
     (void)state;

@@ -375,7 +375,8 @@ static void start_and_tell(void)
     *reserved_bytes = space.reserved_bytes;
 }
 
-/* Up to a quarter of a limit may be reserved; where it would be more, what is reserved goes by the limit. */
+/* Up to a quarter of a limit may be reserved; where it would be more, what is reserved goes by the
+ * limit. */
 static void a_limit_four_times_as_wide_is_none(void **state)
 {
     size_t widest;

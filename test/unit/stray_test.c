@@ -1,4 +1,5 @@
-/* stray_test.c - guarded blocks that were drained out of magazines are noted once, and fetched once. */
+/* stray_test.c - guarded blocks that were drained out of magazines are noted once, and fetched
+ * once. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -8,7 +9,8 @@ enum { CELLS = 130, CLASS = 3 };
 
 static char *pool;
 
-/* A pool without memory: nothing of it is touched. Every cell has a block out, at its page's start. */
+/* A pool without memory: nothing of it is touched. Every cell has a block out, at its page's
+ * start. */
 static void start_pool(void)
 {
     struct os_range range = os_reserve((2 * CELLS + 1) * os_page_bytes(), os_page_bytes());

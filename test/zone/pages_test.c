@@ -251,8 +251,8 @@ static void the_end_of_a_mapping_is_kept_by_nobody(void **state)
     expect(0, 10, IN_USE);
 }
 
-/* What this port cannot change: of an object that was cut before, the kernel drops nothing until the
- * last part of it goes. */
+/* What this port cannot change: of an object that was cut before, the kernel drops nothing until
+ * the last part of it goes. */
 static void of_a_mapping_that_was_cut_pages_go_with_the_last_part(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* bcryptprimitives.c - the one function that Rust's library wants of a DLL which older wines have not got. */
+/* bcryptprimitives.c - the one function that Rust's library wants of a DLL which older wines have
+ * not got. */
 /* SPDX-License-Identifier: MIT */
 #include <windows.h>
 
