@@ -424,6 +424,7 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
     fake_lock_memory(page_address(longest) + bytes - locked, locked);
     assert_int_equal(purge_all(), bytes_of(12 * burst_pages()) - locked);
     assert_int_equal(bytes_of(dirty_pages()), locked);
+    assert_int_equal(purge[0].calls, fake_calls(FAKE_PURGE));
     check_runs();
 }
 
