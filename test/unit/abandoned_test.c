@@ -413,13 +413,17 @@ static void a_process_that_is_hardened_has_none(void **state)
 
 static void sampling_begins_where_some_were_abandoned(void **state)
 {
+    unsigned class_index = class_of_size(SIZE);
+    const struct class_bin *bin;
     struct member member;
 
     (void)state;
     start_alone();
     crowd(&member, 1);
     assert_true(threads_sample());
+    bin = &arenas[0]->bin[class_index];
     assert_int_equal(count_abandoned(), 0);
+    assert_int_equal(bin->slab_free_blocks, bin->slab_count * slab_shape[class_index].block_count);
     crowd(&member, 1);
     assert_int_equal(count_abandoned(), 1); /* a sampled one, for sampled threads */
     prairie_check_all();

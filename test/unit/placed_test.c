@@ -169,6 +169,7 @@ static void destroyed_arenas_are_counted_apart(void **state)
     struct arena *arena = new_arena();
     int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
     unsigned class_index = class_of_size(100);
+    const struct snapshot_arena *told;
     uint64_t fills = 0, drains = 0;
 
     (void)state;
@@ -194,6 +195,13 @@ static void destroyed_arenas_are_counted_apart(void **state)
         assert_true(all_bytes_are(&arena->bin[class_index].flow, 0, sizeof(struct class_flow)));
         prairie_check_all();
     }
+    lock_take(&control_lock);
+    told = snapshot_past();
+    assert_int_equal(told->of_class[class_index].fills, fills);
+    assert_int_equal(told->of_class[class_index].drains, drains);
+    assert_int_equal(told->of_class[class_index].taken, 20);
+    assert_int_equal(told->of_class[class_index].slabs_opened, 2);
+    lock_give(&control_lock);
 }
 
 /* What their locks counted is added; of the longest wait, and the most sleepers, the larger
