@@ -119,9 +119,7 @@ enum { PERCPU_DISABLED, PERCPU, PERCPU_OF_CORE };
 /* The arena of the core that we run on. */
 static unsigned place_by_core(void)
 {
-    unsigned core = os_core_current();
-
-    unsigned count = arena_limit - arena_first;
+    unsigned core = os_core_current(), count = arena_choices();
 
     if (option_value(OPTION_PERCPU_ARENA) == PERCPU_OF_CORE) count = (count + 1) / 2;
     return arena_first + core % count;
@@ -131,7 +129,7 @@ static unsigned place_new_thread(void)
 {
     unsigned turn = __atomic_fetch_add(&next_index, 1, __ATOMIC_RELAXED);
 
-    return turn < arena_limit - arena_first ? arena_first + turn : place_by_core();
+    return turn < arena_choices() ? arena_first + turn : place_by_core();
 }
 
 static struct arena *take_arena(struct arena *arena)

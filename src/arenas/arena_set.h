@@ -14,6 +14,8 @@ extern PRIVATE unsigned arena_end; /* atomic: no arena has this number or a high
 /* Constant before main is reached: automatic arenas have the numbers below arena_limit, and threads
  * fill from those that are at least arena_first. */
 extern PRIVATE unsigned arena_first, arena_limit;
+/* Among how many a thread chooses. */
+INLINE unsigned arena_choices(void) { return arena_limit - arena_first; }
 extern PRIVATE bool arenas_have_manual; /* atomic: arena_create has made one, perhaps long ago */
 /* Statistics: changes of arenas by threads that found theirs busy. Atomic, and some may be
  * missing. */
