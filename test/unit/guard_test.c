@@ -10,24 +10,11 @@
 
 #include "unit.h"
 
+#include "real_pages.h"
+
 #include <sys/random.h>
 
 /* ---- pages ---- */
-
-/* Each with its own number in it, from 1 on. */
-static struct os_range numbered(size_t pages)
-{
-    struct os_range range = os_reserve(pages * os_page_bytes(), os_page_bytes());
-
-    assert_non_null(range.base);
-    assert_true(os_commit(range));
-    for (size_t i = 0; i < pages; i++)
-        memset(range.base + i * os_page_bytes(), (int)(i + 1), os_page_bytes());
-    return range;
-}
-
-static char *touched;
-static void read_there(void) { (void)*(volatile char *)touched; }
 
 /* The second of three. */
 static void expect_second_closed(struct os_range range)

@@ -2,7 +2,7 @@
  * as one that is older, short of memory, interrupted, or that forbids them. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Before anything else: it includes linux.c itself.
+ * Before anything else: it includes linux.c and linux_files.c themselves.
  */
 #ifndef PRAIRIE_TEST_KERNEL_GATE_H
 #define PRAIRIE_TEST_KERNEL_GATE_H
@@ -160,15 +160,6 @@ void fatal_address(const char *what, const void *address)
     (void)address;
     fprintf(stderr, "%s, as %u calls said\n", what, gate.asked);
     abort();
-}
-
-/* ---- pages ---- */
-
-static inline size_t bytes_of(size_t pages) { return pages * os_page_bytes(); }
-
-static inline struct os_range part(struct os_range range, size_t first_page, size_t pages)
-{
-    return (struct os_range){ range.base + bytes_of(first_page), bytes_of(pages) };
 }
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "unit.h"
 
+#include "real_pages.h"
+
 #include <sys/stat.h>
 
 /* ---- files ---- */

@@ -5,25 +5,11 @@
 
 #include "unit.h"
 
+#include "real_pages.h"
+
 #include <sys/wait.h>
 
 /* ---- memory ---- */
-
-/* Committed, each page with its own number in it, from 1 on. Around them nothing is that the test
- * itself needs. */
-static struct os_range numbered(size_t pages)
-{
-    enum { MARGIN_PAGES = 8 };
-    struct os_range all = os_reserve(bytes_of(pages + 2 * MARGIN_PAGES), os_page_bytes()), range;
-
-    assert_non_null(all.base);
-    assert_int_equal(all.bytes, bytes_of(pages + 2 * MARGIN_PAGES));
-    range = part(all, MARGIN_PAGES, pages);
-    assert_true(os_commit(range));
-    assert_true(all_bytes_are(range.base, 0, range.bytes));
-    for (size_t i = 0; i < pages; i++) memset(range.base + bytes_of(i), (int)i + 1, bytes_of(1));
-    return range;
-}
 
 static void expect_numbers(struct os_range range)
 {
@@ -36,9 +22,7 @@ static void expect_zeros(struct os_range range)
     assert_true(all_bytes_are(range.base, 0, range.bytes));
 }
 
-static char *touched;
 static void write_there(void) { *(volatile char *)touched = 1; }
-static void read_there(void) { (void)*(volatile char *)touched; }
 
 static void expect_closed(char *at)
 {

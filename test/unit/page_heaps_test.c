@@ -539,11 +539,17 @@ static void one_thread_has_one_page_heap(void **state)
 }
 
 static void *small, *large;
-static void *take_both(void *unused)
+static size_t pages_that_threads_keep = LARGE_CACHE_PAGES_MAX;
+static size_t longer_pages = LARGE_CACHE_PAGES_MAX + 1;
+static void *take_pages(void *pages)
+{
+    large = prairie_malloc(*(const size_t *)pages << space.page_shift);
+    return NULL;
+}
+static void *take_both(void *pages)
 {
     small = prairie_malloc(100);
-    large = prairie_malloc(LARGE_CACHE_PAGES_MAX << space.page_shift);
-    return unused;
+    return take_pages(pages);
 }
 
 /* Each thread has an arena of its own here; its blocks go home when the first thread frees them. */
@@ -554,7 +560,7 @@ static void a_threads_pages_are_of_its_arena(void **state)
     (void)state;
     fake_cores(4);
     prairie_free(prairie_malloc(100));
-    run_thread(take_both, NULL);
+    run_thread(take_both, &pages_that_threads_keep);
     heap = page_heap_of(page_at(large));
     assert_ptr_not_equal(heap, page_heap);
     assert_int_equal(page_heap_large_count(heap), 1);
@@ -566,28 +572,16 @@ static void a_threads_pages_are_of_its_arena(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
-static void *take_long(void *unused)
-{
-    large = prairie_malloc((LARGE_CACHE_PAGES_MAX + 1) << space.page_shift);
-    return unused;
-}
-
 /* Whoever takes them, for whoever returns them is to serve the next. */
 static void long_blocks_are_of_the_first(void **state)
 {
     (void)state;
     fake_cores(4);
     prairie_free(prairie_malloc(100));
-    run_thread(take_long, NULL);
+    run_thread(take_pages, &longer_pages);
     assert_ptr_equal(page_heap_of(page_at(large)), page_heap);
     prairie_free(large);
     prairie_check_all();
-}
-
-static void *take_large_alone(void *unused)
-{
-    large = prairie_malloc(LARGE_CACHE_PAGES_MAX << space.page_shift);
-    return unused;
 }
 
 /* Threads that take no small block are spread, too. */
@@ -598,7 +592,7 @@ static void threads_with_large_blocks_alone_are_spread(void **state)
     (void)state;
     fake_cores(PAGE_HEAPS);
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
-        run_thread(take_large_alone, NULL);
+        run_thread(take_pages, &pages_that_threads_keep);
         block[i] = large;
         assert_ptr_equal(page_heap_of(page_at(large)), &page_heap[i]);
     }
