@@ -42,8 +42,7 @@ enum {
 };
 /* Of the runs of all threads: they count as used. */
 #define WAITING_RUN_BYTES BY_WORD(64 * MiB, 8 * MiB)
-/* Of those of one thread that keep their pages: of each, and of all. */
-#define OPEN_RUN_BYTES_MAX BY_WORD(1 * MiB, 128 * KiB)
+/* Of those of one thread that keep their pages. */
 #define OPEN_RUNS_BYTES_MAX BY_WORD(2 * MiB, 256 * KiB)
 /* What the kernel does to close pages, and to bring others in their place, takes a part of the
  * time: so many pages of the process at once, and so many in each millisecond. A call counts as

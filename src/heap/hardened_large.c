@@ -80,14 +80,14 @@ static bool close_large(struct cache *cache, char *block, uint32_t page)
     return true;
 }
 
-/* One that cannot be closed waits open when it is short enough, and is wiped. False: nothing
+/* One that cannot be closed is wiped, and waits open when it is short enough. False: nothing
  * happened. */
 static bool keep_open(struct cache *cache, char *block, uint32_t page)
 {
     size_t bytes = hardened_large_room(page);
     struct page *last = hardened_large_record(page);
 
-    if (cache == NULL || bytes > OPEN_RUN_BYTES_MAX) return false;
+    if (cache == NULL || bytes > WIPED_RUN_BYTES_MAX) return false;
     last->bin.next = 0; /* R3 */
     last->bin.previous &= RUN_GUARDED;
     __builtin_memset(block, 0, bytes);

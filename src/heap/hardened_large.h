@@ -7,6 +7,10 @@
 
 #include "hardened.h"
 
+/* A longer one that cannot be closed gives its pages back: wiping costs less than fresh pages do,
+ * but a program that never wants so much again would hold it. */
+#define WIPED_RUN_BYTES_MAX BY_WORD(4 * MiB, 512 * KiB)
+
 /* Of no mapping of its own, and of no arena that knows its large blocks. Nor for a hook that is
  * asked for an extent, which may be just this block: a run without a page more. */
 bool hardened_large_is_usual(const struct alloc_request *request);

@@ -206,7 +206,7 @@ static void blocks_that_no_cache_holds_are_not_lost(void **state)
  * guard that it would have to open. */
 static void large_blocks_that_cannot_wait_are_not_lost(void **state)
 {
-    const size_t bytes = OPEN_RUN_BYTES_MAX + 1;
+    const size_t bytes = WIPED_RUN_BYTES_MAX + 1;
     size_t used;
 
     (void)state;

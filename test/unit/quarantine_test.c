@@ -127,9 +127,32 @@ static void only_so_much_stays_open(void **state)
         }
     }
     assert_in_range(most, OPEN_RUNS_BYTES_MAX / 2, OPEN_RUNS_BYTES_MAX);
-    prairie_free(taken(OPEN_RUN_BYTES_MAX + 1)); /* it does not wait at all */
-    assert_int_equal(quarantine()->all_open_pages, quarantine()->run_pages);
     thread_flush();
+    assert_int_equal(page_heap->large_pages, 0);
+    prairie_check_all();
+}
+
+/* They are wiped all the same, and the longest give their pages back for it. */
+static void what_is_too_long_to_wait_does_not(void **state)
+{
+    const size_t sizes[] = { OPEN_RUNS_BYTES_MAX, WIPED_RUN_BYTES_MAX, WIPED_RUN_BYTES_MAX + 1 };
+
+    (void)state;
+    options_parse("dirty_decay_ms:-1", "test");
+    harden();
+    fake_clock_ms(1);
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        uint64_t purges;
+
+        may_close(0);
+        block = taken(sizes[i]);
+        memset(block, 1, sizes[i]);
+        purges = fake_calls(FAKE_PURGE);
+        prairie_free(block);
+        assert_true(all_bytes_are(block, 0, sizes[i]));
+        assert_int_equal(quarantine()->run_count, 0);
+        assert_int_equal(fake_calls(FAKE_PURGE) - purges, sizes[i] > WIPED_RUN_BYTES_MAX);
+    }
     assert_int_equal(page_heap->large_pages, 0);
     prairie_check_all();
 }
@@ -335,6 +358,7 @@ static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
 UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
+          UNIT_TEST(what_is_too_long_to_wait_does_not),
           UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
           UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
