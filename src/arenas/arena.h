@@ -23,6 +23,7 @@
 
 #include "../slabs/slab.h"
 #include "../slabs/stray.h"
+#include "cooling.h"
 #include "magazine.h"
 #include "stock.h"
 
@@ -39,6 +40,12 @@ struct depot {
     void **opened;         /* a magazine that small ones are filled from; NULL: none */
     uint32_t opened_count; /* D3 */
     uint32_t opened_seen;  /* what the background thread saw of it when it last looked */
+};
+
+/* What cools in an arena's depots. */
+struct cooling_magazines {
+    struct cooling kib;                        /* of blocks, in all of them */
+    struct cooling of_class[CLASS_OF_128 + 1]; /* so many of the youngest full magazines */
 };
 
 /* How far a program breathes: what came back in full magazines, of all classes, and was not wanted
@@ -78,6 +85,7 @@ struct arena {
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct page_heap *page_heap; /* constant: what it leases from */
     struct swing swing;
+    struct cooling_magazines *cooling;       /* NULL: nothing came from other cores yet */
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct class_bin bin[CLASS_COUNT];
@@ -110,6 +118,9 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
+/* The full magazine that comes next was filled by a thread of another core: it cools, if its blocks
+ * are small and there is room. */
+void depot_cool_next(struct arena *arena, unsigned class_index);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no
  * memory for an empty one, it gives the oldest full one instead (*drain), which the caller drains
  * and keeps. A manual arena keeps none: blocks of other arenas may lie in it, too. */

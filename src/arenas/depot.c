@@ -15,7 +15,7 @@ INLINE size_t full_bytes(unsigned class_index)
  * of which a burst has many, get more room than large ones, which a fill costs little for. */
 static unsigned full_max(unsigned class_index)
 {
-    size_t by_bytes = (class_bytes[class_index] <= 128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX)
+    size_t by_bytes = (class_index <= CLASS_OF_128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX)
                     / full_bytes(class_index);
 
     if (by_bytes < 1) return 1;
@@ -60,6 +60,38 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
     return 2 * steps >= looks;
 }
 
+/* ---- cooling ---- */
+
+/* How many of a depot's youngest magazines cool; it may be more than there are. Who shares nothing
+ * is spared the clock. */
+static unsigned cooling_count_of(const struct arena *arena, unsigned class_index)
+{
+    struct cooling *cooling;
+
+    if (likely(arena->cooling == NULL) || class_index > CLASS_OF_128) return 0;
+    cooling = &arena->cooling->of_class[class_index];
+    return cooling_was_any(cooling) ? cooling_count(cooling, cooling_now()) : 0;
+}
+
+void depot_cool_next(struct arena *arena, unsigned class_index)
+{
+    unsigned kib = (unsigned)((full_bytes(class_index) + KiB - 1) / KiB);
+    struct cooling *all, *own;
+    uint16_t now;
+
+    check(lock_is_mine(&arena->lock));
+    if (class_index > CLASS_OF_128) return;
+    if (arena->cooling == NULL) arena->cooling = meta_take(sizeof *arena->cooling);
+    if (arena->cooling == NULL) return;
+    all = &arena->cooling->kib;
+    own = &arena->cooling->of_class[class_index];
+    now = cooling_now();
+    if (cooling_count(all, now) + kib > COOLING_BYTES_MAX / KiB) return;
+    cooling_add(all, kib);
+    (void)cooling_count(own, now);
+    cooling_add(own, 1);
+}
+
 /* ---- trading ---- */
 
 bool depots_closed;
@@ -73,6 +105,21 @@ static void **take_first(struct magazine_list *list)
     magazine[0] = NULL; /* M1 */
     if (--list->count < list->low) list->low = list->count;
     return magazine;
+}
+
+/* The oldest, unless it cools. */
+static void **take_ready(struct arena *arena, unsigned class_index)
+{
+    struct magazine_list *full = &arena->bin[class_index].depot.full;
+
+    return full->count > cooling_count_of(arena, class_index) ? take_first(full) : NULL;
+}
+
+static void **take_empty(struct depot *depot, unsigned class_index)
+{
+    void **empty = take_first(&depot->empty);
+
+    return empty != NULL ? empty : meta_take(magazine_bytes(magazine_capacity(class_index)));
 }
 
 static void put_empty(struct depot *depot, void **empty)
@@ -91,6 +138,15 @@ static void append_full(struct depot *depot, void **magazine)
     depot->full.count++;
 }
 
+/* The oldest, which was taken off. */
+static void put_back_full(struct depot *depot, void **magazine)
+{
+    if (depot->full.first == NULL) depot->full_last = magazine;
+    magazine[0] = depot->full.first;
+    depot->full.first = magazine;
+    depot->full.count++;
+}
+
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 {
     struct depot *depot = &arena->bin[class_index].depot;
@@ -98,7 +154,7 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
 
     check(lock_is_mine(&arena->lock));
     swing_back(&arena->swing, full_bytes(class_index));
-    full = take_first(&depot->full);
+    full = take_ready(arena, class_index);
     if (full == NULL) return NULL;
     put_empty(depot, empty);
     arena->trades++;
@@ -112,7 +168,7 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
 
     check(lock_is_mine(&arena->lock));
     if (depot->opened == NULL) {
-        depot->opened = take_first(&depot->full);
+        depot->opened = take_ready(arena, class_index);
         if (depot->opened == NULL) return 0;
         depot->opened_count = magazine_capacity(class_index);
     }
@@ -156,11 +212,23 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
 {
     struct depot *depot = &arena->bin[class_index].depot;
     void **given = NULL;
+    unsigned cooling;
 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
     if (RELAXED_LOAD(depots_closed) || unlikely(arena->is_manual)) return full;
+    cooling = cooling_count_of(arena, class_index);
+    if (unlikely(cooling != 0)) {
+        append_full(depot, full);
+        if (depot->full.count <= cooling) given = take_empty(depot, class_index);
+        if (given != NULL) {
+            arena->trades++;
+            *drain = false;
+            return given;
+        }
+        full = take_first(&depot->full); /* the oldest is asked whether it may stay */
+    }
     if (arena->swing.is_wide
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;
@@ -168,13 +236,11 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         drain_oldest(arena, class_index);
         return full;
     }
-    if (depot->full.count < full_max(class_index)) {
-        given = take_first(&depot->empty);
-        if (given == NULL) given = meta_take(magazine_bytes(magazine_capacity(class_index)));
-    }
+    if (depot->full.count < cooling + full_max(class_index)) given = take_empty(depot, class_index);
     *drain = given == NULL;
-    if (given == NULL && depot->full.first == NULL) return full;
-    append_full(depot, full);
+    if (given == NULL && (cooling != 0 || depot->full.first == NULL)) return full;
+    if (cooling != 0) put_back_full(depot, full);
+    else append_full(depot, full);
     arena->trades++;
     return given != NULL ? given : take_first(&depot->full);
 }

@@ -51,6 +51,7 @@
 #define DEPOT_BYTES_MAX (2 * KiB)
 #define SWING_BYTES_MAX (4 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
+#define COOLING_BYTES_MAX (4 * KiB)
 #define STRETCH_BYTES 256u
 #define STRETCH_BLOCKS_MIN 2u
 #define SLAB_BYTES_MIN (4 * KiB)
@@ -90,6 +91,7 @@
 #define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
 #define SWING_BYTES_MAX (2 * MiB) /* of blocks that come back together, if depots shall keep them */
 #define DEPOT_MAGAZINES_MAX 128u
+#define COOLING_BYTES_MAX (1 * MiB) /* of blocks in an arena: as much as a core's own caches hold */
 #define STRETCH_BYTES \
     (32 * KiB) /* of one class that a thread may take before it asks if a sample is due, */
 #define STRETCH_BLOCKS_MIN 8u /* and at least so many */

@@ -343,6 +343,7 @@ static void give_full(struct cache *cache, unsigned class_index)
     load_magazine(cache, class_index, full, 0);
     if (likely(home != NULL)) {
         lock_take(&home->lock);
+        if (home != cache->arena) depot_cool_next(home, class_index);
         full = depot_trade_full(home, class_index, full, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
         if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;

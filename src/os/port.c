@@ -2,6 +2,8 @@
  * that chooses, but for the header of the thread's word (thread_slot.h).
  * SPDX-License-Identifier: MIT
  */
+#include "step.c"
+
 #if defined(__linux__)
 #include "linux.c"
 #include "linux_files.c"

@@ -17,7 +17,7 @@
 #include "../base/bits.h"
 
 enum { CLASS_QUANTUM = 16 };
-enum { CLASS_COUNT = 53, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
+enum { CLASS_COUNT = 53, CLASS_OF_128 = 9, CLASS_OF_1024 = 25, CLASS_OF_8192 = 49 };
 
 #define CLASS_BYTES_LIST                                                                           \
     0, 8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640, 704, \

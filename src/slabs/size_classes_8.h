@@ -15,7 +15,7 @@
 #include "../base/bits.h"
 
 enum { CLASS_QUANTUM = 8 };
-enum { CLASS_COUNT = 40, CLASS_OF_1024 = 24, CLASS_OF_8192 = 36 };
+enum { CLASS_COUNT = 40, CLASS_OF_128 = 12, CLASS_OF_1024 = 24, CLASS_OF_8192 = 36 };
 
 #define CLASS_BYTES_LIST                                                                        \
     0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, \

@@ -342,6 +342,35 @@ static void a_stream_between_caches_trades_magazines(void **state)
     check_all(eater);
 }
 
+/* Who gives back to the arena that he takes from finds his blocks at once. */
+static void what_others_give_back_cools(void **state)
+{
+    unsigned class_index = class_of_size(64), blocks = 6 * magazine_capacity(class_of_size(64));
+    struct cache *maker, *eater;
+    void **block = calloc(blocks, sizeof *block);
+
+    (void)state;
+    start_arenas(2);
+    maker = make_test_cache();
+    eater = make_test_cache();
+    maker->arena = arenas[0];
+    eater->arena = arenas[1];
+    press(maker, class_index);
+    press(eater, class_index);
+    for (unsigned round = 0; round < 2; round++) {
+        uint64_t trades = arenas[0]->trades;
+
+        for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(maker, class_index);
+        for (unsigned i = 0; i < blocks; i++)
+            cache_put(round == 0 ? maker : eater, class_index, block[i]);
+        assert_true(arenas[0]->trades > trades);
+        assert_int_equal(arenas[0]->cooling != NULL, round == 1);
+    }
+    check_all(maker);
+    check_all(eater);
+    free(block);
+}
+
 /* A sized free believes the size, and puts a block of a manual arena among others. Threads that
  * never named that arena do not get it: it goes home when the magazine is full. */
 static void blocks_of_a_manual_arena_stay_out_of_depots(void **state)
@@ -604,7 +633,8 @@ UNIT_MAIN(
     UNIT_TEST(magazines_of_any_order_are_looked_through),
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
-    UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(who_only_frees_has_one_magazine),
+    UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(what_others_give_back_cools),
+    UNIT_TEST(who_only_frees_has_one_magazine),
     UNIT_TEST(blocks_of_a_manual_arena_stay_out_of_depots),
     UNIT_TEST(nothings_are_dropped_wherever_they_lie), UNIT_TEST(magazines_of_nothing_are_dropped),
     UNIT_TEST(nothings_in_a_traded_magazine_are_dropped), UNIT_TEST(refused_memory_refills_nothing),

@@ -182,6 +182,148 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
     assert_non_null(bring(0, full));
 }
 
+/* ---- cooling ---- */
+
+enum { COOL_MS = 1 }; /* of the test's clock, long enough */
+
+static void foretell_of(unsigned class_index)
+{
+    lock_take(&arenas[0]->lock);
+    depot_cool_next(arenas[0], class_index);
+    lock_give(&arenas[0]->lock);
+}
+
+/* A full magazine of a thread that runs on another core. */
+static void **bring_from_elsewhere(void **full)
+{
+    foretell_of(test_class());
+    return bring(0, full);
+}
+
+static void what_another_core_filled_waits(void **state)
+{
+    void **full, **empty, *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(1);
+    full = full_magazine(0);
+    empty = bring_from_elsewhere(full);
+    assert_non_null(empty);
+    assert_int_equal(depot_of(0)->full.count, 1);
+    assert_null(fetch(0, empty));
+    assert_int_equal(fetch_some(0, slots, 1), 0);
+    fake_clock_ms(COOL_MS);
+    assert_ptr_equal(fetch(0, empty), full);
+    assert_non_null(bring_from_elsewhere(full));
+    fake_clock_ms(COOL_MS);
+    assert_int_equal(fetch_some(0, slots, 1), 1);
+}
+
+static void the_oldest_may_be_ready(void **state)
+{
+    void **own, **other;
+
+    (void)state;
+    start_arenas(1);
+    own = full_magazine(0);
+    other = full_magazine(0);
+    assert_non_null(bring(0, own));
+    assert_non_null(bring_from_elsewhere(other));
+    assert_ptr_equal(fetch(0, empty_magazine()), own);
+    assert_null(fetch(0, empty_magazine()));
+    assert_non_null(bring(0, own)); /* behind it, and in its place */
+    assert_ptr_equal(fetch(0, empty_magazine()), other);
+    assert_null(fetch(0, empty_magazine()));
+}
+
+/* Beside those that cool a depot keeps what it always does, and the oldest leaves. */
+static void those_that_cool_take_no_room(void **state)
+{
+    unsigned most;
+    void **full;
+
+    (void)state;
+    start_arenas(1);
+    most = inside_full_max(test_class());
+    for (unsigned i = 0; i < most; i++) assert_non_null(bring(0, full_magazine(0)));
+    assert_int_equal(depot_of(0)->full.count, most);
+    assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    assert_int_equal(depot_of(0)->full.count, most + 1);
+    assert_null(bring(0, full_magazine(0)));
+    drain_magazine(to_drain);
+    assert_int_equal(depot_of(0)->full.count, most + 1);
+    fake_clock_ms(COOL_MS);
+    full = full_magazine(0);
+    assert_null(bring(0, full));
+    assert_ptr_not_equal(to_drain, full);
+    drain_magazine(to_drain);
+}
+
+static void only_so_many_small_blocks_cool(void **state)
+{
+    unsigned kib = (unsigned)((inside_full_bytes(test_class()) + KiB - 1) / KiB);
+    unsigned large = class_of_size(129), many = COOLING_BYTES_MAX / KiB / kib;
+
+    (void)state;
+    start_arenas(1);
+    foretell_of(large);
+    assert_null(arenas[0]->cooling);
+    foretell_of(class_of_size(128));
+    assert_true(cooling_was_any(&arenas[0]->cooling->of_class[class_of_size(128)]));
+    fake_clock_ms(COOL_MS);
+    for (unsigned i = 0; i < many + 3; i++) foretell_of(test_class());
+    assert_int_equal(arenas[0]->cooling->of_class[test_class()].count[0], many);
+    assert_int_equal(arenas[0]->cooling->kib.count[0], many * kib);
+    foretell_of(1); /* the room is for all classes */
+    assert_int_equal(arenas[0]->cooling->kib.count[0], many * kib);
+}
+
+/* Then one is in the way, however warm it is. */
+static void without_memory_what_cools_leaves(void **state)
+{
+    void **full, **younger;
+
+    (void)state;
+    start_arenas(1);
+    full = full_magazine(0);
+    younger = full_magazine(0);
+    assert_non_null(bring_from_elsewhere(full));
+    while (meta_take(64) != NULL && meta.next > meta.open_base) {}
+    fake_fail_all(true);
+    while (meta_take(magazine_bytes(capacity())) != NULL) {}
+    assert_null(bring_from_elsewhere(younger));
+    assert_ptr_equal(to_drain, full);
+    assert_int_equal(depot_of(0)->full.count, 1);
+}
+
+/* Steps that are over count no more, also when the clock comes round. */
+static void what_came_is_forgotten_by_steps(void **state)
+{
+    const uint16_t starts[] = { 0, 7, UINT16_MAX - 1, UINT16_MAX };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(starts); i++) {
+        struct cooling cooling = { 0 };
+        uint16_t now = starts[i];
+
+        assert_int_equal(cooling_count(&cooling, now), 0);
+        assert_false(cooling_was_any(&cooling));
+        for (unsigned step = 0; step < 2 * COOLING_STEPS; step++, now++) {
+            unsigned sum = cooling_count(&cooling, now), steps = COOLING_STEPS - 1;
+
+            if (step < steps) steps = step;
+            assert_int_equal(sum, 2 * steps);
+            cooling_add(&cooling, 2);
+            assert_int_equal(cooling_count(&cooling, now), 2 * steps + 2);
+        }
+        now = (uint16_t)(now + COOLING_STEPS - 2);
+        assert_int_equal(cooling_count(&cooling, now), 2);
+        assert_true(cooling_was_any(&cooling));
+        assert_int_equal(cooling_count(&cooling, (uint16_t)(now + 1)), 0);
+        assert_false(cooling_was_any(&cooling));
+    }
+}
+
 /* ---- swings ---- */
 
 /* So many blocks come back, as if in full magazines, and are wanted again. */
@@ -653,6 +795,7 @@ static void broken_invariants_are_found(void **state)
     }
 }
 
+static void foretell_unlocked(void) { depot_cool_next(arenas[0], 1); }
 static void trade_unlocked(void) { (void)depot_take_full(arenas[0], 1, NULL); }
 static void bring_unlocked(void)
 {
@@ -666,6 +809,7 @@ static void calls_without_the_lock_abort(void **state)
     (void)state;
     start_arenas(1);
     expect_abort(trade_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
+    expect_abort(foretell_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
     expect_abort(bring_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
     expect_abort(some_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
 }
@@ -674,6 +818,9 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(an_empty_depot_has_nothing), UNIT_TEST(what_is_brought_can_be_fetched),
           UNIT_TEST(a_depot_is_bounded), UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
           UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
+          UNIT_TEST(what_another_core_filled_waits), UNIT_TEST(the_oldest_may_be_ready),
+          UNIT_TEST(those_that_cool_take_no_room), UNIT_TEST(only_so_many_small_blocks_cool),
+          UNIT_TEST(without_memory_what_cools_leaves), UNIT_TEST(what_came_is_forgotten_by_steps),
           UNIT_TEST(wide_swings_send_blocks_in_order_to_the_slabs),
           UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
           UNIT_TEST(scattered_blocks_stay_in_the_depot),

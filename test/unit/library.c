@@ -55,6 +55,7 @@ INSIDE(give_up);
 INSIDE(hide_block);
 INSIDE(show_block);
 INSIDE(full_bytes);
+INSIDE(full_max);
 INSIDE(swing_out);
 INSIDE(swing_back);
 INSIDE(is_in_order);

@@ -88,6 +88,7 @@ void inside_hide_block(uint32_t page, size_t bytes);
 void inside_show_block(uint32_t page, struct os_range range, size_t came);
 /* arenas */
 size_t inside_full_bytes(unsigned class_index);
+unsigned inside_full_max(unsigned class_index);
 void inside_swing_out(struct swing *swing, size_t bytes);
 void inside_swing_back(struct swing *swing, size_t bytes);
 bool inside_is_in_order(void *const *blocks, unsigned count, size_t block_bytes);

@@ -144,6 +144,7 @@
 #define decay_resume_looking prairie_own_decay_resume_looking
 #define decay_start prairie_own_decay_start
 #define decay_thread_count prairie_own_decay_thread_count
+#define depot_cool_next prairie_own_depot_cool_next
 #define depot_pass_full prairie_own_depot_pass_full
 #define depot_take_full prairie_own_depot_take_full
 #define depot_take_some prairie_own_depot_take_some
@@ -479,6 +480,7 @@
 #define pointer_kind prairie_own_pointer_kind
 #define port_abort prairie_own_port_abort
 #define port_now_ns prairie_own_port_now_ns
+#define port_step prairie_own_port_step
 #define port_thread_mark prairie_own_port_thread_mark
 #define port_wait prairie_own_port_wait
 #define port_wake prairie_own_port_wake
