@@ -43,7 +43,7 @@ struct depot {
 };
 
 /* What cools in an arena's depots. */
-struct cooling_magazines {
+struct cooling_depots {
     struct cooling kib;                        /* of blocks, in all of them */
     struct cooling of_class[CLASS_OF_128 + 1]; /* so many of the youngest full magazines */
 };
@@ -85,7 +85,7 @@ struct arena {
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct page_heap *page_heap; /* constant: what it leases from */
     struct swing swing;
-    struct cooling_magazines *cooling;       /* NULL: nothing came from other cores yet */
+    struct cooling_depots *cooling;          /* NULL: nothing came from other cores yet */
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
     struct class_bin bin[CLASS_COUNT];
@@ -116,15 +116,17 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 
 /* Below, the caller holds arena->lock. */
 
-/* Swaps an empty full-size magazine for a full one. NULL: the depot has none. */
+/* Swaps an empty full-size magazine for a full one. NULL: the depot has none that is ready. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
-/* The full magazine that comes next was filled by a thread of another core: it cools, if its blocks
- * are small and there is room. */
-void depot_cool_next(struct arena *arena, unsigned class_index);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no
  * memory for an empty one, it gives the oldest full one instead (*drain), which the caller drains
- * and keeps. A manual arena keeps none: blocks of other arenas may lie in it, too. */
-void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain);
+ * and keeps. A manual arena keeps none: blocks of other arenas may lie in it, too. `cools`: a thread
+ * of another core filled it with small blocks (class_cools), and it cools if there is room. */
+void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool cools,
+                        bool *drain);
+INLINE bool class_cools(unsigned class_index) { return class_index <= CLASS_OF_128; }
+/* What cools is ready: without it there is no memory. Takes arenas' locks. */
+void depots_end_cooling(void);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the
  * front. Returns how many they are. */
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full);

@@ -4,7 +4,7 @@
  * of the core that wants it next: who writes to it at once waits for each of its lines. So it waits
  * until both have had other things to do, which is a matter of some time
  * (docs/decisions/0046). What came is counted in steps of time, so that nothing need be noted of
- * each magazine.
+ * each magazine. All of it is under the arena's lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_COOLING_H
@@ -21,8 +21,8 @@ struct cooling {
 
 INLINE uint16_t cooling_now(void) { return (uint16_t)port_step(); }
 
-/* As of the step `now`. */
-INLINE unsigned cooling_count(struct cooling *cooling, uint16_t now)
+/* How many they are as of the step `now`. */
+INLINE unsigned cooling_advance(struct cooling *cooling, uint16_t now)
 {
     unsigned passed = (uint16_t)(now - cooling->step), sum = 0;
 

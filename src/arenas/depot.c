@@ -64,32 +64,41 @@ static bool is_in_order(void *const *blocks, unsigned count, size_t block_bytes)
 
 /* How many of a depot's youngest magazines cool; it may be more than there are. Who shares nothing
  * is spared the clock. */
-static unsigned cooling_count_of(const struct arena *arena, unsigned class_index)
+static unsigned magazines_cooling(struct arena *arena, unsigned class_index)
 {
-    struct cooling *cooling;
+    struct cooling *own;
 
-    if (likely(arena->cooling == NULL) || class_index > CLASS_OF_128) return 0;
-    cooling = &arena->cooling->of_class[class_index];
-    return cooling_was_any(cooling) ? cooling_count(cooling, cooling_now()) : 0;
+    if (likely(arena->cooling == NULL) || !class_cools(class_index)) return 0;
+    own = &arena->cooling->of_class[class_index];
+    return cooling_was_any(own) ? cooling_advance(own, cooling_now()) : 0;
 }
 
-void depot_cool_next(struct arena *arena, unsigned class_index)
+/* One more, unless there is no room. */
+static void begin_cooling(struct arena *arena, unsigned class_index)
 {
     unsigned kib = (unsigned)((full_bytes(class_index) + KiB - 1) / KiB);
     struct cooling *all, *own;
     uint16_t now;
 
-    check(lock_is_mine(&arena->lock));
-    if (class_index > CLASS_OF_128) return;
+    check(class_cools(class_index));
     if (arena->cooling == NULL) arena->cooling = meta_take(sizeof *arena->cooling);
     if (arena->cooling == NULL) return;
     all = &arena->cooling->kib;
     own = &arena->cooling->of_class[class_index];
     now = cooling_now();
-    if (cooling_count(all, now) + kib > COOLING_BYTES_MAX / KiB) return;
+    if (cooling_advance(all, now) + kib > COOLING_BYTES_MAX / KiB) return;
     cooling_add(all, kib);
-    (void)cooling_count(own, now);
+    (void)cooling_advance(own, now);
     cooling_add(own, 1);
+}
+
+void depots_end_cooling(void)
+{
+    EACH_ARENA (arena) {
+        lock_take(&arena->lock);
+        if (arena->cooling != NULL) __builtin_memset(arena->cooling, 0, sizeof *arena->cooling);
+        lock_give(&arena->lock);
+    }
 }
 
 /* ---- trading ---- */
@@ -112,7 +121,7 @@ static void **take_ready(struct arena *arena, unsigned class_index)
 {
     struct magazine_list *full = &arena->bin[class_index].depot.full;
 
-    return full->count > cooling_count_of(arena, class_index) ? take_first(full) : NULL;
+    return full->count > magazines_cooling(arena, class_index) ? take_first(full) : NULL;
 }
 
 static void **take_empty(struct depot *depot, unsigned class_index)
@@ -138,8 +147,8 @@ static void append_full(struct depot *depot, void **magazine)
     depot->full.count++;
 }
 
-/* The oldest, which was taken off. */
-static void put_back_full(struct depot *depot, void **magazine)
+/* Before those that cool. */
+static void prepend_full(struct depot *depot, void **magazine)
 {
     if (depot->full.first == NULL) depot->full_last = magazine;
     magazine[0] = depot->full.first;
@@ -208,18 +217,22 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
 
 /* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was
  * freed twice is found when its slab gets it back. */
-void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool *drain)
+void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool cools,
+                        bool *drain)
 {
     struct depot *depot = &arena->bin[class_index].depot;
     void **given = NULL;
-    unsigned cooling;
+    unsigned cooling, most;
 
     check(lock_is_mine(&arena->lock));
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
     if (RELAXED_LOAD(depots_closed) || unlikely(arena->is_manual)) return full;
-    cooling = cooling_count_of(arena, class_index);
-    if (unlikely(cooling != 0)) {
+    if (cools) begin_cooling(arena, class_index);
+    cooling = magazines_cooling(arena, class_index);
+    most = cooling + full_max(class_index);
+    if (unlikely(depot->full.count > most)) drain_oldest(arena, class_index); /* they have cooled */
+    if (cools && cooling != 0) {
         append_full(depot, full);
         if (depot->full.count <= cooling) given = take_empty(depot, class_index);
         if (given != NULL) {
@@ -233,13 +246,13 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;
     if (slabs_are_sparse(&arena->bin[class_index], class_index)) {
-        drain_oldest(arena, class_index);
+        if (depot->full.count > cooling) drain_oldest(arena, class_index);
         return full;
     }
-    if (depot->full.count < cooling + full_max(class_index)) given = take_empty(depot, class_index);
+    if (depot->full.count < most) given = take_empty(depot, class_index);
     *drain = given == NULL;
     if (given == NULL && (cooling != 0 || depot->full.first == NULL)) return full;
-    if (cooling != 0) put_back_full(depot, full);
+    if (cooling != 0) prepend_full(depot, full);
     else append_full(depot, full);
     arena->trades++;
     return given != NULL ? given : take_first(&depot->full);
@@ -292,11 +305,12 @@ static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clea
 {
     struct depot *depot = &arena->bin[class_index].depot;
     bool all = what == CLEAR_ALL, opened;
-    unsigned unneeded, drained = 0;
+    unsigned unneeded, cooling, drained = 0;
 
     if (!has_magazines(depot)) return 0;
     lock_take(&arena->lock);
-    unneeded = (depot->full.low + 1) / 2;
+    cooling = magazines_cooling(arena, class_index);
+    unneeded = depot->full.low > cooling ? (depot->full.low - cooling + 1) / 2 : 0;
     if (unneeded == 0 && depot->full.count == 0) unneeded = (depot->empty.count + 1) / 2;
     opened = depot->opened != NULL && (all || depot->opened_seen == depot->opened_count);
     depot->full.low = depot->full.count;

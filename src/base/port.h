@@ -17,7 +17,8 @@ void port_wake(uint32_t *word, int count);
 uintptr_t port_thread_mark(void);
 /* A clock that never goes back. */
 uint64_t port_now_ns(void);
-/* The same in steps of 60 to 150 microseconds, for who asks often. */
+/* A clock for who asks often, in steps of 60 to 300 microseconds: it may differ by a step between
+ * cores. */
 uint32_t port_step(void);
 /* Writes to the standard error; keeps errno, ignores failure. */
 void port_write_error(const char *text, size_t length_bytes);

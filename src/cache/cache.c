@@ -131,7 +131,7 @@ static struct arena *arena_for(struct cache *cache)
 
 NOINLINE struct page_heap *cache_move(struct cache *cache)
 {
-    if (cache->fixed == 0 && arena_choices() > 1) {
+    if (cache->fixed == 0) {
         struct arena *arena = arena_for_move(cache->arena);
 
         if (arena != NULL) cache->arena = arena;
@@ -338,16 +338,15 @@ static void give_full(struct cache *cache, unsigned class_index)
     void **full = cache_loaded(cache, class_index);
     unsigned left = spare->capacity;
     struct arena *home = home_of_full(class_index, full + 1, left);
-    bool drain;
+    bool drain, cools = class_cools(class_index) && home != cache->arena && arena_choices() > 1;
 
     load_magazine(cache, class_index, full, 0);
     if (likely(home != NULL)) {
         lock_take(&home->lock);
-        if (home != cache->arena) depot_cool_next(home, class_index);
-        full = depot_trade_full(home, class_index, full, &drain);
+        full = depot_trade_full(home, class_index, full, cools, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
         if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;
-        else if (spare->slots != NULL && drain) {
+        else if (spare->slots != NULL && drain && !cools) {
             spare->count = (uint16_t)depot_pass_full(home, class_index, spare->slots);
             cache_note_given(spare, spare->capacity);
         }

@@ -7,8 +7,8 @@ enum { STEP_NS = 100000 };
 
 #if defined(__x86_64__) || defined(__i386__)
 
-/* They count at 2 to 5 GHz, whatever their own pace. */
-uint32_t port_step(void) { return (uint32_t)(__builtin_ia32_rdtsc() / (STEP_NS * 3)); }
+/* They count at 1 to 5 GHz, whatever their own pace. */
+uint32_t port_step(void) { return (uint32_t)(__builtin_ia32_rdtsc() / ((uint64_t)STEP_NS * 3)); }
 
 #elif defined(__aarch64__) && !defined(_WIN32)
 

@@ -52,7 +52,7 @@ static inline void fill_depot(unsigned class_index)
 
     fill_all(0, class_index, full, magazine_capacity(class_index));
     lock_take(&arenas[0]->lock);
-    full = depot_trade_full(arenas[0], class_index, full, &drain);
+    full = depot_trade_full(arenas[0], class_index, full, false, &drain);
     lock_give(&arenas[0]->lock);
     assert_false(drain);
     meta_give(full, magazine_bytes(magazine_capacity(class_index)));

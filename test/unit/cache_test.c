@@ -171,7 +171,7 @@ static void a_traded_magazine_is_looked_through(void **state)
         full[capacity - 1] = wrong;
         lock_take(&arenas[0]->lock);
         RELAXED_STORE(depots_closed, false);
-        (void)depot_trade_full(arenas[0], wronged_class, full, &drain);
+        (void)depot_trade_full(arenas[0], wronged_class, full, false, &drain);
         lock_give(&arenas[0]->lock);
         assert_false(drain);
         wronged->spare[wronged_class].capacity = (uint16_t)capacity;
@@ -342,33 +342,91 @@ static void a_stream_between_caches_trades_magazines(void **state)
     check_all(eater);
 }
 
-/* Who gives back to the arena that he takes from finds his blocks at once. */
-static void what_others_give_back_cools(void **state)
-{
-    unsigned class_index = class_of_size(64), blocks = 6 * magazine_capacity(class_of_size(64));
-    struct cache *maker, *eater;
-    void **block = calloc(blocks, sizeof *block);
+/* ---- between two arenas ---- */
 
-    (void)state;
-    start_arenas(2);
+static struct cache *maker, *eater;
+
+static void start_stream(unsigned arena_count, unsigned class_index)
+{
+    start_arenas(arena_count);
     maker = make_test_cache();
     eater = make_test_cache();
     maker->arena = arenas[0];
-    eater->arena = arenas[1];
+    eater->arena = arenas[arena_count - 1];
     press(maker, class_index);
     press(eater, class_index);
-    for (unsigned round = 0; round < 2; round++) {
-        uint64_t trades = arenas[0]->trades;
+    if (arena_count == 1) eater->arena = NULL;
+}
 
-        for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(maker, class_index);
-        for (unsigned i = 0; i < blocks; i++)
-            cache_put(round == 0 ? maker : eater, class_index, block[i]);
-        assert_true(arenas[0]->trades > trades);
-        assert_int_equal(arenas[0]->cooling != NULL, round == 1);
-    }
+/* The maker takes so many magazines of blocks, and somebody gives them back. How often the giver
+ * took the maker's arena's lock. */
+static uint64_t pass_on(unsigned class_index, unsigned magazines, struct cache *giver)
+{
+    uint64_t taken;
+    unsigned blocks = magazines * magazine_capacity(class_index);
+    void **block = calloc(blocks, sizeof *block);
+
+    for (unsigned i = 0; i < blocks; i++) block[i] = cache_take(maker, class_index);
+    taken = arenas[0]->lock.taken;
+    for (unsigned i = 0; i < blocks; i++) cache_put(giver, class_index, block[i]);
+    taken = arenas[0]->lock.taken - taken;
     check_all(maker);
     check_all(eater);
     free(block);
+    return taken;
+}
+
+/* Not larger blocks, nor what a thread gives back to the arena that it takes from. */
+static void what_others_give_back_cools(void **state)
+{
+    unsigned large = class_of_size(129), small = class_of_size(128);
+
+    (void)state;
+    start_stream(2, small);
+    press(maker, large);
+    press(eater, large);
+    (void)pass_on(small, 6, maker);
+    (void)pass_on(large, 6, eater);
+    assert_null(arenas[0]->cooling);
+    (void)pass_on(small, 6, eater);
+    assert_non_null(arenas[0]->cooling);
+}
+
+static void where_there_is_one_arena_nothing_cools(void **state)
+{
+    unsigned class_index = class_of_size(64);
+
+    (void)state;
+    start_stream(1, class_index);
+    (void)pass_on(class_index, 6, eater);
+    assert_null(arenas[0]->cooling);
+}
+
+/* The clock of this test stands still. */
+static void what_cools_is_given_out_before_memory_is_refused(void **state)
+{
+    unsigned class_index = class_of_size(64);
+
+    (void)state;
+    start_stream(2, class_index);
+    (void)pass_on(class_index, 6, eater);
+    assert_in_range(arenas[0]->bin[class_index].depot.full.count, 1, 6);
+    fake_fail_all(true);
+    while (cache_take(maker, class_index) != NULL) {}
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 0);
+}
+
+/* Where more comes than may cool, a spare magazine waits for its turn, and does not go past those
+ * that cool into the slabs. */
+static void a_spare_magazine_cools_too(void **state)
+{
+    enum { MAGAZINES = 400 };
+    unsigned class_index = class_of_size(48);
+
+    (void)state;
+    start_stream(2, class_index);
+    assert_true(MAGAZINES * inside_full_bytes(class_index) > 2 * COOLING_BYTES_MAX);
+    assert_in_range(pass_on(class_index, MAGAZINES, eater), MAGAZINES - 6, MAGAZINES + 6);
 }
 
 /* A sized free believes the size, and puts a block of a manual arena among others. Threads that
@@ -497,7 +555,7 @@ static void nothings_in_a_traded_magazine_are_dropped(void **state)
         (void)arenas_clear(CLEAR_ALL);
         lock_take(&arenas[0]->lock);
         RELAXED_STORE(depots_closed, false);
-        (void)depot_trade_full(arenas[0], class_index, full, &drain);
+        (void)depot_trade_full(arenas[0], class_index, full, false, &drain);
         lock_give(&arenas[0]->lock);
         assert_false(drain);
         if (!small) { /* a full-size magazine that is empty, and no spare */
@@ -634,7 +692,9 @@ UNIT_MAIN(
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
     UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(what_others_give_back_cools),
-    UNIT_TEST(who_only_frees_has_one_magazine),
+    UNIT_TEST(where_there_is_one_arena_nothing_cools),
+    UNIT_TEST(what_cools_is_given_out_before_memory_is_refused),
+    UNIT_TEST(a_spare_magazine_cools_too), UNIT_TEST(who_only_frees_has_one_magazine),
     UNIT_TEST(blocks_of_a_manual_arena_stay_out_of_depots),
     UNIT_TEST(nothings_are_dropped_wherever_they_lie), UNIT_TEST(magazines_of_nothing_are_dropped),
     UNIT_TEST(nothings_in_a_traded_magazine_are_dropped), UNIT_TEST(refused_memory_refills_nothing),

@@ -16,7 +16,7 @@ static void bring(unsigned class_index, void *const *blocks)
 
     memcpy(full + 1, blocks, capacity * sizeof *full);
     lock_take(&arenas[0]->lock);
-    full = depot_trade_full(arenas[0], class_index, full, &drain);
+    full = depot_trade_full(arenas[0], class_index, full, false, &drain);
     lock_give(&arenas[0]->lock);
     if (drain) arenas_drain(class_index, full + 1, capacity);
 }

@@ -4,7 +4,8 @@
 
 #include "bins.h"
 
-static unsigned test_class(void) { return class_of_size(32); }
+static size_t block_bytes = 32;
+static unsigned test_class(void) { return class_of_size(block_bytes); }
 static unsigned capacity(void) { return magazine_capacity(test_class()); }
 static struct depot *depot_of(unsigned arena) { return &arenas[arena]->bin[test_class()].depot; }
 
@@ -28,19 +29,21 @@ static void **full_magazine(unsigned arena)
 static void **to_drain; /* what the last trade gave instead of an empty one */
 
 /* Trades a full magazine for an empty one; NULL: for a full one, which is in to_drain. */
-static void **bring(unsigned arena, void **full)
+static void **bring_as(unsigned arena, void **full, bool cools)
 {
     void **given;
     bool drain;
 
     lock_take(&arenas[arena]->lock);
-    given = depot_trade_full(arenas[arena], test_class(), full, &drain);
+    given = depot_trade_full(arenas[arena], test_class(), full, cools, &drain);
     lock_give(&arenas[arena]->lock);
     check_arenas();
     assert_non_null(given);
     to_drain = drain ? given : NULL;
     return drain ? NULL : given;
 }
+
+static void **bring(unsigned arena, void **full) { return bring_as(arena, full, false); }
 
 static void **fetch(unsigned arena, void **empty)
 {
@@ -184,21 +187,19 @@ static void a_closed_depot_takes_nothing_until_a_slab_opens(void **state)
 
 /* ---- cooling ---- */
 
+/* So many blocks come back, as if in full magazines, and are wanted again. */
+static void swing(size_t bytes)
+{
+    size_t each = inside_full_bytes(test_class());
+
+    for (size_t out = 0; out < bytes; out += each) inside_swing_out(&arenas[0]->swing, each);
+    for (size_t out = 0; out < bytes; out += each) inside_swing_back(&arenas[0]->swing, each);
+}
+
 enum { COOL_MS = 1 }; /* of the test's clock, long enough */
 
-static void foretell_of(unsigned class_index)
-{
-    lock_take(&arenas[0]->lock);
-    depot_cool_next(arenas[0], class_index);
-    lock_give(&arenas[0]->lock);
-}
-
 /* A full magazine of a thread that runs on another core. */
-static void **bring_from_elsewhere(void **full)
-{
-    foretell_of(test_class());
-    return bring(0, full);
-}
+static void **bring_from_elsewhere(void **full) { return bring_as(0, full, true); }
 
 static void what_another_core_filled_waits(void **state)
 {
@@ -219,24 +220,37 @@ static void what_another_core_filled_waits(void **state)
     assert_int_equal(fetch_some(0, slots, 1), 1);
 }
 
-static void the_oldest_may_be_ready(void **state)
+/* What its own threads bring is ready, and does not make ready what came before. */
+static void only_what_comes_from_elsewhere_waits(void **state)
 {
-    void **own, **other;
+    void **own, **younger, **other, **last;
 
     (void)state;
     start_arenas(1);
     own = full_magazine(0);
+    younger = full_magazine(0);
     other = full_magazine(0);
+    last = full_magazine(0);
     assert_non_null(bring(0, own));
     assert_non_null(bring_from_elsewhere(other));
+    assert_non_null(bring(0, younger));
+    assert_non_null(bring_from_elsewhere(last));
+    assert_ptr_equal(depot_of(0)->full_last, last);
+    assert_ptr_equal(fetch(0, empty_magazine()), younger);
     assert_ptr_equal(fetch(0, empty_magazine()), own);
     assert_null(fetch(0, empty_magazine()));
-    assert_non_null(bring(0, own)); /* behind it, and in its place */
+    fake_clock_ms(COOL_MS);
     assert_ptr_equal(fetch(0, empty_magazine()), other);
+    assert_ptr_equal(fetch(0, empty_magazine()), last);
+    assert_int_equal(depot_of(0)->full.count, 0);
+    assert_non_null(bring_from_elsewhere(other));
+    assert_non_null(bring(0, own));
+    assert_ptr_equal(fetch(0, empty_magazine()), own);
     assert_null(fetch(0, empty_magazine()));
 }
 
-/* Beside those that cool a depot keeps what it always does, and the oldest leaves. */
+/* Beside those that cool a depot keeps what it always does. Once they have cooled, they are too
+ * many, and one more leaves each time. */
 static void those_that_cool_take_no_room(void **state)
 {
     unsigned most;
@@ -247,35 +261,43 @@ static void those_that_cool_take_no_room(void **state)
     most = inside_full_max(test_class());
     for (unsigned i = 0; i < most; i++) assert_non_null(bring(0, full_magazine(0)));
     assert_int_equal(depot_of(0)->full.count, most);
-    assert_non_null(bring_from_elsewhere(full_magazine(0)));
-    assert_int_equal(depot_of(0)->full.count, most + 1);
-    assert_null(bring(0, full_magazine(0)));
-    drain_magazine(to_drain);
-    assert_int_equal(depot_of(0)->full.count, most + 1);
-    fake_clock_ms(COOL_MS);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_non_null(bring_from_elsewhere(full_magazine(0)));
+        assert_int_equal(depot_of(0)->full.count, most + i);
+    }
     full = full_magazine(0);
     assert_null(bring(0, full));
-    assert_ptr_not_equal(to_drain, full);
+    assert_ptr_equal(to_drain, full);
     drain_magazine(to_drain);
+    fake_clock_ms(COOL_MS);
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_null(bring(0, full_magazine(0)));
+        drain_magazine(to_drain);
+        assert_int_equal(depot_of(0)->full.count, most + 3 - i);
+    }
 }
 
-static void only_so_many_small_blocks_cool(void **state)
+static void only_so_many_cool(void **state)
 {
-    unsigned kib = (unsigned)((inside_full_bytes(test_class()) + KiB - 1) / KiB);
-    unsigned large = class_of_size(129), many = COOLING_BYTES_MAX / KiB / kib;
+    unsigned kib, many;
 
     (void)state;
     start_arenas(1);
-    foretell_of(large);
-    assert_null(arenas[0]->cooling);
-    foretell_of(class_of_size(128));
-    assert_true(cooling_was_any(&arenas[0]->cooling->of_class[class_of_size(128)]));
+    block_bytes = 128;
+    assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    assert_null(fetch(0, empty_magazine()));
     fake_clock_ms(COOL_MS);
-    for (unsigned i = 0; i < many + 3; i++) foretell_of(test_class());
-    assert_int_equal(arenas[0]->cooling->of_class[test_class()].count[0], many);
-    assert_int_equal(arenas[0]->cooling->kib.count[0], many * kib);
-    foretell_of(1); /* the room is for all classes */
-    assert_int_equal(arenas[0]->cooling->kib.count[0], many * kib);
+    block_bytes = 32;
+    kib = (unsigned)((inside_full_bytes(test_class()) + KiB - 1) / KiB);
+    many = COOLING_BYTES_MAX / KiB / kib;
+    for (unsigned i = 0; i < many; i++) assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    assert_null(fetch(0, empty_magazine()));
+    assert_non_null(bring_from_elsewhere(full_magazine(0))); /* in place of the oldest */
+    assert_non_null(fetch(0, empty_magazine()));
+    assert_null(fetch(0, empty_magazine()));
+    block_bytes = 64; /* the room is for all classes */
+    assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    assert_non_null(fetch(0, empty_magazine()));
 }
 
 /* Then one is in the way, however warm it is. */
@@ -294,6 +316,44 @@ static void without_memory_what_cools_leaves(void **state)
     assert_null(bring_from_elsewhere(younger));
     assert_ptr_equal(to_drain, full);
     assert_int_equal(depot_of(0)->full.count, 1);
+    depots_end_cooling();
+    assert_ptr_equal(fetch(0, full), younger);
+}
+
+/* What goes on into the slabs is the oldest of those that have cooled, of a wide swing too. */
+static void wide_swings_wait_until_it_has_cooled(void **state)
+{
+    void **first, **second;
+
+    (void)state;
+    start_arenas(1);
+    first = full_magazine(0);
+    second = full_magazine(0);
+    swing(SWING_BYTES_MAX + 1);
+    assert_true(arenas[0]->swing.is_wide);
+    assert_non_null(bring_from_elsewhere(first));
+    assert_non_null(bring_from_elsewhere(second));
+    fake_clock_ms(COOL_MS);
+    assert_null(bring_from_elsewhere(full_magazine(0)));
+    assert_ptr_equal(to_drain, first);
+}
+
+/* A look takes what has cooled and nobody wanted. */
+static void a_look_leaves_what_cools(void **state)
+{
+    (void)state;
+    start_arenas(1);
+    for (unsigned i = 0; i < 4; i++) assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    (void)arenas_clear(CLEAR_UNNEEDED);
+    (void)arenas_clear(CLEAR_UNNEEDED);
+    assert_int_equal(depot_of(0)->full.count, 4);
+    fake_clock_ms(COOL_MS);
+    (void)arenas_clear(CLEAR_UNNEEDED);
+    assert_int_equal(depot_of(0)->full.count, 2);
+    assert_non_null(bring_from_elsewhere(full_magazine(0)));
+    (void)arenas_clear(CLEAR_ALL);
+    assert_int_equal(depot_of(0)->full.count, 0);
+    check_arenas();
 }
 
 /* Steps that are over count no more, also when the clock comes round. */
@@ -306,34 +366,25 @@ static void what_came_is_forgotten_by_steps(void **state)
         struct cooling cooling = { 0 };
         uint16_t now = starts[i];
 
-        assert_int_equal(cooling_count(&cooling, now), 0);
+        assert_int_equal(cooling_advance(&cooling, now), 0);
         assert_false(cooling_was_any(&cooling));
         for (unsigned step = 0; step < 2 * COOLING_STEPS; step++, now++) {
-            unsigned sum = cooling_count(&cooling, now), steps = COOLING_STEPS - 1;
+            unsigned sum = cooling_advance(&cooling, now), steps = COOLING_STEPS - 1;
 
             if (step < steps) steps = step;
             assert_int_equal(sum, 2 * steps);
             cooling_add(&cooling, 2);
-            assert_int_equal(cooling_count(&cooling, now), 2 * steps + 2);
+            assert_int_equal(cooling_advance(&cooling, now), 2 * steps + 2);
         }
         now = (uint16_t)(now + COOLING_STEPS - 2);
-        assert_int_equal(cooling_count(&cooling, now), 2);
+        assert_int_equal(cooling_advance(&cooling, now), 2);
         assert_true(cooling_was_any(&cooling));
-        assert_int_equal(cooling_count(&cooling, (uint16_t)(now + 1)), 0);
+        assert_int_equal(cooling_advance(&cooling, (uint16_t)(now + 1)), 0);
         assert_false(cooling_was_any(&cooling));
     }
 }
 
 /* ---- swings ---- */
-
-/* So many blocks come back, as if in full magazines, and are wanted again. */
-static void swing(size_t bytes)
-{
-    size_t each = inside_full_bytes(test_class());
-
-    for (size_t out = 0; out < bytes; out += each) inside_swing_out(&arenas[0]->swing, each);
-    for (size_t out = 0; out < bytes; out += each) inside_swing_back(&arenas[0]->swing, each);
-}
 
 enum { MIXED = 40 };
 
@@ -795,12 +846,11 @@ static void broken_invariants_are_found(void **state)
     }
 }
 
-static void foretell_unlocked(void) { depot_cool_next(arenas[0], 1); }
 static void trade_unlocked(void) { (void)depot_take_full(arenas[0], 1, NULL); }
 static void bring_unlocked(void)
 {
     bool drain;
-    (void)depot_trade_full(arenas[0], 1, NULL, &drain);
+    (void)depot_trade_full(arenas[0], 1, NULL, false, &drain);
 }
 static void some_unlocked(void) { (void)depot_take_some(arenas[0], 1, NULL, 1); }
 
@@ -809,7 +859,6 @@ static void calls_without_the_lock_abort(void **state)
     (void)state;
     start_arenas(1);
     expect_abort(trade_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
-    expect_abort(foretell_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
     expect_abort(bring_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
     expect_abort(some_unlocked, "prairie: broken invariant: lock_is_mine(&arena->lock)");
 }
@@ -818,8 +867,10 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(an_empty_depot_has_nothing), UNIT_TEST(what_is_brought_can_be_fetched),
           UNIT_TEST(a_depot_is_bounded), UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
           UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
-          UNIT_TEST(what_another_core_filled_waits), UNIT_TEST(the_oldest_may_be_ready),
-          UNIT_TEST(those_that_cool_take_no_room), UNIT_TEST(only_so_many_small_blocks_cool),
+          UNIT_TEST(what_another_core_filled_waits),
+          UNIT_TEST(only_what_comes_from_elsewhere_waits),
+          UNIT_TEST(wide_swings_wait_until_it_has_cooled), UNIT_TEST(a_look_leaves_what_cools),
+          UNIT_TEST(those_that_cool_take_no_room), UNIT_TEST(only_so_many_cool),
           UNIT_TEST(without_memory_what_cools_leaves), UNIT_TEST(what_came_is_forgotten_by_steps),
           UNIT_TEST(wide_swings_send_blocks_in_order_to_the_slabs),
           UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),

@@ -31,6 +31,20 @@ static void clocks_are_the_systems(void **state)
     assert_in_range(told, before, now_ns(CLOCK_MONOTONIC_COARSE) / 1000000);
 }
 
+/* Between cores it may differ by a step. */
+static void steps_are_some_tenths_of_a_millisecond(void **state)
+{
+    const uint32_t word = 0;
+    uint64_t before_ns = port_now_ns(), passed_ns;
+    uint32_t before = port_step(), passed;
+
+    (void)state;
+    os_sleep(&word, 0, 30);
+    passed = port_step() - before;
+    passed_ns = port_now_ns() - before_ns;
+    assert_in_range(passed, passed_ns / 300000 - 1, passed_ns / 50000 + 1);
+}
+
 static void a_sleep_ends_with_its_time_or_its_word(void **state)
 {
     uint32_t word = 7;
@@ -270,7 +284,8 @@ static void programs_with_more_rights_have_no_settings(void **state)
     assert_null(os_setting("NAME"));
 }
 
-UNIT_MAIN(UNIT_TEST(clocks_are_the_systems), UNIT_TEST(a_sleep_ends_with_its_time_or_its_word),
+UNIT_MAIN(UNIT_TEST(clocks_are_the_systems), UNIT_TEST(steps_are_some_tenths_of_a_millisecond),
+          UNIT_TEST(a_sleep_ends_with_its_time_or_its_word),
           UNIT_TEST(a_wait_lasts_until_it_is_woken), UNIT_TEST(handlers_are_called_around_a_fork),
           UNIT_TEST(nobody_else_has_the_files_in_a_fork),
           UNIT_TEST(the_limit_of_address_space_is_the_soft_one),

@@ -144,12 +144,12 @@
 #define decay_resume_looking prairie_own_decay_resume_looking
 #define decay_start prairie_own_decay_start
 #define decay_thread_count prairie_own_decay_thread_count
-#define depot_cool_next prairie_own_depot_cool_next
 #define depot_pass_full prairie_own_depot_pass_full
 #define depot_take_full prairie_own_depot_take_full
 #define depot_take_some prairie_own_depot_take_some
 #define depot_trade_full prairie_own_depot_trade_full
 #define depots_closed prairie_own_depots_closed
+#define depots_end_cooling prairie_own_depots_end_cooling
 #define event_begin prairie_own_event_begin
 #define event_next prairie_own_event_next
 #define explicit_cache_arena prairie_own_explicit_cache_arena
