@@ -131,7 +131,7 @@ static struct arena *arena_for(struct cache *cache)
 
 NOINLINE struct page_heap *cache_move(struct cache *cache)
 {
-    if (cache->fixed == 0) {
+    if (cache->fixed == 0 && arena_choices() > 1) {
         struct arena *arena = arena_for_move(cache->arena);
 
         if (arena != NULL) cache->arena = arena;
