@@ -24,7 +24,7 @@ uint64_t __wrap_os_now_ms(void) { return 1 + model_cycles() / 3000000; }
 uint64_t __wrap_port_now_ns(void);
 uint64_t __wrap_port_now_ns(void) { return model_cycles() / 3; }
 uint32_t __wrap_port_step(void);
-uint32_t __wrap_port_step(void) { return (uint32_t)(model_cycles() / 300000); }
+uint32_t __wrap_port_step(void) { return (uint32_t)(__wrap_port_now_ns() / 100000); }
 uint64_t __wrap_os_random(void);
 uint64_t __wrap_os_random(void) { return 88172645463325252u; }
 #endif

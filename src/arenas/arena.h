@@ -34,13 +34,16 @@ struct magazine_list { /* D1 */
 };
 
 struct depot {
-    struct magazine_list full; /* the oldest first */
+    struct magazine_list full; /* the oldest first; those that cool behind all others */
     void **full_last;          /* the youngest; meaningless while there are none */
     struct magazine_list empty;
     void **opened;         /* a magazine that small ones are filled from; NULL: none */
     uint32_t opened_count; /* D3 */
     uint32_t opened_seen;  /* what the background thread saw of it when it last looked */
 };
+
+/* Small blocks do: the others are few for the room there is. */
+INLINE bool class_cools(unsigned class_index) { return class_index <= CLASS_OF_128; }
 
 /* What cools in an arena's depots. */
 struct cooling_depots {
@@ -124,9 +127,6 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
  * of another core filled it with small blocks (class_cools), and it cools if there is room. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool cools,
                         bool *drain);
-INLINE bool class_cools(unsigned class_index) { return class_index <= CLASS_OF_128; }
-/* What cools is ready: without it there is no memory. Takes arenas' locks. */
-void depots_end_cooling(void);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the
  * front. Returns how many they are. */
 unsigned depot_pass_full(struct arena *arena, unsigned class_index, void **full);
@@ -170,6 +170,8 @@ bool arenas_clear(enum clear_what what);
 extern PRIVATE bool (*arenas_clear_above)(enum clear_what what);
 /* Closes slabs that were kept empty, and returns the runs of the stocks. */
 void arenas_close_empty(void);
+/* What cools is ready: without it there is no memory. */
+void depots_end_cooling(void);
 /* A free block of the class from the slabs of any automatic arena; NULL: none has one. */
 void *arenas_take_one(unsigned class_index);
 /* Every block goes back to the arena of its slab, one arena's lock after the other. */

@@ -73,23 +73,24 @@ static unsigned magazines_cooling(struct arena *arena, unsigned class_index)
     return cooling_was_any(own) ? cooling_advance(own, cooling_now()) : 0;
 }
 
-/* One more, unless there is no room. */
-static void begin_cooling(struct arena *arena, unsigned class_index)
+/* The same with one more, unless there is no room. */
+static unsigned begin_cooling(struct arena *arena, unsigned class_index)
 {
-    unsigned kib = (unsigned)((full_bytes(class_index) + KiB - 1) / KiB);
+    unsigned kib = (unsigned)(round_up(full_bytes(class_index), KiB) / KiB), cooling;
     struct cooling *all, *own;
     uint16_t now;
 
     check(class_cools(class_index));
     if (arena->cooling == NULL) arena->cooling = meta_take(sizeof *arena->cooling);
-    if (arena->cooling == NULL) return;
+    if (arena->cooling == NULL) return 0;
     all = &arena->cooling->kib;
     own = &arena->cooling->of_class[class_index];
     now = cooling_now();
-    if (cooling_advance(all, now) + kib > COOLING_BYTES_MAX / KiB) return;
+    cooling = cooling_advance(own, now);
+    if (cooling_advance(all, now) + kib > COOLING_BYTES_MAX / KiB) return cooling;
     cooling_add(all, kib);
-    (void)cooling_advance(own, now);
     cooling_add(own, 1);
+    return cooling + 1;
 }
 
 void depots_end_cooling(void)
@@ -228,8 +229,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     *drain = true;
     swing_out(&arena->swing, full_bytes(class_index));
     if (RELAXED_LOAD(depots_closed) || unlikely(arena->is_manual)) return full;
-    if (cools) begin_cooling(arena, class_index);
-    cooling = magazines_cooling(arena, class_index);
+    cooling = cools ? begin_cooling(arena, class_index) : magazines_cooling(arena, class_index);
     most = cooling + full_max(class_index);
     if (unlikely(depot->full.count > most)) drain_oldest(arena, class_index); /* they have cooled */
     if (cools && cooling != 0) {

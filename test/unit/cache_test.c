@@ -313,35 +313,6 @@ static void a_class_that_only_gives_gives_two(void **state)
     free(block);
 }
 
-/* A steady stream from one cache to another trades whole magazines: few locks for many blocks. */
-static void a_stream_between_caches_trades_magazines(void **state)
-{
-    struct cache *maker, *eater;
-    unsigned class_index = class_of_size(64), capacity = magazine_capacity(class_of_size(64));
-    uint64_t taken, drains;
-    enum { BLOCKS = 20000 };
-
-    (void)state;
-    start_arenas(2);
-    maker = make_test_cache();
-    eater = make_test_cache();
-    maker->arena = arenas[0];
-    eater->arena = arenas[1];
-    press(maker, class_index);
-    press(eater, class_index);
-    taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
-    drains = arenas[0]->bin[class_index].flow.drains;
-    for (unsigned i = 0; i < BLOCKS; i++)
-        cache_put(eater, class_index, cache_take(maker, class_index));
-    taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
-    assert_true(taken <= BLOCKS / capacity * 3 + 10);
-    assert_true(arenas[0]->trades >= BLOCKS / capacity);
-    assert_true(arenas[0]->bin[class_index].flow.drains - drains
-                <= 10); /* home, to where they are taken */
-    check_all(maker);
-    check_all(eater);
-}
-
 /* ---- between two arenas ---- */
 
 static struct cache *maker, *eater;
@@ -356,6 +327,28 @@ static void start_stream(unsigned arena_count, unsigned class_index)
     press(maker, class_index);
     press(eater, class_index);
     if (arena_count == 1) eater->arena = NULL;
+}
+
+/* A steady stream from one cache to another trades whole magazines: few locks for many blocks. */
+static void a_stream_between_caches_trades_magazines(void **state)
+{
+    unsigned class_index = class_of_size(64), capacity = magazine_capacity(class_of_size(64));
+    uint64_t taken, drains;
+    enum { BLOCKS = 20000 };
+
+    (void)state;
+    start_stream(2, class_index);
+    taken = arenas[0]->lock.taken + arenas[1]->lock.taken;
+    drains = arenas[0]->bin[class_index].flow.drains;
+    for (unsigned i = 0; i < BLOCKS; i++)
+        cache_put(eater, class_index, cache_take(maker, class_index));
+    taken = arenas[0]->lock.taken + arenas[1]->lock.taken - taken;
+    assert_true(taken <= BLOCKS / capacity * 3 + 10);
+    assert_true(arenas[0]->trades >= BLOCKS / capacity);
+    assert_true(arenas[0]->bin[class_index].flow.drains - drains
+                <= 10); /* home, to where they are taken */
+    check_all(maker);
+    check_all(eater);
 }
 
 /* The maker takes so many magazines of blocks, and somebody gives them back. How often the giver
