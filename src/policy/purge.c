@@ -445,19 +445,20 @@ static size_t next_look(struct budget budget)
 static bool is_within_budget(struct page_heap *heap)
 {
     struct budget budget;
-    size_t trigger_pages;
 
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
-    trigger_pages = next_look(budget);
     if (purge_is_urgent()) {
         budget.most = pages_for(WORTH_BYTES) - 1;
-        trigger_pages = heap->trigger_pages;
-    } else if (unlikely(trigger_is_fixed())) {
-        bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
-        budget.most = trigger_pages = never ? SIZE_MAX : 0;
+    } else {
+        size_t trigger_pages = next_look(budget);
+
+        if (unlikely(trigger_is_fixed())) {
+            bool never = option_decay_ms() < 0 && !option_is_set(OPTION_OVERSIZE_THRESHOLD);
+            budget.most = trigger_pages = never ? SIZE_MAX : 0;
+        }
+        RELAXED_STORE(heap->trigger_pages, trigger_pages);
     }
-    RELAXED_STORE(heap->trigger_pages, trigger_pages);
     lock_give(&heap->lock);
     return budget.dirty <= budget.most;
 }
