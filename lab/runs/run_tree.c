@@ -37,6 +37,7 @@ static bool take_hole(struct tree_run *run, size_t pages)
 {
     bool zero = true;
 
+    note_slab_peak(page_heap);
     while (run->pages < pages) {
         struct tree_run like = { .page = run->page + run->pages }, *next, *part;
         next = free_after(&like);
@@ -65,9 +66,12 @@ static void count_lease(size_t pages, enum page_state state)
 
 static struct run take_part(struct tree_run *from, size_t skip, size_t pages, enum page_state state)
 {
-    struct tree_run *extent = cut_out(from, skip, pages);
-    struct run run = { extent->page, extent->kind == FREE_CLEAN };
+    struct tree_run *extent;
+    struct run run;
 
+    note_slab_peak(page_heap);
+    extent = cut_out(from, skip, pages);
+    run = (struct run){ extent->page, extent->kind == FREE_CLEAN };
     if (run.zero) count_clean(pages);
     note_used(extent, state);
     count_lease(pages, state);

@@ -288,41 +288,47 @@ void decay_before_refusal(size_t pages)
 
 /* ---- the door ---- */
 
-/* A program of one thread purges at once, and gets a background thread only for what it may keep
- * because it breathes: who else would give that back when it does not breathe again? True: what is
- * too much is another's to give back, or is not too much with him there. */
+/* True: what is too much is another's to give back. */
 static bool leave_to_background(void)
 {
     if (!option_helper_thread() || option_decay_ms() == 0) return false;
-    if (is_alone())
-        return purge_wants_background() && want_background() && purge_is_within_live_budget();
+    if (is_alone()) /* for what may be wanted again: who else would give it back if it is not? */
+        return purge_wants_background() && want_background() && purge_put_off_wanted();
     if (!want_background()) return false;
     purge_put_off();
     return true;
 }
 
+/* Since this was last true, to half of the most that was in use. */
+static bool has_shrunk(void)
+{
+    size_t used = page_heaps_used_now(), peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
+    bool shrunk;
+
+    /* What opened meanwhile may have made that too little. */
+    if (used <= peak / SHRUNK_TO) used = page_heaps_count().used;
+    shrunk = used <= peak / SHRUNK_TO;
+    RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
+    return shrunk;
+}
+
 bool decay_excess(void)
 {
-    size_t used, peak;
-    bool shrunk = false;
+    bool alone = is_alone(), shrunk = false;
 
-    if (is_alone() || !purge_is_urgent()) {
-        if (purge_oversize() || leave_to_background()) return false;
+    if (alone || !purge_is_urgent()) {
+        if (purge_oversize() || (!alone && leave_to_background())) return false;
         purge_set_on_call(false);
-        used = page_heaps_used_now();
-        peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
-        /* What opened meanwhile may have made that too little. */
-        if (used <= peak / SHRUNK_TO) used = page_heaps_count().used;
-        shrunk = used <= peak / SHRUNK_TO;
-        RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
+        shrunk = has_shrunk();
     }
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
-    } else if (is_alone() && option_decay_ms() > 0) {
+    } else if (alone && option_decay_ms() > 0) {
         /* As the background thread does where there are others. */
         (void)arenas_clear(CLEAR_UNNEEDED);
     }
+    if (alone && leave_to_background()) return shrunk;
     purge_past_triggers();
     decay_close_tail(false);
     return shrunk;

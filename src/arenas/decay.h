@@ -2,8 +2,8 @@
  *
  * A program with one thread gives back what goes beyond the purge budget at once, with some of what
  * nobody took from depots since the last time, and each time it has shrunk to a half empties depots
- * and magazines: a few cached blocks hold many slabs open. Only
- * what it keeps because it breathes is left to a background thread, which ends before a fork. A
+ * and magazines: a few cached blocks hold many slabs open. Only what it may want again, because it
+ * breathes or had it in slabs, is left to a background thread, which ends before a fork. A
  * program with threads has one that looks twice a second, and ends after ten quiet seconds.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the

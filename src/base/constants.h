@@ -67,6 +67,7 @@
 #define META_OPEN_BYTES (16 * KiB)
 #define PURGE_KEEP_BYTES (64 * KiB)
 #define PURGE_UNATTENDED_BYTES (128 * KiB)
+#define FALL_BYTES_MIN (1 * MiB)
 #define REMAP_BYTES_MIN (64 * KiB)
 #define REMAP_COUNT_MIN ((size_t)1000)
 #define REMAP_SHARE_BYTES (64 * MiB)
@@ -111,6 +112,7 @@
 #define PURGE_KEEP_BYTES (1 * MiB)
 #define PURGE_UNATTENDED_BYTES \
     (2 * MiB)                        /* of a larger budget, while nobody looks in the background */
+#define FALL_BYTES_MIN (16 * MiB)    /* of slabs' peak, from which on a fall is waited for */
 #define REMAP_BYTES_MIN (4 * MiB)    /* realloc moves pages from here on, */
 #define REMAP_COUNT_MIN ((size_t)4)  /* so many times, */
 #define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap */

@@ -73,6 +73,7 @@ struct page_heap {
     uint64_t large_returns;        /* under lock: likewise */
     size_t dirty_low;              /* under lock: fewest dirty pages since purging last looked */
     uint64_t clean_leased;         /* under lock: pages leased that were clean */
+    size_t slab_peak;              /* under lock: note_slab_peak; purging lessens it */
     uint64_t leases, returns, grows;   /* under lock: statistics */
     struct run_bins bins;              /* under lock */
     uint32_t in_flight[IN_FLIGHT_MAX]; /* under lock: runs on their way to the kernel; 0: none */
@@ -133,6 +134,21 @@ INLINE enum page_state free_state(const struct page_heap *heap, unsigned kind)
 INLINE size_t page_heap_used_pages(struct page_heap *heap)
 {
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
+}
+
+/* Those of them that no large block has: nearly all are slabs'. Exact under the lock. */
+INLINE size_t page_heap_slab_pages(struct page_heap *heap)
+{
+    return page_heap_used_pages(heap) - heap->large_pages;
+}
+
+/* Slabs grow beyond their peak by clean pages, so it is enough to look when some are leased. Under
+ * the lock. */
+INLINE void note_slab_peak(struct page_heap *heap)
+{
+    size_t pages = page_heap_slab_pages(heap);
+
+    if (pages > heap->slab_peak) heap->slab_peak = pages;
 }
 
 /* Large blocks that are out. Under the lock. */

@@ -20,6 +20,7 @@ bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t page
 {
     bool zero = true;
 
+    note_slab_peak(heap);
     while (at < pages) {
         uint32_t next = page + (uint32_t)at;
         size_t part = min_size(page_record(next)->run_pages, pages - at);
@@ -126,6 +127,7 @@ static COLD struct run take_aligned_or_grow(struct page_heap *heap, size_t pages
     skip = pages_to_alignment(page, align_pages);
     if (zero && !open_free(heap, page + (uint32_t)skip, pages)) return none;
     if (skip != 0) page = split_free(heap, page, skip);
+    note_slab_peak(heap);
     if (zero) count_clean(heap, pages);
     take_front(heap, page, pages, state);
     return (struct run){ page, zero };
@@ -141,6 +143,7 @@ INLINE void take_part(struct page_heap *heap, struct run *run, size_t pages, enu
             run->page = 0;
             return;
         }
+        note_slab_peak(heap);
         count_clean(heap, pages);
     }
     take_front(heap, run->page, pages, state);

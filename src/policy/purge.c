@@ -36,26 +36,43 @@ static bool nothing_may_stay(void)
 struct budget {
     size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
     size_t of_used;    /* the latter part of it */
-    size_t total;      /* with what regrets added */
+    size_t total;      /* with what may be wanted again */
     size_t most;       /* beyond this somebody purges */
     size_t dirty;      /* how many there are */
     bool took_nothing; /* the kernel took none of them */
 };
 
-/* Notes the peak: the pages in use, and those that were a moment ago. Regrets count in full only
- * while somebody looks in the background; before he comes who would, neither they nor what is in
- * use count. Under the page heap's lock. */
+/* What slabs had at their peak and have no more: a program whose objects go often makes as many
+ * anew. Large blocks do not count, for the next one is longer. A small heap's is not worth a
+ * thread that looks after it. Under the page heap's lock. */
+static size_t fall_of(struct page_heap *heap)
+{
+    size_t peak = heap->slab_peak;
+
+    return peak < pages_for(FALL_BYTES_MIN) ? 0 : peak - min_size(peak, page_heap_slab_pages(heap));
+}
+
+/* Pages that may be wanted again soon. Under the page heap's lock. */
+static size_t wanted_again(struct page_heap *heap)
+{
+    return max_size(purge_of(heap)->bonus_pages, fall_of(heap));
+}
+
+/* Notes the peak: the pages in use, and those that were a moment ago. What may be wanted again
+ * counts only while somebody looks in the background, a part of what regrets say also without him;
+ * before he comes who would, neither they nor what is in use count. Under the page heap's lock. */
 static struct budget budget_now(struct page_heap *heap, bool background)
 {
     struct purge *own = purge_of(heap);
     bool is_coming = !background && RELAXED_LOAD(purge_mode.on_call);
-    size_t bonus = is_coming ? 0 : own->bonus_pages, used = page_heap_used_pages(heap);
+    size_t used = page_heap_used_pages(heap), bonus = 0;
     struct budget budget = { .dirty = heap->free_pages[FREE_DIRTY],
                              .took_nothing = own->took_nothing };
 
     own->peak_pages = max_size(own->peak_pages, used + budget.dirty);
     if (nothing_may_stay()) return budget;
-    if (!background) bonus = min_size(bonus, pages_for(PURGE_UNATTENDED_BYTES));
+    if (background) bonus = wanted_again(heap);
+    else if (!is_coming) bonus = min_size(own->bonus_pages, pages_for(PURGE_UNATTENDED_BYTES));
     if (!is_coming) budget.of_used = used / PURGE_USED_SHARE;
     budget.share =
         max_size(pages_for(PURGE_KEEP_BYTES), own->peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
@@ -268,6 +285,7 @@ static void learn(struct page_heap *heap, uint64_t now)
     if (own->last_pages == 0) return;
     if (now >= own->last_ms + REGRET_MS) {
         own->peak_pages -= own->peak_pages / 4;
+        heap->slab_peak -= heap->slab_peak / 4;
         own->bonus_pages -= own->bonus_pages / 4;
         own->last_pages = 0;
     } else if (heap->clean_leased - own->last_clean_leased >= (own->last_pages + 1) / 2) {
@@ -378,7 +396,7 @@ bool purge_wants_background(void)
 
         lock_take(&heap->lock);
         learn(heap, now);
-        wants |= purge[i].bonus_pages > pages_for(PURGE_UNATTENDED_BYTES);
+        wants |= wanted_again(heap) > pages_for(PURGE_UNATTENDED_BYTES);
         lock_give(&heap->lock);
     }
     return wants && !nothing_may_stay();
@@ -413,6 +431,14 @@ void purge_begin_unneeded(void)
     for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
+/* So many pages were not needed after all. */
+static void forget_peak(struct page_heap *heap, size_t pages)
+{
+    lock_take(&heap->lock);
+    heap->slab_peak -= min_size(heap->slab_peak, pages);
+    lock_give(&heap->lock);
+}
+
 size_t purge_unneeded(const uint32_t *stop)
 {
     size_t purged = 0;
@@ -425,6 +451,7 @@ size_t purge_unneeded(const uint32_t *stop)
         pass.wanted = (unneeded + 1) / 2;
         purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
         purged += end_pass(&pass);
+        forget_peak(pass.heap, pass.purged);
     }
     purge_begin_unneeded();
     return purged;
@@ -442,12 +469,15 @@ static size_t next_look(struct budget budget)
     return room == 0 ? least : max_size(least, budget.dirty + room / 4 * 3);
 }
 
+/* A program of one thread asks each time: only that thread may empty depots and magazines, which
+ * hold slabs open. */
 static bool is_within_budget(struct page_heap *heap)
 {
+    bool asks = !RELAXED_LOAD(purge_mode.on_call);
     struct budget budget;
 
     lock_take(&heap->lock);
-    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
+    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background) && !asks);
     if (purge_is_urgent()) {
         budget.most = pages_for(WORTH_BYTES) - 1;
     } else {
@@ -487,6 +517,17 @@ void purge_put_off(void)
         if (!trigger_is_fixed()) put_off(heap, heap->free_pages[FREE_DIRTY]);
         lock_give(&heap->lock);
     }
+}
+
+bool purge_put_off_wanted(void)
+{
+    for (unsigned i = 0; i < page_heap_count(); i++) {
+        struct budget budget = budget_of(&page_heap[i], true);
+
+        if (budget.dirty > budget.most) return false;
+    }
+    purge_put_off();
+    return true;
 }
 
 bool purge_oversize(void)

@@ -4,8 +4,9 @@
  * was given back; a page that is kept costs memory. So dirty pages are kept on a budget: a small
  * fixed share, and what experience added. When most of what was given back at once is wanted again
  * within two seconds, that amount is added: a program that breathes pays for its first breath only.
- * More than a little stays only while somebody looks in the background, for the program may never
- * call again: where somebody would come to look, he is asked early.
+ * What slabs had at their peak and have no more may be wanted again, too. More than a little stays
+ * only while somebody looks in the background, for the program may never call again: where somebody
+ * would come to look, he is asked early.
  *
  * Each page heap has a budget of its own, so that who returns pages looks at no other one. Who
  * purges, and when, is decided in arenas/decay. System calls are made without any lock; pages on
@@ -59,13 +60,15 @@ void purge_heaps_beyond_budget(void);
 void purge_past_triggers(void);
 /* Or leaves it to who looks in the background: for a while nobody need say so again. */
 void purge_put_off(void);
+/* The same, when no more is dirty than he lets stay. */
+bool purge_put_off_wanted(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the
  * next may be called with any lock held: a thread that looks at a budget at that moment may go by
  * what was before. */
 void purge_set_background(bool runs);
 /* Whether somebody would come to look if he was asked. */
 void purge_set_on_call(bool comes);
-/* Do regrets ask for a budget that needs such a look? Learns from the last time. */
+/* Does what may be wanted again ask for such a look? Learns from the last time. */
 bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */
 bool purge_rests_on_background(void);

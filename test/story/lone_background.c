@@ -36,21 +36,24 @@ int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
 
 enum {
     BREATH_MIB = 100,
+    LITTLE_MIB = 12,
     BLOCKS = BREATH_MIB * 1024,
     LITTLE_KB = 30 * 1024,
     GONE_MS = 12000,
     SOON_MS = 2000 /* before it would end by itself */
 };
 
-static void breathe(void)
+static void breathe_by(int blocks)
 {
     static void *block[BLOCKS];
-    for (int i = 0; i < BLOCKS; i++) {
+    for (int i = 0; i < blocks; i++) {
         must((block[i] = malloc(1000)) != NULL);
         memset(block[i], 1, 1000);
     }
-    for (int i = 0; i < BLOCKS; i++) free(block[i]);
+    for (int i = 0; i < blocks; i++) free(block[i]);
 }
+
+static void breathe(void) { breathe_by(BLOCKS); }
 
 static void breathe_often(void)
 {
@@ -120,9 +123,9 @@ static void its_stack_has_a_guard(void)
 static void count(void)
 {
     long before_kb = resident_kb();
+    breathe_by(LITTLE_MIB * 1024);
+    must(task_count() == 1); /* so little needs none */
     breathe();
-    must(task_count() == 1); /* a single breath needs none */
-    breathe_often();
     must(task_count() == 2);
     its_stack_has_a_guard();
     int waited_ms = wait_until_alone();

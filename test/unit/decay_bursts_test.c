@@ -93,12 +93,30 @@ static size_t burst_of_small_blocks(void)
     return peak;
 }
 
-static void a_burst_of_the_only_thread_goes_back_at_once(void **state)
+/* Its depots and magazines, which hold slabs open, it has emptied itself by then. */
+static void a_burst_of_the_only_thread_goes_back_in_ten_seconds(void **state)
 {
     size_t peak = burst_of_small_blocks();
 
     (void)state;
     assert_true(peak > pages_of_bytes(40 * MiB));
+    assert_true(held_pages() - dirty_pages() <= peak / 10);
+    assert_true(dirty_pages() > peak / 2);
+    assert_true(fake_thread_waits());
+    fake_on_sleep(note_pages);
+    assert_true(fake_thread_run());
+    assert_true(looks < 20);
+    assert_true(held_pages() <= peak / 10);
+}
+
+static void a_burst_without_helper_goes_back_at_once(void **state)
+{
+    size_t peak;
+
+    (void)state;
+    options_parse("helper_thread:false", "MALLOC_CONF");
+    peak = burst_of_small_blocks();
+    assert_false(fake_thread_waits());
     assert_true(held_pages() <= peak / 10);
 }
 
@@ -120,5 +138,6 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 
 UNIT_MAIN(UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
           UNIT_TEST(dense_slabs_are_left_alone),
-          UNIT_TEST(a_burst_of_the_only_thread_goes_back_at_once),
+          UNIT_TEST(a_burst_of_the_only_thread_goes_back_in_ten_seconds),
+          UNIT_TEST(a_burst_without_helper_goes_back_at_once),
           UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

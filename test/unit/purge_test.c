@@ -13,10 +13,12 @@ static void start_small(void)
     start_pages();
 }
 
-/* Somebody gives back in the background what a larger budget leaves. */
+/* Somebody gives back in the background what a larger budget leaves, and the program has
+ * threads. */
 static void start_attended(void)
 {
     start_small();
+    purge_set_on_call(true);
     purge_set_background(true);
 }
 
@@ -214,6 +216,98 @@ static void many_blocks_that_breathe_pay_once(void **state)
     }
     assert_true(purged > 0);
     assert_int_equal(fake_purged_bytes(), purged);
+}
+
+enum { SLAB_RUNS = 40 };
+static uint32_t slab_run[SLAB_RUNS];
+
+/* Slabs' pages, as many as make a fall worth waiting for, in runs that do not merge. */
+static size_t lease_slabs(void)
+{
+    size_t pages = pages_of_bytes(FALL_BYTES_MIN) / (SLAB_RUNS - 8);
+
+    for (unsigned i = 0; i < SLAB_RUNS; i++) slab_run[i] = run_lease(pages, 1, PAGE_USED).page;
+    return pages;
+}
+
+static void return_slabs(unsigned from, unsigned end)
+{
+    for (unsigned i = from; i < end; i++) run_return(slab_run[i]);
+}
+
+/* While somebody looks in the background, what slabs had at their peak may stay, and no more. */
+static void what_slabs_had_stays_while_somebody_looks(void **state)
+{
+    size_t pages, most;
+
+    (void)state;
+    start_small();
+    pages = lease_slabs();
+    most = kept_of(SLAB_RUNS * pages);
+    return_slabs(1, SLAB_RUNS);
+    assert_false(purge_is_within_budget());
+    assert_true(purge_wants_background());
+    purge_set_background(true);
+    assert_false(purge_is_within_budget()); /* of one thread: it asks each time */
+    assert_true(purge_put_off_wanted());
+    assert_false(page_heaps_past_trigger);
+    purge_beyond_budget();
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    run_return(lease_written(dirty_pages() + 4 * most)); /* what no slab had */
+    assert_false(purge_is_within_budget());
+    assert_false(purge_put_off_wanted());
+    purge_beyond_budget();
+    assert_in_range(dirty_pages(), (SLAB_RUNS - 1) * pages, (SLAB_RUNS - 1) * pages + 3 * most);
+    purge_set_background(false);
+    purge_beyond_budget();
+    assert_true(dirty_pages() <= most + pages);
+}
+
+/* The blocks of a table that grows are of no use for its next one. */
+static void what_large_blocks_had_goes_at_once(void **state)
+{
+    (void)state;
+    start_small();
+    run_return(lease_written(2 * pages_of_bytes(FALL_BYTES_MIN)));
+    assert_false(purge_wants_background());
+    purge_set_background(true);
+    assert_false(purge_put_off_wanted());
+    purge_beyond_budget();
+    assert_int_equal(dirty_pages(), kept_of(2 * pages_of_bytes(FALL_BYTES_MIN)));
+}
+
+static void a_small_fall_is_not_waited_for(void **state)
+{
+    size_t pages = pages_of_bytes(FALL_BYTES_MIN) - 1;
+    uint32_t page, next;
+
+    (void)state;
+    start_small();
+    page = run_lease(pages, 1, PAGE_USED).page;
+    run_return(page);
+    (void)run_lease(2 * pages, 1, PAGE_LARGE); /* clean pages: the peak is noted */
+    assert_false(purge_wants_background());
+    page = run_lease(pages, 1, PAGE_USED).page;
+    next = run_lease(1, 1, PAGE_USED).page;
+    (void)run_lease(pages, 1, PAGE_LARGE);
+    run_return(page);
+    run_return(next);
+    assert_true(purge_wants_background());
+}
+
+/* What was not needed while somebody looked is not waited for a second time. */
+static void a_fall_is_forgotten(void **state)
+{
+    const uint32_t never = 0;
+
+    (void)state;
+    start_attended();
+    (void)lease_slabs();
+    return_slabs(0, SLAB_RUNS);
+    assert_true(purge_wants_background());
+    for (unsigned i = 0; i < 12; i++) (void)purge_unneeded(&never);
+    assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_false(purge_wants_background());
 }
 
 /* Breaths that lie far apart are not regretted: in between the memory belongs to others. */
@@ -769,8 +863,10 @@ UNIT_MAIN(
     UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
     UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
     UNIT_TEST(a_look_lasts_for_what_may_stay_of_any_budget),
-    UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease), UNIT_TEST(short_runs_go_last),
-    UNIT_TEST(short_runs_go_when_there_are_no_others),
+    UNIT_TEST(what_slabs_had_stays_while_somebody_looks),
+    UNIT_TEST(what_large_blocks_had_goes_at_once), UNIT_TEST(a_small_fall_is_not_waited_for),
+    UNIT_TEST(a_fall_is_forgotten), UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
+    UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
     UNIT_TEST(large_purges_go_in_parts_without_the_lock),
     UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_nobody_needed_goes_by_the_options),
     UNIT_TEST(what_was_needed_meanwhile_stays),
