@@ -45,6 +45,32 @@ static void options_that_keep_nothing_are_obeyed_at_once(void **state)
     check_arenas();
 }
 
+/* What slabs had is left to a background thread, but for the blocks that hold them open. */
+static void a_fall_of_the_only_thread_goes_later(void **state)
+{
+    enum { RUNS = 40 };
+    unsigned class_index = class_of_size(64);
+    uint32_t page[RUNS];
+    bool shrunk = false;
+    size_t pages;
+
+    (void)state;
+    start_threads(1);
+    pages = pages_of_bytes(FALL_BYTES_MIN) / (RUNS - 8);
+    fill_depot(class_index);
+    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    for (unsigned i = 0; i < RUNS; i++) shrunk |= return_and_look(page[i]);
+    assert_true(shrunk);
+    assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 0);
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_true(fake_thread_waits());
+    fake_on_sleep(note_pages);
+    assert_true(fake_thread_run());
+    assert_true(looks < 20);
+    assert_true(dirty_pages() <= pages_of_bytes(2 * PURGE_KEEP_BYTES));
+    assert_false(inside_background_runs());
+}
+
 /* With retain:false the free end of the heap is closed by who purges. The burst fits into the first
  * region. */
 static void breathe_at_the_end(void)
@@ -330,6 +356,7 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
 
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once),
+          UNIT_TEST(a_fall_of_the_only_thread_goes_later),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
           UNIT_TEST(the_only_thread_closes_the_end), UNIT_TEST(who_has_no_helper_closes_the_end),
           UNIT_TEST(what_goes_at_once_closes_the_end),

@@ -235,6 +235,17 @@ static void a_helper_that_is_refused_is_not_needed(void **state)
     assert_true(purge_mode.on_call);
 }
 
+/* Near a limit nobody waits for it. */
+static void near_a_limit_it_is_not_asked(void **state)
+{
+    (void)state;
+    start_threads(2);
+    purge_set_hard(true);
+    breathe(burst_pages());
+    assert_false(fake_thread_waits());
+    assert_int_equal(dirty_pages(), 0);
+}
+
 /* What is left to the background thread is not told it again at each return. */
 static void it_is_asked_once(void **state)
 {
@@ -457,7 +468,8 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(the_helper_empties_what_was_opened),
           UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
           UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-          UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(it_is_asked_once),
+          UNIT_TEST(a_helper_that_is_refused_is_not_needed),
+          UNIT_TEST(near_a_limit_it_is_not_asked), UNIT_TEST(it_is_asked_once),
           UNIT_TEST(the_last_thread_purges_at_once),
           UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
           UNIT_TEST(the_helper_of_threads_ends_with_its_rights),

@@ -276,22 +276,35 @@ static void what_large_blocks_had_goes_at_once(void **state)
     assert_int_equal(dirty_pages(), kept_of(2 * pages_of_bytes(FALL_BYTES_MIN)));
 }
 
+/* So many of slabs' pages are taken, and returned at their peak. */
+static void fall_by(size_t pages)
+{
+    uint32_t page = run_lease(pages, 1, PAGE_USED).page;
+
+    (void)run_lease(2 * pages, 1, PAGE_LARGE); /* of clean ones, so that the peak is noted */
+    run_return(page);
+}
+
 static void a_small_fall_is_not_waited_for(void **state)
 {
-    size_t pages = pages_of_bytes(FALL_BYTES_MIN) - 1;
-    uint32_t page, next;
+    (void)state;
+    start_small();
+    fall_by(pages_of_bytes(FALL_BYTES_MIN) - 1);
+    assert_false(purge_wants_background());
+    fall_by(pages_of_bytes(FALL_BYTES_MIN));
+    assert_true(purge_wants_background());
+}
+
+/* A peak is seen by the next lease of clean pages, in whatever way they are found. */
+static void an_aligned_lease_notes_the_peak(void **state)
+{
+    uint32_t page;
 
     (void)state;
     start_small();
-    page = run_lease(pages, 1, PAGE_USED).page;
+    page = run_lease(pages_of_bytes(FALL_BYTES_MIN), 1, PAGE_USED).page;
+    assert_int_not_equal(run_lease(16, 16, PAGE_LARGE).page, 0);
     run_return(page);
-    (void)run_lease(2 * pages, 1, PAGE_LARGE); /* clean pages: the peak is noted */
-    assert_false(purge_wants_background());
-    page = run_lease(pages, 1, PAGE_USED).page;
-    next = run_lease(1, 1, PAGE_USED).page;
-    (void)run_lease(pages, 1, PAGE_LARGE);
-    run_return(page);
-    run_return(next);
     assert_true(purge_wants_background());
 }
 
@@ -307,6 +320,21 @@ static void a_fall_is_forgotten(void **state)
     assert_true(purge_wants_background());
     for (unsigned i = 0; i < 12; i++) (void)purge_unneeded(&never);
     assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_false(purge_wants_background());
+}
+
+/* Nor is one of long ago, where nobody looks. */
+static void an_old_fall_is_forgotten(void **state)
+{
+    (void)state;
+    start_small();
+    (void)lease_slabs();
+    return_slabs(0, SLAB_RUNS);
+    for (unsigned i = 0; i < 20; i++) {
+        breathe(burst_pages());
+        assert_true(i != 0 || purge_wants_background());
+        fake_clock_ms(3000);
+    }
     assert_false(purge_wants_background());
 }
 
@@ -865,8 +893,10 @@ UNIT_MAIN(
     UNIT_TEST(a_look_lasts_for_what_may_stay_of_any_budget),
     UNIT_TEST(what_slabs_had_stays_while_somebody_looks),
     UNIT_TEST(what_large_blocks_had_goes_at_once), UNIT_TEST(a_small_fall_is_not_waited_for),
-    UNIT_TEST(a_fall_is_forgotten), UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
-    UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
+    UNIT_TEST(an_aligned_lease_notes_the_peak), UNIT_TEST(a_fall_is_forgotten),
+    UNIT_TEST(an_old_fall_is_forgotten),
+    UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease), UNIT_TEST(short_runs_go_last),
+    UNIT_TEST(short_runs_go_when_there_are_no_others),
     UNIT_TEST(large_purges_go_in_parts_without_the_lock),
     UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_nobody_needed_goes_by_the_options),
     UNIT_TEST(what_was_needed_meanwhile_stays),
