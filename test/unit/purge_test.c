@@ -2,51 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "pages.h"
+#include "purges.h"
 
 #include <pthread.h>
-
-/* Pages that are nothing but pages. */
-static void start_small(void)
-{
-    huge.policy = HUGE_NEVER;
-    start_pages();
-}
-
-/* Somebody gives back in the background what a larger budget leaves, and the program has
- * threads. */
-static void start_attended(void)
-{
-    start_small();
-    purge_set_on_call(true);
-    purge_set_background(true);
-}
-
-/* What stays of a peak when nothing is in use any more. */
-static size_t kept_of(size_t peak_pages)
-{
-    return max_size(pages_of_bytes(PURGE_KEEP_BYTES), peak_pages / PURGE_PEAK_SHARE);
-}
-
-static void return_and_look(uint32_t page)
-{
-    run_return(page);
-    if (!purge_is_within_budget()) purge_beyond_budget();
-    check_runs();
-}
-
-static void breathe(size_t pages) { return_and_look(lease_written(pages)); }
-
-enum { LATE_RUNS = 300, DIRTY_RUNS = 8 };
-
-static uint32_t late[LATE_RUNS];
-static unsigned late_count;
-
-/* As another thread would, who frees as fast as this one purges. */
-static void return_another(enum fake_call kind)
-{
-    if (kind == FAKE_PURGE && late_count > 0) run_return(late[--late_count]);
-}
 
 /* ---- one thread: the budget ---- */
 
@@ -147,311 +105,7 @@ static void huge_pages_are_not_broken_for_little(void **state)
     assert_true(fake_calls(FAKE_PURGE) > 0);
 }
 
-/* ---- one thread: regrets ---- */
-
-/* A program that frees everything and wants it back at once pays for one breath. */
-static void a_program_that_breathes_pays_once(void **state)
-{
-    uint64_t purged;
-
-    (void)state;
-    start_attended();
-    for (unsigned i = 0; i < 2; i++) {
-        breathe(burst_pages());
-        fake_clock_ms(100);
-    }
-    purged = fake_purged_bytes();
-    assert_true(purged > 0);
-    assert_int_equal(purge[0].regrets, 1);
-    for (unsigned i = 0; i < 20; i++) {
-        breathe(burst_pages());
-        fake_clock_ms(100);
-    }
-    assert_int_equal(fake_purged_bytes(), purged);
-}
-
-/* While nobody looks in the background only a little of what regrets ask for stays. */
-static void regrets_count_for_little_while_nobody_looks(void **state)
-{
-    size_t unattended, share;
-
-    (void)state;
-    start_small();
-    unattended = pages_of_bytes(PURGE_UNATTENDED_BYTES);
-    share = kept_of(burst_pages());
-    assert_false(purge_wants_background());
-    for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
-        assert_true(dirty_pages() <= share + share / 2 + unattended);
-        assert_false(purge_rests_on_background());
-        fake_clock_ms(100);
-    }
-    assert_true(purge[0].regrets > 0);
-    assert_true(purge_wants_background());
-    purge_set_background(true);
-    breathe(burst_pages());
-    assert_int_equal(dirty_pages(), burst_pages());
-    assert_true(purge_rests_on_background());
-    purge_set_background(false);
-    assert_false(purge_is_within_budget());
-    purge_beyond_budget();
-    assert_int_equal(dirty_pages(), share + unattended);
-    assert_false(purge_rests_on_background());
-}
-
-/* Many middle-sized blocks breathe as one large one does. */
-static void many_blocks_that_breathe_pay_once(void **state)
-{
-    enum { BLOCKS = 64 };
-    uint32_t page[BLOCKS];
-    uint64_t purged = 0;
-
-    (void)state;
-    start_attended();
-    for (unsigned i = 0; i < 20; i++) {
-        for (unsigned j = 0; j < BLOCKS; j++) page[j] = lease(burst_pages() / BLOCKS);
-        for (unsigned j = 0; j < BLOCKS; j++) return_and_look(page[j]);
-        fake_clock_ms(100);
-        if (i == 1) purged = fake_purged_bytes();
-    }
-    assert_true(purged > 0);
-    assert_int_equal(fake_purged_bytes(), purged);
-}
-
-enum { SLAB_RUNS = 40 };
-static uint32_t slab_run[SLAB_RUNS];
-
-/* Slabs' pages, as many as make a fall worth waiting for, in runs that do not merge. */
-static size_t lease_slabs(void)
-{
-    size_t pages = pages_of_bytes(FALL_BYTES_MIN) / (SLAB_RUNS - 8);
-
-    for (unsigned i = 0; i < SLAB_RUNS; i++) slab_run[i] = run_lease(pages, 1, PAGE_USED).page;
-    return pages;
-}
-
-static void return_slabs(unsigned from, unsigned end)
-{
-    for (unsigned i = from; i < end; i++) run_return(slab_run[i]);
-}
-
-/* While somebody looks in the background, what slabs had at their peak may stay, and no more. */
-static void what_slabs_had_stays_while_somebody_looks(void **state)
-{
-    size_t pages, most;
-
-    (void)state;
-    start_small();
-    pages = lease_slabs();
-    most = kept_of(SLAB_RUNS * pages);
-    return_slabs(1, SLAB_RUNS);
-    assert_false(purge_is_within_budget());
-    assert_true(purge_wants_background());
-    purge_set_background(true);
-    assert_false(purge_is_within_budget()); /* of one thread: it asks each time */
-    assert_true(purge_put_off_wanted());
-    assert_false(page_heaps_past_trigger);
-    purge_beyond_budget();
-    assert_int_equal(fake_calls(FAKE_PURGE), 0);
-    run_return(lease_written(dirty_pages() + 4 * most)); /* what no slab had */
-    assert_false(purge_is_within_budget());
-    assert_false(purge_put_off_wanted());
-    purge_beyond_budget();
-    assert_in_range(dirty_pages(), (SLAB_RUNS - 1) * pages, (SLAB_RUNS - 1) * pages + 3 * most);
-    purge_set_background(false);
-    purge_beyond_budget();
-    assert_true(dirty_pages() <= most + pages);
-}
-
-/* The blocks of a table that grows are of no use for its next one. */
-static void what_large_blocks_had_goes_at_once(void **state)
-{
-    (void)state;
-    start_small();
-    run_return(lease_written(2 * pages_of_bytes(FALL_BYTES_MIN)));
-    assert_false(purge_wants_background());
-    purge_set_background(true);
-    assert_false(purge_put_off_wanted());
-    purge_beyond_budget();
-    assert_int_equal(dirty_pages(), kept_of(2 * pages_of_bytes(FALL_BYTES_MIN)));
-}
-
-/* So many of slabs' pages are taken, and returned at their peak. */
-static void fall_by(size_t pages)
-{
-    uint32_t page = run_lease(pages, 1, PAGE_USED).page;
-
-    (void)run_lease(2 * pages, 1, PAGE_LARGE); /* of clean ones, so that the peak is noted */
-    run_return(page);
-}
-
-static void a_small_fall_is_not_waited_for(void **state)
-{
-    (void)state;
-    start_small();
-    fall_by(pages_of_bytes(FALL_BYTES_MIN) - 1);
-    assert_false(purge_wants_background());
-    fall_by(pages_of_bytes(FALL_BYTES_MIN));
-    assert_true(purge_wants_background());
-}
-
-/* A peak is seen by the next lease of clean pages, in whatever way they are found. */
-static void an_aligned_lease_notes_the_peak(void **state)
-{
-    uint32_t page;
-
-    (void)state;
-    start_small();
-    page = run_lease(pages_of_bytes(FALL_BYTES_MIN), 1, PAGE_USED).page;
-    assert_int_not_equal(run_lease(16, 16, PAGE_LARGE).page, 0);
-    run_return(page);
-    assert_true(purge_wants_background());
-}
-
-/* What was not needed while somebody looked is not waited for a second time. */
-static void a_fall_is_forgotten(void **state)
-{
-    const uint32_t never = 0;
-
-    (void)state;
-    start_attended();
-    (void)lease_slabs();
-    return_slabs(0, SLAB_RUNS);
-    assert_true(purge_wants_background());
-    for (unsigned i = 0; i < 12; i++) (void)purge_unneeded(&never);
-    assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
-    assert_false(purge_wants_background());
-}
-
-/* Nor is one of long ago, where nobody looks. */
-static void an_old_fall_is_forgotten(void **state)
-{
-    (void)state;
-    start_small();
-    (void)lease_slabs();
-    return_slabs(0, SLAB_RUNS);
-    for (unsigned i = 0; i < 20; i++) {
-        breathe(burst_pages());
-        assert_true(i != 0 || purge_wants_background());
-        fake_clock_ms(3000);
-    }
-    assert_false(purge_wants_background());
-}
-
-/* Breaths that lie far apart are not regretted: in between the memory belongs to others. */
-static void slow_breaths_are_not_regretted(void **state)
-{
-    uint64_t purged;
-
-    (void)state;
-    start_small();
-    for (unsigned i = 0; i < 10; i++) {
-        purged = fake_purged_bytes();
-        breathe(burst_pages());
-        fake_clock_ms(3000);
-        assert_true(fake_purged_bytes() > purged);
-    }
-    assert_int_equal(purge[0].regrets, 0);
-}
-
-/* Half of one page is a page, or it would be wanted back by who wants nothing. */
-static void one_page_is_not_regretted_before_it_is_wanted(void **state)
-{
-    (void)state;
-    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
-    start_small();
-    breathe(1);
-    assert_int_equal(purge[0].purged_pages, 1);
-    purge_beyond_budget();
-    assert_int_equal(purge[0].regrets, 0);
-    breathe(1);
-    assert_int_equal(purge[0].regrets, 1);
-}
-
-/* What regrets added to the budget is forgotten again. */
-static void a_larger_budget_does_not_last(void **state)
-{
-    size_t kept;
-
-    (void)state;
-    start_attended();
-    for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
-        fake_clock_ms(100);
-    }
-    kept = dirty_pages();
-    assert_true(kept > burst_pages() / 2);
-    for (unsigned i = 0; i < 40; i++) {
-        fake_clock_ms(10000);
-        breathe(burst_pages() + pages_of_bytes(4 * PURGE_KEEP_BYTES));
-    }
-    assert_true(dirty_pages() < kept / 4);
-}
-
-/* Where nothing may stay, regrets add nothing to the budget, for then or for later. */
-static void breathe_where_nothing_may_stay(void)
-{
-    for (unsigned i = 0; i < 10; i++) {
-        breathe(burst_pages());
-        assert_int_equal(dirty_pages(), 0);
-        fake_clock_ms(100);
-    }
-    assert_true(purge[0].regrets > 2);
-}
-
-static void a_decay_of_zero_keeps_nothing_for_regrets(void **state)
-{
-    (void)state;
-    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
-    start_small();
-    breathe_where_nothing_may_stay();
-}
-
-static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
-{
-    (void)state;
-    start_small();
-    purge_set_hard(true);
-    breathe_where_nothing_may_stay();
-    purge_set_hard(false);
-    fake_clock_ms(10000);
-    breathe(burst_pages());
-    assert_int_equal(dirty_pages(), kept_of(burst_pages()));
-}
-
-/* What was learnt before counts for nothing while nothing may stay. */
-static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
-{
-    (void)state;
-    start_attended();
-    for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
-        fake_clock_ms(100);
-    }
-    assert_true(dirty_pages() > burst_pages() / 2);
-    options_parse("dirty_decay_ms:0,oversize_threshold:1073741824", "MALLOC_CONF");
-    purge_obey_options();
-    assert_false(purge_oversize());
-    breathe(burst_pages());
-    assert_int_equal(dirty_pages(), 0);
-}
-
-/* Where nothing may stay, that includes what others return while it goes. */
-static void a_decay_of_zero_keeps_nothing_of_others(void **state)
-{
-    (void)state;
-    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
-    start_small();
-    late[late_count++] = fenced(1);
-    fake_on_call(return_another);
-    breathe(burst_pages());
-    fake_on_call(NULL);
-    assert_int_equal(late_count, 0);
-    assert_int_equal(dirty_pages(), 1);
-    assert_false(purge_is_within_budget());
-    purge_beyond_budget();
-    assert_int_equal(dirty_pages(), 0);
-}
+/* ---- one thread: what is put off ---- */
 
 /* What is left to somebody else is not looked at again before much more is dirty; where nothing may
  * stay, it is. */
@@ -624,6 +278,7 @@ static void locked_runs_do_not_keep_shorter_ones_from_going(void **state)
 
 static void who_asks_for_all_gets_what_was_dirty_then(void **state)
 {
+    enum { DIRTY_RUNS = 8 };
     uint32_t runs[DIRTY_RUNS];
 
     (void)state;
@@ -869,35 +524,25 @@ static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
     check_runs();
 }
 
-UNIT_MAIN(
-    UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what_any_budget_keeps),
-    UNIT_TEST(what_exceeds_the_budget_goes_at_once), UNIT_TEST(the_budget_grows_with_what_is_used),
-    UNIT_TEST(a_peak_is_forgotten), UNIT_TEST(huge_pages_are_not_broken_for_little),
-    UNIT_TEST(a_program_that_breathes_pays_once),
-    UNIT_TEST(regrets_count_for_little_while_nobody_looks),
-    UNIT_TEST(many_blocks_that_breathe_pay_once), UNIT_TEST(slow_breaths_are_not_regretted),
-    UNIT_TEST(one_page_is_not_regretted_before_it_is_wanted),
-    UNIT_TEST(a_larger_budget_does_not_last), UNIT_TEST(a_decay_of_zero_keeps_nothing_for_regrets),
-    UNIT_TEST(a_limit_that_is_near_leaves_no_larger_budget),
-    UNIT_TEST(a_budget_that_was_learnt_yields_to_a_decay_of_zero),
-    UNIT_TEST(a_decay_of_zero_keeps_nothing_of_others),
-    UNIT_TEST(what_is_put_off_is_looked_at_later), UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
-    UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
-    UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
-    UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
-    UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
-    UNIT_TEST(a_locked_page_breaks_no_huge_page),
-    UNIT_TEST(locked_runs_do_not_keep_shorter_ones_from_going),
-    UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
-    UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
-    UNIT_TEST(a_look_lasts_for_what_may_stay_of_any_budget),
-    UNIT_TEST(what_slabs_had_stays_while_somebody_looks),
-    UNIT_TEST(what_large_blocks_had_goes_at_once), UNIT_TEST(a_small_fall_is_not_waited_for),
-    UNIT_TEST(an_aligned_lease_notes_the_peak), UNIT_TEST(a_fall_is_forgotten),
-    UNIT_TEST(an_old_fall_is_forgotten),
-    UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease), UNIT_TEST(short_runs_go_last),
-    UNIT_TEST(short_runs_go_when_there_are_no_others),
-    UNIT_TEST(large_purges_go_in_parts_without_the_lock),
-    UNIT_TEST(half_of_what_nobody_needed_goes), UNIT_TEST(what_nobody_needed_goes_by_the_options),
-    UNIT_TEST(what_was_needed_meanwhile_stays),
-    UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))
+UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what_any_budget_keeps),
+          UNIT_TEST(what_exceeds_the_budget_goes_at_once),
+          UNIT_TEST(the_budget_grows_with_what_is_used), UNIT_TEST(a_peak_is_forgotten),
+          UNIT_TEST(huge_pages_are_not_broken_for_little),
+          UNIT_TEST(what_is_put_off_is_looked_at_later),
+          UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
+          UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
+          UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
+          UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
+          UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
+          UNIT_TEST(a_locked_page_breaks_no_huge_page),
+          UNIT_TEST(locked_runs_do_not_keep_shorter_ones_from_going),
+          UNIT_TEST(who_asks_for_all_gets_what_was_dirty_then),
+          UNIT_TEST(a_look_lasts_until_most_of_the_room_is_taken),
+          UNIT_TEST(a_look_lasts_for_what_may_stay_of_any_budget),
+          UNIT_TEST(the_alarm_is_within_the_budget_while_others_lease),
+          UNIT_TEST(short_runs_go_last), UNIT_TEST(short_runs_go_when_there_are_no_others),
+          UNIT_TEST(large_purges_go_in_parts_without_the_lock),
+          UNIT_TEST(half_of_what_nobody_needed_goes),
+          UNIT_TEST(what_nobody_needed_goes_by_the_options),
+          UNIT_TEST(what_was_needed_meanwhile_stays),
+          UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))
