@@ -57,6 +57,7 @@
 #include "page_heap/supplied.c"
 #include "page_heap/run_walk.c"
 #include "policy/purge.c"
+#include "policy/purge_pass.c"
 #include "policy/limits.c"
 #include "policy/reserve.c"
 #include "slabs/size_class.c"

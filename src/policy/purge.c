@@ -1,7 +1,7 @@
-/* purge.c - the budget, and the runs that go back.
+/* purge.c - the budget, and who purges when.
  * SPDX-License-Identifier: MIT
  */
-#include "purge.h"
+#include "purge_pass.h"
 
 #include "../base/options.h"
 
@@ -9,22 +9,9 @@ enum { REGRET_MS = 2000 };
 /* The kernel takes some milliseconds for the longest run; a thread that purges may not run at all
  * for a while. */
 enum { AWAIT_MS_MAX = 20 };
-/* Runs of which the kernel would take nothing before a pass ends: locked in memory, perhaps. */
-enum { REFUSALS_MAX = 4 };
-/* What the kernel would not take, or somebody else is to give back, is looked at again when so many
- * more pages are dirty. */
-enum { PUT_OFF_SHARE = 8 };
-
-/* So few dirty pages of a page heap, however long their runs, are not worth a pass. Nor are parts
- * of a run that are shorter worth a call each. */
-#define WORTH_BYTES (64 * KiB)
-/* What is on its way to the kernel cannot be leased meanwhile. */
-#define RUN_BYTES_MAX (32 * MiB)
 
 struct purge purge[PAGE_HEAPS] SPARSE;
 struct purge_mode purge_mode;
-
-static struct purge *purge_of(const struct page_heap *heap) { return &purge[heap->number]; }
 
 /* Near a limit, and with dirty_decay_ms:0. */
 static bool nothing_may_stay(void)
@@ -93,152 +80,6 @@ static struct budget budget_of(struct page_heap *heap, bool background)
 
 /* ---- giving back ---- */
 
-/* One pass of giving back from a page heap. Runs of which the kernel would take nothing stay out of
- * the bins until the pass ends, or they would be tried again and again while they are the
- * longest. */
-struct pass {
-    struct page_heap *heap;
-    size_t wanted, purged; /* pages */
-    unsigned calls, refusal_count;
-    const uint32_t *stop; /* atomic: it ends before the next call when that is not 0; NULL: never */
-    uint32_t refused[2 * REFUSALS_MAX]; /* first pages; of two rounds */
-};
-
-/* Of a run on its way. False: the kernel would not. */
-static bool purge_pages(uint32_t page, size_t pages)
-{
-    return os_purge((struct os_range){ page_address(page), pages << space.page_shift });
-}
-
-/* Under the page heap's lock. */
-static void count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
-{
-    purge_of(heap)->calls += calls;
-    purge_of(heap)->purged_pages += purged_pages;
-}
-
-static bool is_stopped(const struct pass *pass)
-{
-    return pass->stop != NULL && RELAXED_LOAD(*pass->stop) != 0;
-}
-
-/* Of a run on its way that the kernel would not take in one piece: one page that is locked is
- * enough for that. Gives back one half or the other, as long as one of them is taken. Returns the
- * first page of what is left. */
-static uint32_t purge_halves(struct pass *pass, uint32_t page)
-{
-    size_t pages = page_record(page)->run_pages, unit = huge_pages_each();
-    size_t least = max_size(unit, pages_for(WORTH_BYTES));
-
-    while (pages >= 2 * least && run_is_in_flight(page)) {
-        size_t front = round_down(pages / 2, unit), end = pages - front;
-        bool takes_front = purge_pages(page, front);
-        uint32_t second;
-
-        pass->calls += takes_front ? 1 : 2;
-        if (!takes_front && !purge_pages(page + (uint32_t)front, end)) break;
-        second = run_split_in_flight(page, front);
-        if (second == 0) break;
-        run_put_free(takes_front ? page : second, PAGE_CLEAN);
-        pass->purged += takes_front ? front : end;
-        pages = takes_front ? end : front;
-        if (takes_front) page = second;
-    }
-    return page;
-}
-
-/* Of a run on its way, and puts it back. False: the kernel would take nothing of it, and it is on
- * its way still. */
-static bool purge_run(struct pass *pass, uint32_t page)
-{
-    size_t pages = page_record(page)->run_pages, purged = pass->purged;
-
-    pass->calls++;
-    if (purge_pages(page, pages)) {
-        run_put_free(page, PAGE_CLEAN);
-        pass->purged += pages;
-        return true;
-    }
-    page = purge_halves(pass, page);
-    if (pass->purged == purged) return false;
-    run_put_free(page, PAGE_DIRTY);
-    return true;
-}
-
-/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
- * A longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
- * would be as many refusals. */
-static void purge_runs(struct pass *pass, size_t run_min, size_t run_max)
-{
-    unsigned refusals_max = pass->refusal_count + REFUSALS_MAX;
-    size_t cut_at = run_max;
-
-    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max
-           && !is_stopped(pass)) {
-        size_t most = min_size(pass->wanted - pass->purged, cut_at);
-        uint32_t page = run_take_dirty(pass->heap, run_min, most);
-        bool is_part;
-
-        if (page == 0) return;
-        is_part = cut_at == run_max && page_record(page)->run_pages == run_max;
-        cut_at = run_max;
-        if (purge_run(pass, page)) continue;
-        if (is_part) {
-            run_put_free(page, PAGE_DIRTY);
-            cut_at = SIZE_MAX;
-        } else {
-            pass->refused[pass->refusal_count++] = page;
-        }
-    }
-}
-
-static void put_off(struct page_heap *heap, size_t dirty)
-{
-    RELAXED_STORE(heap->trigger_pages,
-                  dirty + max_size(dirty / PUT_OFF_SHARE, pages_for(PURGE_KEEP_BYTES)));
-}
-
-/* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
- * when so many more pages are dirty. Returns pages that were purged. */
-static size_t end_pass(const struct pass *pass)
-{
-    struct page_heap *heap = pass->heap;
-    struct purge *own = purge_of(heap);
-    size_t dirty;
-
-    for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
-    lock_take(&heap->lock);
-    dirty = heap->free_pages[FREE_DIRTY];
-    count_calls(heap, pass->calls, pass->purged);
-    if (pass->calls != 0) own->took_nothing = pass->purged == 0;
-    if (own->took_nothing) put_off(heap, dirty);
-    lock_give(&heap->lock);
-    return pass->purged;
-}
-
-/* A hard limit would count what is on its way as used. */
-static bool may_take_clean(void) { return RELAXED_LOAD(page_heap->lease_pages_max) != 0; }
-
-/* Once huge pages are not wanted any more: clean pages beside those that were touched. Each run is
- * put back when the next is taken, so that the walk knows where it is. */
-static void purge_left_behind(void)
-{
-    uint32_t at = 0, held = 0, page;
-    size_t calls = 0, purged = 0;
-
-    if (!may_take_clean() || !huge_take_left_behind()) return;
-    while (!RELAXED_LOAD(huge.wanted) && (page = run_take_clean_edge(&at)) != 0) {
-        calls++;
-        if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
-        if (held != 0) run_put_free(held, PAGE_CLEAN);
-        held = page;
-    }
-    if (held != 0) run_put_free(held, PAGE_CLEAN);
-    lock_take(&page_heap->lock);
-    count_calls(page_heap, calls, purged);
-    lock_give(&page_heap->lock);
-}
-
 /* All runs of at least run_min and at most run_max, as many pages as are dirty now: what others
  * return meanwhile could go on for ever. Returns pages. */
 static size_t purge_all_runs(size_t run_min, size_t run_max)
@@ -246,18 +87,18 @@ static size_t purge_all_runs(size_t run_min, size_t run_max)
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i],
-                             .wanted = page_heap_free_now(&page_heap[i], FREE_DIRTY) };
+        struct purge_pass pass = { .heap = &page_heap[i],
+                                   .wanted = page_heap_free_now(&page_heap[i], FREE_DIRTY) };
 
         purge_runs(&pass, run_min, run_max);
-        purged += end_pass(&pass);
+        purged += purge_end_pass(&pass);
     }
     return purged;
 }
 
 size_t purge_all(void)
 {
-    size_t purged = purge_all_runs(1, pages_for(RUN_BYTES_MAX));
+    size_t purged = purge_all_runs(1, pages_for(PURGE_RUN_BYTES_MAX));
 
     purge_left_behind();
     return purged << space.page_shift;
@@ -305,7 +146,7 @@ static bool trigger_is_fixed(void)
 static void purge_heap_beyond_budget(struct page_heap *heap)
 {
     struct purge *own = purge_of(heap);
-    struct pass pass = { .heap = heap };
+    struct purge_pass pass = { .heap = heap };
     uint64_t now = os_now_ms();
     struct budget budget;
 
@@ -317,8 +158,9 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
 
     /* Huge pages are not broken for little. */
     pass.wanted = budget.dirty - budget.total;
-    purge_runs(&pass, huge_pages_each(), pages_for(RUN_BYTES_MAX));
-    if (pass.wanted - pass.purged > budget.share) purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
+    purge_runs(&pass, huge_pages_each(), pages_for(PURGE_RUN_BYTES_MAX));
+    if (pass.wanted - pass.purged > budget.share)
+        purge_runs(&pass, 1, pages_for(PURGE_RUN_BYTES_MAX));
 
     lock_take(&heap->lock);
     if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || own->took_nothing)) {
@@ -329,7 +171,7 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
     own->last_pages += pass.purged;
     own->last_ms = now;
     lock_give(&heap->lock);
-    (void)end_pass(&pass);
+    (void)purge_end_pass(&pass);
 }
 
 void purge_heaps_beyond_budget(void)
@@ -444,13 +286,13 @@ size_t purge_unneeded(const uint32_t *stop)
     size_t purged = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct pass pass = { .heap = &page_heap[i], .stop = stop };
+        struct purge_pass pass = { .heap = &page_heap[i], .stop = stop };
         size_t unneeded = begin_dirty_low(pass.heap);
 
-        if (unneeded < pages_for(WORTH_BYTES) || option_decay_ms() < 0) continue;
+        if (unneeded < pages_for(PURGE_WORTH_BYTES) || option_decay_ms() < 0) continue;
         pass.wanted = (unneeded + 1) / 2;
-        purge_runs(&pass, 1, pages_for(RUN_BYTES_MAX));
-        purged += end_pass(&pass);
+        purge_runs(&pass, 1, pages_for(PURGE_RUN_BYTES_MAX));
+        purged += purge_end_pass(&pass);
         forget_peak(pass.heap, pass.purged);
     }
     purge_begin_unneeded();
@@ -479,7 +321,7 @@ static bool is_within_budget(struct page_heap *heap)
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background) && !asks);
     if (purge_is_urgent()) {
-        budget.most = pages_for(WORTH_BYTES) - 1;
+        budget.most = pages_for(PURGE_WORTH_BYTES) - 1;
     } else {
         size_t trigger_pages = next_look(budget);
 
@@ -514,7 +356,7 @@ void purge_put_off(void)
 
         if (!is_past_trigger(heap)) continue;
         lock_take(&heap->lock);
-        if (!trigger_is_fixed()) put_off(heap, heap->free_pages[FREE_DIRTY]);
+        if (!trigger_is_fixed()) purge_later(heap, heap->free_pages[FREE_DIRTY]);
         lock_give(&heap->lock);
     }
 }

@@ -137,7 +137,7 @@ void inside_damage_listeners(void) { notify.first->number = notify.newest + 1; }
 const unsigned inside_closed_max = CLOSED_MAX;
 const unsigned inside_strangers_before_first = STRANGERS_BEFORE_FIRST;
 /* A part of a run, and its halves; all of it, and its halves. */
-const unsigned inside_purge_refused_calls_max = 6 * REFUSALS_MAX;
+const unsigned inside_purge_refused_calls_max = 6 * PURGE_REFUSALS_MAX;
 const unsigned inside_runs_per_hold = RUNS_PER_HOLD;
 const unsigned inside_quiet_looks_max = QUIET_LOOKS_MAX;
 const unsigned inside_background_refused_ms = REFUSED_MS;
