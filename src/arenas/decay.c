@@ -288,19 +288,26 @@ void decay_before_refusal(size_t pages)
 
 /* ---- the door ---- */
 
-/* True: what is too much is another's to give back. */
+/* In a program with threads. True: what is too much is another's to give back. */
 static bool leave_to_background(void)
 {
-    if (!option_helper_thread() || option_decay_ms() == 0) return false;
-    if (is_alone()) /* for what may be wanted again: who else would give it back if it is not? */
-        return purge_wants_background() && want_background() && purge_put_off_wanted();
-    if (!want_background()) return false;
+    if (!option_helper_thread() || option_decay_ms() == 0 || !want_background()) return false;
     purge_put_off();
     return true;
 }
 
-/* Since this was last true, to half of the most that was in use. */
-static bool has_shrunk(void)
+/* In a program of one thread: only what may be wanted again. Who else would give that back if it is
+ * not? */
+static bool leave_wanted_to_background(void)
+{
+    bool wants = purge_wants_background() || RELAXED_LOAD(decay.background_runs);
+
+    if (!option_helper_thread() || option_decay_ms() == 0) return false;
+    return wants && want_background() && purge_put_off_wanted();
+}
+
+/* Has the program shrunk to half of the most that was in use since this was last true? */
+static bool note_shrinking(void)
 {
     size_t used = page_heaps_used_now(), peak = max_size(used, RELAXED_LOAD(decay.peak_pages));
     bool shrunk;
@@ -319,7 +326,7 @@ bool decay_excess(void)
     if (alone || !purge_is_urgent()) {
         if (purge_oversize() || (!alone && leave_to_background())) return false;
         purge_set_on_call(false);
-        shrunk = has_shrunk();
+        shrunk = note_shrinking();
     }
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
@@ -328,7 +335,7 @@ bool decay_excess(void)
         /* As the background thread does where there are others. */
         (void)arenas_clear(CLEAR_UNNEEDED);
     }
-    if (alone && leave_to_background()) return shrunk;
+    if (alone && leave_wanted_to_background()) return shrunk;
     purge_past_triggers();
     decay_close_tail(false);
     return shrunk;

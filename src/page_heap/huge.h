@@ -13,7 +13,7 @@
  * longer then.
  *
  * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too.
- * When they are no longer, those go back, once (policy/purge.c).
+ * When they are no longer, those go back, once (policy/purge_pass.c).
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without.
  * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.

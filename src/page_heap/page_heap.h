@@ -35,6 +35,7 @@
 #define PRAIRIE_PAGE_HEAP_PAGE_HEAP_H
 
 #include "../base/lock.h"
+#include "../space/commit.h"
 #include "../space/page_map.h"
 #include "huge.h"
 
@@ -136,14 +137,17 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* Those of them that no large block has: nearly all are slabs'. Exact under the lock. */
+/* Those of them that no large block has: slabs', nearly all. Vast blocks count among large ones of
+ * the first page heap, but have none of its pages. Exact under the lock. */
 INLINE size_t page_heap_slab_pages(struct page_heap *heap)
 {
-    return page_heap_used_pages(heap) - heap->large_pages;
+    size_t large = heap->large_pages;
+
+    if (heap == page_heap) large -= RELAXED_LOAD(commit.vast_bytes) >> space.page_shift;
+    return page_heap_used_pages(heap) - large;
 }
 
-/* Slabs grow beyond their peak by clean pages, so it is enough to look when some are leased. Under
- * the lock. */
+/* When clean pages are leased: what slabs take of dirty ones others had before. Under the lock. */
 INLINE void note_slab_peak(struct page_heap *heap)
 {
     size_t pages = page_heap_slab_pages(heap);

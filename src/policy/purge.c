@@ -21,7 +21,7 @@ static bool nothing_may_stay(void)
 
 /* How many dirty pages of a page heap may stay, as of one moment. */
 struct budget {
-    size_t share; /* without regrets: of the most that was in use of late, and of what is in use */
+    size_t share;      /* whatever is wanted: of the most in use of late, and of what is in use */
     size_t of_used;    /* the latter part of it */
     size_t total;      /* with what may be wanted again */
     size_t most;       /* beyond this somebody purges */
@@ -29,20 +29,20 @@ struct budget {
     bool took_nothing; /* the kernel took none of them */
 };
 
-/* What slabs had at their peak and have no more: a program whose objects go often makes as many
- * anew. Large blocks do not count, for the next one is longer. A small heap's is not worth a
- * thread that looks after it. Under the page heap's lock. */
+/* What slabs had at their peak and have no more. Under the page heap's lock. */
 static size_t fall_of(struct page_heap *heap)
 {
-    size_t peak = heap->slab_peak;
-
-    return peak < pages_for(FALL_BYTES_MIN) ? 0 : peak - min_size(peak, page_heap_slab_pages(heap));
+    return heap->slab_peak - min_size(heap->slab_peak, page_heap_slab_pages(heap));
 }
 
-/* Pages that may be wanted again soon. Under the page heap's lock. */
+/* Pages that may be wanted again soon: a program whose objects go often makes as many anew. Large
+ * blocks do not count, for the next one is longer; and a small heap's fall is not worth a thread
+ * that looks after it. Under the page heap's lock. */
 static size_t wanted_again(struct page_heap *heap)
 {
-    return max_size(purge_of(heap)->bonus_pages, fall_of(heap));
+    size_t fall = heap->slab_peak >= pages_for(FALL_BYTES_MIN) ? fall_of(heap) : 0;
+
+    return max_size(purge_of(heap)->bonus_pages, fall);
 }
 
 /* Notes the peak: the pages in use, and those that were a moment ago. What may be wanted again
@@ -126,7 +126,7 @@ static void learn(struct page_heap *heap, uint64_t now)
     if (own->last_pages == 0) return;
     if (now >= own->last_ms + REGRET_MS) {
         own->peak_pages -= own->peak_pages / 4;
-        heap->slab_peak -= heap->slab_peak / 4;
+        heap->slab_peak -= fall_of(heap) / 4;
         own->bonus_pages -= own->bonus_pages / 4;
         own->last_pages = 0;
     } else if (heap->clean_leased - own->last_clean_leased >= (own->last_pages + 1) / 2) {
@@ -238,7 +238,7 @@ bool purge_wants_background(void)
 
         lock_take(&heap->lock);
         learn(heap, now);
-        wants |= wanted_again(heap) > pages_for(PURGE_UNATTENDED_BYTES);
+        wants |= !purge[i].took_nothing && wanted_again(heap) > pages_for(PURGE_UNATTENDED_BYTES);
         lock_give(&heap->lock);
     }
     return wants && !nothing_may_stay();
@@ -273,11 +273,13 @@ void purge_begin_unneeded(void)
     for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
-/* So many pages were not needed after all. */
-static void forget_peak(struct page_heap *heap, size_t pages)
+/* So many pages were not needed after all, and what is dirty from now on is looked at anew. */
+static void forget_unneeded(struct page_heap *heap, size_t pages)
 {
+    if (pages == 0) return;
     lock_take(&heap->lock);
-    heap->slab_peak -= min_size(heap->slab_peak, pages);
+    heap->slab_peak -= min_size(fall_of(heap), pages);
+    if (!trigger_is_fixed()) purge_later(heap, heap->free_pages[FREE_DIRTY]);
     lock_give(&heap->lock);
 }
 
@@ -293,7 +295,7 @@ size_t purge_unneeded(const uint32_t *stop)
         pass.wanted = (unneeded + 1) / 2;
         purge_runs(&pass, 1, pages_for(PURGE_RUN_BYTES_MAX));
         purged += purge_end_pass(&pass);
-        forget_peak(pass.heap, pass.purged);
+        forget_unneeded(pass.heap, pass.purged);
     }
     purge_begin_unneeded();
     return purged;
@@ -313,13 +315,17 @@ static size_t next_look(struct budget budget)
 
 /* A program of one thread asks each time: only that thread may empty depots and magazines, which
  * hold slabs open. */
+static bool looks_alone(void)
+{
+    return !RELAXED_LOAD(purge_mode.background) || !RELAXED_LOAD(purge_mode.on_call);
+}
+
 static bool is_within_budget(struct page_heap *heap)
 {
-    bool asks = !RELAXED_LOAD(purge_mode.on_call);
     struct budget budget;
 
     lock_take(&heap->lock);
-    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background) && !asks);
+    budget = budget_now(heap, !looks_alone());
     if (purge_is_urgent()) {
         budget.most = pages_for(PURGE_WORTH_BYTES) - 1;
     } else {
@@ -361,15 +367,28 @@ void purge_put_off(void)
     }
 }
 
+/* Judged and put off in one moment: who no longer looks says so under the same lock. */
+static bool put_off_wanted(struct page_heap *heap)
+{
+    struct budget budget;
+    bool fits;
+
+    lock_take(&heap->lock);
+    budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
+    fits = budget.dirty <= budget.most;
+    if (fits && !trigger_is_fixed()) purge_later(heap, budget.dirty);
+    lock_give(&heap->lock);
+    return fits;
+}
+
 bool purge_put_off_wanted(void)
 {
-    for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct budget budget = budget_of(&page_heap[i], true);
+    bool fits = true;
 
-        if (budget.dirty > budget.most) return false;
-    }
-    purge_put_off();
-    return true;
+    for (unsigned i = 0; i < page_heap_count(); i++)
+        if (is_past_trigger(&page_heap[i])) fits &= put_off_wanted(&page_heap[i]);
+    if (fits) purge_left_behind();
+    return fits;
 }
 
 bool purge_oversize(void)
@@ -381,7 +400,7 @@ bool purge_oversize(void)
     (void)purge_all_runs(
         max_size(pages_for(bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2), 1), SIZE_MAX);
     for (unsigned i = 0; i < page_heap_count() && option_decay_ms() >= 0; i++) {
-        struct budget budget = budget_of(&page_heap[i], RELAXED_LOAD(purge_mode.background));
+        struct budget budget = budget_of(&page_heap[i], !looks_alone());
 
         within &= budget.dirty <= budget.most;
     }

@@ -60,7 +60,8 @@ void purge_heaps_beyond_budget(void);
 void purge_past_triggers(void);
 /* Or leaves it to who looks in the background: for a while nobody need say so again. */
 void purge_put_off(void);
-/* The same, when no more is dirty than he lets stay. */
+/* The same, where no more is dirty than he lets stay; and gives back what huge pages left behind,
+ * as purge_beyond_budget does. */
 bool purge_put_off_wanted(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the
  * next may be called with any lock held: a thread that looks at a budget at that moment may go by

@@ -1,5 +1,5 @@
-/* lone_background.c - a program of one thread breathes, and a background thread gives back what it
- * left: what the rest of the process sees of that. */
+/* lone_background.c - a program of one thread frees much, or again and again, and a background
+ * thread gives back what it left: what the rest of the process sees of that. */
 /* SPDX-License-Identifier: MIT */
 /* usage: lone_background count      it comes for that only, and goes when that is done
  *        lone_background fork       both sides of a fork have one thread, and little that is free

@@ -1,4 +1,4 @@
-/* decay_test.c - the only thread gives memory back at once, or soon where it breathes. */
+/* decay_test.c - the only thread gives memory back at once, or soon what it may want again. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -69,6 +69,31 @@ static void a_fall_of_the_only_thread_goes_later(void **state)
     assert_true(looks < 20);
     assert_true(dirty_pages() <= pages_of_bytes(2 * PURGE_KEEP_BYTES));
     assert_false(inside_background_runs());
+}
+
+/* Who is there already is left a small one, too. */
+static void what_is_left_to_the_helper_is_not_told_it_again(void **state)
+{
+    enum { RUNS = 16 };
+    uint32_t page[RUNS];
+    size_t pages;
+
+    (void)state;
+    start_threads(1);
+    pages = pages_of_bytes(FALL_BYTES_MIN) / (RUNS - 1) + 1;
+    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    for (unsigned i = 0; i < RUNS; i++) (void)return_and_look(page[i]);
+    assert_true(fake_thread_waits());
+    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    assert_int_equal(dirty_pages(), 0);
+    for (unsigned i = 0; i < 2; i++) (void)return_and_look(page[i]);
+    assert_false(purge_wants_background()); /* of the peak so little is missing */
+    purge_obey_options();                   /* it is looked at from the least on */
+    while (purge_is_within_budget()) run_return(lease_written(dirty_pages() + pages / 16));
+    (void)decay_excess();
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    run_return(lease(1));
+    assert_false(page_heaps_past_trigger);
 }
 
 /* With retain:false the free end of the heap is closed by who purges. The burst fits into the first
@@ -357,6 +382,7 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once),
           UNIT_TEST(a_fall_of_the_only_thread_goes_later),
+          UNIT_TEST(what_is_left_to_the_helper_is_not_told_it_again),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
           UNIT_TEST(the_only_thread_closes_the_end), UNIT_TEST(who_has_no_helper_closes_the_end),
           UNIT_TEST(what_goes_at_once_closes_the_end),

@@ -346,6 +346,17 @@ static void slow_ones_end_the_wish(void **state)
     assert_true(huge_take_left_behind());
 }
 
+static void what_they_left_goes_when_others_are_put_off(void **state)
+{
+    (void)state;
+    start_and_wish();
+    fake_first_touch_us(HUGE_SLOW_US + 1);
+    (void)lease_until_timed();
+    assert_false(huge.wanted);
+    assert_true(purge_put_off_wanted());
+    assert_false(huge_take_left_behind());
+}
+
 /* The first that begins, and then each so many-th; a larger heap has fewer. */
 static void some_are_timed(void **state)
 {
@@ -563,7 +574,8 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(only_their_edges_share_a_huge_page),
           UNIT_TEST(what_they_left_stays_while_they_are_wanted),
           UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit), UNIT_TEST(slow_ones_end_the_wish),
-          UNIT_TEST(some_are_timed), UNIT_TEST(what_was_there_is_no_answer),
+          UNIT_TEST(what_they_left_goes_when_others_are_put_off), UNIT_TEST(some_are_timed),
+          UNIT_TEST(what_was_there_is_no_answer),
           UNIT_TEST(one_that_begins_with_the_run_is_timed_once),
           UNIT_TEST(what_is_not_fresh_is_not_timed), UNIT_TEST(batches_are_timed),
           UNIT_TEST(each_wait_is_longer_than_the_last),

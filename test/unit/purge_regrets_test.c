@@ -195,10 +195,11 @@ static void a_decay_of_zero_keeps_nothing_of_others(void **state)
 enum { SLAB_RUNS = 40 };
 static uint32_t slab_run[SLAB_RUNS];
 
-/* Slabs' pages, as many as make a fall worth waiting for, in runs that do not merge. */
+/* Slabs' pages, in runs, many times as many as make a fall worth waiting for. Returns those of a
+ * run. */
 static size_t lease_slabs(void)
 {
-    size_t pages = pages_of_bytes(FALL_BYTES_MIN) / (SLAB_RUNS - 8);
+    size_t pages = pages_of_bytes(4 * FALL_BYTES_MIN) / SLAB_RUNS;
 
     for (unsigned i = 0; i < SLAB_RUNS; i++) slab_run[i] = run_lease(pages, 1, PAGE_USED).page;
     return pages;
@@ -286,13 +287,17 @@ static void an_aligned_lease_notes_the_peak(void **state)
 static void a_fall_is_forgotten(void **state)
 {
     const uint32_t never = 0;
+    size_t pages;
 
     (void)state;
     start_attended();
-    (void)lease_slabs();
+    pages = lease_slabs();
     return_slabs(0, SLAB_RUNS);
     assert_true(purge_wants_background());
-    for (unsigned i = 0; i < 12; i++) (void)purge_unneeded(&never);
+    for (unsigned i = 0; i < 14; i++) {
+        (void)purge_unneeded(&never);
+        assert_in_range(dirty_pages(), page_heap->slab_peak, page_heap->slab_peak + pages);
+    }
     assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
     assert_false(purge_wants_background());
 }
@@ -300,16 +305,100 @@ static void a_fall_is_forgotten(void **state)
 /* Nor is one of long ago waited for, where nobody looks. */
 static void an_old_fall_is_forgotten(void **state)
 {
+    size_t kept;
+
     (void)state;
     start_small();
-    (void)lease_slabs();
-    return_slabs(0, SLAB_RUNS);
+    kept = lease_slabs();
+    return_slabs(1, SLAB_RUNS);
     for (unsigned i = 0; i < 20; i++) {
+        size_t peak = page_heap->slab_peak;
+
         breathe(burst_pages());
+        assert_int_equal(page_heap->slab_peak, i == 0 ? peak : peak - (peak - kept) / 4);
         assert_true(i != 0 || purge_wants_background());
         fake_clock_ms(3000);
     }
     assert_false(purge_wants_background());
+}
+
+/* But not what slabs have, when what others had was not needed. */
+static void what_slabs_have_is_not_forgotten(void **state)
+{
+    const uint32_t never = 0;
+    size_t pages;
+
+    (void)state;
+    start_attended();
+    pages = lease_slabs();
+    run_return(lease_written(SLAB_RUNS * pages));
+    assert_int_equal(page_heap->slab_peak, SLAB_RUNS * pages);
+    for (unsigned i = 0; i < 14; i++) (void)purge_unneeded(&never);
+    assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
+    assert_int_equal(page_heap->slab_peak, SLAB_RUNS * pages);
+}
+
+/* When much of what was put off has gone in the background, the next excess is one. */
+static void what_goes_in_the_background_is_looked_at_anew(void **state)
+{
+    const uint32_t never = 0;
+    unsigned half = SLAB_RUNS / 2;
+
+    (void)state;
+    start_small();
+    (void)lease_slabs();
+    return_slabs(0, half);
+    assert_false(purge_is_within_budget());
+    purge_set_background(true);
+    assert_true(purge_put_off_wanted());
+    for (unsigned i = 0; i < 14; i++) (void)purge_unneeded(&never);
+    return_slabs(half, SLAB_RUNS - 1);
+    assert_false(purge_is_within_budget());
+}
+
+/* Who is not there looks at nothing. */
+static void nothing_is_put_off_while_nobody_looks(void **state)
+{
+    (void)state;
+    start_small();
+    (void)lease_slabs();
+    return_slabs(0, SLAB_RUNS);
+    assert_false(purge_is_within_budget());
+    assert_false(purge_put_off_wanted());
+    purge_set_background(true);
+    assert_false(purge_is_within_budget());
+    assert_true(purge_put_off_wanted());
+}
+
+/* Where the kernel takes nothing there is nothing to wait for. */
+static void what_the_kernel_keeps_is_not_waited_for(void **state)
+{
+    (void)state;
+    start_small();
+    (void)lease_slabs();
+    return_slabs(0, SLAB_RUNS);
+    assert_true(purge_wants_background());
+    fake_fail_kind(FAKE_PURGE, true);
+    purge_beyond_budget();
+    assert_false(purge_wants_background());
+    fake_fail_kind(FAKE_PURGE, false);
+    purge_beyond_budget();
+    assert_true(purge_wants_background());
+}
+
+/* A program of one thread asks each time by its own budget, with a threshold too. */
+static void a_threshold_does_not_hide_a_fall(void **state)
+{
+    (void)state;
+    options_parse("oversize_threshold:1073741824", "MALLOC_CONF");
+    start_small();
+    (void)lease_slabs();
+    purge_set_background(true);
+    assert_true(purge_oversize());
+    return_slabs(0, SLAB_RUNS);
+    assert_false(purge_oversize());
+    purge_set_on_call(true);
+    assert_true(purge_oversize());
 }
 
 UNIT_MAIN(UNIT_TEST(a_program_that_breathes_pays_once),
@@ -324,4 +413,8 @@ UNIT_MAIN(UNIT_TEST(a_program_that_breathes_pays_once),
           UNIT_TEST(what_slabs_had_stays_while_somebody_looks),
           UNIT_TEST(what_large_blocks_had_goes_at_once), UNIT_TEST(a_small_fall_is_not_waited_for),
           UNIT_TEST(an_aligned_lease_notes_the_peak), UNIT_TEST(a_fall_is_forgotten),
-          UNIT_TEST(an_old_fall_is_forgotten))
+          UNIT_TEST(an_old_fall_is_forgotten), UNIT_TEST(what_slabs_have_is_not_forgotten),
+          UNIT_TEST(what_goes_in_the_background_is_looked_at_anew),
+          UNIT_TEST(nothing_is_put_off_while_nobody_looks),
+          UNIT_TEST(what_the_kernel_keeps_is_not_waited_for),
+          UNIT_TEST(a_threshold_does_not_hide_a_fall))

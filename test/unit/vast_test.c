@@ -520,7 +520,26 @@ static void misuse_is_told(void **state)
     expect_abort(ask_victim, "prairie: malloc_usable_size of a freed pointer");
 }
 
-UNIT_MAIN(UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
+/* Slabs' pages are those of the page heaps without large blocks, and vast ones have none. */
+static void a_vast_block_is_no_part_of_what_slabs_have(void **state)
+{
+    size_t pages;
+    void *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    pages = page_heap_slab_pages(page_heap);
+    block = prairie_malloc(VAST);
+    expect_vast(block, VAST);
+    assert_int_equal(page_heap_slab_pages(page_heap), pages);
+    prairie_free(prairie_malloc(4 * MiB)); /* of clean pages */
+    assert_in_range(page_heap->slab_peak, 1, page_heap->open_pages);
+    prairie_free(block);
+    expect_none();
+}
+
+UNIT_MAIN(UNIT_TEST(a_vast_block_is_no_part_of_what_slabs_have),
+          UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
           UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
           UNIT_TEST(what_is_gained_as_zeros_is_not_touched),
           UNIT_TEST(a_small_block_becomes_vast_without_touching_it),
