@@ -288,10 +288,12 @@ void decay_before_refusal(size_t pages)
 
 /* ---- the door ---- */
 
+static bool background_may_take(void) { return option_helper_thread() && option_decay_ms() != 0; }
+
 /* In a program with threads. True: what is too much is another's to give back. */
 static bool leave_to_background(void)
 {
-    if (!option_helper_thread() || option_decay_ms() == 0 || !want_background()) return false;
+    if (!background_may_take() || !want_background()) return false;
     purge_put_off();
     return true;
 }
@@ -300,10 +302,9 @@ static bool leave_to_background(void)
  * not? */
 static bool leave_wanted_to_background(void)
 {
-    bool wants = purge_wants_background() || RELAXED_LOAD(decay.background_runs);
-
-    if (!option_helper_thread() || option_decay_ms() == 0) return false;
-    return wants && want_background() && purge_put_off_wanted();
+    return background_may_take()
+        && (purge_wants_background() || RELAXED_LOAD(decay.background_runs)) && want_background()
+        && purge_put_off_wanted();
 }
 
 /* Has the program shrunk to half of the most that was in use since this was last true? */

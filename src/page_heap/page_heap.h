@@ -147,7 +147,7 @@ INLINE size_t page_heap_slab_pages(struct page_heap *heap)
     return page_heap_used_pages(heap) - large;
 }
 
-/* When clean pages are leased: what slabs take of dirty ones others had before. Under the lock. */
+/* Before clean pages are leased; dirty ones that slabs take were others' before. Under the lock. */
 INLINE void note_slab_peak(struct page_heap *heap)
 {
     size_t pages = page_heap_slab_pages(heap);

@@ -273,13 +273,19 @@ void purge_begin_unneeded(void)
     for (unsigned i = 0; i < page_heap_count(); i++) (void)begin_dirty_low(&page_heap[i]);
 }
 
+/* Under the page heap's lock. */
+static void put_off(struct page_heap *heap)
+{
+    if (!trigger_is_fixed()) purge_later(heap);
+}
+
 /* So many pages were not needed after all, and what is dirty from now on is looked at anew. */
 static void forget_unneeded(struct page_heap *heap, size_t pages)
 {
     if (pages == 0) return;
     lock_take(&heap->lock);
     heap->slab_peak -= min_size(fall_of(heap), pages);
-    if (!trigger_is_fixed()) purge_later(heap, heap->free_pages[FREE_DIRTY]);
+    put_off(heap);
     lock_give(&heap->lock);
 }
 
@@ -313,11 +319,11 @@ static size_t next_look(struct budget budget)
     return room == 0 ? least : max_size(least, budget.dirty + room / 4 * 3);
 }
 
-/* A program of one thread asks each time: only that thread may empty depots and magazines, which
- * hold slabs open. */
-static bool looks_alone(void)
+/* Is what may be wanted again left alone without a question? A program of one thread asks each
+ * time: only that thread may empty depots and magazines, which hold slabs open. */
+static bool is_attended(void)
 {
-    return !RELAXED_LOAD(purge_mode.background) || !RELAXED_LOAD(purge_mode.on_call);
+    return RELAXED_LOAD(purge_mode.background) && RELAXED_LOAD(purge_mode.on_call);
 }
 
 static bool is_within_budget(struct page_heap *heap)
@@ -325,7 +331,7 @@ static bool is_within_budget(struct page_heap *heap)
     struct budget budget;
 
     lock_take(&heap->lock);
-    budget = budget_now(heap, !looks_alone());
+    budget = budget_now(heap, is_attended());
     if (purge_is_urgent()) {
         budget.most = pages_for(PURGE_WORTH_BYTES) - 1;
     } else {
@@ -362,7 +368,7 @@ void purge_put_off(void)
 
         if (!is_past_trigger(heap)) continue;
         lock_take(&heap->lock);
-        if (!trigger_is_fixed()) purge_later(heap, heap->free_pages[FREE_DIRTY]);
+        put_off(heap);
         lock_give(&heap->lock);
     }
 }
@@ -376,7 +382,7 @@ static bool put_off_wanted(struct page_heap *heap)
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
     fits = budget.dirty <= budget.most;
-    if (fits && !trigger_is_fixed()) purge_later(heap, budget.dirty);
+    if (fits) put_off(heap);
     lock_give(&heap->lock);
     return fits;
 }
@@ -400,7 +406,7 @@ bool purge_oversize(void)
     (void)purge_all_runs(
         max_size(pages_for(bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2), 1), SIZE_MAX);
     for (unsigned i = 0; i < page_heap_count() && option_decay_ms() >= 0; i++) {
-        struct budget budget = budget_of(&page_heap[i], !looks_alone());
+        struct budget budget = budget_of(&page_heap[i], is_attended());
 
         within &= budget.dirty <= budget.most;
     }

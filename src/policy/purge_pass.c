@@ -90,8 +90,10 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max)
     }
 }
 
-void purge_later(struct page_heap *heap, size_t dirty)
+void purge_later(struct page_heap *heap)
 {
+    size_t dirty = heap->free_pages[FREE_DIRTY];
+
     RELAXED_STORE(heap->trigger_pages,
                   dirty + max_size(dirty / PUT_OFF_SHARE, pages_for(PURGE_KEEP_BYTES)));
 }
@@ -100,14 +102,12 @@ size_t purge_end_pass(const struct purge_pass *pass)
 {
     struct page_heap *heap = pass->heap;
     struct purge *own = purge_of(heap);
-    size_t dirty;
 
     for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
     lock_take(&heap->lock);
-    dirty = heap->free_pages[FREE_DIRTY];
     count_calls(heap, pass->calls, pass->purged);
     if (pass->calls != 0) own->took_nothing = pass->purged == 0;
-    if (own->took_nothing) purge_later(heap, dirty);
+    if (own->took_nothing) purge_later(heap);
     lock_give(&heap->lock);
     return pass->purged;
 }

@@ -38,7 +38,7 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max);
 size_t purge_end_pass(const struct purge_pass *pass);
 /* What the kernel would not take, or somebody else is to give back, is looked at again when an
  * eighth more is dirty. Under the page heap's lock. */
-void purge_later(struct page_heap *heap, size_t dirty);
+void purge_later(struct page_heap *heap);
 /* Once huge pages are not wanted any more: clean pages beside those that were touched. */
 void purge_left_behind(void);
 

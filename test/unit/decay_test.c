@@ -58,7 +58,7 @@ static void a_fall_of_the_only_thread_goes_later(void **state)
     start_threads(1);
     pages = pages_of_bytes(FALL_BYTES_MIN) / (RUNS - 8);
     fill_depot(class_index);
-    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    lease_for_slabs(page, RUNS, pages);
     for (unsigned i = 0; i < RUNS; i++) shrunk |= return_and_look(page[i]);
     assert_true(shrunk);
     assert_int_equal(arenas[0]->bin[class_index].depot.full.count, 0);
@@ -81,10 +81,10 @@ static void what_is_left_to_the_helper_is_not_told_it_again(void **state)
     (void)state;
     start_threads(1);
     pages = pages_of_bytes(FALL_BYTES_MIN) / (RUNS - 1) + 1;
-    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    lease_for_slabs(page, RUNS, pages);
     for (unsigned i = 0; i < RUNS; i++) (void)return_and_look(page[i]);
     assert_true(fake_thread_waits());
-    for (unsigned i = 0; i < RUNS; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+    lease_for_slabs(page, RUNS, pages);
     assert_int_equal(dirty_pages(), 0);
     for (unsigned i = 0; i < 2; i++) (void)return_and_look(page[i]);
     assert_false(purge_wants_background()); /* of the peak so little is missing */

@@ -57,6 +57,12 @@ static size_t dirty_pages(void) { return page_heap->free_pages[FREE_DIRTY]; }
 /* As many pages as make purging worth while, many times over. */
 static size_t burst_pages(void) { return pages_of_bytes(64 * PURGE_KEEP_BYTES); }
 
+/* So many runs of as many pages, as slabs have them. */
+static void lease_for_slabs(uint32_t *page, unsigned count, size_t pages)
+{
+    for (unsigned i = 0; i < count; i++) page[i] = run_lease(pages, 1, PAGE_USED).page;
+}
+
 static void stain(uint32_t page, size_t pages, unsigned char value)
 {
     memset(page_address(page), value, bytes_of(pages));

@@ -192,7 +192,7 @@ static void a_decay_of_zero_keeps_nothing_of_others(void **state)
 
 /* ---- falls ---- */
 
-enum { SLAB_RUNS = 40 };
+enum { SLAB_RUNS = 40, LOOKS = 14 };
 static uint32_t slab_run[SLAB_RUNS];
 
 /* Slabs' pages, in runs, many times as many as make a fall worth waiting for. Returns those of a
@@ -201,13 +201,25 @@ static size_t lease_slabs(void)
 {
     size_t pages = pages_of_bytes(4 * FALL_BYTES_MIN) / SLAB_RUNS;
 
-    for (unsigned i = 0; i < SLAB_RUNS; i++) slab_run[i] = run_lease(pages, 1, PAGE_USED).page;
+    lease_for_slabs(slab_run, SLAB_RUNS, pages);
     return pages;
 }
 
 static void return_slabs(unsigned from, unsigned end)
 {
     for (unsigned i = from; i < end; i++) run_return(slab_run[i]);
+}
+
+static void fall(void)
+{
+    (void)lease_slabs();
+    return_slabs(0, SLAB_RUNS);
+}
+
+/* Until hardly anything is left that nobody needed. */
+static void look_often(void)
+{
+    for (unsigned i = 0; i < LOOKS; i++) (void)purge_unneeded(NULL);
 }
 
 /* While somebody looks in the background, what slabs had at their peak may stay, and no more. */
@@ -286,7 +298,6 @@ static void an_aligned_lease_notes_the_peak(void **state)
 /* What was not needed while somebody looked is not waited for a second time. */
 static void a_fall_is_forgotten(void **state)
 {
-    const uint32_t never = 0;
     size_t pages;
 
     (void)state;
@@ -294,8 +305,8 @@ static void a_fall_is_forgotten(void **state)
     pages = lease_slabs();
     return_slabs(0, SLAB_RUNS);
     assert_true(purge_wants_background());
-    for (unsigned i = 0; i < 14; i++) {
-        (void)purge_unneeded(&never);
+    for (unsigned i = 0; i < LOOKS; i++) {
+        (void)purge_unneeded(NULL);
         assert_in_range(dirty_pages(), page_heap->slab_peak, page_heap->slab_peak + pages);
     }
     assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
@@ -325,7 +336,6 @@ static void an_old_fall_is_forgotten(void **state)
 /* But not what slabs have, when what others had was not needed. */
 static void what_slabs_have_is_not_forgotten(void **state)
 {
-    const uint32_t never = 0;
     size_t pages;
 
     (void)state;
@@ -333,7 +343,7 @@ static void what_slabs_have_is_not_forgotten(void **state)
     pages = lease_slabs();
     run_return(lease_written(SLAB_RUNS * pages));
     assert_int_equal(page_heap->slab_peak, SLAB_RUNS * pages);
-    for (unsigned i = 0; i < 14; i++) (void)purge_unneeded(&never);
+    look_often();
     assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
     assert_int_equal(page_heap->slab_peak, SLAB_RUNS * pages);
 }
@@ -341,7 +351,6 @@ static void what_slabs_have_is_not_forgotten(void **state)
 /* When much of what was put off has gone in the background, the next excess is one. */
 static void what_goes_in_the_background_is_looked_at_anew(void **state)
 {
-    const uint32_t never = 0;
     unsigned half = SLAB_RUNS / 2;
 
     (void)state;
@@ -351,7 +360,7 @@ static void what_goes_in_the_background_is_looked_at_anew(void **state)
     assert_false(purge_is_within_budget());
     purge_set_background(true);
     assert_true(purge_put_off_wanted());
-    for (unsigned i = 0; i < 14; i++) (void)purge_unneeded(&never);
+    look_often();
     return_slabs(half, SLAB_RUNS - 1);
     assert_false(purge_is_within_budget());
 }
@@ -361,8 +370,7 @@ static void nothing_is_put_off_while_nobody_looks(void **state)
 {
     (void)state;
     start_small();
-    (void)lease_slabs();
-    return_slabs(0, SLAB_RUNS);
+    fall();
     assert_false(purge_is_within_budget());
     assert_false(purge_put_off_wanted());
     purge_set_background(true);
@@ -375,8 +383,7 @@ static void what_the_kernel_keeps_is_not_waited_for(void **state)
 {
     (void)state;
     start_small();
-    (void)lease_slabs();
-    return_slabs(0, SLAB_RUNS);
+    fall();
     assert_true(purge_wants_background());
     fake_fail_kind(FAKE_PURGE, true);
     purge_beyond_budget();
