@@ -10,8 +10,8 @@
  *                        OFFSET_FOR_FREES words further --^
  *
  * W1  no magazine of an exact front ever has a block or room
- * W2  allocated and deallocated of an exact front are the usable bytes of all calls since it became
- *     one, after every call
+ * W2  allocated and deallocated of an exact front are the usable bytes of all calls since the
+ *     program was told of them, after every call; before that they are anything
  * W3  left[c] blocks of the class may pass before the thread asks its sampler again; the sampler
  *     has passed them. One array serves all counting fronts of a sampled thread
  * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base,
@@ -77,6 +77,15 @@ void counting_pass_back(struct counting_front *counting);
  * block that is taken the slow way, and a yes is not repeated. */
 bool counting_block_is_due(struct counting_front *counting, unsigned class_index);
 bool counting_large_is_due(struct counting_front *counting, size_t bytes);
+
+/* W2, W4: from now on. */
+INLINE void counting_tell(struct counting_front *counting)
+{
+    if (counting->is_told) return;
+    counting->allocated = counting->deallocated = 0;
+    counting->peak = counting->peak_base = 0;
+    counting->is_told = true;
+}
 
 INLINE void counting_add_taken(struct counting_front *counting, size_t bytes)
 {

@@ -3,9 +3,11 @@
  */
 #include "quarantine.h"
 
-/* Chance draws after one to so many groups of places, and leaves the next one out or not. So most
- * of half the places are taken before one of them is again. */
-enum { GROUP = 4, GROUPS_MAX = 4 };
+/* Chance draws the order of two groups of places, and leaves the one before them out or not. So
+ * half the places are taken before one of them is again. */
+enum { GROUP = 4 };
+#define IN_EACH_BYTE UINT64_C(0x0101010101010101)
+#define IN_SECOND_GROUP UINT64_C(0x0101010100000000)
 
 static uint16_t places_for(unsigned class_index)
 {
@@ -81,6 +83,20 @@ static void shuffle(struct quarantine *quarantine, void **slots, size_t count)
     }
 }
 
+/* Which order the place of a group has within it is its number but for some bits. */
+static void draw_order(struct held_class *held, uint64_t random)
+{
+    unsigned mask = held->waiting_max - 1u;
+    uint64_t twist =
+        (random >> 8 & (GROUP - 1)) * IN_EACH_BYTE ^ (random >> 16 & (GROUP - 1)) * IN_SECOND_GROUP;
+
+    if (mask >= 4 * GROUP - 1u) held->place = (uint16_t)((held->place + (random & GROUP)) & mask);
+    held->order = (((UINT64_C(0x0706050403020100) ^ twist) + held->place * IN_EACH_BYTE)
+                   & mask * IN_EACH_BYTE)
+                + IN_EACH_BYTE;
+    held->place = (uint16_t)((held->place + 2 * GROUP) & mask);
+}
+
 /* Hooks that run may drain the cache. */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
@@ -103,17 +119,11 @@ void *quarantine_fill(struct cache *cache, unsigned class_index, void *block)
 {
     struct quarantine *quarantine = quarantine_for(cache);
     struct held_class *held;
-    uint64_t random;
-    unsigned mask;
 
     if (unlikely(quarantine == NULL)) return block;
     held = &quarantine->held[class_index];
     if (unlikely(held->waiting == NULL) && !begin_class(held, class_index)) return block;
-    random = draw(quarantine);
-    mask = held->waiting_max - 1u;
-    if (mask >= 4 * GROUP - 1u) held->place = (uint16_t)((held->place + (random & GROUP)) & mask);
-    held->twist = (uint16_t)(random >> 8 & (GROUP - 1) & mask);
-    held->steps = (uint16_t)((1 + (random >> 16) % GROUPS_MAX) * GROUP);
+    draw_order(held, draw(quarantine));
     return quarantine_exchange(held, block);
 }
 

@@ -2,8 +2,8 @@
  * have them.
  *
  * A block that was freed takes the place of another one, which goes to the cache. Groups of four
- * places are taken one after the other, but now and then chance draws in which order those of a
- * group are, and leaves some groups out. So nobody can tell when a block comes back, and neighbours
+ * places are taken one after the other, but chance draws in which order those of a group are, and
+ * now and then leaves one out. So nobody can tell when a block comes back, and neighbours
  * that were freed together come back together, where the processor expects them. When the cache
  * fetched blocks, they are shuffled in groups of four.
  * Large runs leave in the order in which they came. Closed ones are guarded and have no pages; open
@@ -50,15 +50,14 @@ enum {
 #define CLOSED_PAGES_AT_ONCE 2560u
 #define CLOSED_PAGES_PER_MS 8u
 #define CLOSED_PAGES_OF_CHILD 16u
-#define CLOSING_COSTS_PAGES 4u
+#define CLOSING_COSTS_PAGES 10u
 
 struct held_class {
     void **waiting;         /* Q1: so many places; NULL: nothing came by yet */
     uint16_t waiting_max;   /* a power of two */
     uint16_t waiting_count; /* atomic: the statistics read it */
-    uint16_t place;         /* the next one, but for the bits of `twist` */
-    uint16_t steps;         /* until chance draws; 0 without places */
-    uint16_t twist;
+    uint64_t order;         /* the next places counted from 1, a byte each; 0: chance must draw */
+    uint16_t place;         /* where the next order begins */
     uint16_t looked_at;
 };
 
@@ -87,7 +86,7 @@ INLINE struct held_class *quarantine_held(const struct cache *cache, unsigned cl
 {
     struct quarantine *quarantine = quarantine_of(cache);
 
-    if (unlikely(quarantine == NULL) || unlikely(quarantine->held[class_index].steps == 0))
+    if (unlikely(quarantine == NULL) || unlikely(quarantine->held[class_index].order == 0))
         return NULL;
     return &quarantine->held[class_index];
 }
@@ -96,10 +95,9 @@ INLINE struct held_class *quarantine_held(const struct cache *cache, unsigned cl
  * NULL: none does. */
 INLINE void *quarantine_exchange(struct held_class *held, void *block)
 {
-    void **place = &held->waiting[held->place ^ held->twist], *other = *place;
+    void **place = &held->waiting[(held->order & 0xff) - 1], *other = *place;
 
-    held->place = (held->place + 1) & (held->waiting_max - 1);
-    held->steps--;
+    held->order >>= 8;
     *place = block;
     if (unlikely(other == NULL))
         RELAXED_STORE(held->waiting_count, (uint16_t)(held->waiting_count + 1));

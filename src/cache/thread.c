@@ -360,7 +360,7 @@ struct counting_front *thread_count_calls(void)
     struct counting_front *exact = front->cache != NULL ? exact_front(front) : NULL;
 
     if (exact == NULL) return NULL;
-    exact->is_told = true;
+    counting_tell(exact);
     thread_front_set(&exact->front);
     return exact;
 }

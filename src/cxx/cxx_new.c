@@ -140,27 +140,27 @@ static void *marked(void *block, enum hardened_door door)
     return block;
 }
 
-/* malloc's other ways, then the standard's. */
-static void *new_from(const void *frame, size_t size, enum hardened_door door)
+/* malloc's other ways, then the standard's. Jumped to. */
+static NOINLINE void *new_unready(size_t size, enum hardened_door door)
 {
-    struct front *front = thread_front();
-    void *block;
+    void *block = alloc_from(FRAME_HERE(), size, 1, false);
 
-    if (front->kind == FRONT_HARDENED) {
-        block = hardened_take(front, size, 1, door);
-        if (likely(block != NULL)) return block;
-    }
-    block = alloc_from(frame, size, 1, false);
     if (unlikely(block == NULL)) block = new_again(size, 1);
     return marked(block, door);
 }
 
-NOINLINE static void *new_missed(size_t size) { return new_from(FRAME_HERE(), size, DOOR_NEW); }
-
-NOINLINE static void *new_array_missed(size_t size)
+INLINE void *new_from(size_t size, enum hardened_door door)
 {
-    return new_from(FRAME_HERE(), size, DOOR_NEW_ARRAY);
+    struct front *front = thread_front();
+    void *block = NULL;
+
+    if (front->kind == FRONT_HARDENED) block = hardened_take(front, size, 1, door);
+    return block != NULL ? block : new_unready(size, door);
 }
+
+NOINLINE static void *new_missed(size_t size) { return new_from(size, DOOR_NEW); }
+
+NOINLINE static void *new_array_missed(size_t size) { return new_from(size, DOOR_NEW_ARRAY); }
 
 /* As malloc_miss. */
 NOINLINE static void *new_miss(size_t size, struct front *front, size_t offset)

@@ -49,10 +49,10 @@ struct alloc_request hardened_request(const struct alloc_request *request)
 /* `keeps`: it has contents. */
 INLINE void set_small(char *block, size_t class_size, size_t size, unsigned door, bool keeps)
 {
-    size_t slack = class_size - HARDENED_MARK_BYTES - size;
+    size_t room = class_size - HARDENED_MARK_BYTES, slack = room - size;
 
     mark_write(block, class_size, held_mark(block, slack, door));
-    if (slack != 0) write_canaries_and(block + size, slack, keeps);
+    if (slack != 0) write_canaries_and(block + room, slack, keeps);
 }
 
 /* H1 */
@@ -70,11 +70,17 @@ void hardened_look(struct cache *cache, unsigned class_index)
     }
 }
 
-/* A block of a slab begins its life. Aborts if it was written to since it was freed. */
-INLINE void begin_small(char *block, size_t class_size, size_t size, unsigned door)
+/* A block that is about to be taken: its pages are there when it is looked at. Long enough before,
+ * for a processor waits where it reads more at once than what it wrote a moment ago. */
+INLINE void touch_small(char *block, size_t class_size)
 {
     touch(block + class_size - HARDENED_MARK_BYTES);
     if (unlikely(class_size >= PAGE_BYTES_MIN)) touch(block);
+}
+
+/* A block of a slab begins its life. Aborts if it was written to since it was freed. */
+INLINE void begin_small(char *block, size_t class_size, size_t size, unsigned door)
+{
     check_free(block, class_size);
     set_small(block, class_size, size, door, false);
 }
@@ -91,16 +97,26 @@ INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
     if (unlikely(counting->sampler != NULL)) return NULL;
     block = magazine_take(magazine);
     if (unlikely(block == NULL)) return NULL;
-    if (likely(*magazine->top != NULL))           /* M1 */
+    if (likely(*magazine->top != NULL)) { /* M1 */
+        touch_small(*magazine->top, class_size);
         __builtin_prefetch(magazine->top[-1], 1); /* it is looked at the time after next */
+    }
     counting_add_taken(counting, class_size);
     begin_small(block, class_size, size, door);
     return block;
 }
 
+/* 0: whole pages, or no size at all. */
+INLINE unsigned class_with_mark(size_t size, size_t align)
+{
+    if (likely(size - 1 < TABLE_BYTES_MAX - HARDENED_MARK_BYTES) && likely(align == 1))
+        return class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]);
+    return size != 0 ? hardened_class(size, align) : 0;
+}
+
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
 {
-    return likely(size != 0) ? take_marked(front, hardened_class(size, align), size, door) : NULL;
+    return take_marked(front, class_with_mark(size, align), size, door);
 }
 
 static NOINLINE void *malloc_beyond(struct front *front, size_t size, size_t align, bool zero)
@@ -145,6 +161,7 @@ bool hardened_begin(void *block, const struct alloc_request *request)
     if (record->class_at != 0) {
         bool is_manual = (slab_record(record->slab)->hidden & SLAB_MANUAL) != 0;
 
+        touch_small(block, class_bytes[class_of_offset(record->class_at)]);
         begin_small(block, class_bytes[class_of_offset(record->class_at)], request->size,
                     is_manual ? DOOR_MALLOC | DOOR_TO_MANUAL : DOOR_MALLOC);
         return true;
@@ -190,7 +207,7 @@ INLINE uint64_t check_small(const char *verb, const char *block, const struct sl
     mark = mark_read(block, class_size);
     slack = slack_of(mark);
     if (unlikely(!is_mark(block, mark)) || unlikely(slack > room)) tell_mark(verb, block, mark);
-    if (unlikely(!canaries_are_whole(block + room - slack, slack)))
+    if (unlikely(!canaries_are_whole(block + room, slack)))
         fatal_address("write past the end of a block", block);
     check_before(slab, block, class_size);
     return mark;
@@ -298,7 +315,37 @@ static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
     free_home(class_index, block);
 }
 
-bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
+/* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does
+ * the one before. False: nothing happened; all others, and what is wrong, go by their slab. Of a
+ * front of kind FRONT_HARDENED. */
+INLINE bool give_by_mark(struct front *front, void *block, size_t size, enum hardened_door door)
+{
+    uint32_t page = page_in_first(block);
+    uint8_t offset = page_record(page)->class_at; /* record 0 has none */
+    size_t class_size = bytes_of_offset(offset), room = class_size - HARDENED_MARK_BYTES, slack;
+    uintptr_t at = (uintptr_t)block % PAGE_BYTES_MIN;
+    uint64_t mark;
+
+    if (unlikely(offset == 0) || unlikely(at == 0) || unlikely(at % sizeof mark != 0)
+        || unlikely(at + class_size > PAGE_BYTES_MIN)
+        || unlikely(((struct counting_front *)front)->is_told))
+        return false;
+    mark = mark_read(block, class_size);
+    slack = slack_of(mark);
+    if (unlikely(!is_mark_of_door(block, mark, door))
+        || unlikely(!canaries_are_whole((char *)block + room, slack))
+        || (size != SIZE_MAX && unlikely(size != room - slack)))
+        return false;
+    mark = mark_read((char *)block - class_size, class_size);
+    if (mark != 0 && unlikely(!is_mark((char *)block - class_size, mark))) return false;
+    if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_of_offset(offset), block);
+    else wipe_few_and_put(front->cache, class_of_offset(offset), block);
+    return true;
+}
+
+/* Any front. */
+static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
+                                  enum hardened_door door)
 {
     uint32_t page = page_at(block);
     struct counting_front *counting = counting_of(front);
@@ -324,38 +371,19 @@ bool hardened_give(struct front *front, void *block, size_t size, enum hardened_
     return true;
 }
 
-void hardened_free_any(struct front *front, void *block)
+bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door)
 {
-    if (!hardened_give(front, block, SIZE_MAX, DOOR_MALLOC)) free_unmarked(front, block);
+    return give_by_mark(front, block, size, door) || give_by_slab(front, block, size, door);
 }
 
-/* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does
- * the one before. All others, and what is wrong, go by their slab. */
+void hardened_free_any(struct front *front, void *block)
+{
+    if (!give_by_slab(front, block, SIZE_MAX, DOOR_MALLOC)) free_unmarked(front, block);
+}
+
 void hardened_free(struct front *front, void *block)
 {
-    uint32_t page = page_in_first(block);
-    uint8_t offset = page_record(page)->class_at; /* record 0 has none */
-    size_t class_size = bytes_of_offset(offset), room = class_size - HARDENED_MARK_BYTES;
-    uintptr_t at = (uintptr_t)block % PAGE_BYTES_MIN;
-    const char *before = (const char *)block - class_size;
-    uint64_t mark, mark_before;
-
-    if (unlikely(offset == 0) || unlikely(at == 0) || unlikely(at % sizeof mark != 0)
-        || unlikely(at + class_size > PAGE_BYTES_MIN))
-        goto by_slab;
-    mark = mark_read(block, class_size);
-    mark_before = mark_read(before, class_size);
-    if (unlikely(!is_mark(block, mark)) || unlikely((mark & MARK_UNUSUAL_BITS) != 0)
-        || unlikely(
-            !canaries_are_whole((const char *)block + room - slack_of(mark), slack_of(mark)))
-        || (mark_before != 0 && unlikely(!is_mark(before, mark_before))))
-        goto by_slab;
-    counting_add_given((struct counting_front *)front, class_size);
-    if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_of_offset(offset), block);
-    else wipe_few_and_put(front->cache, class_of_offset(offset), block);
-    return;
-by_slab:
-    hardened_free_any(front, block);
+    if (!give_by_mark(front, block, SIZE_MAX, DOOR_MALLOC)) hardened_free_any(front, block);
 }
 
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)

@@ -29,7 +29,7 @@ static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
 
     hardened_large_record(page)->bin.next = (uint32_t)slack;
     hardened_large_record(page)->bin.previous = door;
-    write_canaries(block + size, slack);
+    write_canaries(block + size + slack, slack);
 }
 
 void hardened_large_begin(char *block, uint32_t page, size_t size, bool has_waited)
@@ -53,7 +53,7 @@ enum hardened_door hardened_large_check(const void *block, uint32_t page)
     const struct page *record = hardened_large_record(page);
     size_t slack = record->bin.next;
 
-    if (!canaries_are_whole((const char *)block + hardened_large_room(page) - slack, slack))
+    if (!canaries_are_whole((const char *)block + hardened_large_room(page), slack))
         fatal_address("write past the end of a block", block);
     return (enum hardened_door)(record->bin.previous & DOOR_MASK);
 }
@@ -195,7 +195,8 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     /* The last page came along whole. */
     __builtin_memset((char *)to + bytes, 0, from.bytes - bytes);
     if (page_is_held_hardened(page_record(to_page)))
-        write_canaries((char *)to + to_bytes, hardened_large_room(to_page) - to_bytes);
+        write_canaries((char *)to + hardened_large_room(to_page),
+                       hardened_large_room(to_page) - to_bytes);
     if (counting != NULL) counting_add_given(counting, large_bytes(page));
     hardened_large_end(thread_front()->cache, block, page);
     return true;

@@ -15,18 +15,20 @@
 enum { MARK_SECRET_SHIFT = 26, SLACK_SHIFT = 12, DOOR_SHIFT = 8, DOOR_MASK = 7 };
 enum { DOOR_TO_MANUAL = 8 }; /* beside the door: it goes back to an arena that the program made */
 #define MARK_SECRET_BITS (UINT64_MAX << MARK_SECRET_SHIFT)
-#define MARK_SAYS_BITS (~MARK_SECRET_BITS & UINT64_MAX << DOOR_SHIFT)
-#define MARK_UNUSUAL_BITS ((uint64_t)(DOOR_MASK | DOOR_TO_MANUAL) << DOOR_SHIFT)
+#define MARK_SAYS_BITS (~MARK_SECRET_BITS)
+#define SLACK_BITS (MARK_SAYS_BITS & UINT64_MAX << SLACK_SHIFT)
 
 _Static_assert(SMALL_BYTES_MAX < 1 << (MARK_SECRET_SHIFT - SLACK_SHIFT), "a mark holds any slack");
 
 /* `says`: slack and door, where they lie. Whoever changes a bit of them would have to know the
  * secret to make the others fit. */
+INLINE uint64_t mixed_mark(const void *block, uint64_t says)
+{
+    return ((uintptr_t)block ^ hardening.secret ^ says) * 0x9e3779b97f4a7c15u;
+}
 INLINE uint64_t mark_with(const void *block, uint64_t says)
 {
-    uint64_t mixed = ((uintptr_t)block ^ hardening.secret ^ says) * 0x9e3779b97f4a7c15u;
-
-    return (mixed & MARK_SECRET_BITS) | says;
+    return (mixed_mark(block, says) & MARK_SECRET_BITS) | says;
 }
 INLINE uint64_t held_mark(const void *block, size_t slack, unsigned door)
 {
@@ -35,9 +37,14 @@ INLINE uint64_t held_mark(const void *block, size_t slack, unsigned door)
 /* That of a block that is held. */
 INLINE bool is_mark(const void *block, uint64_t mark)
 {
-    return mark == mark_with(block, mark & MARK_SAYS_BITS);
+    return ((mixed_mark(block, mark & MARK_SAYS_BITS) ^ mark) & MARK_SECRET_BITS) == 0;
 }
-INLINE size_t slack_of(uint64_t mark) { return (mark & MARK_SAYS_BITS) >> SLACK_SHIFT; }
+/* The same, and that door gave it, from no arena that the program made. */
+INLINE bool is_mark_of_door(const void *block, uint64_t mark, enum hardened_door door)
+{
+    return mark == mark_with(block, (mark & SLACK_BITS) | (uint64_t)door << DOOR_SHIFT);
+}
+INLINE size_t slack_of(uint64_t mark) { return (mark & SLACK_BITS) >> SLACK_SHIFT; }
 INLINE enum hardened_door door_of(uint64_t mark)
 {
     return (enum hardened_door)(mark >> DOOR_SHIFT & DOOR_MASK);
@@ -97,7 +104,8 @@ INLINE void fill_words(uint64_t *word, const uint64_t *end, uint64_t value)
 /* Of whole words, and more than one. What is looked at from the end on may be looked at twice. */
 INLINE bool is_zero(const void *bytes, size_t count)
 {
-    const uint64_t *word = bytes, *end = word + count / sizeof *word;
+    const uint64_t *word = bytes;
+    const uint64_t *end = (const uint64_t *)(const void *)((const char *)bytes + count);
     word_pair seen = pair_at(word) | pair_at(end - 2);
 
     if (count > 2 * sizeof seen) {
@@ -135,42 +143,68 @@ INLINE void wipe_words(void *block, size_t bytes)
     wipe_pair(end - 8);
 }
 
-/* The slack lies between the last byte of a block and the end of its room, which is whole words. Of
- * the word that the block ends in some bits are the block's own. */
-INLINE uint64_t *slack_word(const char *end)
+/* The slack lies between the last byte of a block and the end of its room, which is whole words.
+ * Of the word that the block ends in some bytes are the block's own. */
+INLINE uint64_t *word_around(const char *at)
 {
-    return (uint64_t *)((uintptr_t)end & ~(sizeof(uint64_t) - 1));
+    return (uint64_t *)((uintptr_t)at & ~(sizeof(uint64_t) - 1));
 }
-INLINE unsigned own_bits(const char *end) { return 8 * ((uintptr_t)end % sizeof(uint64_t)); }
+INLINE uint64_t word_at(const char *at)
+{
+    uint64_t word;
 
-/* Behind bytes of which those in the same word are kept; or read as zero anyway, which is
+    __builtin_memcpy(&word, at, sizeof word);
+    return little_endian(word);
+}
+INLINE void word_set(char *at, uint64_t word)
+{
+    word = little_endian(word);
+    __builtin_memcpy(at, &word, sizeof word);
+}
+
+/* A slack of more than a word: its first word, of any alignment, and the last one, with whole words
+ * between them. One of less is within the last word. */
+enum { SLACK_IN_WORD_MAX = sizeof(uint64_t), SLACK_IN_TWO_MAX = 2 * sizeof(uint64_t) };
+INLINE unsigned bits_before(size_t slack_bytes) { return (0 - 8 * (unsigned)slack_bytes) % 64; }
+
+/* Before the end of its room; bytes before the slack are kept, or read as zero anyway, which is
  * `keeps` false. */
-INLINE void write_canaries_and(char *end, size_t slack_bytes, bool keeps)
+INLINE void write_canaries_and(char *room_end, size_t slack_bytes, bool keeps)
 {
-    uint64_t *word = slack_word(end);
-    unsigned bits = own_bits(end);
-    uint64_t own = keeps ? little_endian(*word) & ~(~(uint64_t)0 << bits) : 0;
+    char *last = room_end - sizeof(uint64_t), *first = room_end - slack_bytes;
 
-    *word = little_endian(own | hardening.slack_begins << bits);
-    fill_words(word + 1, (uint64_t *)(uintptr_t)(end + slack_bytes), hardening.canaries);
+    if (likely(slack_bytes <= SLACK_IN_WORD_MAX)) {
+        unsigned bits = bits_before(slack_bytes);
+        uint64_t own = keeps ? word_at(last) & ~(~(uint64_t)0 << bits) : 0;
+
+        word_set(last, own | hardening.slack_begins << bits);
+        return;
+    }
+    word_set(first, hardening.slack_begins);
+    word_set(last, hardening.canaries);
+    if (slack_bytes > SLACK_IN_TWO_MAX)
+        fill_words(word_around(first) + 1, word_around(last), hardening.canaries);
 }
-INLINE void write_canaries(char *end, size_t slack_bytes)
+INLINE void write_canaries(char *room_end, size_t slack_bytes)
 {
-    if (slack_bytes != 0) write_canaries_and(end, slack_bytes, true);
+    if (slack_bytes != 0) write_canaries_and(room_end, slack_bytes, true);
 }
 
-INLINE bool canaries_are_whole(const char *end, size_t slack_bytes)
+INLINE bool canaries_are_whole(const char *room_end, size_t slack_bytes)
 {
-    const uint64_t *word = slack_word(end);
-    unsigned bits = own_bits(end);
+    const char *last = room_end - sizeof(uint64_t), *first = room_end - slack_bytes;
     uint64_t seen;
 
     if (slack_bytes == 0) return true;
-    seen = (little_endian(*word) >> bits ^ hardening.slack_begins) << bits;
-    return (seen
-            | differing(word + 1, (const uint64_t *)(uintptr_t)(end + slack_bytes),
-                        hardening.canaries))
-        == 0;
+    if (likely(slack_bytes <= SLACK_IN_WORD_MAX)) {
+        unsigned bits = bits_before(slack_bytes);
+
+        return (word_at(last) >> bits ^ hardening.slack_begins) << bits == 0;
+    }
+    seen = (word_at(first) ^ hardening.slack_begins) | (word_at(last) ^ hardening.canaries);
+    if (slack_bytes > SLACK_IN_TWO_MAX)
+        seen |= differing(word_around(first) + 1, word_around(last), hardening.canaries);
+    return seen == 0;
 }
 
 #endif

@@ -22,7 +22,11 @@ static inline char *taken(size_t bytes)
     return pointer;
 }
 
+static inline void realloc_it(void) { (void)prairie_realloc(block, 1000); }
+static inline void measure_it(void) { (void)prairie_usable_size(block); }
 static inline void free_it(void) { prairie_free(block); }
+/* The same, of which the checking flavour has not looked at the block before. */
+static inline void give_it(void) { hardened_free(thread_front(), block); }
 static inline void touch_it(void) { *(volatile char *)block = 1; }
 static inline void touch_behind(void) { block[LARGE / 4096 * 4096 + 4096] = 1; }
 

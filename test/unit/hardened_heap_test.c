@@ -351,6 +351,33 @@ static void a_bound_thread_is_free_to_choose(void **state)
     prairie_check_all();
 }
 
+/* As in any process. */
+static void totals_begin_when_the_program_asks(void **state)
+{
+    const struct prairie_thread_totals *totals;
+    struct counting_front *counting;
+    char *before;
+
+    (void)state;
+    harden();
+    before = taken(100);
+    prairie_free(taken(LARGE));
+    totals = prairie_thread_totals();
+    counting = thread_count_calls();
+    assert_int_equal(counting_peak(counting), 0);
+    assert_int_equal(totals->allocated, 0);
+    assert_int_equal(totals->deallocated, 0);
+    block = taken(100);
+    assert_in_range(totals->allocated, 100 + HARDENED_MARK_BYTES, 200);
+    prairie_free(block);
+    assert_int_equal(totals->deallocated, totals->allocated);
+    prairie_free(before);
+    assert_int_equal(totals->deallocated, 2 * totals->allocated);
+    assert_ptr_equal(prairie_thread_totals(), totals);
+    assert_true(totals->allocated != 0);
+    assert_int_equal(counting_peak(counting), totals->allocated);
+}
+
 static void totals_that_the_program_reads_go_on(void **state)
 {
     struct counting_front *counting;
@@ -409,6 +436,7 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(a_bound_thread_is_free_to_choose),
+          UNIT_TEST(totals_begin_when_the_program_asks),
           UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
           UNIT_TEST(an_explicit_cache_from_before_still_serves),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),

@@ -1,15 +1,11 @@
-/* hardened_test.c - marks, canaries, zeros and doors of a hardened process. */
+/* hardened_test.c - sizes, zeros, guards and the quarantine of a hardened process. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
 #include "hardened.h"
 
-static void realloc_it(void) { (void)prairie_realloc(block, 1000); }
-static void measure_it(void) { (void)prairie_usable_size(block); }
-
 /* What a process says and does that takes and gives blocks of the size of block. */
 static size_t size_of_block;
-static void expect_its_size(void) { hardened_check_bytes(block, size_of_block); }
 static void go_on(void)
 {
     static void *blocks[BLOCKS];
@@ -78,65 +74,12 @@ static void sizes_that_leave_no_room_for_a_mark_are_refused(void **state)
     prairie_check_all();
 }
 
-static void each_byte_behind_a_block_is_watched(void **state)
-{
-    const size_t sizes[] = { 1, 7, 8, 24, 40, 41, 100, 1000, 5001, LARGE - 1 };
-
-    (void)state;
-    harden();
-    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++)
-        for (size_t past = 0; past < 8; past++) {
-            block = taken(sizes[i]);
-            block[sizes[i] + past] ^= 0x41;
-            size_of_block = sizes[i];
-            expect_abort(free_it, "prairie: write past the end of a block: ");
-            expect_abort(expect_its_size, "prairie: write past the end of a block: ");
-            expect_abort(realloc_it, "prairie: write past the end of a block: ");
-            expect_abort(measure_it, "prairie: write past the end of a block: ");
-            block[sizes[i] + past] ^= 0x41;
-            prairie_free(block);
-        }
-}
-
-/* Of long slacks many words are looked at at once. */
-static void each_byte_of_a_long_slack_is_watched(void **state)
-{
-    const size_t sizes[] = { 513, 570, 2100, 5001 };
-
-    (void)state;
-    harden();
-    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
-        struct alloc_request request =
-            alloc_request(sizes[i] + HARDENED_MARK_BYTES, 1, false, NULL);
-        size_t bytes = request_bytes(&request);
-
-        for (size_t past = sizes[i]; past < bytes; past++) {
-            block = taken(sizes[i]);
-            block[past] ^= 0x41;
-            expect_abort(free_it, "prairie: write past the end of a block: ");
-            block[past] ^= 0x41;
-            prairie_free(block);
-        }
-    }
-}
-
 static void behind_a_large_block_is_a_guard(void **state)
 {
     (void)state;
     harden();
     block = taken(LARGE);
     expect_fault(touch_behind);
-}
-
-static void a_string_ends_behind_its_block(void **state)
-{
-    (void)state;
-    harden();
-    for (size_t bytes = 1; bytes < 200; bytes++) {
-        char *text = taken(bytes);
-        memset(text, 'x', bytes);
-        assert_int_equal(strlen(text), bytes);
-    }
 }
 
 static void what_writes_before_a_block_is_told_by_its_free(void **state)
@@ -150,6 +93,7 @@ static void what_writes_before_a_block_is_told_by_its_free(void **state)
     if (other > block) block = other; /* not the first of its slab */
     block[-1] ^= 1;
     expect_abort(free_it, "prairie: write before the start of a block: ");
+    expect_abort(give_it, "prairie: write before the start of a block: ");
 }
 
 /* ---- freed blocks ---- */
@@ -221,6 +165,46 @@ static void freed_blocks_come_back_by_chance(void **state)
     assert_in_range(differing, ROUNDS / 2, ROUNDS);
 }
 
+/* The order of two groups of four places is drawn at a time: in each another one of four, and
+ * sometimes the group before them is left out. */
+static void chance_draws_orders_and_leaves_groups_out(void **state)
+{
+    enum { DRAWS = 200, GROUP = 4, PLACES = 16 };
+    unsigned twists[GROUP] = { 0 }, changes[GROUP] = { 0 }, left_out[2] = { 0 }, before = 0;
+    const struct held_class *held;
+
+    (void)state;
+    harden();
+    held = &quarantine()->held[hardened_class(20, 1)];
+    for (unsigned draw = 0; draw < DRAWS; draw++) {
+        unsigned place[2 * GROUP], start, twist;
+
+        for (unsigned i = 0; i < 2 * GROUP; i++) {
+            block = taken(20);
+            prairie_free(block);
+            for (place[i] = 0; held->waiting[place[i]] != block; place[i]++)
+                assert_true(place[i] < PLACES);
+        }
+        assert_int_equal(held->waiting_max, PLACES);
+        start = place[0] / GROUP * GROUP;
+        twist = place[0] % GROUP;
+        for (unsigned i = 0; i < GROUP; i++) {
+            assert_int_equal(place[i], start + (i ^ twist));
+            assert_int_equal(place[GROUP + i] / GROUP * GROUP, (start + GROUP) % PLACES);
+        }
+        twists[twist]++;
+        changes[(place[GROUP] ^ twist) % GROUP]++;
+        if (draw != 0) left_out[(start - before) % PLACES / GROUP % 2]++;
+        before = start;
+    }
+    for (unsigned i = 0; i < GROUP; i++) {
+        assert_in_range(twists[i], DRAWS / 8, DRAWS / 2);
+        assert_in_range(changes[i], DRAWS / 8, DRAWS / 2);
+    }
+    assert_in_range(left_out[0], DRAWS / 4, DRAWS * 3 / 4);
+    assert_in_range(left_out[1], DRAWS / 4, DRAWS * 3 / 4);
+}
+
 /* By then every block of the class has left the quarantine, and was taken again. */
 static void go_on_for_long(void)
 {
@@ -280,26 +264,6 @@ static void misuse_is_told_at_the_call(void **state)
         expect_abort(free_it_sized, "prairie: double free: ");
         expect_abort(realloc_it, "prairie: realloc of a freed pointer: ");
         expect_abort(measure_it, "prairie: malloc_usable_size of a freed pointer: ");
-    }
-}
-
-static void expect_door_of_new(void) { hardened_check_door(block, DOOR_NEW); }
-
-static void each_door_has_its_counterpart(void **state)
-{
-    const size_t sizes[] = { 100, LARGE };
-
-    (void)state;
-    harden();
-    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
-        block = taken(sizes[i]);
-        hardened_set_door(block, DOOR_NEW_ARRAY);
-        assert_int_equal(prairie_usable_size(block), sizes[i]);
-        expect_abort(free_it, "prairie: allocation and free do not match: ");
-        expect_abort(expect_door_of_new, "prairie: allocation and free do not match: ");
-        expect_abort(realloc_it, "prairie: allocation and free do not match: ");
-        hardened_expect_door(block, DOOR_NEW_ARRAY);
-        prairie_free(block);
     }
 }
 
@@ -505,19 +469,17 @@ static void a_guard_that_stays_is_no_harm_to_a_resize(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
-          UNIT_TEST(each_byte_behind_a_block_is_watched),
-          UNIT_TEST(behind_a_large_block_is_a_guard), UNIT_TEST(a_string_ends_behind_its_block),
+          UNIT_TEST(behind_a_large_block_is_a_guard),
           UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
+          UNIT_TEST(chance_draws_orders_and_leaves_groups_out),
           UNIT_TEST(a_large_block_is_resized_where_it_is),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
-          UNIT_TEST(each_byte_of_a_freed_block_is_looked_at),
-          UNIT_TEST(each_byte_of_a_long_slack_is_watched), UNIT_TEST(misuse_is_told_at_the_call),
-          UNIT_TEST(each_door_has_its_counterpart), UNIT_TEST(contents_go_along),
-          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
-          UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
+          UNIT_TEST(each_byte_of_a_freed_block_is_looked_at), UNIT_TEST(misuse_is_told_at_the_call),
+          UNIT_TEST(contents_go_along), UNIT_TEST(what_moved_away_is_gone),
+          UNIT_TEST(what_moved_away_is_counted), UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
           UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused),
           UNIT_TEST(what_cannot_grow_stays_as_it_was), UNIT_TEST(what_cannot_move_is_copied))
