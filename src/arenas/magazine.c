@@ -4,6 +4,7 @@
 #include "arena.h"
 
 #include "../base/fatal.h"
+#include "../slabs/row.h"
 
 /* Four slots for each block of the fullest magazine: one in nine finds its own taken. */
 enum { TABLE_SLOTS_LOG2 = 9, TABLE_SLOTS = 1 << TABLE_SLOTS_LOG2 };
@@ -64,7 +65,7 @@ INLINE uintptr_t note_block(uint8_t *table, void *const *slots, size_t number)
     return (uintptr_t)block;
 }
 
-/* 9 instructions for a block, of all that are traded: 4 at a time, for compilers do not. */
+/* 9 instructions for a block: 4 at a time, for compilers do not. */
 static uintptr_t expect_each_once(void *const *slots, unsigned count)
 {
     uint8_t table[TABLE_SLOTS] = { 0 }; /* numbers in `slots` */
@@ -81,13 +82,62 @@ static uintptr_t expect_each_once(void *const *slots, unsigned count)
     return bits;
 }
 
+/* ---- blocks in rows ---- */
+
+/* So many are compared with each other, as long as each has so many blocks in the mean, short ones
+ * at the beginning aside. */
+enum { ROWS_MAX = 12, ROW_BLOCKS_WANTED = 8, SHORT_ROWS_MAX = 2, ROW_BLOCKS_MIN = 3 };
+struct row {
+    uintptr_t low, high;
+};
+
+/* How many blocks the row has that begins there: one, or at least three. */
+INLINE unsigned row_at(void *const *at, unsigned left, uintptr_t *step)
+{
+    *step = left >= ROW_BLOCKS_MIN ? (uintptr_t)at[1] - (uintptr_t)at[0] : 0;
+    if (*step == 0 || (uintptr_t)at[2] - (uintptr_t)at[1] != *step) return 1;
+    return row_blocks(at, left, *step);
+}
+
+INLINE bool is_apart(struct row row, const struct row *rows, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (row.low <= rows[i].high && rows[i].low <= row.high) return false;
+    return true;
+}
+
+/* Are they a few rows of which no two overlap? Then each is there once: so lies what a program frees
+ * in the order in which it took it. False: who knows. *bits: of the first of each row and of its
+ * step, which say what the bits of all would. */
+static bool rows_are_apart(void *const *slots, unsigned count, uintptr_t *bits)
+{
+    struct row rows[ROWS_MAX];
+    unsigned done = 0;
+
+    for (unsigned i = 0; i < ROWS_MAX; i++) {
+        void *const *at = slots + 1 + done;
+        uintptr_t step, first = (uintptr_t)at[0], last;
+        unsigned blocks = row_at(at, count - done, &step);
+
+        last = (uintptr_t)at[blocks - 1];
+        rows[i] = (struct row){ first < last ? first : last, first < last ? last : first };
+        if (!is_apart(rows[i], rows, i)) return false;
+        *bits |= first | (blocks > 1 ? step : 0);
+        done += blocks;
+        if (done == count) return true;
+        if (i + 1 > SHORT_ROWS_MAX + done / ROW_BLOCKS_WANTED) return false;
+    }
+    return false;
+}
+
 /* Not worth the slabs' records of all blocks, which may be nowhere near: those are looked at when
  * they get them back. */
 void magazine_expect_blocks(unsigned class_index, void *const *slots, unsigned count)
 {
-    uintptr_t bits =
-        count <= FEW_BLOCKS ? expect_few_each_once(slots, count) : expect_each_once(slots, count);
+    uintptr_t bits = 0;
 
+    if (count <= FEW_BLOCKS) bits = expect_few_each_once(slots, count);
+    else if (!rows_are_apart(slots, count, &bits)) bits = expect_each_once(slots, count);
     if (likely((bits & bits_below_block(class_index)) == 0)) return;
     for (unsigned i = 1; i <= count; i++) arena_expect_block(class_index, slots[i]);
 }

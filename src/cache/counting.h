@@ -15,7 +15,7 @@
  * W3  left[c] blocks of the class may pass before the thread asks its sampler again; the sampler
  *     has passed them. One array serves all counting fronts of a sampled thread
  * W4  peak is the most that allocated - deallocated has been, at any time since it was peak_base,
- *     before a block was given back last; both may be less than 0
+ *     before a block was given back last; both may be less than 0. As W2
  * A counting front belongs to its thread. Once the program knows the addresses of the two totals it
  * stays until the thread ends.
  * SPDX-License-Identifier: MIT

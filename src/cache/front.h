@@ -7,7 +7,7 @@
  *      FRONT_EMPTY      nowhere yet: it attaches    as after that              none
  *      FRONT_GONE       one at a time, from slabs   one at a time, to slabs    none
  *      FRONT_OFF        as FRONT_GONE, counted      the same, counted          behind, empty
- *      FRONT_HARDENED   behind, marked, counted     behind, checked, counted   behind
+ *      FRONT_HARDENED   behind, marked              behind, checked            behind
  *      FRONT_COUNTED    behind, counted             behind, counted            behind
  *      FRONT_SAMPLED    behind, some of them seen   as to the cache itself     in the same record
  *      FRONT_CACHE      here                        here                       this

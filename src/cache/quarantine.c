@@ -4,7 +4,8 @@
 #include "quarantine.h"
 
 /* Chance draws the order of two groups of places, and leaves the one before them out or not. So
- * half the places are taken before one of them is again. */
+ * half the places are taken before one of them is again; but of two or four places the last one of
+ * a draw is the first of the next one by chance. */
 enum { GROUP = 4 };
 #define IN_EACH_BYTE UINT64_C(0x0101010101010101)
 #define IN_SECOND_GROUP UINT64_C(0x0101010100000000)
@@ -83,13 +84,14 @@ static void shuffle(struct quarantine *quarantine, void **slots, size_t count)
     }
 }
 
-/* Which order the place of a group has within it is its number but for some bits. */
+/* The i-th place taken of a group is number i of it, with some bits flipped. */
 static void draw_order(struct held_class *held, uint64_t random)
 {
     unsigned mask = held->waiting_max - 1u;
-    uint64_t twist =
-        (random >> 8 & (GROUP - 1)) * IN_EACH_BYTE ^ (random >> 16 & (GROUP - 1)) * IN_SECOND_GROUP;
+    uint64_t twist = (random >> 8 & (GROUP - 1)) * IN_EACH_BYTE;
 
+    /* With fewer places the second group are those of the first one. */
+    if (mask >= 2 * GROUP - 1u) twist ^= (random >> 16 & (GROUP - 1)) * IN_SECOND_GROUP;
     if (mask >= 4 * GROUP - 1u) held->place = (uint16_t)((held->place + (random & GROUP)) & mask);
     held->order = (((UINT64_C(0x0706050403020100) ^ twist) + held->place * IN_EACH_BYTE)
                    & mask * IN_EACH_BYTE)
@@ -97,22 +99,30 @@ static void draw_order(struct held_class *held, uint64_t random)
     held->place = (uint16_t)((held->place + 2 * GROUP) & mask);
 }
 
+static void shuffle_fetched(struct cache *cache, unsigned class_index, void **block)
+{
+    struct quarantine *quarantine = quarantine_for(cache);
+    void **first = cache_loaded(cache, class_index) + 1;
+    void **top = cache->front.magazine[class_index].top, *other;
+
+    if (unlikely(quarantine == NULL)) return;
+    shuffle(quarantine, first, (size_t)(top + 1 - first));
+    other = *top;
+    *top = *block;
+    *block = other;
+}
+
 /* Hooks that run may drain the cache. */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
     const struct magazine *magazine = &cache->front.magazine[class_index];
     bool was_empty = *magazine->top == NULL;
-    void *block = cache_take(cache, class_index), **first, *other;
-    struct quarantine *quarantine;
+    void *block = cache_take(cache, class_index);
 
-    if (!was_empty || *magazine->top == NULL) return block;
-    quarantine = quarantine_for(cache);
-    if (unlikely(quarantine == NULL)) return block;
-    first = cache_loaded(cache, class_index) + 1;
-    shuffle(quarantine, first, (size_t)(magazine->top + 1 - first));
-    other = *magazine->top;
-    *magazine->top = block;
-    return other;
+    if (*magazine->top == NULL) return block;
+    if (was_empty) shuffle_fetched(cache, class_index, &block);
+    quarantine_touch(*magazine->top, class_bytes[class_index]);
+    return block;
 }
 
 void *quarantine_fill(struct cache *cache, unsigned class_index, void *block)

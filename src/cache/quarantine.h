@@ -3,7 +3,7 @@
  *
  * A block that was freed takes the place of another one, which goes to the cache. Groups of four
  * places are taken one after the other, but chance draws in which order those of a group are, and
- * now and then leaves one out. So nobody can tell when a block comes back, and neighbours
+ * where there are many of them leaves every fifth out or so. So nobody can tell when a block comes back, and neighbours
  * that were freed together come back together, where the processor expects them. When the cache
  * fetched blocks, they are shuffled in groups of four.
  * Large runs leave in the order in which they came. Closed ones are guarded and have no pages; open
@@ -28,6 +28,8 @@
 /* In bin.previous of the record of a hardened large run's last page, and while it waits: nobody may
  * touch that page. */
 enum { RUN_GUARDED = 1 << 8 };
+
+enum { PAGE_BYTES_MIN = 4096 }; /* of any kernel */
 
 /* How many blocks of a class wait: some bytes' worth, for with more a program finds what it makes
  * one after the other in ever more places (docs/decisions/0035); but so many, unless that is too
@@ -54,9 +56,9 @@ enum {
 
 struct held_class {
     void **waiting;         /* Q1: so many places; NULL: nothing came by yet */
+    uint64_t order;         /* the next places counted from 1, a byte each; 0: chance must draw */
     uint16_t waiting_max;   /* a power of two */
     uint16_t waiting_count; /* atomic: the statistics read it */
-    uint64_t order;         /* the next places counted from 1, a byte each; 0: chance must draw */
     uint16_t place;         /* where the next order begins */
     uint16_t looked_at;
 };
@@ -76,6 +78,14 @@ struct quarantine {
 INLINE struct quarantine *quarantine_of(const struct cache *cache)
 {
     return cache->front.quarantine != 0 ? meta_record(cache->front.quarantine) : NULL;
+}
+
+/* A block that is about to be taken: its pages are there when it is looked at. Long enough before,
+ * for a processor waits where it reads more at once than what it wrote a moment ago. */
+INLINE void quarantine_touch(char *block, size_t class_size)
+{
+    touch(block + class_size - sizeof(uint64_t));
+    if (unlikely(class_size >= PAGE_BYTES_MIN)) touch(block);
 }
 
 /* A block of the class, and what the cache fetches for it is shuffled. NULL: no memory. */

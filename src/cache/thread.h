@@ -29,8 +29,8 @@ struct arena *thread_arena(void);
 void thread_bind(struct arena *arena);
 /* The calling thread's arena may have got hooks: its large blocks come from there then. */
 void thread_follow_hooks(void);
-/* From now on every call of the calling thread is seen, until it ends. NULL: no memory, or the
- * thread has no cache. */
+/* From now on every call of the calling thread is seen and counted, until it ends; the totals begin
+ * with the first time. NULL: no memory, or the thread has no cache. */
 struct counting_front *thread_count_calls(void);
 
 /* From now on enough of every thread's calls is seen to sample them. False: the calling thread is

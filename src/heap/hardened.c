@@ -17,7 +17,7 @@
 
 struct hardening hardening SEALED;
 
-enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128, PAGE_BYTES_MIN = 4096 };
+enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128 };
 bool hardened_start(void)
 {
     uint64_t random = os_random();
@@ -70,14 +70,6 @@ void hardened_look(struct cache *cache, unsigned class_index)
     }
 }
 
-/* A block that is about to be taken: its pages are there when it is looked at. Long enough before,
- * for a processor waits where it reads more at once than what it wrote a moment ago. */
-INLINE void touch_small(char *block, size_t class_size)
-{
-    touch(block + class_size - HARDENED_MARK_BYTES);
-    if (unlikely(class_size >= PAGE_BYTES_MIN)) touch(block);
-}
-
 /* A block of a slab begins its life. Aborts if it was written to since it was freed. */
 INLINE void begin_small(char *block, size_t class_size, size_t size, unsigned door)
 {
@@ -98,7 +90,7 @@ INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
     block = magazine_take(magazine);
     if (unlikely(block == NULL)) return NULL;
     if (likely(*magazine->top != NULL)) { /* M1 */
-        touch_small(*magazine->top, class_size);
+        quarantine_touch(*magazine->top, class_size);
         __builtin_prefetch(magazine->top[-1], 1); /* it is looked at the time after next */
     }
     counting_add_taken(counting, class_size);
@@ -106,17 +98,22 @@ INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
     return block;
 }
 
-/* 0: whole pages, or no size at all. */
-INLINE unsigned class_with_mark(size_t size, size_t align)
+INLINE bool is_in_table_with_mark(size_t size, size_t align)
 {
-    if (likely(size - 1 < TABLE_BYTES_MAX - HARDENED_MARK_BYTES) && likely(align == 1))
-        return class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]);
-    return size != 0 ? hardened_class(size, align) : 0;
+    return likely(size - 1 < TABLE_BYTES_MAX - HARDENED_MARK_BYTES) && likely(align == 1);
+}
+INLINE unsigned class_in_table(size_t size)
+{
+    return class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]);
 }
 
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
 {
-    return take_marked(front, class_with_mark(size, align), size, door);
+    unsigned class_index = 0;
+
+    if (is_in_table_with_mark(size, align)) class_index = class_in_table(size);
+    else if (size != 0) class_index = hardened_class(size, align);
+    return take_marked(front, class_index, size, door);
 }
 
 static NOINLINE void *malloc_beyond(struct front *front, size_t size, size_t align, bool zero)
@@ -130,10 +127,8 @@ void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero)
 {
     void *block;
 
-    if (unlikely(size - 1 >= TABLE_BYTES_MAX - HARDENED_MARK_BYTES) || unlikely(align != 1))
-        return malloc_beyond(front, size, align, zero);
-    block = take_marked(front, class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]), size,
-                        DOOR_MALLOC);
+    if (!is_in_table_with_mark(size, align)) return malloc_beyond(front, size, align, zero);
+    block = take_marked(front, class_in_table(size), size, DOOR_MALLOC);
     return likely(block != NULL) ? block : alloc_unready(size, align, zero);
 }
 
@@ -161,7 +156,7 @@ bool hardened_begin(void *block, const struct alloc_request *request)
     if (record->class_at != 0) {
         bool is_manual = (slab_record(record->slab)->hidden & SLAB_MANUAL) != 0;
 
-        touch_small(block, class_bytes[class_of_offset(record->class_at)]);
+        quarantine_touch(block, class_bytes[class_of_offset(record->class_at)]);
         begin_small(block, class_bytes[class_of_offset(record->class_at)], request->size,
                     is_manual ? DOOR_MALLOC | DOOR_TO_MANUAL : DOOR_MALLOC);
         return true;
@@ -320,6 +315,7 @@ static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
  * front of kind FRONT_HARDENED. */
 INLINE bool give_by_mark(struct front *front, void *block, size_t size, enum hardened_door door)
 {
+    struct counting_front *counting = (struct counting_front *)front;
     uint32_t page = page_in_first(block);
     uint8_t offset = page_record(page)->class_at; /* record 0 has none */
     size_t class_size = bytes_of_offset(offset), room = class_size - HARDENED_MARK_BYTES, slack;
@@ -327,8 +323,7 @@ INLINE bool give_by_mark(struct front *front, void *block, size_t size, enum har
     uint64_t mark;
 
     if (unlikely(offset == 0) || unlikely(at == 0) || unlikely(at % sizeof mark != 0)
-        || unlikely(at + class_size > PAGE_BYTES_MIN)
-        || unlikely(((struct counting_front *)front)->is_told))
+        || unlikely(at + class_size > PAGE_BYTES_MIN))
         return false;
     mark = mark_read(block, class_size);
     slack = slack_of(mark);
@@ -338,6 +333,7 @@ INLINE bool give_by_mark(struct front *front, void *block, size_t size, enum har
         return false;
     mark = mark_read((char *)block - class_size, class_size);
     if (mark != 0 && unlikely(!is_mark((char *)block - class_size, mark))) return false;
+    if (unlikely(counting->is_told)) counting_add_given(counting, class_size);
     if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_of_offset(offset), block);
     else wipe_few_and_put(front->cache, class_of_offset(offset), block);
     return true;

@@ -87,7 +87,7 @@ INLINE bool is_hardened_first(const struct front *front)
 /* A block of the quarantine, which begins its life. NULL: another way must be taken. */
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door);
 /* A small block ends it: of this door, and if `size` is not SIZE_MAX of that size, else it aborts
- * as hardened_check does. False: it is none of a hardened slab, and nothing happened. Any front. */
+ * as hardened_check does. False: it is none of a hardened slab, and nothing happened. */
 bool hardened_give(struct front *front, void *block, size_t size, enum hardened_door door);
 
 /* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */

@@ -34,7 +34,7 @@ INLINE uint64_t held_mark(const void *block, size_t slack, unsigned door)
 {
     return mark_with(block, (uint64_t)slack << SLACK_SHIFT | (uint64_t)door << DOOR_SHIFT);
 }
-/* That of a block that is held. */
+/* That of a block that is held. Bits 7 to 0 are mixed in, not compared. */
 INLINE bool is_mark(const void *block, uint64_t mark)
 {
     return ((mixed_mark(block, mark & MARK_SAYS_BITS) ^ mark) & MARK_SECRET_BITS) == 0;
@@ -165,7 +165,7 @@ INLINE void word_set(char *at, uint64_t word)
 /* A slack of more than a word: its first word, of any alignment, and the last one, with whole words
  * between them. One of less is within the last word. */
 enum { SLACK_IN_WORD_MAX = sizeof(uint64_t), SLACK_IN_TWO_MAX = 2 * sizeof(uint64_t) };
-INLINE unsigned bits_before(size_t slack_bytes) { return (0 - 8 * (unsigned)slack_bytes) % 64; }
+INLINE unsigned own_bits(size_t slack_bytes) { return (0 - 8 * (unsigned)slack_bytes) % 64; }
 
 /* Before the end of its room; bytes before the slack are kept, or read as zero anyway, which is
  * `keeps` false. */
@@ -174,7 +174,7 @@ INLINE void write_canaries_and(char *room_end, size_t slack_bytes, bool keeps)
     char *last = room_end - sizeof(uint64_t), *first = room_end - slack_bytes;
 
     if (likely(slack_bytes <= SLACK_IN_WORD_MAX)) {
-        unsigned bits = bits_before(slack_bytes);
+        unsigned bits = own_bits(slack_bytes);
         uint64_t own = keeps ? word_at(last) & ~(~(uint64_t)0 << bits) : 0;
 
         word_set(last, own | hardening.slack_begins << bits);
@@ -183,7 +183,7 @@ INLINE void write_canaries_and(char *room_end, size_t slack_bytes, bool keeps)
     word_set(first, hardening.slack_begins);
     word_set(last, hardening.canaries);
     if (slack_bytes > SLACK_IN_TWO_MAX)
-        fill_words(word_around(first) + 1, word_around(last), hardening.canaries);
+        fill_words(word_around(first) + 1, (uint64_t *)(uintptr_t)last, hardening.canaries);
 }
 INLINE void write_canaries(char *room_end, size_t slack_bytes)
 {
@@ -197,13 +197,13 @@ INLINE bool canaries_are_whole(const char *room_end, size_t slack_bytes)
 
     if (slack_bytes == 0) return true;
     if (likely(slack_bytes <= SLACK_IN_WORD_MAX)) {
-        unsigned bits = bits_before(slack_bytes);
+        unsigned bits = own_bits(slack_bytes);
 
         return (word_at(last) >> bits ^ hardening.slack_begins) << bits == 0;
     }
     seen = (word_at(first) ^ hardening.slack_begins) | (word_at(last) ^ hardening.canaries);
     if (slack_bytes > SLACK_IN_TWO_MAX)
-        seen |= differing(word_around(first) + 1, word_around(last), hardening.canaries);
+        seen |= differing(word_around(first) + 1, (uint64_t *)(uintptr_t)last, hardening.canaries);
     return seen == 0;
 }
 

@@ -379,7 +379,7 @@ static NOINLINE void give_seen(void *block)
         hardened_free_any(front != NULL ? front : GONE_FRONT, block);
         return;
     }
-    count_given(block); /* W2 */
+    count_given(block);
     if (likely(class_index != 0)) give_small(cache, class_index, block);
     else if (likely(cache != NULL) && likely(!fill_is_wanted())) give_pages(cache, block);
     else give_other(cache, block);

@@ -3,6 +3,8 @@
  */
 #include "slab.h"
 
+#include "row.h"
+
 struct slab_shape slab_shape[CLASS_COUNT] SEALED;
 
 /* Fewer blocks side by side are put one by one. */
@@ -163,18 +165,12 @@ static bool set_free(uint64_t *words, unsigned first, unsigned count)
 static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigned index,
                                void *const *at, unsigned left)
 {
-    uintptr_t step = (uintptr_t)at[1] - (uintptr_t)at[0], next = (uintptr_t)at[1];
+    uintptr_t step = (uintptr_t)at[1] - (uintptr_t)at[0];
     bool up = step == block_bytes;
-    unsigned most = up ? slab->block_count - index : index + 1, count = 1, first;
+    unsigned most = up ? slab->block_count - index : index + 1, count, first;
 
     if (!up && step != 0 - block_bytes) return 0;
-    if (most > left) most = left;
-    for (; count + 3 < most; count += 4, next += 4 * step)
-        if ((uintptr_t)at[count] != next || (uintptr_t)at[count + 1] != next + step
-            || (uintptr_t)at[count + 2] != next + 2 * step
-            || (uintptr_t)at[count + 3] != next + 3 * step)
-            break;
-    for (; count < most && (uintptr_t)at[count] == next; next += step) count++;
+    count = row_blocks(at, most < left ? most : left, step);
     first = up ? index : index + 1 - count;
     if (!set_free(slab->free, first, count)) return 0;
     if (first / 64 < slab->hint) slab->hint = (uint16_t)(first / 64);

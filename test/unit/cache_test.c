@@ -185,47 +185,6 @@ static void a_traded_magazine_is_looked_through(void **state)
     }
 }
 
-static void **looked_at;
-
-static void look_through_magazine(void)
-{
-    magazine_expect_blocks(wronged_class, looked_at, magazine_capacity(wronged_class));
-}
-
-/* Rising, falling or anyhow: the second one is found wherever the two are. */
-static void magazines_of_any_order_are_looked_through(void **state)
-{
-    unsigned capacity;
-    void *kept[SLOTS_MAX] = { NULL };
-
-    (void)state;
-    start_arenas(1);
-    wronged_class = class_of_size(48);
-    capacity = magazine_capacity(wronged_class);
-    looked_at = kept;
-    wronged = make_test_cache();
-    for (unsigned order = 0; order < 3; order++) {
-        for (unsigned round = 0; round < 40; round++) {
-            unsigned one = round % 20 == 0 ? 1 : 1 + (unsigned)random_below(capacity);
-            unsigned other = round < 20 ? one % capacity + 1 : 1 + (unsigned)random_below(capacity);
-            void *was;
-
-            for (unsigned i = 1; i <= capacity; i++) {
-                unsigned at = order == 0 ? i : order == 1 ? capacity - i : i * 5 % (capacity + 1);
-                kept[i] = (char *)wronged + (size_t)at * 48;
-            }
-            expect_survival(look_through_magazine);
-            if (one == other) continue;
-            was = kept[other];
-            wrong = kept[other] = kept[one];
-            expect_told(look_through_magazine, "double free");
-            kept[other] = NULL; /* M3 */
-            expect_survival(look_through_magazine);
-            kept[other] = was;
-        }
-    }
-}
-
 /* As a program does that ends. Nothing is changed by it. */
 static void what_a_cache_holds_is_looked_through(void **state)
 {
@@ -681,7 +640,6 @@ UNIT_MAIN(
     UNIT_TEST(a_class_of_little_traffic_tells_at_once),
     UNIT_TEST(a_block_that_is_free_in_its_slab_is_told),
     UNIT_TEST(closed_room_takes_all_that_is_right), UNIT_TEST(a_traded_magazine_is_looked_through),
-    UNIT_TEST(magazines_of_any_order_are_looked_through),
     UNIT_TEST(what_a_cache_holds_is_looked_through), UNIT_TEST(a_class_that_only_gives_gives_two),
     UNIT_TEST(a_burst_that_fits_two_magazines_needs_no_lock),
     UNIT_TEST(a_stream_between_caches_trades_magazines), UNIT_TEST(what_others_give_back_cools),

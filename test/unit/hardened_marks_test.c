@@ -78,8 +78,8 @@ static void a_block_that_is_resized_within_its_class_keeps_its_bytes(void **stat
 {
     (void)state;
     harden();
-    for (size_t before = 33; before <= 40; before++)
-        for (size_t after = 33; after <= 40; after++) {
+    for (size_t before = 25; before <= 40; before++)
+        for (size_t after = 25; after <= 40; after++) {
             size_t kept = min_size(before, after);
             char *bytes = taken(before);
 

@@ -198,11 +198,38 @@ static void chance_draws_orders_and_leaves_groups_out(void **state)
         before = start;
     }
     for (unsigned i = 0; i < GROUP; i++) {
-        assert_in_range(twists[i], DRAWS / 8, DRAWS / 2);
-        assert_in_range(changes[i], DRAWS / 8, DRAWS / 2);
+        assert_in_range(twists[i], DRAWS / 16, DRAWS / 2);
+        assert_in_range(changes[i], DRAWS / 16, DRAWS / 2);
     }
     assert_in_range(left_out[0], DRAWS / 4, DRAWS * 3 / 4);
     assert_in_range(left_out[1], DRAWS / 4, DRAWS * 3 / 4);
+}
+
+/* Of large blocks few wait: none of them leaves at the next free, but where chance draws anew. */
+static void few_wait_as_well(void **state)
+{
+    const size_t sizes[] = { 1500, 4000 };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        const struct held_class *held = &quarantine()->held[hardened_class(sizes[i], 1)];
+        char *before = taken(sizes[i]);
+        unsigned seen = 0;
+
+        prairie_free(before);
+        for (unsigned round = 0; round < 200; round++) {
+            bool draws = held->order == 0;
+
+            block = taken(sizes[i]);
+            prairie_free(block);
+            for (unsigned place = 0; place < held->waiting_max; place++)
+                seen += !draws && held->waiting[place] == before;
+            before = block;
+        }
+        assert_int_equal(held->waiting_max, i == 0 ? 4 : 2);
+        assert_int_equal(seen, 200 - 200 / 8);
+    }
 }
 
 /* By then every block of the class has left the quarantine, and was taken again. */
@@ -473,7 +500,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(what_writes_before_a_block_is_told_by_its_free),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
-          UNIT_TEST(chance_draws_orders_and_leaves_groups_out),
+          UNIT_TEST(chance_draws_orders_and_leaves_groups_out), UNIT_TEST(few_wait_as_well),
           UNIT_TEST(a_large_block_is_resized_where_it_is),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
