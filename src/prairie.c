@@ -102,6 +102,7 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/vast.c"
 #include "heap/zero_size.c"
 #include "heap/hardened.c"
+#include "heap/hardened_held.c"
 #include "heap/hardened_large.c"
 #include "heap/large.c"
 #include "heap/realloc.c"

@@ -4,6 +4,7 @@
 #include "hardened.h"
 
 #include "doors.h"
+#include "hardened_held.h"
 #include "hardened_large.h"
 #include "heap.h"
 #include "large.h"
@@ -46,15 +47,6 @@ struct alloc_request hardened_request(const struct alloc_request *request)
     return wider;
 }
 
-/* `keeps`: it has contents. */
-INLINE void set_small(char *block, size_t class_size, size_t size, unsigned door, bool keeps)
-{
-    size_t room = class_size - HARDENED_MARK_BYTES, slack = room - size;
-
-    mark_write(block, class_size, held_mark(block, slack, door));
-    if (slack != 0) write_canaries_and(block + room, slack, keeps);
-}
-
 /* H1 */
 INLINE void check_free(const void *block, size_t class_size)
 {
@@ -74,7 +66,7 @@ void hardened_look(struct cache *cache, unsigned class_index)
 INLINE void begin_small(char *block, size_t class_size, size_t size, unsigned door)
 {
     check_free(block, class_size);
-    set_small(block, class_size, size, door, false);
+    mark_small(block, class_size, size, door, false);
 }
 
 INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
@@ -169,87 +161,6 @@ bool hardened_begin(void *block, const struct alloc_request *request)
     if (!page_is_held_large(record) || record->run_pages <= request_pages(request)) return false;
     hardened_large_begin(block, page, request->size, false);
     return true;
-}
-
-NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
-{
-    if (mark == 0) misuse_abort(verb, POINTER_FREED, block);
-    fatal_address("write past the end of a block", block);
-}
-
-/* The block before this one ends with a mark that was never written by prairie: somebody wrote from
- * here downwards, or from there on. */
-INLINE void check_before(const struct slab *slab, const char *block, size_t class_size)
-{
-    const char *before = block - class_size;
-    uint64_t mark;
-
-    if (block == slab->base) return;
-    mark = mark_read(before, class_size);
-    if (unlikely(mark != 0 && !is_mark(before, mark)))
-        fatal_address("write before the start of a block", block);
-}
-
-/* Returns its mark. `shape`: that of the slab's class. */
-INLINE uint64_t check_small(const char *verb, const char *block, const struct slab *slab,
-                            const struct slab_shape *shape)
-{
-    size_t class_size = shape->block_bytes, room = class_size - HARDENED_MARK_BYTES, slack;
-    uint64_t mark;
-
-    if (unlikely(!slab_offset_is_block(shape, (uintptr_t)block - (uintptr_t)slab->base)))
-        misuse_abort(verb, POINTER_INTERIOR, block);
-    mark = mark_read(block, class_size);
-    slack = slack_of(mark);
-    if (unlikely(!is_mark(block, mark)) || unlikely(slack > room)) tell_mark(verb, block, mark);
-    if (unlikely(!canaries_are_whole(block + room, slack)))
-        fatal_address("write past the end of a block", block);
-    check_before(slab, block, class_size);
-    return mark;
-}
-
-enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
-{
-    const struct page *record = page_record(page);
-
-    if (record->class_at == 0) return hardened_large_check(block, page);
-    return door_of(check_small(verb, block, slab_record(record->slab),
-                               &slab_shape[class_of_offset(record->class_at)]));
-}
-
-static size_t size_of(const void *block, uint32_t page)
-{
-    const struct page *record = page_record(page);
-    size_t class_size;
-
-    if (record->class_at == 0) return hardened_large_size(page);
-    class_size = class_bytes[class_of_offset(record->class_at)];
-    return class_size - HARDENED_MARK_BYTES - slack_of(mark_read(block, class_size));
-}
-
-size_t hardened_bytes(const void *block, uint32_t page)
-{
-    (void)hardened_check("malloc_usable_size", block, page);
-    return size_of(block, page);
-}
-
-/* H1. Another thread may be about to take the block: its mark comes at once, canaries after it.
- * They are looked at when it comes back. */
-size_t hardened_held_bytes(const void *block, uint32_t page)
-{
-    unsigned class_index = class_of_offset(page_record(page)->class_at);
-    uint64_t mark;
-
-    if (class_index == 0) return size_of(block, page);
-    mark = mark_read(block, class_bytes[class_index]);
-    if (mark == 0) return 0;
-    if (!is_mark(block, mark)) tell_mark("malloc_usable_size", block, mark);
-    return size_of(block, page);
-}
-
-static void expect_door(const void *block, enum hardened_door door, enum hardened_door wanted)
-{
-    if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
 
 /* Jumped to, as what follows: a call in the midst of the usual way would make all of it save
@@ -355,8 +266,8 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     slab = slab_record(page_record(page)->slab);
     class_index = slab->class_index;
     class_size = class_bytes[class_index];
-    mark = check_small("free", block, slab, &slab_shape[class_index]);
-    expect_door(block, door_of(mark), door);
+    mark = hardened_check_small("free", block, slab, &slab_shape[class_index]);
+    hardened_expect_same(block, door_of(mark), door);
     if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
         misuse_wrong_size(block);
     if (likely(counting != NULL)) counting_add_given(counting, class_size);
@@ -384,83 +295,6 @@ void hardened_free(struct front *front, void *block)
 
 void hardened_end_large(struct cache *cache, void *block, uint32_t page)
 {
-    expect_door(block, hardened_check("free", block, page), DOOR_MALLOC);
+    hardened_expect_same(block, hardened_check("free", block, page), DOOR_MALLOC);
     hardened_large_end(cache, block, page);
-}
-
-static size_t marked_room(uint32_t page)
-{
-    unsigned class_index = class_of_offset(page_record(page)->class_at);
-
-    return class_index != 0 ? class_bytes[class_index] : large_bytes(page);
-}
-
-/* What a new block of that size would have. */
-static size_t marked_room_for(size_t size)
-{
-    struct alloc_request request = alloc_request(size, 1, false, NULL);
-    struct alloc_request wider = hardened_request(&request);
-
-    return request_bytes(&wider);
-}
-
-bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
-{
-    enum hardened_door door = hardened_check("realloc", block, page);
-    unsigned class_index = class_of_offset(page_record(page)->class_at);
-    size_t room = class_index != 0 ? (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES
-                                   : hardened_large_room(page);
-
-    expect_door(block, door, DOOR_MALLOC);
-    *old_bytes = size_of(block, page);
-    if (size > room || marked_room_for(size) != marked_room(page))
-        return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size);
-    if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
-    if (class_index != 0)
-        set_small(block, class_bytes[class_index], size,
-                  mark_read(block, class_bytes[class_index]) >> DOOR_SHIFT & DOOR_TO_MANUAL, true);
-    else hardened_large_set_size(block, page, size);
-    return true;
-}
-
-void hardened_check_bytes(const void *block, size_t size)
-{
-    uint32_t page;
-
-    if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
-    (void)hardened_check("free", block, page);
-    if (size_of(block, page) != max_size(size, 1)) misuse_wrong_size(block);
-}
-
-/* ---- doors ---- */
-
-static void write_door(void *block, uint32_t page, enum hardened_door door)
-{
-    unsigned class_index = class_of_offset(page_record(page)->class_at);
-    uint64_t mark;
-
-    if (class_index == 0) {
-        hardened_large_set_door(page, door);
-        return;
-    }
-    mark = mark_read(block, class_bytes[class_index]);
-    mark_write(block, class_bytes[class_index],
-               held_mark(block, slack_of(mark), (mark >> DOOR_SHIFT & DOOR_TO_MANUAL) | door));
-}
-
-void hardened_set_door(void *block, enum hardened_door door)
-{
-    uint32_t page;
-
-    if (block != NULL && pointer_kind(block, &page) == POINTER_HARDENED)
-        write_door(block, page, door);
-}
-
-void hardened_check_door(void *block, enum hardened_door door)
-{
-    uint32_t page;
-
-    if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
-    expect_door(block, hardened_check("free", block, page), door);
-    write_door(block, page, DOOR_MALLOC);
 }

@@ -207,4 +207,13 @@ INLINE bool canaries_are_whole(const char *room_end, size_t slack_bytes)
     return seen == 0;
 }
 
+/* Mark and canaries of a small block. `keeps`: it has contents. */
+INLINE void mark_small(char *block, size_t class_size, size_t size, unsigned door, bool keeps)
+{
+    size_t room = class_size - HARDENED_MARK_BYTES, slack = room - size;
+
+    mark_write(block, class_size, held_mark(block, slack, door));
+    if (slack != 0) write_canaries_and(block + room, slack, keeps);
+}
+
 #endif

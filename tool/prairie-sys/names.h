@@ -246,6 +246,7 @@
 #define hardened_check prairie_own_hardened_check
 #define hardened_check_bytes prairie_own_hardened_check_bytes
 #define hardened_check_door prairie_own_hardened_check_door
+#define hardened_check_small prairie_own_hardened_check_small
 #define hardened_end_large prairie_own_hardened_end_large
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
