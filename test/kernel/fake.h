@@ -92,6 +92,9 @@ uint64_t fake_calls(enum fake_call kind);
 uint64_t fake_calls_that_can_fail(void);
 /* Called at the start of every call that is counted, by the caller's thread; it may only look. */
 void fake_on_call(void (*hook)(enum fake_call kind));
+/* Called at the end of every commit and at the start of every close of pages, by the caller's
+ * thread; it may do anything, a fork of another thread included. */
+void fake_beside_call(void (*hook)(enum fake_call kind));
 
 /* ---- memory ---- */
 
@@ -161,6 +164,9 @@ void fake_thread_end(void);
  * full. */
 void fake_file(void *room, size_t bytes);
 size_t fake_file_bytes(void); /* written so far */
+/* Nothing can be opened to be read, but for this text, which every name opens: as the file of that
+ * number. */
+void fake_file_to_read(int file, const char *text);
 
 /* ---- messages ---- */
 

@@ -5,6 +5,7 @@
 
 #include "control/control_tree.h"
 #include "control_tree.h"
+#include "heap/hardened.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -160,6 +161,21 @@ static void the_use_of_many_blocks_is_told_at_once(void **state)
     assert_true(all_bytes_are(&uses[2], 0, sizeof uses[2]));
 }
 
+static void a_hardened_large_block_is_told_as_one_of_one(void **state)
+{
+    void *blocks[1];
+    struct use use;
+    size_t length = sizeof use;
+
+    (void)state;
+    assert_true(hardened_start());
+    blocks[0] = prairie_malloc(100000);
+    assert_int_equal(ask_for_use(blocks, sizeof blocks, &use, &length), 0);
+    assert_int_equal(use.free_blocks, 0);
+    assert_int_equal(use.blocks, 1);
+    assert_in_range(use.bytes, 100000, 100000 + 2 * page_bytes());
+}
+
 /* Those that are left out, or of another length than the other says. */
 static void a_question_for_use_needs_both_arrays(void **state)
 {
@@ -217,6 +233,7 @@ UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
           UNIT_TEST(every_byte_but_0_is_true), UNIT_TEST(how_many_blocks_are_held_is_told),
           UNIT_TEST(a_path_of_no_length_or_an_absurd_one_is_no_leaf),
           UNIT_TEST(the_use_of_many_blocks_is_told_at_once),
+          UNIT_TEST(a_hardened_large_block_is_told_as_one_of_one),
           UNIT_TEST(a_question_for_use_needs_both_arrays),
           UNIT_TEST(an_option_is_obeyed_when_it_is_written),
           UNIT_TEST(no_arena_has_a_number_beyond_the_last))

@@ -535,9 +535,14 @@ static void d2_a_block_of_another_class(void)
     depot_of(0)->full.first[1] = slots[1];
 }
 static void d2_a_foreign_block(void) { depot_of(0)->full.first[2] = &arenas; }
+static void d2_a_foreign_block_at_the_end(void) { depot_of(0)->full.first[capacity()] = &arenas; }
 static void d3_an_opened_count_without_one(void) { depot_of(1)->opened_count = 1; }
 static void d3_an_opened_one_without_a_count(void) { depot_of(0)->opened_count = 0; }
 static void d3_a_foreign_block_opened(void) { depot_of(0)->opened[1] = &arenas; }
+static void d3_a_foreign_block_opened_at_the_end(void)
+{
+    depot_of(0)->opened[depot_of(0)->opened_count] = &arenas;
+}
 
 static void (*break_it)(void);
 
@@ -552,9 +557,16 @@ static void break_and_walk(void)
 static void broken_invariants_are_found(void **state)
 {
     static void (*const harms[])(void) = {
-        d1_a_full_one_too_many,           d1_an_empty_one_too_few,   d1_a_full_one_lost,
-        d2_a_block_of_another_class,      d2_a_foreign_block,        d3_an_opened_count_without_one,
-        d3_an_opened_one_without_a_count, d3_a_foreign_block_opened,
+        d1_a_full_one_too_many,
+        d1_an_empty_one_too_few,
+        d1_a_full_one_lost,
+        d2_a_block_of_another_class,
+        d2_a_foreign_block,
+        d3_an_opened_count_without_one,
+        d3_an_opened_one_without_a_count,
+        d3_a_foreign_block_opened,
+        d2_a_foreign_block_at_the_end,
+        d3_a_foreign_block_opened_at_the_end,
     };
     void *slots[SLOTS_MAX];
 

@@ -4,6 +4,9 @@
 #include "library.h"
 
 #include "guarded.h"
+#include "threads.h"
+
+#include <sys/wait.h>
 
 /* ---- cells ---- */
 
@@ -484,6 +487,86 @@ static void a_refused_cell_is_closed_once(void **state)
     guarded_check();
 }
 
+/* ---- children ---- */
+
+static enum fake_call forks_beside; /* which call of another thread */
+static const char *kept;            /* a block that is held meanwhile */
+
+/* The cell that another thread was at is free, and is closed until it is taken. */
+static bool child_has_the_cell(void)
+{
+    char *block;
+    bool good = guarded_find(kept).kind == GUARDED_BLOCK && kept[0] == 'k';
+
+    prairie_check_all();
+    block = take_of(1, 48, 16);
+    good &= block != NULL && is_beside_guards(block) && all_bytes_are(block, 0, 48);
+    if (good) give(block);
+    prairie_check_all();
+    return good;
+}
+
+static void *fork_and_look(void *status)
+{
+    int child = fake_fork();
+
+    if (child == 0) _exit(child_has_the_cell() ? 0 : 1);
+    (void)waitpid(child, status, 0);
+    return NULL;
+}
+
+static void fork_once(enum fake_call kind)
+{
+    int status = -1;
+
+    if (kind != forks_beside) return;
+    fake_beside_call(NULL);
+    run_thread(fork_and_look, &status);
+    assert_int_equal(status, 0);
+}
+
+/* Of two cells, of which one is held. The process has a cache, so that it minds forks. */
+static void start_pool_of_two(void)
+{
+    char *block;
+
+    prairie_free(prairie_malloc(1));
+    start_pool(2);
+    block = take_of(0, 48, 16);
+    assert_non_null(block);
+    block[0] = 'k';
+    kept = block;
+}
+
+static void a_child_has_the_cell_that_was_being_taken(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool_of_two();
+    forks_beside = FAKE_COMMIT;
+    fake_beside_call(fork_once);
+    block = take_of(1, 48, 16);
+    assert_non_null(block); /* the parent has it, too */
+    give(block);
+    prairie_check_all();
+}
+
+static void a_child_has_the_cell_that_was_being_given_back(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool_of_two();
+    block = take_of(1, 48, 16);
+    memset(block, 'x', 48);
+    forks_beside = FAKE_CLOSE;
+    fake_beside_call(fork_once);
+    give(block);
+    assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_long_as_can_be),
           UNIT_TEST(some_cells_always_rest), UNIT_TEST(a_site_cannot_fill_the_pool),
           UNIT_TEST(memory_may_be_refused), UNIT_TEST(sized_frees_look_while_it_is_watched),
@@ -495,4 +578,6 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(sized_frees_that_look_find_it), UNIT_TEST(every_stray_is_taken_back),
           UNIT_TEST(a_site_is_four_callers), UNIT_TEST(around_a_block_are_its_page_and_guards),
           UNIT_TEST(a_guard_is_of_the_nearer_block),
-          UNIT_TEST(each_byte_of_a_held_block_is_its_own))
+          UNIT_TEST(each_byte_of_a_held_block_is_its_own),
+          UNIT_TEST(a_child_has_the_cell_that_was_being_taken),
+          UNIT_TEST(a_child_has_the_cell_that_was_being_given_back))

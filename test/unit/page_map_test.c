@@ -183,6 +183,24 @@ static void beyond_the_map_bytes_are_shared(void **state)
     assert_false(class_map_shares((struct os_range){ place(span - MiB), MiB }, low));
 }
 
+/* Of every region that there is; one that is being made is none yet. */
+static void a_range_may_share_bytes_with_any_region(void **state)
+{
+    uintptr_t span;
+
+    (void)state;
+    start_map();
+    if (class_map.mask == UINTPTR_MAX >> CLASS_MAP_SHIFT) skip();
+    span = (class_map.mask + 1) << CLASS_MAP_SHIFT;
+    for (unsigned i = 0; i < 4; i++)
+        space.region[i] = (struct region){ place(0x10000000 + i * MiB), MiB, 1, 0 };
+    for (space.region_count = 0; space.region_count <= 4; space.region_count++)
+        for (unsigned i = 0; i < 4; i++) {
+            struct os_range range = { place(5 * span + 0x10000000 + i * MiB), MiB };
+            assert_int_equal(regions_share_slots(range), i < space.region_count);
+        }
+}
+
 /* Addresses of so many bits; where they have 32, all of them. */
 static void expect_width(unsigned bits)
 {
@@ -250,6 +268,7 @@ UNIT_MAIN(UNIT_TEST(strangers_have_no_class), UNIT_TEST(reading_it_commits_nothi
           UNIT_TEST(larger_pages_fill_more_bytes), UNIT_TEST(opening_again_costs_nothing),
           UNIT_TEST(the_open_part_grows_with_the_region), UNIT_TEST(far_regions_open_their_own),
           UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_bytes_are_shared),
+          UNIT_TEST(a_range_may_share_bytes_with_any_region),
           UNIT_TEST(the_map_is_as_wide_as_the_kernel_gives),
           UNIT_TEST(a_low_stack_makes_no_narrow_map), UNIT_TEST(the_map_covers_the_first_region),
           UNIT_TEST(narrow_address_space_goes_without),

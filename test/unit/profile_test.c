@@ -119,25 +119,29 @@ enum { FILE_BYTES = 4 * MiB };
 
 static char file[FILE_BYTES + 1];
 
-/* Three sites, of which one has no block that lives. */
+/* Three sites, of which one has no block that lives, and behind them one that the profile does not
+ * have. */
 static const uintptr_t first_stack[] = { LOW + 0x30, HIGH + 0x20 }, second_stack[] = { LOW + 0x10 },
-                       third_stack[] = { HIGH + 0x20, LOW + 0x10, LOW + 0x20, LOW + 0x30 };
+                       third_stack[] = { HIGH + 0x20, LOW + 0x10, LOW + 0x20, LOW + 0x30 },
+                       stack_behind[] = { HIGH + 0x30 };
+enum { SITE_COUNT = 3 };
 static struct profile_snapshot_site three_sites[] = {
     { .live = 2, .taken = 5, .bytes = 128, .return_address = first_stack, .depth = 2, .name = 2 },
     { .live = 0, .taken = 7, .bytes = 1000, .return_address = second_stack, .depth = 1 },
     { .live = 3, .taken = 3, .bytes = 200000, .return_address = third_stack, .depth = 4 },
+    { .live = 9, .taken = 9, .bytes = 64, .return_address = stack_behind, .depth = 1, .name = 3 },
 };
 
 static struct profile_snapshot snapshot_of_three(struct profile_out *out)
 {
-    static uintptr_t sorted[7];
+    static uintptr_t sorted[8];
 
     assert_true(heap_start());
     sampler_set_period(1000000);
     fake_file(file, FILE_BYTES);
     return (struct profile_snapshot){
         .site = three_sites,
-        .site_count = ARRAY_COUNT(three_sites),
+        .site_count = SITE_COUNT,
         .sorted = sorted,
         .mapping = (struct os_code *)(uintptr_t)two_mappings,
         .mapping_count = ARRAY_COUNT(two_mappings),
@@ -182,6 +186,30 @@ static void jeprof_reads_what_was_taken(void **state)
                         "@ 0x40020 0x10010 0x10020 0x10030\n"
                         "  t*: 3: 600000 [3: 600000]\n"
                         "\nMAPPED_LIBRARIES:\n");
+}
+
+/* A program whose standard input is closed reads what is mapped as file 0. */
+static void jeprof_reads_the_mappings_of_file_0_too(void **state)
+{
+    enum { LENGTH = 2000 };
+    static char mappings[LENGTH + 1], text[2 * LENGTH];
+
+    (void)state;
+    for (unsigned i = 0; i < LENGTH; i++) mappings[i] = (char)('a' + i % 26);
+    for (int number = 0; number < 2; number++) {
+        fake_file_to_read(number, mappings);
+        snprintf(text, sizeof text, "%s%s",
+                 "heap_v2/1000000\n"
+                 "  t*: 5: 600256 [0: 0]\n"
+                 "@ 0x10030 0x40020\n"
+                 "  t*: 2: 256 [0: 0]\n"
+                 "@ 0x40020 0x10010 0x10020 0x10030\n"
+                 "  t*: 3: 600000 [0: 0]\n"
+                 "\nMAPPED_LIBRARIES:\n",
+                 mappings);
+        expect_jeprof(false, text);
+        assert_int_equal(os_file_open("again"), -1); /* it was closed */
+    }
 }
 
 /* Into a line for each field, with those within in braces. */
@@ -340,5 +368,6 @@ static void the_deepest_stacks_are_written_whole(void **state)
 UNIT_MAIN(UNIT_TEST(any_order_of_addresses_is_put_right),
           UNIT_TEST(a_stack_goes_as_far_as_its_calls_are_code),
           UNIT_TEST(without_all_mappings_stacks_stay_whole), UNIT_TEST(jeprof_reads_what_lives),
-          UNIT_TEST(jeprof_reads_what_was_taken), UNIT_TEST(pprof_reads_all_of_it),
+          UNIT_TEST(jeprof_reads_what_was_taken),
+          UNIT_TEST(jeprof_reads_the_mappings_of_file_0_too), UNIT_TEST(pprof_reads_all_of_it),
           UNIT_TEST(the_deepest_stacks_are_written_whole))

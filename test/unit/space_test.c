@@ -216,6 +216,19 @@ static void the_last_region_is_the_end(void **state)
     (void)regions_share_slots(elsewhere);
 }
 
+/* Its record is written before it is counted. */
+static void a_region_that_is_not_counted_is_none(void **state)
+{
+    char *base = (char *)(uintptr_t)BY_WORD(0x100000000000, 0x30000000);
+
+    (void)state;
+    start_space();
+    space.region[space.region_count] = (struct region){ base, MiB, 1000, 0 };
+    assert_false(foreign_overlaps(base, page_bytes()));
+    space.region_count++;
+    assert_true(foreign_overlaps(base, page_bytes()));
+}
+
 /* Regions of odd sizes are still whole pages. */
 static void scarce_address_space_gives_whole_pages(void **state)
 {
@@ -420,8 +433,9 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing),
           UNIT_TEST(pages_may_be_larger), UNIT_TEST(a_full_region_is_followed_by_another),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),
-          UNIT_TEST(the_last_region_is_the_end), UNIT_TEST(scarce_address_space_gives_whole_pages),
-          UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(a_failure_at_any_step_opens_nothing),
+          UNIT_TEST(the_last_region_is_the_end), UNIT_TEST(a_region_that_is_not_counted_is_none),
+          UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
+          UNIT_TEST(a_failure_at_any_step_opens_nothing),
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
           UNIT_TEST(a_large_step_that_fails_is_tried_smaller),
           UNIT_TEST(starting_can_be_tried_again), UNIT_TEST(smaller_reservations_will_do),
