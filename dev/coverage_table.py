@@ -27,13 +27,14 @@ STATEMENT = re.compile(r"\b(check|require)\(")
 
 
 def programs(folder):
-    """A program that contains the library has its test's name; scripts start programs that only they know."""
+    """A program that contains the library has its test's name; scripts start programs that only they know, and programs
+    load libraries."""
     wanted = {f"test/bin/{test['name']}" for test in json.load(sys.stdin)["tests"]}
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True,
                              check=True).stdout
     known = {line.split(": ")[0] for line in targets.splitlines()}
-    more = {name for name in known if re.fullmatch(r"test/bin/(contract|crash|guest|start|story|stress|sequence|served|guarded)"
-                                                   r"[^@]*", name)}
+    more = {name for name in known if re.fullmatch(r"test/bin/(lib)?(contract|crash|guest|start|story|stress|sequence|served"
+                                                   r"|guarded)[^@]*", name)}
     print("\n".join(sorted((wanted & known) | more)))
 
 
