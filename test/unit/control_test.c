@@ -226,6 +226,7 @@ static void no_arena_has_a_number_beyond_the_last(void **state)
         assert_null(made_arena_at(beyond[i]));
         assert_null(manual_arena_at(beyond[i]));
     }
+    assert_int_equal(control_arena_kind(ARENA_INDEX_END), CONTROL_ARENA_NONE);
 }
 
 UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),

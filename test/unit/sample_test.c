@@ -43,6 +43,19 @@ static void gaps_are_exponential(void **state)
     assert_true(beyond_three > count * 0.0480 && beyond_three < count * 0.0516);
 }
 
+/* A large block that ends where the gap does is not the sample; the next one is. */
+static void a_gap_is_passed_to_its_last_byte(void **state)
+{
+    struct sampler sampler = { .random = 1 };
+
+    (void)state;
+    sampler_set_period(MiB);
+    (void)sampler_large_is_due(&sampler, 1); /* draws the gaps */
+    sampler.until_large_bytes = 100000;
+    assert_false(sampler_large_is_due(&sampler, 100000));
+    assert_true(sampler_large_is_due(&sampler, 1));
+}
+
 /* A block that is freed and taken again at once is seen as often as any other. */
 static void hot_pairs_are_seen(void **state)
 {
@@ -577,8 +590,9 @@ static void names_are_numbered(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_exponential),
-          UNIT_TEST(hot_pairs_are_seen), UNIT_TEST(a_mixed_life_is_estimated),
-          UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_where_one_lives),
+          UNIT_TEST(a_gap_is_passed_to_its_last_byte), UNIT_TEST(hot_pairs_are_seen),
+          UNIT_TEST(a_mixed_life_is_estimated), UNIT_TEST(every_free_finds_it),
+          UNIT_TEST(a_sized_free_looks_only_where_one_lives),
           UNIT_TEST(sized_frees_have_magazines_of_their_own),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
           UNIT_TEST(few_of_the_resized_are_sampled), UNIT_TEST(cleared_blocks_are_clear),
