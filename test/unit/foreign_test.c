@@ -77,6 +77,27 @@ static void each_page_has_a_number(void **state)
         assert_int_equal(page_at(base + i * 64 * MiB), 0);
 }
 
+/* Whoever reads while nothing changes takes no lock; in the middle of a change it does, at last. */
+static void a_lock_is_taken_only_in_a_change(void **state)
+{
+    char *base = place_in_space(SOMEWHERE);
+    uint32_t first;
+    uint64_t taken;
+
+    (void)state;
+    start_space();
+    first = add_checked(base, 3);
+    taken = lock_numbers(&space.lock).taken;
+    expect_numbers(base, 3, first);
+    assert_int_equal(page_at(base - 1), 0);
+    assert_int_equal(lock_numbers(&space.lock).taken, taken);
+    inside_change_begins();
+    assert_int_equal(page_at(base), first);
+    assert_int_equal(lock_numbers(&space.lock).taken, taken + 1);
+    inside_change_ends();
+    remove_checked(first);
+}
+
 /* More pages than any array of them has room for at first. */
 static void a_long_extent_has_numbers_to_its_end(void **state)
 {
@@ -316,7 +337,8 @@ static void a_refused_call_adds_nothing(void **state)
     assert_true(fake_failures() >= 2);
 }
 
-UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(a_long_extent_has_numbers_to_its_end),
+UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(a_lock_is_taken_only_in_a_change),
+          UNIT_TEST(a_long_extent_has_numbers_to_its_end),
           UNIT_TEST(regions_and_foreign_extents_share_no_number),
           UNIT_TEST(numbers_end_at_the_regions), UNIT_TEST(numbers_are_used_again),
           UNIT_TEST(many_are_found), UNIT_TEST(memory_beyond_the_class_map),

@@ -74,6 +74,21 @@ static void a_set_range_has_its_class_and_its_neighbours_none(void **state)
     expect_class(base + 80 * KiB, 4 * KiB, 72);
 }
 
+/* As where frees look at every block: classes have other bytes, and no class has none. */
+static void bytes_of_classes_may_be_offset(void **state)
+{
+    char *base = place(SOMEWHERE + MiB);
+
+    (void)state;
+    start_map();
+    class_map_offset = 100;
+    assert_true(class_map_open(base, MiB));
+    class_map_set(base, 64 * KiB, 10);
+    expect_class(base, 64 * KiB, 110);
+    class_map_set(base, 64 * KiB, 0);
+    expect_class(base, 64 * KiB, 0);
+}
+
 /* The map has a byte for 4 KiB whatever a page is. */
 static void larger_pages_fill_more_bytes(void **state)
 {
@@ -265,9 +280,10 @@ static void a_refused_reservation_goes_without(void **state)
 
 UNIT_MAIN(UNIT_TEST(strangers_have_no_class), UNIT_TEST(reading_it_commits_nothing),
           UNIT_TEST(a_set_range_has_its_class_and_its_neighbours_none),
-          UNIT_TEST(larger_pages_fill_more_bytes), UNIT_TEST(opening_again_costs_nothing),
-          UNIT_TEST(the_open_part_grows_with_the_region), UNIT_TEST(far_regions_open_their_own),
-          UNIT_TEST(refused_memory_opens_nothing), UNIT_TEST(beyond_the_map_bytes_are_shared),
+          UNIT_TEST(bytes_of_classes_may_be_offset), UNIT_TEST(larger_pages_fill_more_bytes),
+          UNIT_TEST(opening_again_costs_nothing), UNIT_TEST(the_open_part_grows_with_the_region),
+          UNIT_TEST(far_regions_open_their_own), UNIT_TEST(refused_memory_opens_nothing),
+          UNIT_TEST(beyond_the_map_bytes_are_shared),
           UNIT_TEST(a_range_may_share_bytes_with_any_region),
           UNIT_TEST(the_map_is_as_wide_as_the_kernel_gives),
           UNIT_TEST(a_low_stack_makes_no_narrow_map), UNIT_TEST(the_map_covers_the_first_region),

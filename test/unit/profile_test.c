@@ -188,6 +188,21 @@ static void jeprof_reads_what_was_taken(void **state)
                         "\nMAPPED_LIBRARIES:\n");
 }
 
+/* At the end of the file are the checksum and the length of what is in it. */
+static void a_compressed_profile_has_its_checksum(void **state)
+{
+    static const unsigned char end[] = { 0x26, 0x39, 0xf4, 0xcb, 9, 0, 0, 0 };
+    static struct profile_out out;
+
+    (void)state;
+    fake_file(file, FILE_BYTES);
+    assert_true(out_open(&out, "name", true));
+    out_bytes(&out, "1234", 4);
+    out_bytes(&out, "56789", 5);
+    assert_true(out_close(&out));
+    assert_memory_equal(file + fake_file_bytes() - sizeof end, end, sizeof end);
+}
+
 /* A program whose standard input is closed reads what is mapped as file 0. */
 static void jeprof_reads_the_mappings_of_file_0_too(void **state)
 {
@@ -369,5 +384,6 @@ UNIT_MAIN(UNIT_TEST(any_order_of_addresses_is_put_right),
           UNIT_TEST(a_stack_goes_as_far_as_its_calls_are_code),
           UNIT_TEST(without_all_mappings_stacks_stay_whole), UNIT_TEST(jeprof_reads_what_lives),
           UNIT_TEST(jeprof_reads_what_was_taken),
-          UNIT_TEST(jeprof_reads_the_mappings_of_file_0_too), UNIT_TEST(pprof_reads_all_of_it),
+          UNIT_TEST(jeprof_reads_the_mappings_of_file_0_too),
+          UNIT_TEST(a_compressed_profile_has_its_checksum), UNIT_TEST(pprof_reads_all_of_it),
           UNIT_TEST(the_deepest_stacks_are_written_whole))

@@ -216,6 +216,22 @@ static void the_last_region_is_the_end(void **state)
     (void)regions_share_slots(elsewhere);
 }
 
+/* Page by page, also where the records that are wanted end with the part of the map that is open. */
+static void the_map_opens_when_its_open_part_is_used_up(void **state)
+{
+    size_t pages = 3 * META_OPEN_BYTES / sizeof(struct page);
+
+    (void)state;
+    start_space();
+    for (uint32_t page = 1; page <= pages; page++) {
+        struct page_span span = space_grow(1, 1, page_bytes());
+
+        assert_int_equal(span.first, page);
+        assert_int_equal(span.count, 1);
+    }
+    check_numbers();
+}
+
 /* Its record is written before it is counted. */
 static void a_region_that_is_not_counted_is_none(void **state)
 {
@@ -434,6 +450,7 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing),
           UNIT_TEST(small_wishes_use_what_large_ones_left),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),
           UNIT_TEST(the_last_region_is_the_end), UNIT_TEST(a_region_that_is_not_counted_is_none),
+          UNIT_TEST(the_map_opens_when_its_open_part_is_used_up),
           UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
           UNIT_TEST(a_failure_at_any_step_opens_nothing),
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),

@@ -145,6 +145,23 @@ static void expect_one_metadata(void)
     assert_int_equal(snapshot->all.metadata - commit.record_bytes, snapshot->all.metadata_map);
 }
 
+static uint64_t next_epoch(void)
+{
+    uint64_t epoch;
+
+    lock_take(&control_lock);
+    epoch = snapshot_take()->epoch;
+    lock_give(&control_lock);
+    return epoch;
+}
+
+static void each_snapshot_has_the_next_number(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) assert_int_equal(next_epoch(), epoch);
+}
+
 static void metadata_is_records_and_maps(void **state)
 {
     size_t page_bytes_each = sizeof(struct page) + 1;
@@ -454,7 +471,7 @@ UNIT_MAIN(UNIT_TEST(a_reserve_is_resident_and_nobody_took_it),
           UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
           UNIT_TEST(what_the_program_holds_is_counted_exactly),
           UNIT_TEST(cached_blocks_are_those_that_were_freed),
-          UNIT_TEST(metadata_is_records_and_maps),
+          UNIT_TEST(each_snapshot_has_the_next_number), UNIT_TEST(metadata_is_records_and_maps),
           UNIT_TEST(a_class_map_that_is_not_there_counts_nothing), UNIT_TEST(events_are_counted),
           UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
           UNIT_TEST(what_was_taken_never_becomes_less), UNIT_TEST(every_number_has_its_line),
