@@ -215,6 +215,23 @@ static void an_option_is_obeyed_when_it_is_written(void **state)
     assert_int_equal(page_heap->free_pages[FREE_DIRTY], 0);
 }
 
+/* As many as there can be arenas, and one. */
+static void background_threads_have_a_limit_from_1_to_4096(void **state)
+{
+    static const struct {
+        size_t limit;
+        int error;
+    } rows[] = { { 0, EINVAL }, { 1, 0 }, { 4096, 0 }, { 4097, EINVAL }, { SIZE_MAX, EINVAL } };
+    const char *name = "max_background_threads";
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(rows); i++) {
+        size_t limit = rows[i].limit;
+
+        assert_int_equal(control_by_name(name, NULL, NULL, &limit, sizeof limit), rows[i].error);
+    }
+}
+
 /* The numbers that an arena can have end where its table does. */
 static void no_arena_has_a_number_beyond_the_last(void **state)
 {
@@ -237,4 +254,5 @@ UNIT_MAIN(UNIT_TEST(without_a_heap_every_leaf_answers),
           UNIT_TEST(a_hardened_large_block_is_told_as_one_of_one),
           UNIT_TEST(a_question_for_use_needs_both_arrays),
           UNIT_TEST(an_option_is_obeyed_when_it_is_written),
-          UNIT_TEST(no_arena_has_a_number_beyond_the_last))
+          UNIT_TEST(no_arena_has_a_number_beyond_the_last),
+          UNIT_TEST(background_threads_have_a_limit_from_1_to_4096))

@@ -125,6 +125,21 @@ static void metrics_have_the_units_of_their_names(void **state)
     assert_true(units > 10);
 }
 
+/* Each kind of lock has a line for each of its numbers. */
+static void metrics_tell_of_all_locks(void **state)
+{
+    static const char *const names[] = { "arenas", "runs", "meta" };
+    char line[80];
+
+    (void)state;
+    prairie_free(prairie_malloc(100));
+    assert_true(prairie_stats_metrics(keep_metrics, NULL));
+    for (unsigned i = 0; i < ARRAY_COUNT(names); i++) {
+        snprintf(line, sizeof line, "\nprairie_lock_waits_total{lock=\"%s\"} ", names[i]);
+        assert_non_null(strstr(metrics, line));
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(sums_leave_the_control_tree_alone), UNIT_TEST(what_json_alone_has_is_no_name),
           UNIT_TEST(an_arena_that_is_not_there_has_no_names),
-          UNIT_TEST(metrics_have_the_units_of_their_names))
+          UNIT_TEST(metrics_have_the_units_of_their_names), UNIT_TEST(metrics_tell_of_all_locks))

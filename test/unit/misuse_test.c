@@ -338,6 +338,35 @@ static void what_is_kept_or_not_built_has_no_fence(void **state)
     prairie_check_all();
 }
 
+/* ---- blocks that are moved ---- */
+
+static void move_it(void) { misuse_check_moved(pointer, class_of_size(100)); }
+static void free_and_move_it(void)
+{
+    prairie_free(pointer);
+    move_it();
+}
+static void drain_and_move_it(void)
+{
+    prairie_free(pointer);
+    thread_flush();
+    (void)arenas_clear(CLEAR_ALL);
+    move_it();
+}
+
+/* It lies in the thread's magazine, or in its slab, of which another block is held. */
+static void a_freed_block_is_not_moved(void **state)
+{
+    (void)state;
+    pointer = prairie_malloc(100);
+    assert_non_null(prairie_malloc(100));
+    expect_survival(move_it);
+    expect_line(free_and_move_it, "realloc of a freed pointer");
+    expect_line(drain_and_move_it, "realloc of a freed pointer");
+    pointer = (char *)pointer + 16;
+    expect_line(move_it, "realloc of an interior pointer");
+}
+
 UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_foreign), UNIT_TEST(strangers_are_foreign),
           UNIT_TEST(the_insides_of_small_blocks), UNIT_TEST(the_rest_of_a_slab),
           UNIT_TEST(the_insides_of_large_blocks), UNIT_TEST(small_blocks_that_were_freed),
@@ -346,4 +375,5 @@ UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_foreign), UNIT_TEST(strangers_a
           UNIT_TEST(legal_lives_are_silent), UNIT_TEST(new_pages_have_a_fence_behind_them),
           UNIT_TEST(a_length_that_stays_keeps_its_fence),
           UNIT_TEST(what_is_kept_or_not_built_has_no_fence),
-          UNIT_TEST(narrow_address_space_makes_no_difference))
+          UNIT_TEST(narrow_address_space_makes_no_difference),
+          UNIT_TEST(a_freed_block_is_not_moved))

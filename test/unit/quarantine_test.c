@@ -355,6 +355,16 @@ static void large_blocks_without_a_cache_are_wiped_at_once(void **state)
     }
 }
 
+/* Whatever the clock says, which may have begun with the machine. */
+static void the_first_page_is_closed_out_of_all_of_them(void **state)
+{
+    (void)state;
+    fake_clock_ms(1 - os_now_ms());
+    assert_int_equal(os_now_ms(), 1);
+    assert_false(quarantine_may_close(CLOSED_PAGES_AT_ONCE + 1));
+    assert_int_equal(closing_left, CLOSED_PAGES_AT_ONCE);
+}
+
 UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
@@ -365,4 +375,5 @@ UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(a_run_that_stays_closed_is_lost),
           UNIT_TEST(a_child_counts_what_waits_of_its_own),
           UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
-          UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once))
+          UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once),
+          UNIT_TEST(the_first_page_is_closed_out_of_all_of_them))

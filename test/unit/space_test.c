@@ -216,6 +216,17 @@ static void the_last_region_is_the_end(void **state)
     (void)regions_share_slots(elsewhere);
 }
 
+/* Each page of a region has one, and so has the place behind the last one. */
+static void a_region_may_take_all_numbers_that_are_left(void **state)
+{
+    (void)state;
+    start_space();
+    space.foreign_from = space.next_number + 101;
+    assert_true(space_has_numbers(99 * page_bytes()));
+    assert_true(space_has_numbers(100 * page_bytes()));
+    assert_false(space_has_numbers(101 * page_bytes()));
+}
+
 /* Page by page, also where the records that are wanted end with the part of the map that is open. */
 static void the_map_opens_when_its_open_part_is_used_up(void **state)
 {
@@ -451,6 +462,7 @@ UNIT_MAIN(UNIT_TEST(starting_reserves_and_commits_nothing),
           UNIT_TEST(a_wish_larger_than_regions_gets_its_own), UNIT_TEST(regions_run_out),
           UNIT_TEST(the_last_region_is_the_end), UNIT_TEST(a_region_that_is_not_counted_is_none),
           UNIT_TEST(the_map_opens_when_its_open_part_is_used_up),
+          UNIT_TEST(a_region_may_take_all_numbers_that_are_left),
           UNIT_TEST(scarce_address_space_gives_whole_pages), UNIT_TEST(absurd_wishes_are_refused),
           UNIT_TEST(a_failure_at_any_step_opens_nothing),
           UNIT_TEST(the_nth_failure_is_either_hidden_or_clean),
