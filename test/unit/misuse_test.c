@@ -338,6 +338,28 @@ static void what_is_kept_or_not_built_has_no_fence(void **state)
     prairie_check_all();
 }
 
+/* ---- at the end of the process ---- */
+
+static void end_with_a_block_freed_twice(void)
+{
+    struct magazine *magazine = &thread_front()->magazine[class_of_size(100)];
+
+    assert_ptr_equal(*magazine->top, pointer);
+    *++magazine->top = pointer;
+    misuse_check_end();
+}
+
+/* Of a thread that has a cache. */
+static void what_a_thread_freed_is_looked_through_at_the_end(void **state)
+{
+    (void)state;
+    expect_survival(misuse_check_end);
+    pointer = prairie_malloc(100);
+    prairie_free(pointer);
+    expect_survival(misuse_check_end);
+    expect_line(end_with_a_block_freed_twice, "double free");
+}
+
 /* ---- blocks that are moved ---- */
 
 static void move_it(void) { misuse_check_moved(pointer, class_of_size(100)); }
@@ -376,4 +398,5 @@ UNIT_MAIN(UNIT_TEST(before_the_first_call_all_is_foreign), UNIT_TEST(strangers_a
           UNIT_TEST(a_length_that_stays_keeps_its_fence),
           UNIT_TEST(what_is_kept_or_not_built_has_no_fence),
           UNIT_TEST(narrow_address_space_makes_no_difference),
-          UNIT_TEST(a_freed_block_is_not_moved))
+          UNIT_TEST(a_freed_block_is_not_moved),
+          UNIT_TEST(what_a_thread_freed_is_looked_through_at_the_end))
