@@ -230,10 +230,11 @@ static void a_region_may_take_all_numbers_that_are_left(void **state)
 /* Page by page, also where the records that are wanted end with the part of the map that is open. */
 static void the_map_opens_when_its_open_part_is_used_up(void **state)
 {
-    size_t pages = 3 * META_OPEN_BYTES / sizeof(struct page);
+    size_t pages;
 
     (void)state;
     start_space();
+    pages = min_size(3 * META_OPEN_BYTES / sizeof(struct page), room_in_pages(&space.region[0]));
     for (uint32_t page = 1; page <= pages; page++) {
         struct page_span span = space_grow(1, 1, page_bytes());
 
