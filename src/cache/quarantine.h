@@ -3,9 +3,9 @@
  *
  * A block that was freed takes the place of another one, which goes to the cache. Groups of four
  * places are taken one after the other, but chance draws in which order those of a group are, and
- * where there are many of them leaves every fifth out or so. So nobody can tell when a block comes back, and neighbours
- * that were freed together come back together, where the processor expects them. When the cache
- * fetched blocks, they are shuffled in groups of four.
+ * where there are many of them leaves every fifth out or so. So nobody can tell when a block comes
+ * back, and neighbours that were freed together come back together, where the processor expects
+ * them. When the cache fetched blocks, they are shuffled in groups of four.
  * Large runs leave in the order in which they came. Closed ones are guarded and have no pages; open
  * ones are wiped and keep theirs, and may be taken again from here by who wants just as many, but
  * for the one that came last.

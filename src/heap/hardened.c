@@ -90,22 +90,9 @@ INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
     return block;
 }
 
-INLINE bool is_in_table_with_mark(size_t size, size_t align)
-{
-    return likely(size - 1 < TABLE_BYTES_MAX - HARDENED_MARK_BYTES) && likely(align == 1);
-}
-INLINE unsigned class_in_table(size_t size)
-{
-    return class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]);
-}
-
 void *hardened_take(struct front *front, size_t size, size_t align, enum hardened_door door)
 {
-    unsigned class_index = 0;
-
-    if (is_in_table_with_mark(size, align)) class_index = class_in_table(size);
-    else if (size != 0) class_index = hardened_class(size, align);
-    return take_marked(front, class_index, size, door);
+    return likely(size != 0) ? take_marked(front, hardened_class(size, align), size, door) : NULL;
 }
 
 static NOINLINE void *malloc_beyond(struct front *front, size_t size, size_t align, bool zero)
@@ -119,8 +106,10 @@ void *hardened_malloc(struct front *front, size_t size, size_t align, bool zero)
 {
     void *block;
 
-    if (!is_in_table_with_mark(size, align)) return malloc_beyond(front, size, align, zero);
-    block = take_marked(front, class_in_table(size), size, DOOR_MALLOC);
+    if (unlikely(size - 1 >= TABLE_BYTES_MAX - HARDENED_MARK_BYTES) || unlikely(align != 1))
+        return malloc_beyond(front, size, align, zero);
+    block = take_marked(front, class_of_offset(offset_of_size[size + HARDENED_MARK_BYTES]), size,
+                        DOOR_MALLOC);
     return likely(block != NULL) ? block : alloc_unready(size, align, zero);
 }
 
