@@ -84,11 +84,7 @@ static void look_through(void) { cache_expect_blocks(wronged); }
 
 static void expect_told(void (*misuse)(void), const char *words)
 {
-    char line[100];
-
-    snprintf(line, sizeof line, "prairie: %s: 0x%llx\n", words,
-             (unsigned long long)(uintptr_t)wrong);
-    expect_abort(misuse, line);
+    expect_abort_at(misuse, words, wrong);
 }
 
 /* Whatever room its first magazine has. */

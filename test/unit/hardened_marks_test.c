@@ -31,6 +31,22 @@ static void each_byte_behind_a_block_is_watched(void **state)
         }
 }
 
+static void expect_each_byte_of_slack_watched(size_t bytes)
+{
+    struct alloc_request request = alloc_request(bytes + HARDENED_MARK_BYTES, 1, false, NULL);
+    size_t end = request_bytes(&request);
+
+    for (size_t past = bytes; past < end; past++) {
+        block = taken(bytes);
+        memset(block, 0xff, bytes);
+        block[past] ^= 0x41;
+        expect_abort(free_it, "prairie: write past the end of a block: ");
+        expect_abort(give_it, "prairie: write past the end of a block: ");
+        block[past] ^= 0x41;
+        prairie_free(block);
+    }
+}
+
 /* Of long slacks many words are looked at at once. */
 static void each_byte_of_a_long_slack_is_watched(void **state)
 {
@@ -38,19 +54,7 @@ static void each_byte_of_a_long_slack_is_watched(void **state)
 
     (void)state;
     harden();
-    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
-        struct alloc_request request =
-            alloc_request(sizes[i] + HARDENED_MARK_BYTES, 1, false, NULL);
-        size_t bytes = request_bytes(&request);
-
-        for (size_t past = sizes[i]; past < bytes; past++) {
-            block = taken(sizes[i]);
-            block[past] ^= 0x41;
-            expect_abort(give_it, "prairie: write past the end of a block: ");
-            block[past] ^= 0x41;
-            prairie_free(block);
-        }
-    }
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) expect_each_byte_of_slack_watched(sizes[i]);
 }
 
 /* A word's slack is looked at as one word, a longer one as two and what lies between them. */
@@ -58,19 +62,7 @@ static void each_byte_of_a_short_slack_is_watched(void **state)
 {
     (void)state;
     harden();
-    for (size_t bytes = 150; bytes < 185; bytes++) {
-        struct alloc_request request = alloc_request(bytes + HARDENED_MARK_BYTES, 1, false, NULL);
-        size_t end = request_bytes(&request);
-
-        for (size_t past = bytes; past < end; past++) {
-            block = taken(bytes);
-            memset(block, 0xff, bytes);
-            block[past] ^= 1;
-            expect_abort(give_it, "prairie: write past the end of a block: ");
-            block[past] ^= 1;
-            prairie_free(block);
-        }
-    }
+    for (size_t bytes = 150; bytes < 185; bytes++) expect_each_byte_of_slack_watched(bytes);
 }
 
 /* Its slack changes within the word that it ends in, or the one before. */

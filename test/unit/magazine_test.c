@@ -13,10 +13,7 @@ static void look_through(void) { magazine_expect_blocks(looked_class, looked_at,
 
 static void expect_told(const char *words, const void *block)
 {
-    char line[120];
-
-    snprintf(line, sizeof line, "prairie: %s: 0x%lx", words, (unsigned long)(uintptr_t)block);
-    expect_abort(look_through, line);
+    expect_abort_at(look_through, words, block);
 }
 
 /* Rows of some blocks each, upwards or downwards, one after the other in any order. */

@@ -17,11 +17,7 @@ static void free_it_aligned_sized(void) { prairie_free_aligned_sized(pointer, 16
 
 static void expect_line(void (*misuse)(void), const char *words)
 {
-    char line[120];
-
-    snprintf(line, sizeof line, "prairie: %s: 0x%llx\n", words,
-             (unsigned long long)(uintptr_t)pointer);
-    expect_abort(misuse, line);
+    expect_abort_at(misuse, words, pointer);
 }
 
 static void expect_foreign(void *address)

@@ -174,6 +174,15 @@ void expect_abort(void (*body)(void), const char *line_start)
     free(outcome.text);
 }
 
+void expect_abort_at(void (*body)(void), const char *words, const void *address)
+{
+    char line[120];
+
+    snprintf(line, sizeof line, "prairie: %s: 0x%llx\n", words,
+             (unsigned long long)(uintptr_t)address);
+    expect_abort(body, line);
+}
+
 bool faults_can_be_expected(void) { return sysconf(_SC_PAGESIZE) <= FAKE_PAGE_BYTES; }
 
 void expect_fault(void (*body)(void))

@@ -45,6 +45,8 @@ int unit_run(int argc, char **argv, const struct unit_test *tests, size_t count)
 
 /* Runs `body` in a child, which must abort after writing one line that starts with `line_start`. */
 void expect_abort(void (*body)(void), const char *line_start);
+/* The line is "prairie: words: address". */
+void expect_abort_at(void (*body)(void), const char *words, const void *address);
 /* Runs `body` in a child, which must touch memory that it may not touch. Where a page of the real
  * kernel has several of the fake one's, they are closed together only: then it is not run. */
 void expect_fault(void (*body)(void));
