@@ -105,6 +105,7 @@ struct arena *rule_choose(struct arena *last);
 #include "heap/hardened_held.c"
 #include "heap/hardened_large.c"
 #include "heap/large.c"
+#include "heap/large_resize.c"
 #include "heap/realloc.c"
 #include "heap/extended.c"
 #include "heap/placed.c"

@@ -13,7 +13,8 @@
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
- * A2  active_pages is how many pages the open slabs and the blocks of manual_large have
+ * A2  active_pages is how many pages the open slabs and the blocks of manual_large have, and
+ *     staggered how many of the latter are staggered
  * A3  of the slabs on a partial list only the last one may have all of its blocks free
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
@@ -98,6 +99,7 @@ struct arena {
     struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
     uint32_t threads;                  /* atomic: bound to it */
     uint32_t ends;                     /* atomic: how often it was destroyed */
+    uint32_t staggered;                /* of the blocks of manual_large */
     char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 

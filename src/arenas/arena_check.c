@@ -59,6 +59,7 @@ static void check_depot(const struct depot *depot, unsigned class_index)
 void arena_check(const struct arena *arena)
 {
     size_t active_pages = 0;
+    uint32_t staggered = 0;
 
     check(lock_is_mine(&arena->lock));
     if (arena->extents != NULL) supplied_check(&arena->extents->heap);
@@ -69,9 +70,12 @@ void arena_check(const struct arena *arena)
     }
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         stock_check(&arena->stock[pages], pages);
-    for (const struct manual_large *owner = arena->manual_large; owner != NULL; owner = owner->next)
+    for (const struct manual_large *owner = arena->manual_large; owner != NULL;
+         owner = owner->next) {
         active_pages += page_record(owner->page)->run_pages;
-    require(arena->active_pages == active_pages); /* A2 */
+        staggered += page_is_staggered(page_record(owner->page));
+    }
+    require(arena->active_pages == active_pages && arena->staggered == staggered); /* A2 */
 }
 
 void arenas_check(void)

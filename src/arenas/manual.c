@@ -40,12 +40,25 @@ static void forget_manual_large(struct manual_large *owner)
     uint32_t page = owner->page;
 
     arena_count_active(arena, 0 - (size_t)page_record(page)->run_pages);
+    arena->staggered -= page_is_staggered(page_record(page));
     if (owner->next != NULL) owner->next->previous = owner->previous;
     if (owner->previous != NULL) owner->previous->next = owner->next;
     else arena->manual_large = owner->next;
     run_mark(page, PAGE_USED, 0);
     meta_give(owner, sizeof *owner);
     if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
+}
+
+void manual_set_staggered(uint32_t page, bool is_staggered)
+{
+    struct page *record = page_record(page);
+    struct arena *arena = manual_arena_of_page(record);
+
+    lock_take(&arena->lock);
+    if (is_staggered) page_mark_staggered(record, 0);
+    else page_unmark_staggered(record);
+    arena->staggered += is_staggered ? 1 : UINT32_MAX;
+    lock_give(&arena->lock);
 }
 
 void manual_return(uint32_t page)

@@ -73,6 +73,10 @@ INLINE struct arena *manual_arena_at(unsigned index)
 
 /* Below, the caller holds no lock of arenas or later. */
 
+/* A block that was not staggered is from now on, and begins with its page; or one that begins so is
+ * staggered no longer. */
+void manual_set_staggered(uint32_t page, bool is_staggered);
+
 /* A run for a large block of the arena; hooks are not asked for more. page == 0: no memory. */
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages);
 void manual_return(uint32_t page);

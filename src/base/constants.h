@@ -18,6 +18,7 @@
 #define ARENA_INDEX_END \
     4095u /* manual ones have the numbers between; what MALLOCX_ARENA can name */
 #define LINE_BYTES ((size_t)64) /* of a cache */
+#define STAGGER_PAGES 64u       /* staggered blocks in as many pages begin with the same line */
 #define REGION_COUNT_MAX 64u
 #define PAGE_HEAP_MAX 64u                         /* page heaps that open the address space */
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1)    /* what bins can hold */

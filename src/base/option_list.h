@@ -86,6 +86,10 @@ OPTION(GUARD_CELLS, UNSIGNED, OBEYED, "guard_cells", 64, 1, 256, "",
 OPTION(GUARD_RECOVER, BOOL, OBEYED, "guard_recover", 0, 0, 1, "",
        "`true`: what goes wrong with a guarded block is reported, once for each block, and the "
        "program goes on.")
+OPTION(
+    CACHE_OBLIVIOUS, BOOL, OBEYED, "cache_oblivious", 1, 0, 1, "",
+    "`false`: each block above 14 KiB begins with a page. Otherwise one whose pages have 512 bytes "
+    "to spare begins with one of the page's first eight lines of 64 bytes.")
 OPTION(XMALLOC, BOOL, OBEYED, "xmalloc", 0, 0, 1, "",
        "Say so and abort instead of returning NULL for want of memory.")
 OPTION(JUNK, CHOICE, OBEYED, "junk", 0, 0, 3, "false\0alloc\0free\0true\0",
@@ -113,7 +117,6 @@ OPTION(MUZZY_DECAY_MS, SSIZE, KEPT, "muzzy_decay_ms", 0, -1, INT64_MAX, "",
 OPTION(ABORT, BOOL, KEPT, "abort", 0, 0, 1, "", "Misuse always aborts.")
 OPTION(DSS, CHOICE, KEPT, "dss", 1, 0, 2, "disabled\0secondary\0primary\0N/A\0",
        "The break of the data segment is never used.")
-OPTION(CACHE_OBLIVIOUS, BOOL, KEPT, "cache_oblivious", 1, 0, 1, "", "Large blocks begin at a page.")
 OPTION(TRUST_MADVISE, BOOL, KEPT, "trust_madvise", 1, 0, 1, "", "It is trusted.")
 OPTION(LG_EXTENT_MAX_ACTIVE_FIT, SIZE, KEPT, "lg_extent_max_active_fit", 6, 0, 63, "",
        "Runs of pages are found by length.")

@@ -37,7 +37,7 @@ static void begin_use(void) { decay_thread_count(++in_use); }
 static void end_use(struct cache *cache)
 {
     if (cache == oldest) oldest = NULL;
-    if (cache->large_cache != NULL) large_cache_pass_takes_on(cache->large_cache);
+    if (cache->large_cache != NULL) large_cache_pass_numbers_on(cache->large_cache);
     decay_thread_count(--in_use);
 }
 
@@ -180,7 +180,7 @@ static void keep_no_runs(struct cache *cache)
     if (large_cache == NULL) return;
     large_cache_drain(large_cache);
     lock_take(&threads_lock);
-    large_cache_pass_takes_on(large_cache);
+    large_cache_pass_numbers_on(large_cache);
     RELAXED_STORE(cache->large_cache, NULL);
     lock_give(&threads_lock);
     meta_give(large_cache, sizeof *large_cache);
@@ -526,6 +526,17 @@ void thread_hold_up_to(unsigned class_index)
 
 /* ---- fork and visits ---- */
 
+/* Staggered blocks of threads that the child has not are its own. Their caches are not written to:
+ * the parent has the same pages. */
+static void count_staggered_of_others(const struct cache *mine)
+{
+    uint32_t sum = 0;
+
+    for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
+        if (cache != mine && cache->large_cache != NULL) sum += cache->large_cache->staggered;
+    RELAXED_STORE(large_staggered_before, large_staggered_before + sum);
+}
+
 /* The blocks in the other threads' magazines are lost to the child: their owners may have been in
  * the middle of a push when the memory was copied. */
 void threads_forget_others(void)
@@ -533,6 +544,7 @@ void threads_forget_others(void)
     struct cache *mine = thread_front()->cache;
 
     RELAXED_STORE(forks_to_child, forks_to_child + 1);
+    count_staggered_of_others(mine);
     EACH_ARENA (arena) arena->threads = 0;
     if (mine != NULL && is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
@@ -547,14 +559,16 @@ void threads_forget_others(void)
     quarantines_forget_others(mine);
 }
 
-uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context)
+struct large_cache_numbers threads_visit(void (*visit)(const struct cache *cache, void *context),
+                                         void *context)
 {
-    uint64_t takes_before;
+    struct large_cache_numbers before = { 0 };
 
     lock_take(&threads_lock);
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         visit(cache, context);
-    takes_before = large_cache_takes_before;
+    before.takes = large_cache_takes_before;
+    before.staggered = RELAXED_LOAD(large_staggered_before);
     lock_give(&threads_lock);
-    return takes_before;
+    return before;
 }

@@ -9,6 +9,7 @@
 #define PRAIRIE_CACHE_THREAD_H
 
 #include "counting.h"
+#include "large_cache.h"
 
 /* When the process starts. */
 void threads_start(void);
@@ -63,7 +64,8 @@ extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use
 void threads_forget_others(void);
 
 /* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them.
- * Returns the takes of large caches that no thread has any more, as of the same moment. */
-uint64_t threads_visit(void (*visit)(const struct cache *cache, void *context), void *context);
+ * Returns the numbers of large caches that no thread has any more, as of the same moment. */
+struct large_cache_numbers threads_visit(void (*visit)(const struct cache *cache, void *context),
+                                         void *context);
 
 #endif

@@ -22,7 +22,7 @@ LEAF("approximate_stats.active", SIZE, READ,
 LEAF("stats.mutexes.reset", ACTION, HEAP, serve_locks_reset())
 
 /* How the library was built. */
-LEAF("config.cache_oblivious", BOOL, READ, GIVE(flag, false))
+LEAF("config.cache_oblivious", BOOL, READ, GIVE(flag, true))
 LEAF("config.debug", BOOL, READ, GIVE(flag, CHECKED))
 LEAF("config.fill", BOOL, READ, GIVE(flag, true))
 LEAF("config.lazy_lock", BOOL, READ, GIVE(flag, false))

@@ -252,8 +252,8 @@ static void record_run(struct walk *walk, const struct page *first, vm_address_t
 {
     if (first->class_at != 0) record_slab(walk, first->slab);
     else if (is_block_state(first->state) && !page_is_cached(first))
-        record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, address,
-               (size_t)first->run_pages << walk->space.page_shift);
+        record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, address + page_begin_offset(first),
+               ((size_t)first->run_pages << walk->space.page_shift) - page_spare_bytes(first));
 }
 
 /* Every run of so many pages from this number on, which lie there. */
@@ -300,7 +300,7 @@ static void record_foreign(struct walk *walk)
             return;
         if (first.state == PAGE_VAST)
             record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, (vm_address_t)extent.base,
-                   extent.pages << walk->space.page_shift);
+                   (extent.pages << walk->space.page_shift) - page_spare_bytes(&first));
         else record_runs(walk, extent.first + 1, extent.pages, (vm_address_t)extent.base);
     }
 }

@@ -102,7 +102,8 @@ PUBLIC size_t prairie_nallocx(size_t size, int flags)
         return size;
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
-    return round_up(max_size(size, 1), os_page_bytes());
+    size = max_size(size, 1);
+    return round_up(size, os_page_bytes()) - large_spare(size, os_page_bytes());
 }
 
 PUBLIC size_t prairie_sallocx(const void *block, int flags)
@@ -185,13 +186,30 @@ static bool is_large(const void *block)
         || (kind == POINTER_SAMPLED && sampled_bytes(page) > SMALL_BYTES_MAX);
 }
 
-/* Large to large, with nothing asked for that would make another place better. */
+/* Large to large, with nothing asked for that would make another place better, and as long as
+ * nallocx tells. */
 static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
     size_t align = flags_align(flags);
 
     return class_of_aligned(max_size(size, 1), align) == 0 && align <= os_page_bytes()
-        && (flags & FLAG_ARENA) == 0 && is_large(block);
+        && is_aligned((uintptr_t)block, align) && (flags & FLAG_ARENA) == 0 && is_large(block)
+        && large_bytes_for(page_at(block), size) == prairie_nallocx(size, (int)flags);
+}
+
+/* One that has such an alignment by chance keeps it where it is alone. */
+static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
+                            const void *frame)
+{
+    void *resized;
+
+    if (flags_align(flags) > LINE_BYTES) {
+        if (resize_in_place(block, size, size, frame) == prairie_nallocx(size, (int)flags))
+            return block;
+        return move_flagged(block, old_bytes, size, flags, frame);
+    }
+    resized = resize_large(block, size, frame); /* to another place, too */
+    return likely(resized != NULL) ? resized : refuse_memory();
 }
 
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
@@ -207,13 +225,10 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return block;
-    if (may_stay_large(block, size, (unsigned)flags)) {
-        resized = resize_large(block, size, FRAME_HERE()); /* to another place, too */
-        if (unlikely(resized == NULL)) return refuse_memory();
-    } else {
-        resized = move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
-        if (unlikely(resized == NULL)) return NULL;
-    }
+    resized = may_stay_large(block, size, (unsigned)flags)
+                ? resize_or_move(block, old_bytes, size, (unsigned)flags, FRAME_HERE())
+                : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
+    if (unlikely(resized == NULL)) return NULL;
     if (((unsigned)flags & FLAG_ZERO) && size != 0)
         zero_from(resized, old_bytes, prairie_usable_size(resized));
     return resized;

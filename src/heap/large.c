@@ -3,6 +3,13 @@
  *
  * A large block is as long as its pages: usable bytes are known from the page map, and growing or
  * shrinking moves the boundary. Its bytes in the class map stay 0.
+ *
+ * Lines that lie equally far behind the starts of pages share few places in a processor's caches,
+ * and it is the beginning of a block that programs look at most. So a block whose pages have
+ * PAGE_STAGGERED bytes to spare is staggered: it is shorter by so much, and begins with one of the
+ * first lines of its first page; in one stretch of pages all with the same one, for what reuses a
+ * page is to find its lines in the caches (docs/decisions/0048). How long a block is follows from
+ * the size alone.
  * SPDX-License-Identifier: MIT
  */
 #include "large.h"
@@ -15,6 +22,7 @@
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
+#include "../base/options.h"
 #include "../cache/large_cache.h"
 #include "../cache/thread.h"
 #include "../guard/fill.h"
@@ -25,14 +33,10 @@
 /* The record of a vast block counts no pages. */
 size_t large_bytes(uint32_t page)
 {
-    size_t pages = page_record(page)->run_pages;
+    const struct page *record = page_record(page);
 
-    return likely(pages != 0) ? pages << space.page_shift : vast_bytes(page);
-}
-
-static bool is_too_large(size_t size, size_t align)
-{
-    return (size | align) > space.block_bytes_max;
+    return likely(record->run_pages != 0) ? large_plain_bytes(page)
+                                          : vast_bytes(page) - page_spare_bytes(record);
 }
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
@@ -145,12 +149,56 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     return !is_vast && vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
 }
 
+/* Which line of its first page a block of so many bytes begins with. What pages can be moved of
+ * begins with the page. */
+INLINE unsigned first_line(uint32_t page, size_t size)
+{
+    if (size >= REMAP_BYTES_MIN || unlikely(!option_is_set(OPTION_CACHE_OBLIVIOUS))) return 0;
+    return page / STAGGER_PAGES * 0x9e3779b1u >> 29; /* 3 bits */
+}
+
+/* Jumped to. */
+static NOINLINE void *begin_staggered(struct cache *cache, char *run, size_t size, size_t align)
+{
+    uint32_t page = page_at(run);
+    unsigned line = align <= LINE_BYTES ? first_line(page, size) : 0;
+
+    page_mark_staggered(page_record(page), line);
+    large_cache_count_staggered(cache, 1);
+    return run + line * LINE_BYTES;
+}
+
+/* The block of a run of so many pages that no arena owns. */
+INLINE void *begin_block(struct cache *cache, char *run, size_t pages, size_t size, size_t align)
+{
+    /* As large_spare tells. */
+    return likely((pages << space.page_shift) - size < PAGE_STAGGERED)
+             ? run
+             : begin_staggered(cache, run, size, align);
+}
+
+static NOINLINE void *begin_for(struct cache *cache, char *run, const struct alloc_request *request)
+{
+    return begin_block(cache, run, request_pages(request), request->size, request->align);
+}
+
+/* That of one which an arena owns, and counts. */
+static COLD void *begin_owned(char *run, size_t size)
+{
+    if (run != NULL && large_spare(size, page_bytes()) != 0)
+        manual_set_staggered(page_at(run), true);
+    return run;
+}
+
 void *large_lease_once(const struct alloc_request *request)
 {
     struct arena *owner = large_owner(request);
+    void *run;
 
-    return unlikely(owner != NULL) ? lease_owned(owner, request)
-                                   : lease_shared(request, request_pages(request));
+    if (unlikely(owner != NULL)) return begin_owned(lease_owned(owner, request), request->size);
+    run = lease_shared(request, request_pages(request));
+    if (unlikely(run == NULL)) return NULL;
+    return begin_for(thread_front()->cache, run, request);
 }
 
 /* None was kept. */
@@ -158,9 +206,18 @@ static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pag
 {
     void *block;
 
-    if (is_too_large(request->size, request->align)) return NULL;
+    if (large_is_too_long(request->size, request->align)) return NULL;
     block = lease_shared(request, pages);
-    return likely(block != NULL) ? block : shortage_serve(request);
+    if (unlikely(block == NULL)) return shortage_serve(request);
+    return begin_for(thread_front()->cache, block, request);
+}
+
+/* A run that the thread kept. */
+static NOINLINE void *begin_kept(struct cache *cache, void *run,
+                                 const struct alloc_request *request)
+{
+    if (request->zero) large_clear(run, request_pages(request) << space.page_shift);
+    return begin_for(cache, run, request);
 }
 
 /* The last one of its length is not there. */
@@ -172,8 +229,7 @@ static NOINLINE void *lease_below(const struct alloc_request *request, size_t pa
     if (likely(cache->large_cache != NULL))
         block = large_cache_take_below(cache->large_cache, pages);
     else large_cache_begin_soon(cache);
-    if (block == NULL) return lease_anew(request, pages);
-    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
+    return block != NULL ? begin_kept(cache, block, request) : lease_anew(request, pages);
 }
 
 /* What is filled is not kept. */
@@ -182,7 +238,7 @@ static NOINLINE void *lease_filled(const struct alloc_request *request, bool wit
     struct alloc_request clear = *request;
     void *block;
 
-    if (is_too_large(request->size, request->align)) return NULL;
+    if (large_is_too_long(request->size, request->align)) return NULL;
     clear.zero |= fill_clears();
     block = large_lease_once(&clear);
     if (block == NULL && with_help && arena_if_counts_large(clear.arena) == NULL)
@@ -216,8 +272,7 @@ void *large_lease(const struct alloc_request *request)
         return lease_filled(request, true);
     if (!may_be_kept(request, pages)) return lease_anew(request, pages);
     block = large_cache_take(cache, pages);
-    if (unlikely(block == NULL)) return lease_below(request, pages);
-    return likely(!request->zero) ? block : large_clear(block, pages << space.page_shift);
+    return likely(block != NULL) ? begin_kept(cache, block, request) : lease_below(request, pages);
 }
 
 /* None was kept. */
@@ -232,7 +287,8 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
     heap = page_heap_for_run(pages);
     look_when_due(heap, pages);
     run = run_lease_for(pages, 1, purpose_of(heap, PAGE_LARGE));
-    return likely(run.page != 0) ? page_address(run.page) : alloc_here(size, 1, false);
+    return likely(run.page != 0) ? begin_block(cache, page_address(run.page), pages, size, 1)
+                                 : alloc_here(size, 1, false);
 }
 
 /* The last one of its length is not there. */
@@ -240,7 +296,8 @@ static NOINLINE void *malloc_below(struct cache *cache, size_t size, size_t page
 {
     void *block = large_cache_take_below(cache->large_cache, pages);
 
-    return block != NULL ? block : malloc_run(cache, size, pages);
+    return block != NULL ? begin_block(cache, block, pages, size, 1)
+                         : malloc_run(cache, size, pages);
 }
 
 /* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near
@@ -257,7 +314,7 @@ void *malloc_large(size_t size)
     pages = pages_for(size);
     if (unlikely(cache->large_cache == NULL)) return malloc_run(cache, size, pages);
     block = large_cache_take(cache, pages);
-    if (likely(block != NULL)) return block;
+    if (likely(block != NULL)) return begin_block(cache, block, pages, size, 1);
     return pages <= LARGE_CACHE_PAGES_MAX ? malloc_below(cache, size, pages)
                                           : malloc_run(cache, size, pages);
 }
@@ -268,119 +325,17 @@ void large_put(uint32_t page)
     if (unlikely(decay_after_return())) thread_flush();
 }
 
-/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
- * heap. */
-READS_UNLOCKED bool large_may_move(size_t bytes)
+void large_give(void *block, uint32_t page)
 {
-    static size_t moves; /* atomic */
-
-    if (bytes < REMAP_BYTES_MIN) return false;
-    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
-    /* Not under a limit of address space: the kernel takes the destination away before it finds
-     * that it may not map anything there. */
-    if (os_address_space_limit() != SIZE_MAX) return false;
-    (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
-    return true;
-}
-
-/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is
- * not to become resident. */
-static void fill_gained(uint32_t page, size_t old_bytes)
-{
-    size_t bytes = large_bytes(page);
-
-    if (bytes <= old_bytes || (page_record(page)->state == PAGE_VAST && fill_clears())) return;
-    (void)fill_taken(page_address(page) + old_bytes, bytes - old_bytes);
-}
-
-/* To so many bytes, whole pages, where it is, or where the kernel moves a vast one. False: there is
- * no room; nothing happened. */
-static bool resize_here(uint32_t page, size_t bytes, bool may_move)
-{
-    size_t old_bytes = large_bytes(page), pages = bytes >> space.page_shift;
-    bool done;
-
-    if (bytes == old_bytes) return true; /* and what fence there is stays */
-    run_take_fence_away(page);
-    if (unlikely(page_record(page)->state == PAGE_VAST)) done = vast_resize(page, bytes, may_move);
-    else if (unlikely(page_is_manual(page))) done = manual_resize(page, pages);
-    else done = resize_run(page_heap_of(page), page, pages);
-    if (!done) return false;
-    fill_gained(page, old_bytes);
-    if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
-    return true;
-}
-
-/* A run that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
-static void *move_to_vast(uint32_t page, size_t size)
-{
-    size_t old_bytes = large_bytes(page);
-    void *moved;
-
-    if (page_record(page)->state != PAGE_LARGE || old_bytes < REMAP_BYTES_MIN) return NULL;
-    moved = vast_take_from(page, round_up(size, page_bytes()));
-    if (moved == NULL) return NULL;
-    fill_gained(page_at(moved), old_bytes);
-    if (unlikely(decay_after_return())) thread_flush();
-    return moved;
-}
-
-/* Pages move rather than bytes when there are enough of them, and neither place is an arena's;
- * those of a vast one always, each of the mappings that it has become. Bytes that are copied stay
- * behind, too, and are filled as those of a freed block. */
-static void move_contents(void *moved, void *block, uint32_t page, size_t size)
-{
-    size_t bytes = large_bytes(page);
-    struct os_range from = { block, bytes }, to = { moved, bytes };
-    bool is_vast = page_record(page)->state == PAGE_VAST;
-
-    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved))))
-        copy_contents(moved, block, bytes, size);
-    else if ((is_vast || large_may_move(bytes)) && os_move(from, to)) return;
-    else __builtin_memcpy(moved, block, bytes);
-    if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
-}
-
-/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
- * was leased. */
-static void *move_large(void *block, uint32_t page, size_t size)
-{
-    struct alloc_request request = { .size = size, .align = 1 };
-    void *moved = NULL;
-
-    if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
-    if (moved != NULL) return moved;
-    moved = large_lease(&request);
-    if (moved == NULL) return NULL;
-    move_contents(moved, block, page, size);
-    if (unlikely(page_record(page)->state == PAGE_VAST)) vast_put(page);
-    else if (unlikely(page_is_manual(page))) manual_put(page);
-    else large_put(page);
-    return moved;
-}
-
-void *large_resize(void *block, uint32_t page, size_t size)
-{
-    size_t bytes = round_up(size, page_bytes());
-    void *moved;
-
-    if (is_too_large(size, 1)) return NULL;
-    if (resize_here(page, bytes, true)) return page_address(page);
-    moved = move_large(block, page, size);
-    if (likely(moved != NULL)) return moved;
-    /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
-    return bytes < large_bytes(page) || resize_here(page, bytes, true) ? page_address(page) : NULL;
-}
-
-size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
-{
-    size_t limit = space.block_bytes_max;
-
-    /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
-    if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
-    least = round_up(least, page_bytes());
-    most = round_up(min_size(most, limit), page_bytes());
-    if (!resize_here(page, most, false) && least > large_bytes(page))
-        (void)resize_here(page, least, false);
-    return large_bytes(page);
+    if (unlikely(page_is_manual(page))) {
+        manual_put(page);
+        return;
+    }
+    (void)large_end_stagger(thread_front()->cache, page_record(page), block);
+    if (unlikely(page_record(page)->state == PAGE_VAST)) {
+        vast_put(page);
+    } else {
+        run_take_fence_away(page);
+        large_put(page);
+    }
 }

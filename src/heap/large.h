@@ -5,8 +5,16 @@
 #define PRAIRIE_HEAP_LARGE_H
 
 #include "../arenas/arena.h"
+#include "../cache/large_cache.h"
 
 struct alloc_request;
+
+/* By how much the block for so many bytes is shorter than its pages, which are `page` bytes long: a
+ * staggered one, of a size that leaves as much of the last page. */
+INLINE size_t large_spare(size_t size, size_t page)
+{
+    return ((0 - size) & (page - 1)) >= PAGE_STAGGERED ? PAGE_STAGGERED : 0;
+}
 
 /* malloc beyond SMALL_BYTES_MAX. Jumped to. */
 NOINLINE void *malloc_large(size_t size);
@@ -21,12 +29,41 @@ void *large_lease_unhelped(const struct alloc_request *request);
 /* The same once, without help, and not filled: for shortage.c. */
 void *large_lease_once(const struct alloc_request *request);
 
-/* One that is not sampled. */
+/* What the program held, and no arena owns, is to go back, staggered or not. `cache`: the thread's;
+ * NULL: it has none. Returns its first page's address. */
+INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *block)
+{
+    char *run = block - page_begin_offset(record);
+
+    if (!page_is_staggered(record)) return block;
+    page_unmark_staggered(record);
+    large_cache_count_staggered(cache, UINT32_MAX);
+    return run;
+}
+/* One that is neither sampled nor staggered. */
 void large_put(uint32_t page);
+/* One in any state but that of a sampled one. */
+void large_give(void *block, uint32_t page);
 /* The same of an arena that owns it, whatever thread gives it back. */
 void manual_put(uint32_t page);
 
+/* No block is that long, or aligned so widely. */
+INLINE bool large_is_too_long(size_t size, size_t align)
+{
+    return (size | align) > space.block_bytes_max;
+}
+
+/* Usable ones. */
 size_t large_bytes(uint32_t page);
+/* The same of one that is not vast. */
+INLINE size_t large_plain_bytes(uint32_t page)
+{
+    const struct page *record = page_record(page);
+
+    return ((size_t)record->run_pages << space.page_shift) - page_spare_bytes(record);
+}
+/* Those that the block has after it was resized to that size where it is. */
+size_t large_bytes_for(uint32_t page, size_t size);
 /* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. NULL: no
  * memory, the block is as it was. */
 void *large_resize(void *block, uint32_t page, size_t size);

@@ -46,13 +46,13 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (*page == 0) return outside_kind(pointer);
     if (is_plain_large(pointer, *page)) return POINTER_LARGE;
     record = page_record(*page);
-    if (record->state == PAGE_SAMPLED && is_page_start(pointer)) return POINTER_SAMPLED;
+    if (record->state == PAGE_SAMPLED && begins_at(pointer, *page)) return POINTER_SAMPLED;
     if (record->class_at != 0)
         return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED
                                                                      : POINTER_SMALL;
     if (page_is_held_hardened(record) && is_page_start(pointer)) return POINTER_HARDENED;
-    if (page_is_fenced(record) && is_page_start(pointer)) return POINTER_LARGE;
-    if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && is_page_start(pointer))
+    if (page_is_fenced(record) && begins_at(pointer, *page)) return POINTER_LARGE;
+    if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && begins_at(pointer, *page))
         return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
     return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
 }
@@ -227,6 +227,7 @@ void misuse_note_free(const void *pointer)
 
 void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 {
+    uint32_t page = page_at(pointer);
     size_t usable;
 
     if (pointer == NULL) return;
@@ -235,10 +236,12 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     if (stray_pool_has(pointer) && guarded_class(pointer) == 0)
         return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
+    if (wanted > SMALL_BYTES_MAX && is_block_state(page_record(page)->state))
+        wanted = large_bytes_for(page, size);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;
     /* What hooks refuse to cut stays longer than the program asked for last. */
-    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page_at(pointer))) return;
+    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page)) return;
     if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
         misuse_wrong_size(pointer);
 }

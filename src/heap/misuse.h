@@ -23,12 +23,18 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page);
 /* The usable bytes of what is a block; 0: it is none. */
 size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page);
 
+/* Does the block whose first page this is begin there? */
+INLINE bool begins_at(const void *pointer, uint32_t page)
+{
+    return offset_in_page(pointer) == page_begin_offset(page_record(page));
+}
+
 /* Is it a large block of a page heap's that the program holds, without a fence and not hardened?
  * `page` is the one that it lies in. */
 INLINE bool is_plain_large(const void *pointer, uint32_t page)
 {
     return likely(page != 0) && likely(page_is_held_large(page_record(page)))
-        && likely(is_page_start(pointer));
+        && likely(begins_at(pointer, page));
 }
 
 /* The class of an address in the class map, whichever magazine frees go to; 0: none. */

@@ -120,7 +120,7 @@ static NOINLINE void *resize_other(void *block, size_t size)
     uint32_t page = page_at(block);
 
     if (size <= SMALL_BYTES_MAX && is_plain_large(block, page))
-        return move_block(block, (size_t)page_record(page)->run_pages << space.page_shift, size);
+        return move_block(block, large_plain_bytes(page), size);
     return resize_by_kind(block, size);
 }
 

@@ -41,7 +41,7 @@ void *sampled_take(struct counting_front *counting, struct arena *arena, size_t 
 {
     struct stack_trace trace;
     uint32_t number = sampling_note(counting, bytes, frame, &trace);
-    struct alloc_request request = { .size = bytes, .align = 1, .arena = arena };
+    struct alloc_request request = { .size = bytes, .align = page_bytes(), .arena = arena };
     void *block;
 
     if (number == 0) return NULL;
@@ -68,7 +68,7 @@ void sampled_begin(struct counting_front *counting, void *block, const void *fra
 
 /* ---- giving back ---- */
 
-void sampled_end(uint32_t page) { sampled_go_on(page_address(page), sampled_pause(page), true); }
+void sampled_end(uint32_t page) { sampled_go_on(large_begin(page), sampled_pause(page), true); }
 
 uint32_t sampled_pause(uint32_t page)
 {

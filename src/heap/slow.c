@@ -284,20 +284,10 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
 /* Sampled or not. The pages of a vast one go back to the kernel, and are not filled. */
 static void give_large(void *block, uint32_t page)
 {
-    const struct page *record = page_record(page);
-
     sampled_end(page);
-    if (record->state == PAGE_VAST) {
-        vast_put(page);
-        return;
-    }
-    if (unlikely(fill_is_wanted())) fill_given(block, large_bytes(page));
-    if (record->state == PAGE_MANUAL) {
-        manual_put(page);
-    } else {
-        run_take_fence_away(page);
-        large_put(page);
-    }
+    if (unlikely(fill_is_wanted()) && page_record(page)->state != PAGE_VAST)
+        fill_given(block, large_bytes(page));
+    large_give(block, page);
 }
 
 /* No large block of the page heap's, or one for a thread that keeps no runs. Where address space is
@@ -321,17 +311,27 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     else give_kind(cache, block);
 }
 
+static void give_staggered(struct cache *cache, void *block, uint32_t page);
+
 /* Of no class in the class map; where blocks are filled, give_other is for all of them. */
 static NOINLINE void give_pages(struct cache *cache, void *block)
 {
     uint32_t page = page_at(block);
 
-    if (is_plain_large(block, page)) {
+    if (!is_plain_large(block, page)) {
+        give_other(cache, block);
+    } else if (page_is_staggered(page_record(page))) {
+        give_staggered(cache, block, page);
+    } else {
         page = large_cache_put(cache, page, block);
         if (page != 0) large_put(page);
-    } else {
-        give_other(cache, block);
     }
+}
+
+/* Jumped to, and jumps back. */
+static NOINLINE void give_staggered(struct cache *cache, void *block, uint32_t page)
+{
+    give_pages(cache, large_end_stagger(cache, page_record(page), block));
 }
 
 static void count_given(const void *block)

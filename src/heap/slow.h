@@ -15,6 +15,8 @@
 #ifndef PRAIRIE_HEAP_SLOW_H
 #define PRAIRIE_HEAP_SLOW_H
 
+#include "large.h"
+
 #include "../arenas/arena.h"
 #include "../cache/cache.h"
 #include "../sample/unwind.h"
@@ -57,8 +59,8 @@ INLINE size_t request_align_pages(const struct alloc_request *request)
 /* The usable bytes of the block. */
 INLINE size_t request_bytes(const struct alloc_request *request)
 {
-    return request->class_index != 0 ? class_bytes[request->class_index]
-                                     : request_pages(request) << space.page_shift;
+    if (request->class_index != 0) return class_bytes[request->class_index];
+    return (request_pages(request) << space.page_shift) - large_spare(request->size, page_bytes());
 }
 /* It is for one place, and nothing that others have will do. */
 INLINE bool request_is_placed(const struct alloc_request *request)

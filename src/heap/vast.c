@@ -96,6 +96,7 @@ static bool number_block(struct os_range range, size_t gained, uint32_t emptied)
     page = foreign_add_whole(range.base, range.bytes >> space.page_shift);
     if (page != 0) {
         page_record(page)->state = PAGE_VAST;
+        page_record(page)->bin_index = 0; /* and no marks */
         uncount_coming(gained);
         count_block(0, range.bytes);
         page_heap->leases++;

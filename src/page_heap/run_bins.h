@@ -27,10 +27,12 @@ INLINE void set_previous(uint32_t page, uint32_t previous)
     if (PAGE_HEAPS == 1 || page != 0) page_record(page)->bin.previous = previous;
 }
 
-/* A free run is used from now on. */
+_Static_assert(FREE_KINDS *BIN_COUNT <= PAGE_STAGGERED, "numbers of bins lie below the marks");
+
+/* A free run is used from now on, and has no marks. */
 INLINE void note_heap(const struct page_heap *heap, struct page *record)
 {
-    if (PAGE_HEAPS > 1) record->bin_index = heap->number;
+    record->bin_index = heap->number;
 }
 
 INLINE void bin_add(struct page_heap *heap, unsigned bin, uint32_t page, struct page *record)

@@ -154,7 +154,7 @@ uint16_t run_heap_number(const struct page *record, uint16_t before)
     if (PAGE_HEAPS == 1) return 0;
     number = RELAXED_LOAD(record->bin_index) % PAGE_CACHED; /* a thread may mark it meanwhile */
     if (number == PAGE_SEAM) return HEAP_NOT_TOLD;
-    number %= PAGE_FENCED;
+    number %= PAGE_STAGGERED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
         || number >= PAGE_HEAPS) /* in a piece */
         return before;

@@ -93,11 +93,19 @@ struct page {
 /* In bin_index of a large run whose next page is a fence (run_lease_for). Written by who holds
  * it. */
 #define PAGE_FENCED ((uint16_t)0x2000)
+/* In bin_index of a large run: its block is staggered (heap/large.c), and so many usable bytes
+ * shorter than its pages; and how many lines behind the start of its first page it begins. Written
+ * by who holds it. */
+#define PAGE_STAGGERED ((uint16_t)0x200)
+#define PAGE_LINES ((uint16_t)0x1c00)
+#define PAGE_LINE ((uint16_t)0x400)
+_Static_assert(PAGE_HEAP_MAX < PAGE_STAGGERED, "numbers of page heaps lie below the marks");
+_Static_assert(PAGE_LINES / PAGE_LINE * LINE_BYTES < PAGE_STAGGERED, "as many bytes are to spare");
 
 /* Of the first page of a used run: the number of its page heap. */
 INLINE uint16_t page_heap_number(const struct page *record)
 {
-    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_FENCED % PAGE_HEAPS;
+    return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_STAGGERED % PAGE_HEAPS;
 }
 INLINE void page_mark_cached(struct page *record)
 {
@@ -122,6 +130,30 @@ INLINE bool page_is_fenced(const struct page *record)
     return is_large_state(record->state)
         && (RELAXED_LOAD(record->bin_index) & (PAGE_CACHED | PAGE_HARDENED | PAGE_FENCED))
                == PAGE_FENCED;
+}
+/* Of the first page of a block that the program holds: is it staggered; by how many bytes it is
+ * shorter than its pages; and how far behind the start of the page it begins. */
+INLINE bool page_is_staggered(const struct page *record)
+{
+    return (RELAXED_LOAD(record->bin_index) & PAGE_STAGGERED) != 0;
+}
+INLINE size_t page_spare_bytes(const struct page *record)
+{
+    return RELAXED_LOAD(record->bin_index) & PAGE_STAGGERED;
+}
+INLINE size_t page_begin_offset(const struct page *record)
+{
+    return (size_t)(RELAXED_LOAD(record->bin_index) & PAGE_LINES) / (PAGE_LINE / LINE_BYTES);
+}
+INLINE void page_mark_staggered(struct page *record, unsigned lines)
+{
+    RELAXED_STORE(record->bin_index,
+                  (uint16_t)(record->bin_index + PAGE_STAGGERED + lines * PAGE_LINE));
+}
+INLINE void page_unmark_staggered(struct page *record)
+{
+    RELAXED_STORE(record->bin_index,
+                  (uint16_t)(record->bin_index & ~(unsigned)(PAGE_STAGGERED | PAGE_LINES)));
 }
 INLINE void page_mark_hardened(struct page *record)
 {
@@ -160,6 +192,12 @@ INLINE struct page *page_record(uint32_t page) { return &page_map[page]; }
 INLINE size_t bytes_with_records(size_t pages)
 {
     return pages * (page_bytes() + sizeof(struct page));
+}
+
+/* Where the block begins whose first page this is. */
+INLINE char *large_begin(uint32_t page)
+{
+    return page_address(page) + page_begin_offset(page_record(page));
 }
 
 /* R1. The first page is written last: in a run of one page its state is the one that stays. */

@@ -115,11 +115,13 @@ INLINE uint32_t page_at(const void *address)
                                                 : page_at_beyond_first(address);
 }
 
-/* Does the address begin a page? Of an address in a page, this says whether it is that page's. */
-INLINE bool is_page_start(const void *address)
+INLINE size_t offset_in_page(const void *address)
 {
-    return ((uintptr_t)address & (page_bytes() - 1)) == 0;
+    return (uintptr_t)address & (page_bytes() - 1);
 }
+
+/* Does the address begin a page? Of an address in a page, this says whether it is that page's. */
+INLINE bool is_page_start(const void *address) { return offset_in_page(address) == 0; }
 
 /* The same as page_address, when it is not in the first region. */
 char *page_address_beyond_first(uint32_t page);

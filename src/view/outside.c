@@ -17,29 +17,24 @@
 #include "snapshot.h"
 
 /* In the order of the note: a name, whether it is an array, and how many elements there are. */
-#define OUTSIDE_ROOTS(SINGLE, ARRAY) \
-    ARRAY(arenas)                    \
-    SINGLE(arena_end)                \
-    SINGLE(arena_limit)              \
-    SINGLE(arena_hops)               \
-    SINGLE(past_arenas)              \
-    SINGLE(threads_lock)             \
-    SINGLE(first_cache)              \
-    SINGLE(explicit_cache_end)       \
-    ARRAY(explicit_caches)           \
-    SINGLE(large_cache_takes_before) \
-    SINGLE(guarded_numbers)          \
-    ARRAY(page_heap)                 \
-    ARRAY(purge)                     \
-    SINGLE(decay_looks)              \
-    SINGLE(limits)                   \
-    SINGLE(reserve)                  \
-    SINGLE(commit)                   \
-    SINGLE(space)                    \
-    SINGLE(meta)                     \
-    SINGLE(class_map)                \
-    ARRAY(slab_shape)                \
-    SINGLE(snapshot_begin_ms)
+#define OUTSIDE_ROOTS(SINGLE, ARRAY)                                                           \
+    ARRAY(arenas)                                                                              \
+    SINGLE(arena_end)                                                                          \
+    SINGLE(arena_limit)                                                                        \
+    SINGLE(arena_hops)                                                                         \
+    SINGLE(past_arenas)                                                                        \
+    SINGLE(threads_lock)                                                                       \
+    SINGLE(first_cache)                                                                        \
+    SINGLE(explicit_cache_end)                                                                 \
+    ARRAY(explicit_caches)                                                                     \
+    SINGLE(large_cache_takes_before)                                                           \
+    SINGLE(large_staggered_before)                                                             \
+    SINGLE(guarded_numbers)                                                                    \
+    ARRAY(page_heap)                                                                           \
+    ARRAY(purge)                                                                               \
+    SINGLE(decay_looks)                                                                        \
+    SINGLE(limits) SINGLE(reserve) SINGLE(commit) SINGLE(space) SINGLE(meta) SINGLE(class_map) \
+        ARRAY(slab_shape) SINGLE(snapshot_begin_ms)
 
 /* ---- the rows ---- */
 
@@ -77,26 +72,27 @@ enum {
         FIELD(arena, lock), FIELD(arena, is_manual), FIELD(arena, is_destroyed),                   \
         FIELD(arena, is_hardened), FIELD(arena, trades), FIELDS(arena, stock), FIELDS(arena, bin), \
         FIELD(arena, manual_large), FIELD(arena, manual_taken), FIELD(arena, active_pages),        \
-        FIELD(arena, extents), FIELDS(arena, name), STRUCT_ROW(stock), FIELD(stock, count),        \
-        STRUCT_ROW(class_bin), FIELD(class_bin, partial), FIELD(class_bin, depot),                 \
-        FIELD(class_bin, slab_count), FIELD(class_bin, slab_free_blocks), FIELD(class_bin, flow),  \
-        STRUCT_ROW(slab_list), FIELD(slab_list, count), STRUCT_ROW(depot), FIELD(depot, full),     \
-        FIELD(depot, opened_count), STRUCT_ROW(magazine_list), FIELD(magazine_list, count),        \
-        STRUCT_ROW(class_flow), FIELD(class_flow, fills), FIELD(class_flow, drains),               \
-        FIELD(class_flow, blocks_taken), FIELD(class_flow, slabs_opened),                          \
-        STRUCT_ROW(manual_large), FIELD(manual_large, next), STRUCT_ROW(extents),                  \
-        FIELD(extents, heap), STRUCT_ROW(past_arenas), FIELDS(past_arenas, of_class),              \
-        FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), STRUCT_ROW(cache),             \
-        FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next), FIELD(cache, large_cache),   \
-        FIELD(cache, fixed), FIELD(cache, refills), FIELD(cache, overflows), FIELDS(cache, spare), \
-        STRUCT_ROW(front), FIELDS(front, magazine), FIELD(front, quarantine),                      \
-        STRUCT_ROW(magazine), FIELD(magazine, top), FIELD(magazine, limit), STRUCT_ROW(spare),     \
-        FIELD(spare, count), FIELD(spare, capacity), FIELD(spare, closed),                         \
-        STRUCT_ROW(large_cache), FIELDS(large_cache, run), FIELD(large_cache, room_pages),         \
-        FIELD(large_cache, takes), FIELDS(large_cache, below), STRUCT_ROW(runs_below),             \
-        FIELD(runs_below, count), STRUCT_ROW(cached_run), FIELD(cached_run, block),                \
-        STRUCT_ROW(quarantine), FIELDS(quarantine, held), FIELD(quarantine, run_pages),            \
-        FIELD(quarantine, run_count), FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),   \
+        FIELD(arena, staggered), FIELD(arena, extents), FIELDS(arena, name), STRUCT_ROW(stock),    \
+        FIELD(stock, count), STRUCT_ROW(class_bin), FIELD(class_bin, partial),                     \
+        FIELD(class_bin, depot), FIELD(class_bin, slab_count), FIELD(class_bin, slab_free_blocks), \
+        FIELD(class_bin, flow), STRUCT_ROW(slab_list), FIELD(slab_list, count), STRUCT_ROW(depot), \
+        FIELD(depot, full), FIELD(depot, opened_count), STRUCT_ROW(magazine_list),                 \
+        FIELD(magazine_list, count), STRUCT_ROW(class_flow), FIELD(class_flow, fills),             \
+        FIELD(class_flow, drains), FIELD(class_flow, blocks_taken),                                \
+        FIELD(class_flow, slabs_opened), STRUCT_ROW(manual_large), FIELD(manual_large, next),      \
+        STRUCT_ROW(extents), FIELD(extents, heap), STRUCT_ROW(past_arenas),                        \
+        FIELDS(past_arenas, of_class), FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), \
+        STRUCT_ROW(cache), FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next),           \
+        FIELD(cache, large_cache), FIELD(cache, fixed), FIELD(cache, refills),                     \
+        FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front), FIELDS(front, magazine), \
+        FIELD(front, quarantine), STRUCT_ROW(magazine), FIELD(magazine, top),                      \
+        FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count), FIELD(spare, capacity),    \
+        FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, run),                   \
+        FIELD(large_cache, room_pages), FIELD(large_cache, takes), FIELD(large_cache, staggered),  \
+        FIELDS(large_cache, below), STRUCT_ROW(runs_below), FIELD(runs_below, count),              \
+        STRUCT_ROW(cached_run), FIELD(cached_run, block), STRUCT_ROW(quarantine),                  \
+        FIELDS(quarantine, held), FIELD(quarantine, run_pages), FIELD(quarantine, run_count),      \
+        FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),                                 \
         FIELD(held_class, waiting_count), STRUCT_ROW(guarded_numbers),                             \
         FIELDS(guarded_numbers, held), FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap),      \
         FIELD(page_heap, lock), FIELDS(page_heap, free_pages), FIELD(page_heap, large_pages),      \
@@ -112,8 +108,9 @@ enum {
         FIELD(class_map, mask), STRUCT_ROW(slab_shape), FIELD(slab_shape, bytes),                  \
         FIELD(slab_shape, block_bytes), FIELD(slab_shape, block_count), STRUCT_ROW(page),          \
         CONSTANT_ROW(MAGAZINE_BLOCKS_MAX), CONSTANT_ROW(MAGAZINE_BYTES_MAX),                       \
-        CONSTANT_ROW(LARGE_CACHE_BYTES_MAX), CONSTANT_ROW(META_UNIT_BYTES),                        \
-        CONSTANT_ROW(CLASS_MAP_SHIFT), CONSTANT_ROW(CACHE_ABANDONED)
+        CONSTANT_ROW(LARGE_CACHE_BYTES_MAX), CONSTANT_ROW(PAGE_STAGGERED),                         \
+        CONSTANT_ROW(META_UNIT_BYTES), CONSTANT_ROW(CLASS_MAP_SHIFT),                              \
+        CONSTANT_ROW(CACHE_ABANDONED)
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers. */
 const struct outside_layout outside_layout NAMED_IN_LINES = {

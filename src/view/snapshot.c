@@ -63,6 +63,16 @@ static void count_bin(const struct class_bin *bin, unsigned class_index,
     into->taken += bin->flow.blocks_taken;
 }
 
+/* Staggered blocks are shorter than their pages. Their number may be behind by some that others gave
+ * back, so that it is less than none. */
+static void take_spare_off(uint32_t staggered, struct snapshot_arena *into)
+{
+    size_t bytes = staggered <= INT32_MAX ? (size_t)staggered * PAGE_STAGGERED : 0;
+
+    into->large.allocated -= bytes;
+    into->active += bytes;
+}
+
 static void count_arena(struct count *count, struct arena *arena, struct snapshot_arena *into)
 {
     unsigned shift = space.page_shift;
@@ -80,6 +90,7 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
         into->large.allocated += (size_t)page_record(owner->page)->run_pages << shift;
         into->large_count++;
     }
+    take_spare_off(arena->staggered, into);
     if (arena->extents != NULL) {
         const size_t *free_pages = arena->extents->heap.free_pages;
         into->dirty += free_pages[FREE_DIRTY] << shift;
@@ -192,6 +203,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     gone_count = min_size(cached->count + count->waiting_runs, large_count);
     into->clean += min_size(count->waiting_pages, gone_pages) << shift;
     into->large.allocated += (large_pages - gone_pages) << shift;
+    take_spare_off(cached->staggered, into);
     into->large.taken += cached->takes;
     into->large_count += large_count - gone_count;
     count->numbers->opened = (open_pages << shift) + RELAXED_LOAD(commit.vast_bytes);
@@ -312,11 +324,12 @@ static void count_all(struct count *count)
 {
     struct snapshot *numbers = count->numbers;
     struct decay_numbers decay_now = decay_numbers();
-    uint64_t takes_before;
+    struct large_cache_numbers before;
 
     count_arenas(count);
-    takes_before = threads_visit(count_cache, count);
-    count->cached_large.takes += takes_before;
+    before = threads_visit(count_cache, count);
+    count->cached_large.takes += before.takes;
+    count->cached_large.staggered += before.staggered;
     count->is_explicit = true;
     explicit_cache_visit(count_cache, count);
     count_pages(count, place_of(count, 0));

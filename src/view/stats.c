@@ -18,7 +18,7 @@ static const struct {
     bool is_unsigned; /* others have 64 bits */
 } members[] = {
     MEMBER(allocated, "allocated", "blocks that the program holds", all.all.allocated),
-    MEMBER(large_allocated, "of them large", "above 14 KiB, whole pages", all.large.allocated),
+    MEMBER(large_allocated, "of them large", "above 14 KiB", all.large.allocated),
     MEMBER(active, "active", "pages with such blocks", all.active),
     MEMBER(cached, "cached", "free blocks held ready", all.cached),
     MEMBER(dirty, "dirty", "free pages the kernel has not got back", own_dirty),

@@ -239,7 +239,7 @@ SHARED uint64_t outside_capacity(const struct outside *outside, uint64_t block_b
 
 struct outside_count {
     struct outside_figures *figures;
-    uint64_t shift, cached_pages, cached_runs, waiting_pages, waiting_runs, takes;
+    uint64_t shift, cached_pages, cached_runs, waiting_pages, waiting_runs, takes, staggered;
     uint64_t blocks[256], cached[256];
 };
 
@@ -277,6 +277,7 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
     count->figures->active += slab_bytes;
     count->figures->large +=
         (outside_member(outside, arena, "arena.active_pages", 0) << count->shift) - slab_bytes;
+    count->staggered += outside_member(outside, arena, "arena.staggered", 0);
     extents = outside_member(outside, arena, "arena.extents", 0);
     for (unsigned kind = 0; extents != 0 && kind < 2; kind++) {
         const struct outside_name *pages = outside_row(outside, "page_heap.free_pages");
@@ -327,6 +328,7 @@ SHARED void outside_count_runs(struct outside *outside, struct outside_count *co
     count->cached_pages += (outside_constant(outside, "LARGE_CACHE_BYTES_MAX") >> count->shift)
                          - outside_member(outside, runs, "large_cache.room_pages", 0);
     count->takes += outside_member(outside, runs, "large_cache.takes", 0);
+    count->staggered += outside_member(outside, runs, "large_cache.staggered", 0);
     for (unsigned i = 1; i < outside_row(outside, "large_cache.run")->count; i++)
         count->cached_runs +=
             outside_member(outside, outside_at(outside, runs, "large_cache.run", i),
@@ -500,6 +502,8 @@ SHARED struct outside_figures outside_count(struct outside *outside)
         figures.cached += count.cached[i] * bytes;
     }
     figures.active += figures.large;
+    count.staggered += outside_root_value(outside, "large_staggered_before", 0);
+    figures.large -= (uint32_t)count.staggered * outside_constant(outside, "PAGE_STAGGERED");
     figures.resident =
         figures.active + figures.dirty + outside_reserve(outside, count.shift) + figures.metadata;
     figures.mapped += figures.resident;

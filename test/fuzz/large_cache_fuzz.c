@@ -8,7 +8,7 @@ const unsigned fuzz_bytes_max = 300;
 
 static void check_cache(void)
 {
-    struct large_cache_numbers numbers = { 0, 0, 0 };
+    struct large_cache_numbers numbers = { 0 };
 
     large_cache_check(thread_front()->cache);
     large_cache_add_numbers(thread_front()->cache, &numbers);

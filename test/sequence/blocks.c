@@ -431,7 +431,8 @@ static void step_xallocx(struct slot *slot)
 static void step_look(const struct slot *slot)
 {
     size_t usable = slot->block.usable_bytes;
-    size_t inside = usable < world.page_bytes ? usable : world.page_bytes;
+    size_t in_page = world.page_bytes - (uintptr_t)slot->block.base % world.page_bytes;
+    size_t inside = usable < in_page ? usable : in_page;
     int arena = slot->arena;
 
     if (usable != 0) arena = (int)arena_at_address(slot->block.base + below((uint32_t)inside));

@@ -141,7 +141,7 @@ static void large_blocks_of_a_hooked_automatic_arena(void **state)
     assert_true(is_of_hooks(block));
     assert_ptr_equal(arena_of_address(block), arena);
     assert_int_equal(allocated_bytes(), prairie_usable_size(block));
-    assert_int_equal(prairie_xallocx(block, 50000, 0, flags), round_up(50000, page_bytes()));
+    assert_int_equal(prairie_xallocx(block, 50000, 0, flags), prairie_nallocx(50000, 0));
     block = prairie_rallocx(block, 400000, flags);
     assert_true(is_of_hooks(block));
     other = prairie_malloc(100000); /* of a thread that is not bound to it */

@@ -18,7 +18,7 @@ static char *take_pages(size_t pages)
 
 static size_t pages_kept(void)
 {
-    struct large_cache_numbers sum = { 0, 0, 0 };
+    struct large_cache_numbers sum = { 0 };
 
     large_cache_add_numbers(thread_front()->cache, &sum);
     return sum.pages;

@@ -65,6 +65,7 @@ static void the_note_leads_to_every_root(void **state)
         { "explicit_cache_end", &explicit_cache_end },
         { "explicit_caches", explicit_cache_table_address() },
         { "large_cache_takes_before", &large_cache_takes_before },
+        { "large_staggered_before", &large_staggered_before },
         { "guarded_numbers", &guarded_numbers },
         { "page_heap", page_heap },
         { "purge", &purge },

@@ -218,10 +218,11 @@ static void large_ones_resize_in_place(void **state)
     (void)state;
     sample_from_now(1);
     block = sampled_block(400000);
-    assert_int_equal(prairie_xallocx(block, 100000, 0, 0), 102400);
-    assert_int_equal(prairie_usable_size(block), 102400);
-    assert_int_equal(prairie_xallocx(block, 300000, 0, 0), 303104);
-    assert_int_equal(prairie_xallocx(block, BY_WORD(1024 * TiB, GiB), 0, 0), 303104);
+    assert_int_equal(prairie_xallocx(block, 100000, 0, 0), 102400 - PAGE_STAGGERED);
+    assert_int_equal(prairie_usable_size(block), 102400 - PAGE_STAGGERED);
+    assert_int_equal(prairie_xallocx(block, 300000, 0, 0), 303104 - PAGE_STAGGERED);
+    assert_int_equal(prairie_xallocx(block, BY_WORD(1024 * TiB, GiB), 0, 0),
+                     303104 - PAGE_STAGGERED);
     assert_int_equal(estimate_now().live, 1);
     assert_ptr_equal(prairie_rallocx(block, 200000, 0), block);
     assert_ptr_equal(prairie_realloc(block, 150000), block);

@@ -291,16 +291,19 @@
 #define huge_wish_again prairie_own_huge_wish_again
 #define is_same_piece prairie_own_is_same_piece
 #define large_bytes prairie_own_large_bytes
+#define large_bytes_for prairie_own_large_bytes_for
 #define large_cache_add_numbers prairie_own_large_cache_add_numbers
 #define large_cache_begin_soon prairie_own_large_cache_begin_soon
 #define large_cache_check prairie_own_large_cache_check
+#define large_cache_count_staggered prairie_own_large_cache_count_staggered
 #define large_cache_drain prairie_own_large_cache_drain
-#define large_cache_pass_takes_on prairie_own_large_cache_pass_takes_on
+#define large_cache_pass_numbers_on prairie_own_large_cache_pass_numbers_on
 #define large_cache_replace prairie_own_large_cache_replace
 #define large_cache_runs_max prairie_own_large_cache_runs_max
 #define large_cache_take_below prairie_own_large_cache_take_below
 #define large_cache_takes_before prairie_own_large_cache_takes_before
 #define large_clear prairie_own_large_clear
+#define large_give prairie_own_large_give
 #define large_lease prairie_own_large_lease
 #define large_lease_once prairie_own_large_lease_once
 #define large_lease_unhelped prairie_own_large_lease_unhelped
@@ -309,6 +312,7 @@
 #define large_put prairie_own_large_put
 #define large_resize prairie_own_large_resize
 #define large_resize_in_place prairie_own_large_resize_in_place
+#define large_staggered_before prairie_own_large_staggered_before
 #define last_step_below prairie_own_last_step_below
 #define lengths_count prairie_own_lengths_count
 #define lengths_of_epoch prairie_own_lengths_of_epoch
@@ -347,6 +351,7 @@
 #define manual_put prairie_own_manual_put
 #define manual_resize prairie_own_manual_resize
 #define manual_return prairie_own_manual_return
+#define manual_set_staggered prairie_own_manual_set_staggered
 #define maps_bytes_for prairie_own_maps_bytes_for
 #define meta prairie_own_meta
 #define meta_give prairie_own_meta_give

@@ -41,6 +41,7 @@ impl Count<'_> {
         self.stocks(&copy, &mut arena)?;
         arena.active = map.member("arena.active_pages")?.first(&copy)? << self.shift;
         self.manual_large = self.manual_large.wrapping_add(arena.active.wrapping_sub(slab_bytes));
+        self.staggered = self.staggered.wrapping_add(map.member("arena.staggered")?.first(&copy)?);
         let manual_blocks = self.manual_blocks(map.member("arena.manual_large")?.first(&copy)?)?;
         self.figures.large_blocks = self.figures.large_blocks.wrapping_add(manual_blocks);
         self.manual_taken =

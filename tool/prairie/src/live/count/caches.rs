@@ -136,6 +136,8 @@ impl Count<'_> {
         self.cached_pages = self.cached_pages.wrapping_add(pages_max.saturating_sub(room));
         self.cached_takes =
             self.cached_takes.wrapping_add(self.map.member("large_cache.takes")?.first(&copy)?);
+        self.staggered =
+            self.staggered.wrapping_add(self.map.member("large_cache.staggered")?.first(&copy)?);
         let run = self.map.member("large_cache.run")?;
         let block = self.map.member("cached_run.block")?;
         for index in 1..run.count {

@@ -66,6 +66,10 @@ struct Count<'a> {
     cached_pages: u64,
     cached_runs: u64,
     cached_takes: u64,
+    /// Large blocks that are shorter than their pages: a sum of 32 bits, some of them below 0.
+    staggered: u64,
+    /// By so much.
+    spare_bytes: u64,
     waiting_pages: u64,
     waiting_runs: u64,
     zone_end: u64,
@@ -102,6 +106,8 @@ impl<'a> Count<'a> {
             cached_pages: 0,
             cached_runs: 0,
             cached_takes: 0,
+            staggered: 0,
+            spare_bytes: 0,
             waiting_pages: 0,
             waiting_runs: 0,
             zone_end: map.member("meta.zone_end")?.first(&meta)?,
@@ -215,6 +221,8 @@ impl<'a> Count<'a> {
         self.figures.arena_hops = self.value("arena_hops")?;
         self.figures.helper_looks = self.value("decay_looks")?;
         self.cached_takes = self.cached_takes.wrapping_add(self.value("large_cache_takes_before")?);
+        self.staggered = self.staggered.wrapping_add(self.value("large_staggered_before")?);
+        self.spare_bytes = map.constant("PAGE_STAGGERED")?;
         let begin_ms = self.value("snapshot_begin_ms")?;
         let now_ms = sys::monotonic_ns() / 1_000_000;
         self.figures.uptime_seconds = now_ms.saturating_sub(begin_ms) / 1000;
@@ -232,8 +240,11 @@ impl<'a> Count<'a> {
             self.figures.cached = self.figures.cached.wrapping_add(class.cached);
         }
         let figures = &mut self.figures;
-        figures.allocated = small.wrapping_add(figures.large_allocated);
         figures.active = self.small_active.wrapping_add(figures.large_allocated);
+        let staggered = u64::try_from(self.staggered as i32).unwrap_or(0);
+        let spare = staggered.wrapping_mul(self.spare_bytes);
+        figures.large_allocated = figures.large_allocated.saturating_sub(spare);
+        figures.allocated = small.wrapping_add(figures.large_allocated);
         figures.large_taken =
             self.large_leases.wrapping_add(self.cached_takes).wrapping_add(self.manual_taken);
         figures.resident = figures

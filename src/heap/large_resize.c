@@ -1,0 +1,186 @@
+/* large_resize.c - large blocks grow and shrink where they are, or move, by their pages or their
+ * bytes.
+ * SPDX-License-Identifier: MIT
+ */
+#include "large.h"
+
+#include "doors.h"
+#include "slow.h"
+#include "vast.h"
+
+#include "../arenas/decay.h"
+#include "../arenas/manual.h"
+#include "../cache/thread.h"
+#include "../guard/fill.h"
+#include "../page_heap/run_fence.h"
+
+/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
+ * heap. */
+READS_UNLOCKED bool large_may_move(size_t bytes)
+{
+    static size_t moves; /* atomic */
+
+    if (bytes < REMAP_BYTES_MIN) return false;
+    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
+    /* Not under a limit of address space: the kernel takes the destination away before it finds
+     * that it may not map anything there. */
+    if (os_address_space_limit() != SIZE_MAX) return false;
+    (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is
+ * not to become resident. */
+static COLD void fill_gained(uint32_t page, size_t old_bytes)
+{
+    size_t bytes = large_bytes(page);
+
+    if (bytes <= old_bytes || (page_record(page)->state == PAGE_VAST && fill_clears())) return;
+    (void)fill_taken(large_begin(page) + old_bytes, bytes - old_bytes);
+}
+
+/* Where a block begins behind the start of its page it stays staggered, whatever its size. */
+static size_t spare_after(uint32_t page, size_t size)
+{
+    return page_begin_offset(page_record(page)) != 0 ? PAGE_STAGGERED
+                                                     : large_spare(size, page_bytes());
+}
+
+size_t large_bytes_for(uint32_t page, size_t size)
+{
+    size_t spare = spare_after(page, size);
+
+    return round_up(size + spare, page_bytes()) - spare;
+}
+
+/* It begins with its page, or is staggered already. */
+static void set_spare(uint32_t page, size_t spare)
+{
+    struct page *record = page_record(page);
+
+    if (spare == page_spare_bytes(record)) return;
+    if (unlikely(page_is_manual(page))) {
+        manual_set_staggered(page, spare != 0);
+        return;
+    }
+    if (spare != 0) page_mark_staggered(record, 0);
+    else page_unmark_staggered(record);
+    large_cache_count_staggered(thread_front()->cache, spare != 0 ? 1 : UINT32_MAX);
+}
+
+/* To so many pages. False: there is no room; nothing happened. */
+static bool resize_pages(uint32_t page, size_t pages, bool may_move)
+{
+    run_take_fence_away(page);
+    if (unlikely(page_record(page)->state == PAGE_VAST))
+        return vast_resize(page, pages << space.page_shift, may_move);
+    if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
+    return resize_run(page_heap_of(page), page, pages);
+}
+
+/* To that size, where it is, or where the kernel moves a vast one. False: there is no room; nothing
+ * happened. */
+static bool resize_here(uint32_t page, size_t size, bool may_move)
+{
+    size_t old_bytes = large_bytes(page), old_spare = page_spare_bytes(page_record(page));
+    size_t bytes = large_bytes_for(page, size), spare = spare_after(page, size);
+
+    if (bytes == old_bytes) return true; /* and what fence there is stays */
+    if (bytes + spare != old_bytes + old_spare && !resize_pages(page, pages_for(bytes), may_move))
+        return false;
+    set_spare(page, spare);
+    if (unlikely(fill_is_wanted())) fill_gained(page, old_bytes);
+    if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
+    return true;
+}
+
+/* A run that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
+static COLD void *move_to_vast(uint32_t page, size_t size)
+{
+    size_t old_bytes = large_bytes(page);
+    bool was_staggered = page_is_staggered(page_record(page));
+    void *moved;
+
+    if (page_record(page)->state != PAGE_LARGE || old_bytes < REMAP_BYTES_MIN) return NULL;
+    if (page_begin_offset(page_record(page)) != 0) return NULL;
+    moved = vast_take_from(page, round_up(size, page_bytes()));
+    if (moved == NULL) return NULL;
+    if (was_staggered) large_cache_count_staggered(thread_front()->cache, UINT32_MAX);
+    set_spare(page_at(moved), large_spare(size, page_bytes()));
+    if (unlikely(fill_is_wanted())) fill_gained(page_at(moved), old_bytes);
+    if (unlikely(decay_after_return())) thread_flush();
+    return moved;
+}
+
+/* Pages move rather than bytes when there are enough of them, and neither place is an arena's;
+ * those of a vast one always, each of the mappings that it has become. What was to spare comes
+ * along. Bytes that are copied stay behind, too, and are filled as those of a freed block. */
+static void move_contents(char *moved, void *block, uint32_t page, size_t size)
+{
+    size_t bytes = large_bytes(page);
+    struct os_range from = { block, round_up(bytes, page_bytes()) }, to = { moved, from.bytes };
+    bool is_vast = page_record(page)->state == PAGE_VAST;
+
+    if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved)))) {
+        copy_contents(moved, block, bytes, size);
+    } else if (is_page_start(block) && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
+        if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
+        return;
+    } else {
+        __builtin_memcpy(moved, block, bytes);
+    }
+    if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
+}
+
+/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
+ * was leased. */
+static void *move_large(void *block, uint32_t page, size_t size)
+{
+    struct alloc_request request = { .size = size, .align = 1 };
+    void *moved = NULL;
+
+    if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
+    if (moved != NULL) return moved;
+    moved = large_lease(&request);
+    if (moved == NULL) return NULL;
+    move_contents(moved, block, page, size);
+    large_give(block, page);
+    return moved;
+}
+
+/* What begins behind the start of its page, and grows to where pages are moved rather than bytes, is
+ * copied once, so that they can be from then on. */
+static bool is_to_leave(uint32_t page, size_t size)
+{
+    return size >= REMAP_BYTES_MIN && size > large_bytes(page)
+        && page_begin_offset(page_record(page)) != 0;
+}
+
+void *large_resize(void *block, uint32_t page, size_t size)
+{
+    void *moved;
+
+    if (large_is_too_long(size, 1)) return NULL;
+    if (!is_to_leave(page, size) && resize_here(page, size, true)) return large_begin(page);
+    moved = move_large(block, page, size);
+    if (likely(moved != NULL)) return moved;
+    /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
+    return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, true)
+             ? large_begin(page)
+             : NULL;
+}
+
+size_t large_resize_in_place(uint32_t page, size_t least, size_t most)
+{
+    size_t limit = space.block_bytes_max;
+
+    /* A sized free takes a size of up to SMALL_BYTES_MAX for that of a class. */
+    if (most <= SMALL_BYTES_MAX || least > limit) return large_bytes(page);
+    most = min_size(most, limit);
+    if (page_begin_offset(page_record(page)) != 0)
+        most = min_size(most, round_up(most, page_bytes()) - PAGE_STAGGERED);
+    if (most < least) return large_bytes(page); /* it would be longer than nallocx tells */
+    if (!resize_here(page, most, false) && least > large_bytes(page))
+        (void)resize_here(page, least, false);
+    return large_bytes(page);
+}
