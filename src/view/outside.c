@@ -17,24 +17,30 @@
 #include "snapshot.h"
 
 /* In the order of the note: a name, whether it is an array, and how many elements there are. */
-#define OUTSIDE_ROOTS(SINGLE, ARRAY)                                                           \
-    ARRAY(arenas)                                                                              \
-    SINGLE(arena_end)                                                                          \
-    SINGLE(arena_limit)                                                                        \
-    SINGLE(arena_hops)                                                                         \
-    SINGLE(past_arenas)                                                                        \
-    SINGLE(threads_lock)                                                                       \
-    SINGLE(first_cache)                                                                        \
-    SINGLE(explicit_cache_end)                                                                 \
-    ARRAY(explicit_caches)                                                                     \
-    SINGLE(large_cache_takes_before)                                                           \
-    SINGLE(large_staggered_before)                                                             \
-    SINGLE(guarded_numbers)                                                                    \
-    ARRAY(page_heap)                                                                           \
-    ARRAY(purge)                                                                               \
-    SINGLE(decay_looks)                                                                        \
-    SINGLE(limits) SINGLE(reserve) SINGLE(commit) SINGLE(space) SINGLE(meta) SINGLE(class_map) \
-        ARRAY(slab_shape) SINGLE(snapshot_begin_ms)
+#define OUTSIDE_ROOTS(SINGLE, ARRAY) \
+    ARRAY(arenas)                    \
+    SINGLE(arena_end)                \
+    SINGLE(arena_limit)              \
+    SINGLE(arena_hops)               \
+    SINGLE(past_arenas)              \
+    SINGLE(threads_lock)             \
+    SINGLE(first_cache)              \
+    SINGLE(explicit_cache_end)       \
+    ARRAY(explicit_caches)           \
+    SINGLE(large_cache_takes_before) \
+    SINGLE(large_staggered_before)   \
+    SINGLE(guarded_numbers)          \
+    ARRAY(page_heap)                 \
+    ARRAY(purge)                     \
+    SINGLE(decay_looks)              \
+    SINGLE(limits)                   \
+    SINGLE(reserve)                  \
+    SINGLE(commit)                   \
+    SINGLE(space)                    \
+    SINGLE(meta)                     \
+    SINGLE(class_map)                \
+    ARRAY(slab_shape)                \
+    SINGLE(snapshot_begin_ms)
 
 /* ---- the rows ---- */
 
