@@ -5,7 +5,7 @@
  *      front          top and limit of each loaded magazine: all that the hot path reads
  *      spare[53]      the spare magazine of each class, and how large both are
  *      first_slots    the first magazine of each class: 7 blocks up to 1 KiB, 2 blocks beyond;
- *                     15 of 8 bytes, where class 0 has none
+ *                     14 of 8 bytes, where class 0 has none
  *
  * A class grows from its first magazine to larger ones, as its traffic asks (growth.h); only those
  * of full size are traded at depots. The first one keeps its room closed: `limit` stands where
@@ -41,7 +41,7 @@
 
 enum { FIRST_CAPACITY = 7, FIRST_CAPACITY_BEYOND_1024 = 2, MIDDLE_CAPACITY = 31 };
 enum {
-    FIRST_SLOTS = (FIRST_CAPACITY + 1) * (CLASS_OF_1024 + 1)
+    FIRST_SLOTS = (FIRST_CAPACITY + 1) * (CLASS_OF_1024 + 1) - 1
                 + (FIRST_CAPACITY_BEYOND_1024 + 1) * (CLASS_COUNT - CLASS_OF_1024 - 1)
 };
 
@@ -76,6 +76,7 @@ struct cache {
         uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
         uint32_t arena_ends;  /* an explicit one's: `ends` of its arena, when it was bound to it */
     };
+    uint32_t staggered; /* statistics: such large blocks, less those given back; below 0 perhaps */
     struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet */
     uint64_t refills, overflows;     /* statistics; guarded blocks are due by refills */
     struct spare spare[CLASS_COUNT];

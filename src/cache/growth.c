@@ -10,14 +10,14 @@ static void **first_slots_of(struct cache *cache, unsigned class_index)
     const size_t slots = FIRST_CAPACITY + 1, slots_beyond = FIRST_CAPACITY_BEYOND_1024 + 1;
 
     if (class_index == 1) return cache->first_slots;
-    if (class_index <= CLASS_OF_1024) return cache->first_slots + class_index * slots;
-    return cache->first_slots + (CLASS_OF_1024 + 1) * slots
+    if (class_index <= CLASS_OF_1024) return cache->first_slots + class_index * slots - 1;
+    return cache->first_slots + (CLASS_OF_1024 + 1) * slots - 1
          + (class_index - CLASS_OF_1024 - 1) * slots_beyond;
 }
 
 static unsigned first_capacity(unsigned class_index)
 {
-    if (class_index == 1) return 2 * FIRST_CAPACITY + 1;
+    if (class_index == 1) return 2 * FIRST_CAPACITY;
     return class_index > CLASS_OF_1024 ? FIRST_CAPACITY_BEYOND_1024 : FIRST_CAPACITY;
 }
 

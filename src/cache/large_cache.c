@@ -123,20 +123,15 @@ uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, ui
     return older;
 }
 
-void large_cache_pass_numbers_on(struct large_cache *large_cache)
+void large_cache_pass_takes_on(struct large_cache *large_cache)
 {
     RELAXED_STORE(large_cache_takes_before, large_cache_takes_before + large_cache->takes);
     RELAXED_STORE(large_cache->takes, 0);
-    (void)__atomic_fetch_add(&large_staggered_before, large_cache->staggered, __ATOMIC_RELAXED);
-    RELAXED_STORE(large_cache->staggered, 0);
 }
 
 void large_cache_count_staggered(struct cache *cache, uint32_t more)
 {
-    struct large_cache *large_cache = likely(cache != NULL) ? cache->large_cache : NULL;
-
-    if (likely(large_cache != NULL))
-        RELAXED_STORE(large_cache->staggered, large_cache->staggered + more);
+    if (likely(cache != NULL)) RELAXED_STORE(cache->staggered, cache->staggered + more);
     else (void)__atomic_fetch_add(&large_staggered_before, more, __ATOMIC_RELAXED);
 }
 
@@ -145,10 +140,10 @@ READS_UNLOCKED void large_cache_add_numbers(const struct cache *cache,
 {
     const struct large_cache *large_cache = RELAXED_LOAD(cache->large_cache);
 
+    sum->staggered += RELAXED_LOAD(cache->staggered);
     if (large_cache == NULL) return;
     sum->pages += room_pages_max() - RELAXED_LOAD(large_cache->room_pages);
     sum->takes += RELAXED_LOAD(large_cache->takes);
-    sum->staggered += RELAXED_LOAD(large_cache->staggered);
     for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++)
         sum->count += (size_t)(RELAXED_LOAD(large_cache->run[pages].block) != NULL)
                     + RELAXED_LOAD(large_cache->below[pages].count);

@@ -36,8 +36,7 @@ struct large_cache {
     struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* L1: by length */
     struct runs_below below[LARGE_CACHE_PAGES_MAX + 1];
     uint32_t room_pages; /* L2 */
-    uint64_t takes;      /* statistics: large blocks that came from here, */
-    uint32_t staggered;  /* and how many more were staggered than given back, below 0 perhaps */
+    uint64_t takes;      /* statistics: large blocks that came from here */
 };
 
 /* How many runs for blocks of that size may be kept at once. */
@@ -98,9 +97,11 @@ INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
 void large_cache_drain(struct large_cache *large_cache);
 /* Takes of large caches that no thread has any more. */
 extern PRIVATE uint64_t large_cache_takes_before; /* atomic, written under threads_lock */
-extern PRIVATE uint32_t large_staggered_before;   /* atomic; and of threads without one */
-/* Its numbers are among those from now on. Under threads_lock, under which both are counted. */
-void large_cache_pass_numbers_on(struct large_cache *large_cache);
+/* Its takes are among those from now on. Under threads_lock, under which both are counted. */
+void large_cache_pass_takes_on(struct large_cache *large_cache);
+/* Staggered blocks (heap/large.c) that were taken, less those given, by threads that have no cache,
+ * or had another one; atomic. */
+extern PRIVATE uint32_t large_staggered_before;
 
 /* So many more blocks are staggered; UINT32_MAX: one less. NULL: of a thread that has no cache. */
 void large_cache_count_staggered(struct cache *cache, uint32_t more);
@@ -108,7 +109,7 @@ void large_cache_count_staggered(struct cache *cache, uint32_t more);
 /* Large blocks, and their pages, that are free but still counted. */
 struct large_cache_numbers {
     size_t pages, count;
-    uint32_t staggered; /* the sum of all caches; of some of them it is below 0 */
+    uint32_t staggered;
     uint64_t takes;
 };
 /* Adds those of one cache, of a moment ago. */

@@ -37,7 +37,9 @@ static void begin_use(void) { decay_thread_count(++in_use); }
 static void end_use(struct cache *cache)
 {
     if (cache == oldest) oldest = NULL;
-    if (cache->large_cache != NULL) large_cache_pass_numbers_on(cache->large_cache);
+    if (cache->large_cache != NULL) large_cache_pass_takes_on(cache->large_cache);
+    large_cache_count_staggered(NULL, cache->staggered);
+    RELAXED_STORE(cache->staggered, 0);
     decay_thread_count(--in_use);
 }
 
@@ -180,7 +182,7 @@ static void keep_no_runs(struct cache *cache)
     if (large_cache == NULL) return;
     large_cache_drain(large_cache);
     lock_take(&threads_lock);
-    large_cache_pass_numbers_on(large_cache);
+    large_cache_pass_takes_on(large_cache);
     RELAXED_STORE(cache->large_cache, NULL);
     lock_give(&threads_lock);
     meta_give(large_cache, sizeof *large_cache);
@@ -527,13 +529,13 @@ void thread_hold_up_to(unsigned class_index)
 /* ---- fork and visits ---- */
 
 /* Staggered blocks of threads that the child has not are its own. Their caches are not written to:
- * the parent has the same pages. */
+ * the parent has the same pages. Those that are abandoned count none. */
 static void count_staggered_of_others(const struct cache *mine)
 {
     uint32_t sum = 0;
 
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
-        if (cache != mine && cache->large_cache != NULL) sum += cache->large_cache->staggered;
+        if (cache != mine) sum += cache->staggered;
     RELAXED_STORE(large_staggered_before, large_staggered_before + sum);
 }
 

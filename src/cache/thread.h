@@ -64,7 +64,7 @@ extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use
 void threads_forget_others(void);
 
 /* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them.
- * Returns the numbers of large caches that no thread has any more, as of the same moment. */
+ * Returns the numbers that no thread has any more, as of the same moment. */
 struct large_cache_numbers threads_visit(void (*visit)(const struct cache *cache, void *context),
                                          void *context);
 

@@ -89,12 +89,12 @@ enum {
         STRUCT_ROW(extents), FIELD(extents, heap), STRUCT_ROW(past_arenas),                        \
         FIELDS(past_arenas, of_class), FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), \
         STRUCT_ROW(cache), FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next),           \
-        FIELD(cache, large_cache), FIELD(cache, fixed), FIELD(cache, refills),                     \
-        FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front), FIELDS(front, magazine), \
-        FIELD(front, quarantine), STRUCT_ROW(magazine), FIELD(magazine, top),                      \
-        FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count), FIELD(spare, capacity),    \
-        FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, run),                   \
-        FIELD(large_cache, room_pages), FIELD(large_cache, takes), FIELD(large_cache, staggered),  \
+        FIELD(cache, staggered), FIELD(cache, large_cache), FIELD(cache, fixed),                   \
+        FIELD(cache, refills), FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front),   \
+        FIELDS(front, magazine), FIELD(front, quarantine), STRUCT_ROW(magazine),                   \
+        FIELD(magazine, top), FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count),      \
+        FIELD(spare, capacity), FIELD(spare, closed), STRUCT_ROW(large_cache),                     \
+        FIELDS(large_cache, run), FIELD(large_cache, room_pages), FIELD(large_cache, takes),       \
         FIELDS(large_cache, below), STRUCT_ROW(runs_below), FIELD(runs_below, count),              \
         STRUCT_ROW(cached_run), FIELD(cached_run, block), STRUCT_ROW(quarantine),                  \
         FIELDS(quarantine, held), FIELD(quarantine, run_pages), FIELD(quarantine, run_count),      \

@@ -328,7 +328,6 @@ SHARED void outside_count_runs(struct outside *outside, struct outside_count *co
     count->cached_pages += (outside_constant(outside, "LARGE_CACHE_BYTES_MAX") >> count->shift)
                          - outside_member(outside, runs, "large_cache.room_pages", 0);
     count->takes += outside_member(outside, runs, "large_cache.takes", 0);
-    count->staggered += outside_member(outside, runs, "large_cache.staggered", 0);
     for (unsigned i = 1; i < outside_row(outside, "large_cache.run")->count; i++)
         count->cached_runs +=
             outside_member(outside, outside_at(outside, runs, "large_cache.run", i),
@@ -360,6 +359,7 @@ SHARED uint64_t outside_count_cache(struct outside *outside, struct outside_coun
         count->cached[i] += outside_member(outside, spare, "spare.count", 0);
         if (top <= limit && room <= capacity) count->cached[i] += capacity - room;
     }
+    count->staggered += outside_member(outside, cache, "cache.staggered", 0);
     outside_count_runs(outside, count, outside_member(outside, cache, "cache.large_cache", 0));
     outside_count_quarantine(outside, count, outside_member(outside, front, "front.quarantine", 0));
     count->figures->refills += outside_member(outside, cache, "cache.refills", 0);

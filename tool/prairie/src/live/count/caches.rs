@@ -79,6 +79,7 @@ impl Count<'_> {
         let map = self.map;
         let front = map.member("cache.front")?.part(copy, 0)?;
         self.magazines(copy, front)?;
+        self.staggered = self.staggered.wrapping_add(map.member("cache.staggered")?.first(copy)?);
         self.runs(map.member("cache.large_cache")?.first(copy)?)?;
         self.quarantine(map.member("front.quarantine")?.first(front)?)?;
         let figures = &mut self.figures;
@@ -136,8 +137,6 @@ impl Count<'_> {
         self.cached_pages = self.cached_pages.wrapping_add(pages_max.saturating_sub(room));
         self.cached_takes =
             self.cached_takes.wrapping_add(self.map.member("large_cache.takes")?.first(&copy)?);
-        self.staggered =
-            self.staggered.wrapping_add(self.map.member("large_cache.staggered")?.first(&copy)?);
         let run = self.map.member("large_cache.run")?;
         let block = self.map.member("cached_run.block")?;
         for index in 1..run.count {
