@@ -128,7 +128,7 @@ static void with_flags(void)
     must(block != NULL && (size_t)block % (1 << 21) == 0 && size(block, 0) == 20 * TIB);
     touch(block, 20 * TIB, 9);
     bytes = in_place(block, 20 * TIB + 1, 0, 0);
-    must(bytes == 20 * TIB || bytes == would(20 * TIB + 1, 0));
+    must(bytes == 20 * TIB || bytes == 20 * TIB + 4096 - 512); /* it is staggered */
     must(size(block, 0) == bytes);
     must(in_place(block, 19 * TIB, 0, 0) == 19 * TIB && size(block, 0) == 19 * TIB);
     must(block[10 * TIB] == 10);
