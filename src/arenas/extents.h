@@ -53,6 +53,7 @@ struct extent {
 /* A thread that is on its way through the hooks; lies on its stack. */
 struct hook_call {
     struct hook_call *next; /* under the arena's lock */
+    uint64_t times_set;     /* constant: of the hooks, when it began */
     uintptr_t thread;       /* constant: its mark */
     int error;              /* constant: errno before; hooks may set it */
     int cancel;             /* its own: hooks may be cancellation points */
@@ -62,6 +63,7 @@ struct hook_call {
 struct extents {
     struct page_heap heap;      /* it begins a line */
     struct extent_hooks *hooks; /* atomic, written under the lock: a hook may set others */
+    uint64_t times_set;         /* after the first */
     size_t next_bytes;          /* how much to ask for next */
     size_t grow_limit;          /* at most, unless more is wanted at once */
     /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is

@@ -112,25 +112,6 @@ struct extent_hooks *arena_hooks(struct arena *arena)
     return hooks;
 }
 
-struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks)
-{
-    struct extents *made = extents_make(hooks);
-    struct extent_hooks *before;
-
-    if (made == NULL) return NULL;
-    lock_take(&arena->lock);
-    before = hooks_of(arena);
-    if (arena->extents != NULL) {
-        RELAXED_STORE(arena->extents->hooks, hooks);
-    } else if (hooks != before) {
-        RELAXED_STORE(arena->extents, made);
-        made = NULL;
-    }
-    lock_give(&arena->lock);
-    if (made != NULL) meta_give(made, sizeof *made);
-    return before;
-}
-
 /* ---- calls of hooks ---- */
 
 /* Who calls hooks holds no lock, and the arena's extents must be there when they return. NULL: it
@@ -142,7 +123,10 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
     lock_take(&arena->lock);
     extents = arena->extents != NULL && !arena->extents->ends ? arena->extents : NULL;
     if (extents != NULL) {
-        *call = (struct hook_call){ extents->calls, port_thread_mark(), os_errno(), 0 };
+        *call = (struct hook_call){ .next = extents->calls,
+                                    .times_set = extents->times_set,
+                                    .thread = port_thread_mark(),
+                                    .error = os_errno() };
         extents->calls = call;
     }
     lock_give(&arena->lock);
@@ -172,6 +156,69 @@ void arenas_forget_calls(void)
             if ((*link)->thread != port_thread_mark()) *link = (*link)->next;
             else link = &(*link)->next;
     }
+}
+
+/* ---- setting them ---- */
+
+static bool calls_hooks(const struct arena *arena, uintptr_t thread)
+{
+    const struct hook_call *call = arena->extents != NULL ? arena->extents->calls : NULL;
+
+    while (call != NULL && call->thread != thread) call = call->next;
+    return call != NULL;
+}
+
+/* Of any arena. */
+static bool thread_calls_hooks(void)
+{
+    bool calls = false;
+
+    EACH_ARENA (arena) {
+        lock_take(&arena->lock);
+        calls |= calls_hooks(arena, port_thread_mark());
+        lock_give(&arena->lock);
+    }
+    return calls;
+}
+
+/* A call that began before may still use the table of then, which the program is about to drop. Two
+ * threads in hooks would wait for each other, so that one which is in some waits for nobody. */
+static void wait_for_earlier_calls(struct arena *arena, uint64_t times_set)
+{
+    static const uint32_t never = 0;
+    bool waits = times_set != 0 && !thread_calls_hooks();
+
+    while (waits) {
+        lock_take(&arena->lock);
+        waits = false;
+        if (arena->extents != NULL)
+            for (const struct hook_call *call = arena->extents->calls; call; call = call->next)
+                waits |= call->times_set < times_set;
+        lock_give(&arena->lock);
+        if (waits) os_sleep(&never, 0, 1);
+    }
+}
+
+struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks)
+{
+    struct extents *made = extents_make(hooks);
+    struct extent_hooks *before;
+    uint64_t times_set = 0; /* nobody has called hooks of it */
+
+    if (made == NULL) return NULL;
+    lock_take(&arena->lock);
+    before = hooks_of(arena);
+    if (arena->extents != NULL) {
+        RELAXED_STORE(arena->extents->hooks, hooks);
+        times_set = ++arena->extents->times_set;
+    } else if (hooks != before) {
+        RELAXED_STORE(arena->extents, made);
+        made = NULL;
+    }
+    lock_give(&arena->lock);
+    if (made != NULL) meta_give(made, sizeof *made);
+    wait_for_earlier_calls(arena, times_set);
+    return before;
 }
 
 /* ---- growing, and giving back ---- */
@@ -351,9 +398,7 @@ bool arena_begin_end(struct arena *arena)
         extents = arena->extents;
         waits = extents != NULL && extents->calls != NULL;
         if (extents != NULL) {
-            may_end = !extents->ends;
-            for (const struct hook_call *at = extents->calls; at != NULL; at = at->next)
-                if (at->thread == port_thread_mark()) may_end = false;
+            may_end = !extents->ends && !calls_hooks(arena, port_thread_mark());
             if (!waits) extents->ends = true;
         }
         lock_give(&arena->lock);

@@ -83,8 +83,8 @@ void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
 bool manual_resize(uint32_t page, size_t pages);
 
-/* The program supplies the arena's memory from now on. Returns its hooks before; NULL: no
- * memory. */
+/* The program supplies the arena's memory from now on. Returns its hooks before, which no other
+ * thread uses any more, unless this one is in a hook: then nobody waits. NULL: no memory. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
 struct extent_hooks *arena_hooks(struct arena *arena);
 /* What an arena without any has; not to be written to. */

@@ -171,22 +171,31 @@ static void *end_purge_soon(void *unused)
     return NULL;
 }
 
+/* Another thread purges, and does not come back before it may. */
+static struct arena *arena_being_purged(struct extent_hooks *hooks, pthread_t *purger)
+{
+    struct arena *arena = hooked_arena();
+
+    purging = may_purge_end = 0;
+    *hooks = test_hooks;
+    hooks->purge_forced = slow_purge;
+    (void)arena_set_hooks(arena, hooks);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    assert_int_equal(pthread_create(purger, NULL, purge_it, arena), 0);
+    while (!__atomic_load_n(&purging, __ATOMIC_ACQUIRE)) usleep(100);
+    return arena;
+}
+
 /* The end of an arena waits for another thread that is in its hooks; a child's does not, where that
  * one is not. */
 static void the_end_waits_for_other_threads(void **state)
 {
-    struct arena *arena = hooked_arena();
-    struct extent_hooks hooks = test_hooks;
+    struct extent_hooks hooks;
     pthread_t purger, ender;
-    int child, status;
+    struct arena *arena = arena_being_purged(&hooks, &purger);
+    int child = fake_fork(), status;
 
     (void)state;
-    hooks.purge_forced = slow_purge;
-    (void)arena_set_hooks(arena, &hooks);
-    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
-    assert_int_equal(pthread_create(&purger, NULL, purge_it, arena), 0);
-    while (!__atomic_load_n(&purging, __ATOMIC_ACQUIRE)) usleep(100);
-    child = fake_fork();
     if (child == 0) _exit(!placed_destroy(arena) || seen.bytes_out != 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -199,5 +208,54 @@ static void the_end_waits_for_other_threads(void **state)
     prairie_check_all();
 }
 
+/* Nobody uses a table that was replaced: the program may have dropped it. */
+static void new_hooks_wait_for_calls_of_the_old_ones(void **state)
+{
+    struct extent_hooks hooks;
+    pthread_t purger, ender;
+    struct arena *arena = arena_being_purged(&hooks, &purger);
+    int child = fake_fork(), status;
+
+    (void)state;
+    if (child == 0) _exit(arena_set_hooks(arena, &test_hooks) != &hooks);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(pthread_create(&ender, NULL, end_purge_soon, NULL), 0);
+    assert_ptr_equal(arena_set_hooks(arena, &test_hooks), &hooks);
+    assert_true(__atomic_load_n(&may_purge_end, __ATOMIC_ACQUIRE));
+    memset(&hooks, 0, sizeof hooks);
+    assert_int_equal(pthread_join(purger, NULL), 0);
+    assert_int_equal(pthread_join(ender, NULL), 0);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+static bool setting_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                          size_t length, unsigned arena)
+{
+    (void)base, (void)bytes, (void)offset, (void)length;
+    assert_ptr_equal(arena_set_hooks(arenas[arena], &test_hooks), hooks);
+    return false;
+}
+
+/* Its own call would keep it waiting for ever. */
+static void a_hook_that_sets_hooks_waits_for_nobody(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks = test_hooks;
+
+    (void)state;
+    hooks.purge_forced = setting_purge;
+    (void)arena_set_hooks(arena, &hooks);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    arena_purge(arena);
+    assert_ptr_equal(arena_hooks(arena), &test_hooks);
+    assert_true(placed_destroy(arena));
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_thread),
-          UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads))
+          UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads),
+          UNIT_TEST(new_hooks_wait_for_calls_of_the_old_ones),
+          UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody))
