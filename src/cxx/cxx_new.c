@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "../heap/doors.h"
-#include "../heap/hardened.h"
+#include "../heap/hardened_held.h"
 #include "../os/os.h"
 
 typedef void (*new_handler)(void);

@@ -3,7 +3,7 @@
  */
 #include "zone.h"
 
-#include "../heap/hardened.h"
+#include "../heap/hardened_held.h"
 #include "../heap/heap.h"
 #include "../slabs/slab.h"
 #include "../view/stats.h"

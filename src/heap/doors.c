@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "doors.h"
-#include "hardened.h"
+#include "hardened_held.h"
 #include "large.h"
 
 #include "../guard/guarded.h"

@@ -8,7 +8,7 @@
 #include "extended.h"
 
 #include "doors.h"
-#include "hardened.h"
+#include "hardened_held.h"
 #include "large.h"
 #include "placed.h"
 #include "sampled.h"

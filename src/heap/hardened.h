@@ -93,36 +93,9 @@ bool hardened_give(struct front *front, void *block, size_t size, enum hardened_
 /* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */
 void hardened_look(struct cache *cache, unsigned class_index);
 
-/* Below, `page` is that of an address of kind POINTER_HARDENED. */
-
-/* The bytes that were asked for. Aborts as hardened_check. */
-size_t hardened_bytes(const void *block, uint32_t page);
-/* The same where a block would begin, but perhaps none does: 0 if the program holds none there.
- * Aborts if its mark was written to. */
-size_t hardened_held_bytes(const void *block, uint32_t page);
-/* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
- * whole. `verb` as in misuse_abort. Returns its door. */
-enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);
-/* The same of a large one, and of the door of malloc; then it is no longer the program's: it has no
- * contents, and goes to the quarantine of the cache, or past it. NULL: to none. */
+/* A large one of that page, of an address of kind POINTER_HARDENED, is looked at as hardened_check
+ * does, and of the door of malloc; then it is no longer the program's: it has no contents, and goes
+ * to the quarantine of the cache, or past it. NULL: to none. */
 void hardened_end_large(struct cache *cache, void *block, uint32_t page);
-/* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
- * hardened_check. *old_bytes: what it had. */
-bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
-/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have
- * any. */
-void hardened_check_bytes(const void *block, size_t size);
-INLINE void hardened_expect_bytes(const void *block, size_t size)
-{
-    if (unlikely(hardening.is_on)) hardened_check_bytes(block, size);
-}
-/* A block that comes out of, or back through, another door than malloc and free. Nothing else is
- * done, and nothing at all to a block that is not hardened. */
-void hardened_set_door(void *block, enum hardened_door door);
-void hardened_check_door(void *block, enum hardened_door door);
-INLINE void hardened_expect_door(void *block, enum hardened_door door)
-{
-    if (unlikely(hardening.is_on)) hardened_check_door(block, door);
-}
 
 #endif

@@ -1,4 +1,5 @@
-/* hardened_held.h - what the ends of hardened blocks' lives ask of them.
+/* hardened_held.h - hardened blocks that the program holds: what they have, and whether it is
+ * whole.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_HARDENED_HELD_H
@@ -12,10 +13,38 @@
 uint64_t hardened_check_small(const char *verb, const char *block, const struct slab *slab,
                               const struct slab_shape *shape);
 
+/* Below, `page` is that of an address of kind POINTER_HARDENED. */
+
+/* The bytes that were asked for. Aborts as hardened_check. */
+size_t hardened_bytes(const void *block, uint32_t page);
+/* The same where a block would begin, but perhaps none does: 0 if the program holds none there.
+ * Aborts if its mark was written to. */
+size_t hardened_held_bytes(const void *block, uint32_t page);
+/* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
+ * whole. `verb` as in misuse_abort. Returns its door. */
+enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);
 INLINE void hardened_expect_same(const void *block, enum hardened_door door,
                                  enum hardened_door wanted)
 {
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
+}
+/* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
+ * hardened_check. *old_bytes: what it had. */
+bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
+/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have
+ * any. */
+void hardened_check_bytes(const void *block, size_t size);
+INLINE void hardened_expect_bytes(const void *block, size_t size)
+{
+    if (unlikely(hardening.is_on)) hardened_check_bytes(block, size);
+}
+/* A block that comes out of, or back through, another door than malloc and free. Nothing else is
+ * done, and nothing at all to a block that is not hardened. */
+void hardened_set_door(void *block, enum hardened_door door);
+void hardened_check_door(void *block, enum hardened_door door);
+INLINE void hardened_expect_door(void *block, enum hardened_door door)
+{
+    if (unlikely(hardening.is_on)) hardened_check_door(block, door);
 }
 
 #endif

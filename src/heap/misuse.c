@@ -3,7 +3,7 @@
  */
 #include "doors.h"
 #include "guarded_doors.h"
-#include "hardened.h"
+#include "hardened_held.h"
 #include "large.h"
 #include "sampled.h"
 #include "vast.h"

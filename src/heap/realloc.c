@@ -3,6 +3,7 @@
  */
 #include "doors.h"
 #include "guarded_doors.h"
+#include "hardened_held.h"
 #include "hardened_large.h"
 
 #include "../base/options.h"

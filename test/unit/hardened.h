@@ -4,6 +4,7 @@
 #define PRAIRIE_TEST_UNIT_HARDENED_H
 
 #include "cache/quarantine.h"
+#include "heap/hardened_held.h"
 #include "heap/hardened_large.h"
 #include "unit.h"
 
