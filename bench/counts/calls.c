@@ -135,6 +135,7 @@ int main(void)
     count_calloc();
     count_others();
     count_pair("malloc(16 KiB)", "free(16 KiB)", 16 << 10);
+    count_pair("malloc(18,000)", "free(18,000)", 18000); /* staggered */
     count_pair("malloc(128 KiB)", "free(128 KiB)", 128 << 10);
     call_free(call_malloc(2 << 20)); /* whatever is kept of the shorter ones, there is room */
     count_pair("malloc(1 MiB)", "free(1 MiB)", 1 << 20);

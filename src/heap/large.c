@@ -157,15 +157,28 @@ INLINE unsigned first_line(uint32_t page, size_t size)
     return page / STAGGER_PAGES * 0x9e3779b1u >> 29; /* 3 bits */
 }
 
-/* Jumped to. */
-static NOINLINE void *begin_staggered(struct cache *cache, char *run, size_t size, size_t align)
+INLINE void *begin_at_line(struct cache *cache, char *run, uint32_t page, size_t size, size_t align)
 {
-    uint32_t page = page_at(run);
     unsigned line = align <= LINE_BYTES ? first_line(page, size) : 0;
 
     page_mark_staggered(page_record(page), line);
     large_cache_count_staggered(cache, 1);
     return run + line * LINE_BYTES;
+}
+
+static COLD NOINLINE void *begin_beyond_first(struct cache *cache, char *run, size_t size,
+                                              size_t align)
+{
+    return begin_at_line(cache, run, page_at_beyond_first(run), size, align);
+}
+
+/* Jumped to. */
+static NOINLINE void *begin_staggered(struct cache *cache, char *run, size_t size, size_t align)
+{
+    uint32_t page = page_in_first(run);
+
+    return likely(page != 0) ? begin_at_line(cache, run, page, size, align)
+                             : begin_beyond_first(cache, run, size, align);
 }
 
 /* The block of a run of so many pages that no arena owns. */

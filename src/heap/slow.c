@@ -311,7 +311,18 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     else give_kind(cache, block);
 }
 
-static void give_staggered(struct cache *cache, void *block, uint32_t page);
+/* Neither sampled nor staggered. */
+INLINE void give_run(struct cache *cache, uint32_t page, void *run)
+{
+    page = large_cache_put(cache, page, run);
+    if (page != 0) large_put(page);
+}
+
+/* Jumped to. */
+static NOINLINE void give_staggered(struct cache *cache, void *block, uint32_t page)
+{
+    give_run(cache, page, large_end_stagger(cache, page_record(page), block));
+}
 
 /* Of no class in the class map; where blocks are filled, give_other is for all of them. */
 static NOINLINE void give_pages(struct cache *cache, void *block)
@@ -323,15 +334,8 @@ static NOINLINE void give_pages(struct cache *cache, void *block)
     } else if (page_is_staggered(page_record(page))) {
         give_staggered(cache, block, page);
     } else {
-        page = large_cache_put(cache, page, block);
-        if (page != 0) large_put(page);
+        give_run(cache, page, block);
     }
-}
-
-/* Jumped to, and jumps back. */
-static NOINLINE void give_staggered(struct cache *cache, void *block, uint32_t page)
-{
-    give_pages(cache, large_end_stagger(cache, page_record(page), block));
 }
 
 static void count_given(const void *block)
