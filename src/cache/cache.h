@@ -76,7 +76,8 @@ struct cache {
         uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
         uint32_t arena_ends;  /* an explicit one's: `ends` of its arena, when it was bound to it */
     };
-    uint32_t staggered; /* statistics: such large blocks, less those given back; below 0 perhaps */
+    uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
+                           less than 0 */
     struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet */
     uint64_t refills, overflows;     /* statistics; guarded blocks are due by refills */
     struct spare spare[CLASS_COUNT];

@@ -41,6 +41,7 @@ void *sampled_take(struct counting_front *counting, struct arena *arena, size_t 
 {
     struct stack_trace trace;
     uint32_t number = sampling_note(counting, bytes, frame, &trace);
+    /* Aligned like any block of the class, for whatever alignment it was asked. */
     struct alloc_request request = { .size = bytes, .align = page_bytes(), .arena = arena };
     void *block;
 

@@ -11,8 +11,15 @@ enum { BLOCKS = 400 };
 
 static char *blocks[BLOCKS];
 
+/* How long pages are is known when the process has started. */
+static void start(void) { prairie_free(prairie_malloc(1)); }
+
 /* Of pages that leave `left` bytes. */
-static size_t size_of(size_t pages, size_t left) { return bytes_of(pages) - left; }
+static size_t size_of(size_t pages, size_t left)
+{
+    start();
+    return bytes_of(pages) - left;
+}
 static size_t offset_of(const char *block) { return offset_in_page(block); }
 
 /* Blocks all over several stretches of pages. */
@@ -33,6 +40,16 @@ static char *staggered_block(size_t size)
     return NULL;
 }
 
+static struct arena *manual_arena(void)
+{
+    struct arena *arena;
+
+    start();
+    arena = arena_create();
+    assert_non_null(arena);
+    return arena;
+}
+
 static size_t allocated_bytes(void)
 {
     struct snapshot numbers;
@@ -49,7 +66,6 @@ static void they_begin_with_any_of_eight_lines(void **state)
     size_t of_stretch[BLOCKS * 5] = { 0 };
 
     (void)state;
-    prairie_free(prairie_malloc(1));
     take_many(size_of(5, PAGE_STAGGERED));
     for (unsigned i = 0; i < BLOCKS; i++) {
         size_t offset = offset_of(blocks[i]), stretch = page_at(blocks[i]) / STAGGER_PAGES;
@@ -72,7 +88,6 @@ static void they_begin_with_any_of_eight_lines(void **state)
 static void pages_without_room_begin_with_the_page(void **state)
 {
     (void)state;
-    prairie_free(prairie_malloc(1));
     take_many(size_of(5, PAGE_STAGGERED - 1));
     for (unsigned i = 0; i < BLOCKS; i++) {
         assert_int_equal(offset_of(blocks[i]), 0);
@@ -83,37 +98,34 @@ static void pages_without_room_begin_with_the_page(void **state)
 static void an_option_lets_all_begin_with_the_page(void **state)
 {
     (void)state;
-    assert_int_equal(setenv("PRAIRIE_CONF", "cache_oblivious:false", 1), 0);
-    take_many(20000);
+    start();
+    options_parse("cache_oblivious:false", "PRAIRIE_CONF");
+    take_many(18000);
     for (unsigned i = 0; i < BLOCKS; i++) {
         assert_int_equal(offset_of(blocks[i]), 0);
-        assert_int_equal(prairie_usable_size(blocks[i]), prairie_nallocx(20000, 0));
+        assert_int_equal(prairie_usable_size(blocks[i]), prairie_nallocx(18000, 0));
     }
 }
 
 static void wide_alignments_begin_with_the_page(void **state)
 {
     (void)state;
-    prairie_free(prairie_malloc(1));
     for (size_t align = 8; align <= 4096; align *= 2)
         for (unsigned i = 0; i < 80; i++) {
-            char *block = prairie_aligned_alloc(align, 20000);
+            char *block = prairie_aligned_alloc(align, 18000);
 
             assert_true(is_aligned((uintptr_t)block, align));
             assert_true(align <= LINE_BYTES || offset_of(block) == 0);
-            assert_int_equal(prairie_usable_size(block), prairie_nallocx(20000, 0));
+            assert_int_equal(prairie_usable_size(block), prairie_nallocx(18000, 0));
         }
 }
 
 /* Whatever door it came through, how long a block is follows from its size. */
 static void usable_bytes_follow_from_the_size(void **state)
 {
-    struct arena *arena;
+    struct arena *arena = manual_arena();
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    arena = arena_create();
-    assert_non_null(arena);
     for (size_t size = SMALL_BYTES_MAX + 1; size < 9 * MiB; size += 1 + size / 7) {
         size_t bytes = prairie_nallocx(size, 0);
         char *ones[] = { prairie_malloc(size),
@@ -140,11 +152,9 @@ static void usable_bytes_follow_from_the_size(void **state)
 
 static void they_grow_and_shrink_where_they_are(void **state)
 {
-    char *block;
+    char *block = staggered_block(size_of(8, PAGE_STAGGERED));
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    block = staggered_block(size_of(8, PAGE_STAGGERED));
     memset(block, 3, 20000);
     assert_ptr_equal(prairie_realloc(block, size_of(6, 2000)), block);
     assert_int_equal(prairie_usable_size(block), size_of(6, PAGE_STAGGERED));
@@ -163,19 +173,17 @@ static void they_grow_and_shrink_where_they_are(void **state)
 /* From there on its pages are moved and not its bytes. */
 static void what_grows_long_begins_with_the_page(void **state)
 {
-    char *block;
+    char *block = staggered_block(size_of(8, PAGE_STAGGERED));
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    block = staggered_block(size_of(8, PAGE_STAGGERED));
     memset(block, 5, 20000);
     block = prairie_realloc(block, REMAP_BYTES_MIN + 1);
     assert_int_equal(offset_of(block), 0);
     assert_int_equal(prairie_usable_size(block), prairie_nallocx(REMAP_BYTES_MIN + 1, 0));
     assert_true(all_bytes_are(block, 5, 20000));
-    block = prairie_realloc(block, 20000);
-    assert_int_equal(prairie_usable_size(block), prairie_nallocx(20000, 0));
-    assert_true(all_bytes_are(block, 5, 20000));
+    block = prairie_realloc(block, 18000);
+    assert_int_equal(prairie_usable_size(block), prairie_nallocx(18000, 0));
+    assert_true(all_bytes_are(block, 5, 18000));
     prairie_check_all();
 }
 
@@ -184,11 +192,9 @@ static void what_grows_long_begins_with_the_page(void **state)
 static void a_long_one_shrinks_where_it_is(void **state)
 {
     size_t long_bytes = REMAP_BYTES_MIN + bytes_of(40);
-    char *block;
+    char *block = staggered_block(size_of(8, PAGE_STAGGERED));
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    block = staggered_block(size_of(8, PAGE_STAGGERED));
     for (unsigned i = 0; i < BLOCKS; i++)
         if (blocks[i] != block) prairie_free(blocks[i]);
     thread_flush();
@@ -211,11 +217,9 @@ static void free_the_next_line(void) { prairie_free(blocks[0] + LINE_BYTES); }
 
 static void what_is_no_block_is_refused(void **state)
 {
-    char *block;
+    char *block = staggered_block(size_of(8, PAGE_STAGGERED));
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    block = staggered_block(size_of(8, PAGE_STAGGERED));
     blocks[0] = block;
     expect_abort_at(free_the_start_of_its_page, "free of an interior pointer",
                     block - offset_of(block));
@@ -234,7 +238,7 @@ static void *free_half(void *unused)
 
 static void *take_more(void *unused)
 {
-    for (unsigned i = 0; i < BLOCKS; i += 2) blocks[i] = prairie_malloc(20000);
+    for (unsigned i = 0; i < BLOCKS; i += 2) blocks[i] = prairie_malloc(18000);
     return unused;
 }
 
@@ -251,8 +255,7 @@ static size_t held_bytes(void)
 static void they_are_counted_exactly(void **state)
 {
     (void)state;
-    prairie_free(prairie_malloc(1));
-    take_many(20000);
+    take_many(18000);
     assert_int_equal(allocated_bytes(), held_bytes());
     run_thread(free_half, NULL);
     run_thread(take_more, NULL);
@@ -269,12 +272,9 @@ static void they_are_counted_exactly(void **state)
 
 static void those_of_manual_arenas_are_counted_exactly(void **state)
 {
-    struct arena *arena;
+    struct arena *arena = manual_arena();
 
     (void)state;
-    prairie_free(prairie_malloc(1));
-    arena = arena_create();
-    assert_non_null(arena);
     for (unsigned i = 0; i < BLOCKS; i++)
         blocks[i] = prairie_mallocx(SMALL_BYTES_MAX + 1 + 100 * i,
                                     MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
