@@ -168,8 +168,7 @@ static bool calls_hooks(const struct arena *arena, uintptr_t thread)
     return call != NULL;
 }
 
-/* Of any arena. */
-static bool thread_calls_hooks(void)
+bool thread_is_in_hooks(void)
 {
     bool calls = false;
 
@@ -182,11 +181,11 @@ static bool thread_calls_hooks(void)
 }
 
 /* A call that began before may still use the table of then, which the program is about to drop. Two
- * threads in hooks would wait for each other, so that one which is in some waits for nobody. */
+ * threads in hooks might wait for each other, so that one which is in some waits for nobody. */
 static void wait_for_earlier_calls(struct arena *arena, uint64_t times_set)
 {
     static const uint32_t never = 0;
-    bool waits = times_set != 0 && !thread_calls_hooks();
+    bool waits = times_set != 0 && !thread_is_in_hooks();
 
     while (waits) {
         lock_take(&arena->lock);
@@ -208,7 +207,9 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
     if (made == NULL) return NULL;
     lock_take(&arena->lock);
     before = hooks_of(arena);
-    if (arena->extents != NULL) {
+    if (arena->extents != NULL && arena->extents->ends) {
+        before = NULL;
+    } else if (arena->extents != NULL) {
         RELAXED_STORE(arena->extents->hooks, hooks);
         times_set = ++arena->extents->times_set;
     } else if (hooks != before) {
@@ -385,11 +386,14 @@ static void give_extents(struct arena *arena)
 }
 
 /* Nobody else calls the hooks from now on. Another thread may be on its way through them, to purge
- * for instance; this one may not, nor may the arena be at its end already. */
+ * for instance, and is waited for, unless this one is in hooks of another arena, where two might
+ * wait for each other. In hooks of this arena it may not be, nor may the arena be at its end
+ * already. */
 bool arena_begin_end(struct arena *arena)
 {
     static const uint32_t never = 0;
     bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_ACQUIRE) == 0;
+    bool may_wait = !thread_is_in_hooks();
 
     while (may_end && waits) {
         struct extents *extents;
@@ -398,7 +402,8 @@ bool arena_begin_end(struct arena *arena)
         extents = arena->extents;
         waits = extents != NULL && extents->calls != NULL;
         if (extents != NULL) {
-            may_end = !extents->ends && !calls_hooks(arena, port_thread_mark());
+            may_end =
+                !extents->ends && !calls_hooks(arena, port_thread_mark()) && (!waits || may_wait);
             if (!waits) extents->ends = true;
         }
         lock_give(&arena->lock);

@@ -83,8 +83,11 @@ void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
 bool manual_resize(uint32_t page, size_t pages);
 
+/* Is the calling thread in a call of some arena's hooks? */
+bool thread_is_in_hooks(void);
 /* The program supplies the arena's memory from now on. Returns its hooks before, which no other
- * thread uses any more, unless this one is in a hook: then nobody waits. NULL: no memory. */
+ * thread uses any more, unless this one is in a hook: then it does not wait. NULL: no memory, or
+ * the arena is being destroyed. */
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
 struct extent_hooks *arena_hooks(struct arena *arena);
 /* What an arena without any has; not to be written to. */
@@ -113,7 +116,7 @@ extern PRIVATE struct past_arenas past_arenas;
 void arena_reset(struct arena *arena);
 /* The same, and the number is free, in two steps: what else knows the arena's blocks forgets them
  * between (placed_destroy). False: a thread is bound to it, or this thread is in a call of its
- * hooks. */
+ * hooks, or in one of others' while another thread is in its. */
 bool arena_begin_end(struct arena *arena);
 void arena_finish(struct arena *arena);
 

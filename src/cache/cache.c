@@ -202,7 +202,7 @@ static bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     bool grown;
 
     if (RELAXED_LOAD(arena->extents) == NULL) return false;
-    if (cache == NULL) return arena_grow(arena, pages, align_pages);
+    if (cache == NULL) return !thread_is_in_hooks() && arena_grow(arena, pages, align_pages);
     if (cache_is_away(cache)) return false;
     empty_if_manual(cache);
     cache->fixed |= CACHE_AWAY;
@@ -287,7 +287,7 @@ void *cache_take_one(struct cache *cache, struct arena *arena, unsigned class_in
             (void)arena_fill(from, class_index, slots, 1, true);
             lock_give(&from->lock);
         }
-        hooked = arena == NULL && cache != NULL ? cache->arena : arena;
+        hooked = arena == NULL && cache != NULL ? cache->arena : from;
     } while (slots[1] == NULL
              && thread_may_try_again(hooked, slab_pages(class_index), 1, &attempts));
     return slots[1];

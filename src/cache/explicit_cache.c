@@ -45,7 +45,7 @@ void explicit_cache_destroy(unsigned number)
     RELAXED_STORE(explicit_caches[number], NULL);
     lock_give(&explicit_caches_lock);
     if (cache == NULL) return;
-    cache_drain_all(cache);
+    explicit_cache_flush(cache);
     cache_give(cache);
 }
 
@@ -95,8 +95,17 @@ static bool belongs(const struct cache *cache, unsigned class_index, const void 
     return true;
 }
 
+/* What went home may have been the last of an extent. */
+static void settle_home(const struct cache *cache)
+{
+    struct arena *home = arena_if_manual(cache->arena);
+
+    if (home != NULL) arena_settle(home);
+}
+
 bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
 {
+    uint64_t overflows = cache->overflows;
     bool was_busy;
 
     leave_destroyed(cache);
@@ -104,10 +113,16 @@ bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
     was_busy = cache_begin_call(cache);
     cache_put(cache, class_index, block);
     cache_end_call(cache, was_busy);
+    if (unlikely(cache->overflows != overflows)) settle_home(cache);
     return true;
 }
 
-void explicit_cache_flush(struct cache *cache) { cache_drain_all(cache); }
+void explicit_cache_flush(struct cache *cache)
+{
+    cache_drain_all(cache);
+    leave_destroyed(cache);
+    settle_home(cache);
+}
 
 void explicit_caches_empty(void)
 {

@@ -407,6 +407,8 @@ static void replace_only(struct cache *old, struct cache *fresh)
     fresh->class_max = old->class_max;
     fresh->refills = old->refills;
     fresh->overflows = old->overflows;
+    fresh->staggered = old->staggered;
+    if (old->large_cache != NULL) large_cache_pass_takes_on(old->large_cache);
     if (oldest == old) oldest = fresh;
     first_cache = fresh;
     thread_front_set(front_for(fresh));

@@ -142,6 +142,21 @@ int serve_oversize(struct control_call *call)
 /* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of
  * need. For all others the heap grows by what is missing, at most 64 MiB ahead; so the limit is
  * kept and no more. */
+/* False: it has no hooks. */
+static bool serve_grow_limit_of(struct arena *arena, struct control_call *call)
+{
+    struct extents *extents;
+
+    lock_take(&arena->lock);
+    extents = arena->extents;
+    if (extents != NULL) {
+        call->old.size = extents->grow_limit;
+        if (call->writes) extents_limit_growth(extents, call->new_value.size);
+    }
+    lock_give(&arena->lock);
+    return extents != NULL;
+}
+
 int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */
@@ -154,13 +169,7 @@ int serve_grow_limit(struct control_call *call)
         if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
         call->new_value.size = step_bytes(last_step_below(call->new_value.size, step_count()));
     }
-    if (arena != NULL && arena->extents != NULL) {
-        lock_take(&arena->lock);
-        call->old.size = arena->extents->grow_limit;
-        if (call->writes) extents_limit_growth(arena->extents, call->new_value.size);
-        lock_give(&arena->lock);
-        return 0;
-    }
+    if (arena != NULL && serve_grow_limit_of(arena, call)) return 0;
     lock_take(&control_lock);
     call->old.size = limit != 0 ? limit : lextent_bytes(lextent_count() - 1);
     if (call->writes) limit = call->new_value.size;

@@ -15,19 +15,23 @@
 /* ---- arenas ---- */
 
 /* Reading tells the default ones of arenas that have no others, so that a program can chain its own
- * to them. */
+ * to them. An automatic arena that is not there yet begins with those that are written. */
 int serve_hooks(struct control_call *call)
 {
+    size_t index = call->index[0];
+    bool is_automatic = index < arena_limit;
+    struct extent_hooks *before;
     struct arena *arena;
 
-    if (control_arena_kind(call->index[0]) != CONTROL_ARENA_ONE) return EFAULT;
-    arena = made_arena_at(call->index[0]);
+    if (!is_automatic && control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
+    arena = made_arena_at(is_automatic ? max_size(index, arena_first) : index);
     call->old.pointer = arena != NULL ? arena_hooks(arena) : extent_hooks_unset();
     if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
     if (call->new_value.pointer == NULL) return EFAULT;
-    arena = placed_arena((unsigned)call->index[0]);
-    if (arena == NULL) return EAGAIN;
-    if (arena_set_hooks(arena, call->new_value.pointer) == NULL) return EAGAIN;
+    arena = placed_arena((unsigned)index);
+    before = arena != NULL ? arena_set_hooks(arena, call->new_value.pointer) : NULL;
+    if (before == NULL) return EAGAIN;
+    call->old.pointer = before;
     thread_follow_hooks();
     return 0;
 }
@@ -153,7 +157,11 @@ int serve_cache_enabled(struct control_call *call)
 
 int serve_thread_flush(void)
 {
+    const struct cache *cache = thread_front()->cache;
+    struct arena *home = cache != NULL ? arena_if_manual(cache->arena) : NULL;
+
     thread_flush();
+    if (home != NULL) arena_settle(home);
     (void)decay_after_return();
     return 0;
 }

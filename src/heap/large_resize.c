@@ -29,13 +29,15 @@ READS_UNLOCKED bool large_may_move(size_t bytes)
     return true;
 }
 
-/* What a block gained is filled like a new one; but the gain of a vast one reads as zero, and is
- * not to become resident. */
+/* What a block gained is filled like a new one; but the pages that a vast one gained read as zero,
+ * and are not to become resident. */
 static COLD void fill_gained(uint32_t page, size_t old_bytes)
 {
     size_t bytes = large_bytes(page);
 
-    if (bytes <= old_bytes || (page_record(page)->state == PAGE_VAST && fill_clears())) return;
+    if (bytes <= old_bytes) return;
+    if (page_record(page)->state == PAGE_VAST && fill_clears())
+        bytes = min_size(bytes, round_up(old_bytes, page_bytes()));
     (void)fill_taken(large_begin(page) + old_bytes, bytes - old_bytes);
 }
 
@@ -112,18 +114,20 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
     return moved;
 }
 
-/* Pages move rather than bytes when there are enough of them, and neither place is an arena's;
- * those of a vast one always, each of the mappings that it has become. What was to spare comes
- * along. Bytes that are copied stay behind, too, and are filled as those of a freed block. */
+/* Pages move rather than bytes when there are enough of them, both blocks begin with theirs, and
+ * neither place is an arena's; those of a vast one always then, each of the mappings that it has
+ * become. What was to spare comes along. Bytes that are copied stay behind, too, and are filled as
+ * those of a freed block. */
 static void move_contents(char *moved, void *block, uint32_t page, size_t size)
 {
     size_t bytes = large_bytes(page);
     struct os_range from = { block, round_up(bytes, page_bytes()) }, to = { moved, from.bytes };
     bool is_vast = page_record(page)->state == PAGE_VAST;
+    bool are_pages = is_page_start(block) && is_page_start(moved);
 
     if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved)))) {
         copy_contents(moved, block, bytes, size);
-    } else if (is_page_start(block) && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
+    } else if (are_pages && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
         if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
         return;
     } else {

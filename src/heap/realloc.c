@@ -92,8 +92,14 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
     return moved;
 }
 
+INLINE bool are_bytes_of_class(size_t bytes)
+{
+    return bytes <= SMALL_BYTES_MAX && class_bytes[class_of_size(bytes)] == bytes;
+}
+
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block
- * of a small size is resized as if it were in a slab; a large one may be small by its alignment. */
+ * of a small size is resized as if it were in a slab; one that is large by its alignment, and small
+ * by its bytes, is not: it may be staggered. */
 static NOINLINE void *resize_by_kind(void *block, size_t size)
 {
     uint32_t page;
@@ -106,7 +112,7 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     if (unlikely(old_bytes == 0))
         return move_block(block, other_bytes("realloc", kind, block), size);
     if (kind == POINTER_GUARDED) guarded_note_size(block, size);
-    if (kind != POINTER_LARGE && old_bytes <= SMALL_BYTES_MAX)
+    if (kind != POINTER_LARGE && are_bytes_of_class(old_bytes))
         return resize_small(block, class_of_size(old_bytes), size);
     if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);
     resized = resize_large(block, size, FRAME_HERE());

@@ -446,6 +446,29 @@ static void automatic_arenas_take_hooks(const struct check *check)
     assert_int_equal(control("arena.0.extent_hooks", NULL, NULL, &usual_hooks, sizeof table), 0);
 }
 
+/* Those that no thread has come to yet begin with them. */
+static void automatic_arenas_to_come_take_hooks(const struct check *check)
+{
+    static extent_hooks_t hooks;
+    extent_hooks_t *table = &hooks, *seen = NULL;
+    size_t length = sizeof usual_hooks;
+    unsigned last = read_unsigned("opt.narenas") - 1;
+
+    (void)check;
+    assert_int_equal(control(of_arena(last, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
+    hooks = *usual_hooks;
+    hooks.alloc = alloc_used;
+    assert_int_equal(control(of_arena(last, "extent_hooks"), &seen, &length, &table, sizeof table),
+                     0);
+    assert_ptr_equal(seen, usual_hooks);
+    assert_int_equal(control(of_arena(last, "extent_hooks"), &seen, &length, NULL, 0), 0);
+    assert_ptr_equal(seen, table);
+    call.free(take(100000, MALLOCX_ARENA(last)));
+    assert_int_equal(
+        control(of_arena(last, "extent_hooks"), &seen, &length, &usual_hooks, sizeof table), 0);
+    assert_ptr_equal(seen, table);
+}
+
 static void *cross_free(void *block)
 {
     call.free(block);
@@ -540,6 +563,8 @@ int main(void)
               "thread.arena without a cache");
     check_add((struct check){ .run = automatic_arenas_take_hooks },
               "extent_hooks of an automatic arena");
+    check_add((struct check){ .run = automatic_arenas_to_come_take_hooks },
+              "extent_hooks of an automatic arena to come");
     check_add((struct check){ .run = the_thread_cache_can_be_switched_off },
               "thread.tcache.enabled and flush");
     check_add((struct check){ .run = a_child_goes_on }, "arenas and caches after a fork");

@@ -239,6 +239,8 @@ bool os_move(struct os_range from, struct os_range to)
 
     enter();
     if (from.bytes != to.bytes) broken("a move between unequal ranges");
+    if (!is_aligned((uintptr_t)from.base | (uintptr_t)to.base, model.page_bytes))
+        broken("a move of parts of pages");
     if (from.base < to.base + to.bytes && to.base < from.base + from.bytes)
         broken("a move onto itself");
     (void)committed_states(from, "a move from outside every reservation",

@@ -200,6 +200,33 @@ static void all_arenas_are_hooked(void **state)
     prairie_check_all();
 }
 
+static void *allocs_in_circles(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                               size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    assert_null(prairie_mallocx(12 * MiB, (int)MALLOCX_ARENA(arena)));
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* Past its end a thread has no cache, and hooks supply what it takes all the same; but not what they
+ * take themselves meanwhile. */
+static void hooks_serve_threads_without_caches(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    unsigned allocs;
+
+    (void)state;
+    fake_cores(1);
+    (void)placed_destroy(hooked_arena());
+    hooks.alloc = allocs_in_circles;
+    (void)arena_set_hooks(arenas[0], &hooks);
+    fake_thread_end();
+    assert_ptr_equal(thread_front(), GONE_FRONT);
+    allocs = seen.allocs;
+    for (unsigned i = 0; i < 3000; i++) assert_non_null(prairie_malloc(1 + random_below(5000)));
+    assert_true(seen.allocs > allocs);
+    prairie_check_all();
+}
+
 static unsigned shared_cache;
 static struct arena *other_arena;
 
@@ -236,4 +263,4 @@ UNIT_MAIN(UNIT_TEST(hooks_do_not_cancel_their_thread),
           UNIT_TEST(small_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(large_blocks_of_a_hooked_automatic_arena),
           UNIT_TEST(blocks_older_than_automatic_hooks), UNIT_TEST(all_arenas_are_hooked),
-          UNIT_TEST(a_hook_names_the_same_cache))
+          UNIT_TEST(hooks_serve_threads_without_caches), UNIT_TEST(a_hook_names_the_same_cache))

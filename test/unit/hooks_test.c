@@ -255,7 +255,82 @@ static void a_hook_that_sets_hooks_waits_for_nobody(void **state)
     prairie_check_all();
 }
 
+static struct arena *busy_arena;
+
+static bool purge_that_destroys(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
+                                size_t length, unsigned arena)
+{
+    (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
+    assert_false(placed_destroy(busy_arena));
+    return false;
+}
+
+/* Two threads, each in the hooks of one arena, that each destroy the other's. */
+static void a_hook_does_not_wait_for_hooks(void **state)
+{
+    struct extent_hooks hooks, destroying = test_hooks;
+    struct arena *arena;
+    pthread_t purger;
+
+    (void)state;
+    busy_arena = arena_being_purged(&hooks, &purger);
+    arena = arena_create();
+    destroying.purge_forced = purge_that_destroys;
+    (void)arena_set_hooks(arena, &destroying);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    arena_purge(arena);
+    (void)end_purge_soon(NULL);
+    assert_int_equal(pthread_join(purger, NULL), 0);
+    assert_true(placed_destroy(busy_arena));
+    assert_true(placed_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+static bool setting_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                           unsigned arena)
+{
+    assert_null(arena_set_hooks(arenas[arena], hooks + 1));
+    return test_dalloc(hooks, base, bytes, committed, arena);
+}
+
+/* Who gives the last extents back uses the table to the end. */
+static void an_arena_at_its_end_takes_no_hooks(void **state)
+{
+    struct arena *arena = hooked_arena();
+    struct extent_hooks hooks[2] = { test_hooks, test_hooks };
+
+    (void)state;
+    hooks[0].dalloc = setting_dalloc;
+    (void)arena_set_hooks(arena, hooks);
+    prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
+    assert_true(placed_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
+/* As a plain free of the last block does. */
+static void what_caches_give_back_lets_extents_go(void **state)
+{
+    enum { COUNT = 40000 };
+    static void *blocks[COUNT];
+    struct arena *arena = hooked_arena();
+    unsigned number = explicit_cache_create(), dallocs;
+    int flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number));
+
+    (void)state;
+    for (unsigned i = 0; i < COUNT; i++) assert_non_null(blocks[i] = prairie_mallocx(1000, flags));
+    for (unsigned i = 0; i < COUNT; i++) prairie_dallocx(blocks[i], (int)MALLOCX_TCACHE(number));
+    dallocs = seen.dallocs;
+    assert_true(dallocs > 0); /* magazines overflowed */
+    explicit_cache_flush(explicit_cache_at(number));
+    assert_true(seen.dallocs > dallocs);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_thread),
           UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads),
           UNIT_TEST(new_hooks_wait_for_calls_of_the_old_ones),
-          UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody))
+          UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody),
+          UNIT_TEST(a_hook_does_not_wait_for_hooks), UNIT_TEST(an_arena_at_its_end_takes_no_hooks),
+          UNIT_TEST(what_caches_give_back_lets_extents_go))

@@ -280,6 +280,24 @@ static void alignment_is_kept(void **state)
     assert_int_equal(estimate_now().live, 0);
 }
 
+/* A staggered one that is large by its alignment has the bytes of no class. */
+static void aligned_ones_are_as_long_as_asked(void **state)
+{
+    enum { BYTES = 9000 };
+
+    (void)state;
+    sample_from_now(1);
+    for (size_t size = BYTES; size <= SMALL_BYTES_MAX; size += 100) {
+        char *block = prairie_aligned_alloc(2 * page_bytes(), BYTES);
+
+        memset(block, 3, BYTES);
+        block = prairie_realloc(block, size);
+        assert_true(prairie_usable_size(block) >= size);
+        assert_true(all_bytes_are(block, 3, BYTES));
+        prairie_free(block);
+    }
+}
+
 static void free_sampled_twice(void)
 {
     void *block;
@@ -597,8 +615,8 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(sized_frees_have_magazines_of_their_own),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
           UNIT_TEST(few_of_the_resized_are_sampled), UNIT_TEST(cleared_blocks_are_clear),
-          UNIT_TEST(alignment_is_kept), UNIT_TEST(misuse_is_told),
-          UNIT_TEST(nothing_is_sampled_while_it_is_off),
+          UNIT_TEST(alignment_is_kept), UNIT_TEST(aligned_ones_are_as_long_as_asked),
+          UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
           UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(totals_are_exact_meanwhile),
           UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(a_refused_sample_leaves_nothing),

@@ -270,6 +270,17 @@ static void they_are_counted_exactly(void **state)
     assert_int_equal(allocated_bytes(), 0);
 }
 
+/* Also when the first thread's cache makes way for one of another kind. */
+static void those_from_before_samples_are_counted(void **state)
+{
+    (void)state;
+    take_many(18000);
+    assert_true(threads_sample());
+    assert_int_equal(allocated_bytes(), held_bytes());
+    for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+    assert_int_equal(allocated_bytes(), 0);
+}
+
 static void those_of_manual_arenas_are_counted_exactly(void **state)
 {
     struct arena *arena = manual_arena();
@@ -295,5 +306,5 @@ UNIT_MAIN(UNIT_TEST(they_begin_with_any_of_eight_lines),
           UNIT_TEST(they_grow_and_shrink_where_they_are),
           UNIT_TEST(what_grows_long_begins_with_the_page),
           UNIT_TEST(a_long_one_shrinks_where_it_is), UNIT_TEST(what_is_no_block_is_refused),
-          UNIT_TEST(they_are_counted_exactly),
+          UNIT_TEST(they_are_counted_exactly), UNIT_TEST(those_from_before_samples_are_counted),
           UNIT_TEST(those_of_manual_arenas_are_counted_exactly))

@@ -138,6 +138,33 @@ static void they_change_their_size(void **state)
     prairie_free(block);
 }
 
+/* A short one that cannot grow where it is: most of the places that it moves to are staggered. */
+static void a_short_one_moves_to_a_staggered_place(void **state)
+{
+    enum { COUNT = 400 };
+    size_t size, longer;
+    unsigned staggered = 0;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    size = 4 * page_bytes();
+    longer = 6 * page_bytes() - PAGE_STAGGERED;
+    for (unsigned i = 0; i < COUNT; i++) {
+        char *block = prairie_realloc(prairie_malloc(VAST), size);
+
+        expect_vast(block, size);
+        memset(block, (int)(i % 251), size);
+        fake_fail_kind(FAKE_RESIZE, true);
+        block = prairie_realloc(block, longer);
+        fake_fail_kind(FAKE_RESIZE, false);
+        assert_true(all_bytes_are(block, (unsigned char)(i % 251), size));
+        assert_int_equal(prairie_usable_size(block), longer);
+        staggered += !is_page_start(block);
+    }
+    assert_true(staggered > COUNT / 2);
+    expect_none();
+}
+
 /* However much that is, from where the pages are no longer cleared by hand. */
 static void what_is_gained_as_zeros_is_not_touched(void **state)
 {
@@ -221,6 +248,28 @@ static void the_option_zero_touches_no_vast_block(void **state)
     expect_vast(run, VAST);
     assert_false(is_resident(run + 102400, VAST - 102400));
     prairie_free(run);
+    prairie_free(block);
+}
+
+/* Bytes that a block loses and gains again within its last page. */
+static void the_option_zero_clears_what_is_gained_of_a_page(void **state)
+{
+    size_t size;
+    char *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    options_parse("zero:true", "test");
+    heap_obey_options();
+    size = VAST + page_bytes();
+    block = prairie_malloc(size);
+    memset(block + VAST, 1, page_bytes());
+    block = prairie_realloc(block, size - PAGE_STAGGERED - 88);
+    expect_vast(block, size - PAGE_STAGGERED - 88);
+    block = prairie_realloc(block, size);
+    expect_vast(block, size);
+    assert_true(all_bytes_are(block + size - PAGE_STAGGERED, 0, PAGE_STAGGERED));
+    assert_int_equal(block[size - PAGE_STAGGERED - 89], 1);
     prairie_free(block);
 }
 
@@ -544,10 +593,12 @@ static void a_vast_block_is_no_part_of_what_slabs_have(void **state)
 UNIT_MAIN(UNIT_TEST(a_vast_block_is_no_part_of_what_slabs_have),
           UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
           UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
+          UNIT_TEST(a_short_one_moves_to_a_staggered_place),
           UNIT_TEST(what_is_gained_as_zeros_is_not_touched),
           UNIT_TEST(a_small_block_becomes_vast_without_touching_it),
-          UNIT_TEST(the_option_zero_touches_no_vast_block), UNIT_TEST(junk_fills_what_is_gained),
-          UNIT_TEST(a_run_becomes_vast_with_its_pages),
+          UNIT_TEST(the_option_zero_touches_no_vast_block),
+          UNIT_TEST(the_option_zero_clears_what_is_gained_of_a_page),
+          UNIT_TEST(junk_fills_what_is_gained), UNIT_TEST(a_run_becomes_vast_with_its_pages),
           UNIT_TEST(the_space_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
           UNIT_TEST(the_hard_limit_holds), UNIT_TEST(the_hard_limit_counts_what_is_coming),
