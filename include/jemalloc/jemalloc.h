@@ -24,7 +24,9 @@
 #define JEMALLOC_H_
 
 #include <limits.h>
+#if defined(__linux__) || defined(_WIN32)
 #include <malloc.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

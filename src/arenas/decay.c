@@ -181,14 +181,18 @@ static bool sleep_until_look(void)
     }
 }
 
-/* What was left to it goes now, by the budget of a program without one; the next one has the
- * rights of the thread that starts it. Where threads differ in rights, there is one a second. */
+/* What was left to it goes now, by the budget of a program without one, also what is left to it
+ * meanwhile; the next one has the rights of the thread that starts it. Where threads differ in rights, there is one a second. */
 static void background_gives_way(void)
 {
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
     purge_set_on_call(false);
-    set_background(false);
-    purge_heaps_beyond_budget();
+    __atomic_store_n(&decay.asked, false, __ATOMIC_SEQ_CST);
+    for (unsigned times = 0; times < 2; times++) {
+        set_background(false);
+        purge_heaps_beyond_budget();
+        if (!__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) break;
+    }
     (void)change_background_runs(false);
 }
 
@@ -214,28 +218,51 @@ static void *background_body(void *unused)
     return NULL;
 }
 
+/* Everything but what the system knows of it. */
+static void forget_background(void)
+{
+    decay.asked = false;
+    decay.ending = 0;
+    background_is_gone();
+    purge_set_on_call(false);
+}
+
+/* Not of a process that this one began as a copy of. */
+static bool background_is_there(void)
+{
+    if (!__atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST)) return false;
+    if (likely(!os_threads_forget_lost())) return true;
+    forget_background();
+    return false;
+}
+
+/* None was started, and who saw that one would be has left it what was to be purged. */
+static bool go_without_background(void)
+{
+    (void)change_background_runs(false);
+    purge_set_background(false);
+    return false;
+}
+
 /* False: the kernel allows no background thread. */
 static bool want_background(void)
 {
     if (!RELAXED_LOAD(decay.asked)) __atomic_store_n(&decay.asked, true, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST)) return true;
+    if (background_is_there()) return true;
     if (RELAXED_LOAD(decay.again_ms) > os_now_ms()) return false;
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
-    if (!option_helper_thread()) { /* it was forbidden in the meantime, and `ending` is gone */
-        (void)change_background_runs(false);
-        return false;
-    }
+    if (!option_helper_thread()) /* it was forbidden in the meantime, and `ending` is gone */
+        return go_without_background();
     purge_begin_unneeded();
     if (os_thread_start(background_body)) {
         set_background(true);
         set_on_call();
         return true;
     }
-    (void)change_background_runs(false);
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
-    return false;
+    return go_without_background();
 }
 
 static void wake_background(void)
@@ -373,7 +400,7 @@ struct decay_numbers decay_numbers(void)
  * interrupted, and holds none; or the kernel keeps it that long. */
 bool decay_before_fork(void)
 {
-    if (!RELAXED_LOAD(decay.background_runs)) return true;
+    if (!background_is_there()) return true;
     if (!is_alone() || RELAXED_LOAD(decay.kept)) return false;
     end_background();
     return true;
@@ -381,9 +408,6 @@ bool decay_before_fork(void)
 
 void decay_forget_thread(void)
 {
-    decay.asked = false;
-    decay.ending = 0;
-    background_is_gone();
-    purge_set_on_call(false);
     os_threads_forget();
+    forget_background();
 }

@@ -129,20 +129,24 @@ static void unnumber_extent(struct extent *extent)
     lock_give(&heap->lock);
 }
 
-static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+static bool hook_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                        unsigned arena)
 {
-    return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, true, arena);
+    return hooks->dalloc == NULL || hooks->dalloc(hooks, base, bytes, committed, arena);
 }
 
-static void hook_destroy(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+static void hook_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                         unsigned arena)
 {
-    if (hooks->destroy != NULL) hooks->destroy(hooks, base, bytes, true, arena);
+    if (hooks->destroy != NULL) hooks->destroy(hooks, base, bytes, committed, arena);
 }
 
 /* Memory that was never used. */
-static void hook_return(struct extent_hooks *hooks, void *base, size_t bytes, unsigned arena)
+static void hook_return(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                        unsigned arena)
 {
-    if (hook_dalloc(hooks, base, bytes, arena)) hook_destroy(hooks, base, bytes, arena);
+    if (hook_dalloc(hooks, base, bytes, committed, arena))
+        hook_destroy(hooks, base, bytes, committed, arena);
 }
 
 /* The memory, usable; do they say that it is zeros? NULL: none, or it went back. */
@@ -155,7 +159,7 @@ static char *hook_alloc(struct extent_hooks *hooks, size_t bytes, size_t align, 
     if (base != NULL && !committed)
         committed = hooks->commit != NULL && !hooks->commit(hooks, base, bytes, 0, bytes, arena);
     if (base == NULL || (committed && is_aligned((uintptr_t)base, align))) return base;
-    hook_return(hooks, base, bytes, arena);
+    hook_return(hooks, base, bytes, committed, arena);
     return NULL;
 }
 
@@ -170,7 +174,7 @@ struct extent *extent_ask(struct extent_hooks *hooks, size_t bytes, size_t align
     extent->clean = zero;
     if (extent->base != NULL) {
         if (number_extent(extent)) return extent;
-        hook_return(hooks, extent->base, bytes, arena);
+        hook_return(hooks, extent->base, bytes, true, arena);
     }
     meta_give(extent, sizeof *extent);
     return NULL;
@@ -190,9 +194,9 @@ bool extent_give(struct extent_hooks *hooks, struct extent *extent, unsigned are
     size_t bytes = (size_t)extent->piece.pages << space.page_shift;
 
     unnumber_extent(extent);
-    if (hook_dalloc(hooks, extent->base, bytes, arena)) {
+    if (hook_dalloc(hooks, extent->base, bytes, true, arena)) {
         if (!for_good && number_extent(extent)) return false;
-        hook_destroy(hooks, extent->base, bytes, arena);
+        hook_destroy(hooks, extent->base, bytes, true, arena);
     }
     meta_give(extent, sizeof *extent);
     return true;

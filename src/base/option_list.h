@@ -211,7 +211,8 @@ OPTION(LG_PROF_INTERVAL, SSIZE, SAMPLER, "lg_prof_interval", -1, -1, 63, "",
        "The logarithm of the bytes between two dumps; -1: none.")
 OPTION(PROF_GDUMP, BOOL, SAMPLER, "prof_gdump", 0, 0, 1, "", "Dump at each new peak.")
 OPTION(PROF_FINAL, BOOL, SAMPLER, "prof_final", 0, 0, 1, "", "Dump when the program ends.")
-OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "", "Report leaks when it ends.")
+OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "",
+       "Report leaks when it ends; with it `prof` is true.")
 OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
        "Report leaks when it ends, and exit with 1 when there are any.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")

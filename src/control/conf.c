@@ -58,6 +58,17 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
+/* Who asks for leaks need not ask for the profile, which writes no dumps on the way then; as with
+ * jemalloc. */
+static void profile_for_leaks(void)
+{
+    bool finds_leaks = option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
+
+    if (!finds_leaks || option_is_set(OPTION_PROF)) return;
+    option_values[OPTION_PROF] = true;
+    option_values[OPTION_PROF_GDUMP] = false;
+}
+
 static void start_profile(void)
 {
     if (heap_attach() == NULL || !profile_start())
@@ -89,6 +100,7 @@ void conf_read(void)
     if (!any && !option_is_set(OPTION_HARDENED)) return;
     parse_all();
     heap_obey_options();
+    profile_for_leaks();
     if (option_is_set(OPTION_PROF)) start_profile();
     if (option_is_set(OPTION_HARDENED)) start_hardened();
     if (option_is_set(OPTION_STATS_PRINT)) {

@@ -7,6 +7,7 @@
 #include "../heap/placed.h"
 #include "../../include/prairie/prairie.h"
 #include "control_tree.h"
+#include "lengths.h"
 
 #include <errno.h>
 
@@ -56,7 +57,15 @@ struct use_of_block {
     size_t free_blocks, blocks, bytes;
 };
 
-/* Of the slab of a block; a large one is a slab of its own; all 0 for any other address. */
+/* Of one that is a slab of its own, and so long that no class is: programs look for the bin of what
+ * they find to be shorter. */
+static struct use_of_block use_alone(size_t bytes)
+{
+    return (struct use_of_block){ 0, 1, max_size(bytes, lextent_first_bytes()) };
+}
+
+/* Of the slab of a block; all 0 for an address of none. Without the rest of the slab's pages:
+ * programs divide. */
 static struct use_of_block use_of(const void *block, struct arena **arena, struct slab **slab)
 {
     struct use_of_block use = { 0, 0, 0 };
@@ -65,18 +74,18 @@ static struct use_of_block use_of(const void *block, struct arena **arena, struc
     *slab = NULL;
     switch (pointer_kind(block, &page)) {
     case POINTER_LARGE:
-    case POINTER_SAMPLED: return (struct use_of_block){ 0, 1, large_bytes(page) };
-    case POINTER_GUARDED: return (struct use_of_block){ 0, 1, page_bytes() };
+    case POINTER_SAMPLED: return use_alone(large_bytes(page));
+    case POINTER_GUARDED: return use_alone(page_bytes());
     case POINTER_SMALL:
     case POINTER_HARDENED: break;
     default: return use;
     }
-    if (page_record(page)->class_at == 0) return (struct use_of_block){ 0, 1, large_bytes(page) };
+    if (page_record(page)->class_at == 0) return use_alone(large_bytes(page));
     *slab = slab_record(page_record(page)->slab);
     *arena = arenas[(*slab)->arena];
     lock_take(&(*arena)->lock);
     use = (struct use_of_block){ (*slab)->free_count, (*slab)->block_count,
-                                 slab_shape[(*slab)->class_index].bytes };
+                                 slab_shape[(*slab)->class_index].span_bytes };
     lock_give(&(*arena)->lock);
     return use;
 }

@@ -5,6 +5,7 @@
 #include "large.h"
 
 #include "doors.h"
+#include "shortage.h"
 #include "slow.h"
 #include "vast.h"
 
@@ -80,6 +81,12 @@ static bool resize_pages(uint32_t page, size_t pages, bool may_move)
     return resize_run(page_heap_of(page), page, pages);
 }
 
+/* Limits are counted by the size of the region, which vast blocks are not part of. */
+INLINE void look_after_growth(uint32_t page)
+{
+    if (unlikely(page_record(page)->state == PAGE_VAST)) shortage_look(0);
+}
+
 /* To that size, where it is, or where the kernel moves a vast one. False: there is no room; nothing
  * happened. */
 static bool resize_here(uint32_t page, size_t size, bool may_move)
@@ -93,6 +100,7 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     set_spare(page, spare);
     if (unlikely(fill_is_wanted())) fill_gained(page, old_bytes);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
+    if (bytes > old_bytes) look_after_growth(page);
     return true;
 }
 
@@ -111,6 +119,7 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
     set_spare(page_at(moved), large_spare(size, page_bytes()));
     if (unlikely(fill_is_wanted())) fill_gained(page_at(moved), old_bytes);
     if (unlikely(decay_after_return())) thread_flush();
+    look_after_growth(page_at(moved));
     return moved;
 }
 

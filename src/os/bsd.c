@@ -156,6 +156,7 @@ bool os_thread_start(void *(*body)(void *))
 
 void os_thread_wait(uint64_t most_ms) { (void)most_ms; }
 void os_threads_forget(void) {}
+bool os_threads_forget_lost(void) { return false; }
 
 /* Rights are the process's. */
 bool os_thread_rights_may_part(bool alone)

@@ -46,6 +46,7 @@ void os_thread_wait(uint64_t most_ms)
 }
 
 void os_threads_forget(void) { thread_alive = 0; }
+bool os_threads_forget_lost(void) { return false; }
 
 /* Rights are the process's. */
 bool os_thread_rights_may_part(bool alone)

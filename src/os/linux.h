@@ -97,8 +97,11 @@ bool linux_has_own_files(void);
 /* In decimal digits. Returns where they end. */
 char *linux_write_number(char *at, unsigned long number);
 
-/* Reads of a file what fits, with a 0 after it. Returns the length; 0: nothing could be read. */
-size_t linux_read_file(const char *path, char *text, size_t room_bytes);
+/* The file, to be read, or the kernel's error (failed()). */
+long linux_open(const char *path);
+/* Reads of a file what fits, with a 0 after it, and closes it; -1: there is none. Returns the
+ * length; 0: nothing could be read. */
+size_t linux_read_text(int file, char *text, size_t room_bytes);
 
 /* As the calls without a number in their names take it, whatever the C library's timespec is. */
 struct kernel_span {

@@ -10,15 +10,19 @@
 
 enum { INTERRUPTIONS_MAX = 100 };
 
-static int open_file(const char *path, int flags)
+static long open_file(const char *path, int flags)
 {
-    long file = kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644);
-
-    return failed(file) ? -1 : (int)file;
+    return kernel(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, 0644);
 }
 
-int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
-int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
+static int file_or_none(long result) { return failed(result) ? -1 : (int)result; }
+
+long linux_open(const char *path) { return open_file(path, O_RDONLY); }
+int os_file_create(const char *path)
+{
+    return file_or_none(open_file(path, O_WRONLY | O_CREAT | O_TRUNC));
+}
+int os_file_open(const char *path) { return file_or_none(linux_open(path)); }
 void os_file_close(int file) { (void)kernel(SYS_close, file); }
 
 /* Signals may come in between, but not for ever. */
@@ -58,9 +62,8 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     return count;
 }
 
-size_t linux_read_file(const char *path, char *text, size_t room_bytes)
+size_t linux_read_text(int file, char *text, size_t room_bytes)
 {
-    int file = os_file_open(path);
     size_t length = 0;
 
     if (file >= 0) {
@@ -69,6 +72,11 @@ size_t linux_read_file(const char *path, char *text, size_t room_bytes)
     }
     text[length] = '\0';
     return length;
+}
+
+static size_t linux_read_file(const char *path, char *text, size_t room_bytes)
+{
+    return linux_read_text(os_file_open(path), text, room_bytes);
 }
 
 /* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be

@@ -11,7 +11,10 @@
 
 #include "../base/units.h"
 
-enum { GROUP_NAME_BYTES = 512, GROUP_TEXT_BYTES = 2048 };
+#include <errno.h>
+
+/* A line of /proc/self/cgroup has some 200 bytes in a container, and version 1 a dozen of them. */
+enum { GROUP_NAME_BYTES = 512, GROUP_TEXT_BYTES = 8192 };
 
 /* Where the kernel shows what we read; a test has its own tree. */
 static const char *group_tree = "/sys/fs/cgroup";
@@ -23,13 +26,32 @@ static struct {
     size_t tree_bytes;           /* of the part of the name that all groups share */
     size_t name_bytes;
     bool second; /* version 2 */
+    bool failed; /* there was a file that could not be opened */
     char text[GROUP_TEXT_BYTES];
 } group_reader SPARSE;
+
+/* -1: there is none, or it cannot be opened. */
+static int open_text(const char *path)
+{
+    long file = linux_open(path);
+
+    if (!failed(file)) return (int)file;
+    group_reader.failed |= file != -ENOENT && file != -ENOTDIR;
+    return -1;
+}
 
 /* False: there is no such file, or nothing in it. */
 static bool read_text(const char *path)
 {
-    return linux_read_file(path, group_reader.text, GROUP_TEXT_BYTES) > 0;
+    return linux_read_text(open_text(path), group_reader.text, GROUP_TEXT_BYTES) > 0;
+}
+
+static bool can_open(const char *path)
+{
+    int file = open_text(path);
+
+    (void)linux_read_text(file, group_reader.text, GROUP_TEXT_BYTES);
+    return file >= 0;
 }
 
 /* Adds to the folder's name; false: it would not fit. */
@@ -42,16 +64,18 @@ static bool extend_name(const char *part, size_t bytes)
     return true;
 }
 
-/* Reads a file of the folder into text. */
-static bool read_in_folder(const char *file)
+static NOINLINE bool visit_in_folder(const char *file, bool (*what)(const char *path))
 {
     size_t folder_bytes = group_reader.name_bytes;
-    bool there = extend_name("/", 1) && extend_name(file, __builtin_strlen(file))
-              && read_text(group_reader.name);
+    bool done =
+        extend_name("/", 1) && extend_name(file, __builtin_strlen(file)) && what(group_reader.name);
 
     group_reader.name_bytes = folder_bytes;
-    return there;
+    return done;
 }
+
+/* Reads a file of the folder into text. */
+static bool read_in_folder(const char *file) { return visit_in_folder(file, read_text); }
 
 /* Where the text after the first `label` begins; NULL: it is not there. */
 static const char *find_label(const char *label)
@@ -115,7 +139,9 @@ static bool find_folder(void)
     if (!group_reader.second && !extend_name("/memory", 7)) return false;
     group_reader.tree_bytes = group_reader.name_bytes;
     if (!extend_name(path, bytes)) return false;
-    if (!read_in_folder("cgroup.procs")) group_reader.name_bytes = group_reader.tree_bytes;
+    /* Of a group of threads it cannot be read. */
+    if (!visit_in_folder("cgroup.procs", can_open))
+        group_reader.name_bytes = group_reader.tree_bytes;
     return true;
 }
 
@@ -144,19 +170,27 @@ static size_t used_of_folder(void)
     return used - min_size(used, droppable);
 }
 
+/* One without a limit, where some file could not be opened. */
+static struct os_group or_failed(struct os_group group)
+{
+    group.failed = group.limit_bytes == SIZE_MAX && group_reader.failed;
+    return group;
+}
+
 struct os_group os_group_memory(void)
 {
-    struct os_group tightest = { SIZE_MAX, SIZE_MAX };
+    struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };
 
-    if (!find_folder()) return tightest;
+    group_reader.failed = false;
+    if (!find_folder()) return or_failed(tightest);
     for (;;) {
         size_t limit = limit_of_folder();
 
         if (limit != SIZE_MAX) {
             size_t room = limit - min_size(limit, used_of_folder());
-            if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room };
+            if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room, false };
         }
-        if (group_reader.name_bytes <= group_reader.tree_bytes) return tightest;
+        if (group_reader.name_bytes <= group_reader.tree_bytes) return or_failed(tightest);
         do group_reader.name_bytes--;
         while (group_reader.name[group_reader.name_bytes] != '/');
     }

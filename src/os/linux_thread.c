@@ -3,7 +3,8 @@
  * The background thread is a bare kernel thread, unknown to the C library: free() may be called
  * while the C library holds the locks that pthread_create wants. It gets a stack and an empty block
  * where thread-local storage would be; its body may use nothing but prairie's own floors. Signals
- * are blocked in it. Whether the program has one thread is known by two: the C library knows of its
+ * are blocked in it. A process that begins as a copy of this one (clone, _Fork) need not tell us; the
+ * word that says that the thread lives reads as 0 there, for the kernel wipes its page. Whether the program has one thread is known by two: the C library knows of its
  * threads, and this file of the background thread.
  * SPDX-License-Identifier: MIT
  */
@@ -25,11 +26,17 @@
 
 enum { STACK_BYTES = 64 * 1024, TLS_BYTES_MIN = 64 * 1024, TLS_MARGIN_BYTES = 4096 };
 
-/* The stack, and above it room for thread-local storage, whose middle the thread pointer leads
- * to. */
+/* The stack, above it room for thread-local storage, whose middle the thread pointer leads to, and
+ * above that a page for a word. */
 static char *background_memory;
 static size_t background_tls_bytes; /* constant once there is memory */
-static uint32_t background_alive;   /* the kernel writes 0 when the thread is gone */
+static uint32_t *background_alive;  /* the word: the kernel writes 0 when the thread is gone */
+static uint32_t background_began;   /* atomic: 1, until it comes to its end; the word is not 0 */
+
+static uint32_t alive_now(void)
+{
+    return background_alive != NULL ? __atomic_load_n(background_alive, __ATOMIC_ACQUIRE) : 0;
+}
 
 /* What clone wants as the address of thread-local storage: on i386 what describes it, for the entry
  * of the segment table that all threads have it in. The C libraries call the kernel by its fifth
@@ -63,6 +70,7 @@ static int live_and_exit(void *body)
     } what = { body };
 
     (void)what.function(NULL);
+    __atomic_store_n(&background_began, 0, __ATOMIC_RELEASE);
     (void)kernel(SYS_exit, 0);
     return 0;
 }
@@ -81,10 +89,10 @@ static size_t tls_bytes(void)
     return max_size(TLS_BYTES_MIN, round_up(2 * (reach + TLS_MARGIN_BYTES), os_page_bytes()));
 }
 
-static bool background_memory_ready(void)
+static COLD bool background_memory_ready(void)
 {
-    size_t tls = tls_bytes(), bytes = STACK_BYTES + tls;
-    struct os_range range;
+    size_t tls = tls_bytes(), bytes = STACK_BYTES + tls + os_page_bytes();
+    struct os_range range, word;
 
     if (background_memory != NULL) return true;
     range = os_reserve(bytes + os_page_bytes(), os_page_bytes());
@@ -96,6 +104,9 @@ static bool background_memory_ready(void)
     }
     background_memory = range.base + os_page_bytes();
     background_tls_bytes = tls;
+    word = (struct os_range){ background_memory + STACK_BYTES + tls, os_page_bytes() };
+    (void)os_keep_from_child(word, true);
+    background_alive = (uint32_t *)word.base;
     return true;
 }
 
@@ -105,6 +116,12 @@ static bool start_known_thread(void *(*body)(void *))
     pthread_t thread;
 
     return pthread_create(&thread, NULL, body, NULL) == 0 && pthread_detach(thread) == 0;
+}
+
+void os_threads_forget(void)
+{
+    RELAXED_STORE(background_began, 0);
+    if (background_alive != NULL) RELAXED_STORE(*background_alive, 0);
 }
 
 bool os_thread_start(void *(*body)(void *))
@@ -118,14 +135,16 @@ bool os_thread_start(void *(*body)(void *))
     bool started;
 
     if (THREADS_ARE_COUNTED) return start_known_thread(body);
-    if (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0) return false;
-    if (!background_memory_ready()) return false;
+    if (alive_now() != 0 || !background_memory_ready()) return false;
     linux_rights_begin();
     stack = background_memory + STACK_BYTES;
     tls = stack + background_tls_bytes / 2;
     *(char **)tls = tls; /* both x86 find the block through its own first word */
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all);
-    started = thread_clone(live_and_exit, what.object, stack, clone_tls(tls), &background_alive);
+    __atomic_store_n(background_alive, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&background_began, 1, __ATOMIC_RELEASE);
+    started = thread_clone(live_and_exit, what.object, stack, clone_tls(tls), background_alive);
+    if (!started) os_threads_forget();
     (void)kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
     return started;
 }
@@ -137,15 +156,23 @@ void os_thread_wait(uint64_t most_ms)
     uint64_t end = os_now_ms() + most_ms, now = os_now_ms();
     uint32_t alive;
 
-    while ((alive = __atomic_load_n(&background_alive, __ATOMIC_ACQUIRE)) != 0 && now < end) {
+    while ((alive = alive_now()) != 0 && now < end) {
         struct kernel_span span = kernel_span_of(end - now);
 
-        (void)kernel(SYS_futex, (long)&background_alive, FUTEX_WAIT, alive, (long)&span);
+        (void)kernel(SYS_futex, (long)background_alive, FUTEX_WAIT, alive, (long)&span);
         now = os_now_ms();
     }
 }
 
-void os_threads_forget(void) { background_alive = 0; }
+/* Two may ask at once, and what had ended may have begun again meanwhile. */
+bool os_threads_forget_lost(void)
+{
+    if (__atomic_load_n(&background_began, __ATOMIC_ACQUIRE) == 0 || alive_now() != 0) return false;
+    if (__atomic_exchange_n(&background_began, 0, __ATOMIC_ACQ_REL) == 0) return false;
+    if (alive_now() == 0) return true;
+    __atomic_store_n(&background_began, 1, __ATOMIC_RELEASE);
+    return false;
+}
 
 /* By it the C library's fork decides whether locks matter; since 2.32. */
 extern char __libc_single_threaded;

@@ -86,6 +86,7 @@ size_t os_address_space_used(void);
 struct os_group {
     size_t limit_bytes; /* SIZE_MAX: there is no such limit */
     size_t room_bytes;  /* what the group has left, counting what the kernel can drop as left */
+    bool failed;        /* no limit was found, but a file that says so could not be opened now */
 };
 /* As of now; reads files. One caller at a time. */
 struct os_group os_group_memory(void);
@@ -164,6 +165,9 @@ bool os_thread_rights_may_part(bool alone);
 bool os_thread_rights_parted(void);
 /* For the child of a fork: the thread is not there. */
 void os_threads_forget(void);
+/* The same in a process that began as a copy of another one, when nobody told. False: it did not,
+ * or that was found out before, or the system cannot tell. */
+bool os_threads_forget_lost(void);
 /* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
 /* While the program's own functions run inside of ours, the thread cannot be cancelled. Returns

@@ -230,7 +230,8 @@ size_t os_own_bytes(void)
 
 static void narrow(struct os_group *tightest, size_t limit_bytes, size_t room_bytes)
 {
-    if (room_bytes < tightest->room_bytes) *tightest = (struct os_group){ limit_bytes, room_bytes };
+    if (room_bytes < tightest->room_bytes)
+        *tightest = (struct os_group){ limit_bytes, room_bytes, false };
 }
 
 /* What all processes of the job have committed. Not told before Windows 10: then this one alone. */
@@ -250,7 +251,7 @@ static size_t job_used(void)
 /* Limits of the job, and the system's of all that is committed. */
 struct os_group os_group_memory(void)
 {
-    struct os_group tightest = { SIZE_MAX, SIZE_MAX };
+    struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION job = { 0 };
     MEMORYSTATUSEX memory = { .dwLength = sizeof memory };
     DWORD last_error = GetLastError();
@@ -436,6 +437,7 @@ void os_fork_begins(void) {}
 void os_fork_ends_in_parent(void) {}
 void os_fork_ends_in_child(void) {}
 void os_threads_forget(void) {}
+bool os_threads_forget_lost(void) { return false; }
 
 /* Rights are the process's. */
 bool os_thread_rights_may_part(bool alone)

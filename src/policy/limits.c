@@ -51,10 +51,13 @@ struct limits_pages limits_count_pages(void)
 
 static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << space.page_shift; }
 
-/* Clean pages that were leased since the group was read. */
+/* Clean pages that were leased since the group was read, and vast blocks that there are more. */
 static READS_UNLOCKED uint64_t taken_pages(void)
 {
-    return page_heaps_clean_leased_now() - limits.group_clean;
+    size_t vast = RELAXED_LOAD(commit.vast_bytes);
+
+    return page_heaps_clean_leased_now() - limits.group_clean
+         + ((vast - min_size(vast, limits.group_vast_bytes)) >> space.page_shift);
 }
 
 /* ---- the group ---- */
@@ -82,25 +85,30 @@ static void bar_huge_pages(void)
     if (barred != RELAXED_LOAD(huge.barred)) huge_bar(barred);
 }
 
-/* Pages that were leased and not touched yet are not in the group's account, and will be. Who looks
- * meanwhile sees what was read before, and all that was taken since: the count of that begins anew
- * when all else is there. */
+/* Pages that were leased and not touched yet are not in the group's account, and will be; but at
+ * most half of the room goes for them, for a table may stay sparse. A group that cannot be read
+ * now, for want of a descriptor perhaps, is what it was. Who looks meanwhile sees what was read
+ * before, and all that was taken since: the count of that begins anew when all else is there. */
 static READS_UNLOCKED void read_group(void)
 {
     uint64_t clean = page_heaps_clean_leased_now();
+    size_t vast = RELAXED_LOAD(commit.vast_bytes);
     struct os_group group = os_group_memory();
     size_t used, untouched;
 
-    if (group.limit_bytes != SIZE_MAX) {
+    if (group.failed && group_is_limited()) {
+        group = (struct os_group){ limits.group.limit_bytes, room_now(), false };
+    } else if (group.limit_bytes != SIZE_MAX) {
         used = commit_used_bytes();
         untouched = used - min_size(used, os_own_bytes());
-        group.room_bytes -= min_size(group.room_bytes, untouched);
+        group.room_bytes -= min_size(group.room_bytes / 2, untouched);
     }
     limits.group = group;
     limits.group_known = true;
     limits.group_open_bytes = space.open_bytes;
     limits.group_ms = os_now_ms();
     limits.group_clean = clean;
+    limits.group_vast_bytes = vast;
     bar_huge_pages();
 }
 
@@ -159,8 +167,9 @@ static bool has_stalled(void)
     passed = now - limits.stalled_ms;
     if (!first && passed < STALL_LOOK_MS) return false;
     stalled = os_stalled_us();
-    waited = stalled - limits.stalled_us;
-    limits.stalled_us = stalled;
+    /* It cannot be told now, or of another group. */
+    waited = stalled > limits.stalled_us ? stalled - limits.stalled_us : 0;
+    if (stalled != 0) limits.stalled_us = stalled;
     limits.stalled_ms = now;
     return !first && waited >= passed * 1000 / STALL_SHARE;
 }
@@ -266,9 +275,12 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
 READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
     size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
+    size_t vast = RELAXED_LOAD(commit.vast_bytes); /* which the region is no measure of */
 
     if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_mode.is_hard)) return 0;
-    if (soft != SIZE_MAX) from = before_growth(soft - soft / 16, open_bytes, coming);
+    if (soft != SIZE_MAX)
+        from =
+            before_growth(soft - soft / 16 - min_size(soft - soft / 16, vast), open_bytes, coming);
     if (RELAXED_LOAD(limits.follows_group))
         from = min_size(from, look_at_group_from(open_bytes, coming));
     return from;

@@ -27,6 +27,7 @@ struct limits {
     bool group_known;        /* under lock */
     struct os_group group;   /* under lock: as it was read last */
     uint64_t group_clean;    /* under lock: page_heaps_clean_leased_now then */
+    size_t group_vast_bytes; /* under lock: commit.vast_bytes then */
     size_t group_open_bytes; /* under lock: space.open_bytes then */
     uint64_t group_ms;       /* under lock: when, in the ends of its room */
     uint64_t stalled_us;     /* under lock: os_stalled_us when it was read last */

@@ -55,7 +55,7 @@ static void slabs_tell_how_full_they_are(void)
     must(je_mallctl("experimental.utilization.batch_query", use, &length, block, sizeof block)
          == 0);
     must(use[0].blocks > 1 && use[0].free_blocks < use[0].blocks);
-    must(use[0].bytes >= use[0].blocks * 40);
+    must(use[0].bytes == use[0].blocks * 40);
     must(use[1].blocks == 1 && use[1].free_blocks == 0 && use[1].bytes >= 100000);
     must(use[2].blocks == 0 && use[2].bytes == 0);
     length = sizeof use[0];
@@ -66,6 +66,15 @@ static void slabs_tell_how_full_they_are(void)
     must(je_get_defrag_hint(use) == 0);
     je_free(block[0]);
     je_free(block[1]);
+    /* Who divides finds the size of the bin. */
+    for (size_t size = 8; size <= 8192; size += 8) {
+        void *one = je_malloc(size);
+        length = sizeof use[0];
+        must(je_mallctl("experimental.utilization.batch_query", use, &length, &one, sizeof one)
+             == 0);
+        must(use[0].bytes == use[0].blocks * je_malloc_usable_size(one));
+        je_free(one);
+    }
 }
 
 static void both_allocators_serve(void)

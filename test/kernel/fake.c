@@ -35,6 +35,7 @@ static struct {
 
     uint64_t purged_bytes, moved_bytes, touched_bytes;
     size_t group_limit_bytes, group_used_bytes, own_bytes;
+    bool group_fails, copied;
     uint64_t stalled_us, first_touch_us;
     const void *first_touched;
     enum fake_purge purge_does;
@@ -530,9 +531,10 @@ size_t os_address_space_used(void)
 
 struct os_group os_group_memory(void)
 {
-    struct os_group group = { fake.group_limit_bytes, SIZE_MAX };
+    struct os_group group = { fake.group_limit_bytes, SIZE_MAX, false };
 
     count_call(FAKE_READ_GROUP);
+    if (fake.group_fails) return (struct os_group){ SIZE_MAX, SIZE_MAX, true };
     if (group.limit_bytes != SIZE_MAX)
         group.room_bytes = group.limit_bytes - min_size(group.limit_bytes, fake.group_used_bytes);
     return group;
@@ -671,6 +673,17 @@ void os_threads_forget(void)
     fake.thread_running = false;
 }
 
+void fake_copy(void) { fake.copied = true; }
+
+bool os_threads_forget_lost(void)
+{
+    bool lost = fake.copied && fake.thread_body != NULL;
+
+    if (lost) os_threads_forget();
+    fake.copied = false;
+    return lost;
+}
+
 bool os_thread_rights_may_part(bool alone)
 {
     (void)alone;
@@ -744,6 +757,7 @@ void fake_group(size_t limit_bytes, size_t used_bytes)
     fake.group_used_bytes = used_bytes;
 }
 
+void fake_group_fails(bool failing) { fake.group_fails = failing; }
 void fake_own(size_t bytes) { fake.own_bytes = bytes; }
 void fake_stall(uint64_t more_us) { fake.stalled_us += more_us; }
 

@@ -69,6 +69,7 @@ void fake_commit_bytes_max(size_t bytes);
 void fake_setting(const char *name, const char *value); /* the one setting there is */
 /* At any time. SIZE_MAX (the default): the group has no limit. */
 void fake_group(size_t limit_bytes, size_t used_bytes);
+void fake_group_fails(bool failing); /* its files cannot be opened */
 /* At any time. SIZE_MAX (the default): all that prairie may have touched is there. */
 void fake_own(size_t bytes);
 void fake_first_touch_us(uint64_t us); /* how long each takes from now on: 0 */
@@ -140,6 +141,8 @@ void fake_clock_ms(uint64_t forward_ms);
 /* May threads be started (the default), to wait until fake_thread_run? */
 void fake_thread_allow(bool allowed);
 bool fake_thread_waits(void);
+/* This process is a copy, and nobody told: what was started is not there. */
+void fake_copy(void);
 /* Runs the body that was started last, to its end, on this thread. False: there is none. */
 bool fake_thread_run(void);
 /* The program can give up rights, and has done so from the n-th os_sleep on; 0: it cannot. */

@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 /* usage: lone_background count      it comes for that only, and goes when that is done
  *        lone_background fork       both sides of a fork have one thread, and little that is free
+ *        lone_background copy       so has a copy by clone, of which nobody tells the heap
  *        lone_background refused    a filter without clone: memory goes back at once
  *        lone_background unshare    once it has gone the process may enter a user namespace
  *        lone_background declined   PRAIRIE_CONF=helper_thread:false: there is never one
@@ -155,6 +156,29 @@ static void fork_and_look(void)
     must(task_count() == 2);
 }
 
+/* It knows of the thread that it has not got, and does not wait for it. */
+static void copy_and_look(void)
+{
+    breathe_often();
+    must(task_count() == 2);
+    pid_t pid = (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, 0UL, 0UL, 0UL, 0UL);
+    int status = 1;
+    must(pid >= 0);
+    if (pid != 0) {
+        must(waitpid(pid, &status, 0) == pid && status == 0);
+        return;
+    }
+    must(task_count() == 1);
+    double begun_ms = now_ms();
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    must(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    must(now_ms() - begun_ms < 900); /* it would wait for a second */
+    breathe_often();
+    must(task_count() == 2);
+    _exit(0);
+}
+
 static void refused(void)
 {
     struct sock_filter filter[] = {
@@ -207,6 +231,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "count") == 0) count();
     else if (strcmp(argv[1], "fork") == 0) fork_and_look();
+    else if (strcmp(argv[1], "copy") == 0) copy_and_look();
     else if (strcmp(argv[1], "refused") == 0) refused();
     else if (strcmp(argv[1], "unshare") == 0) unshare_later();
     else if (strcmp(argv[1], "declined") == 0) declined();

@@ -7,6 +7,7 @@
 #define os_thread_start start_real_thread
 #define os_thread_wait wait_for_real_thread
 #define os_threads_forget forget_real_thread
+#define os_threads_forget_lost forget_lost_thread
 #define os_has_one_thread has_one_real_thread
 #define os_now_ms real_now_ms
 uint64_t real_now_ms(void);
@@ -68,7 +69,7 @@ static void end(void)
 {
     __atomic_store_n(&seen.may_end, 1, __ATOMIC_RELEASE);
     wait_for_real_thread(LONG_MS);
-    assert_int_equal(background_alive, 0);
+    assert_int_equal(alive_now(), 0);
 }
 
 /* ---- tests ---- */
@@ -123,7 +124,7 @@ static void it_lives_in_its_own_memory(void **state)
     errno = EDOM;
     start();
     end_of_stack = background_memory + STACK_BYTES;
-    end_of_all = end_of_stack + background_tls_bytes;
+    end_of_all = end_of_stack + background_tls_bytes + os_page_bytes();
     assert_true(seen.frame < end_of_stack && seen.frame > end_of_stack - 8192);
     /* As near to the middle as the program's is to the record of its thread. */
     assert_in_range(
@@ -134,7 +135,8 @@ static void it_lives_in_its_own_memory(void **state)
     assert_null(seen.slot);
     assert_true(fake_is_committed(background_memory, (size_t)(end_of_all - background_memory)));
     assert_false(fake_is_committed(background_memory - os_page_bytes(), os_page_bytes()));
-    assert_int_equal(fake_reserved_bytes(), os_page_bytes() + STACK_BYTES + background_tls_bytes);
+    assert_int_equal(fake_reserved_bytes(),
+                     2 * os_page_bytes() + STACK_BYTES + background_tls_bytes);
     end();
 }
 
@@ -181,7 +183,7 @@ static void a_wait_ends_with_its_time(void **state)
     from = real_now_ms();
     wait_for_real_thread(30);
     assert_true(real_now_ms() - from >= 30);
-    assert_int_not_equal(background_alive, 0);
+    assert_int_not_equal(alive_now(), 0);
     end();
 }
 
@@ -207,7 +209,6 @@ static void a_wait_is_no_work(void **state)
 
 static void start_again(void)
 {
-    if (start_real_thread(live)) exit(1); /* it is alive, as far as is known */
     forget_real_thread();
     start();
     end();
@@ -219,6 +220,25 @@ static void a_child_has_one_of_its_own(void **state)
     start();
     expect_survival(start_again);
     end();
+}
+
+static void find_that_it_is_lost(void)
+{
+    if (!forget_lost_thread() || forget_lost_thread()) exit(1);
+    start();
+    if (forget_lost_thread()) exit(2);
+    end();
+}
+
+static void a_copy_that_nobody_told_of(void **state)
+{
+    (void)state;
+    assert_false(forget_lost_thread());
+    start();
+    assert_false(forget_lost_thread());
+    expect_survival(find_that_it_is_lost);
+    end();
+    assert_false(forget_lost_thread());
 }
 
 static void *end_at_once(void *unused) { return unused; }
@@ -242,4 +262,4 @@ UNIT_MAIN(UNIT_TEST(there_is_one_at_a_time), UNIT_TEST(it_takes_no_signals_and_t
           UNIT_TEST(it_lives_in_its_own_memory), UNIT_TEST(there_is_room_for_what_is_thread_local),
           UNIT_TEST(without_memory_there_is_none), UNIT_TEST(a_wait_ends_with_its_time),
           UNIT_TEST(a_wait_is_no_work), UNIT_TEST(a_child_has_one_of_its_own),
-          UNIT_TEST(the_programs_own_threads_are_known))
+          UNIT_TEST(a_copy_that_nobody_told_of), UNIT_TEST(the_programs_own_threads_are_known))

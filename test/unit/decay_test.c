@@ -368,6 +368,24 @@ static void a_helper_that_is_forbidden_ends_at_once(void **state)
     assert_int_equal(decay_looks, 0);
 }
 
+/* Of a process that was copied without a word it is not there, and another one comes. */
+static void a_copy_has_no_background_thread(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_true(inside_background_runs());
+    fake_copy();
+    assert_true(decay_before_fork());
+    assert_false(inside_background_runs());
+    breathe(burst_pages());
+    assert_true(inside_background_runs());
+    fake_copy();
+    for (unsigned i = 2; i < 6; i++) breathe(i * burst_pages());
+    assert_true(fake_thread_waits());
+    assert_false(decay_before_fork());
+}
+
 /* In a program with threads it goes on. */
 static void a_fork_of_several_threads_changes_nothing(void **state)
 {
@@ -380,7 +398,7 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
-          UNIT_TEST(the_only_thread_purges_at_once),
+          UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_copy_has_no_background_thread),
           UNIT_TEST(a_fall_of_the_only_thread_goes_later),
           UNIT_TEST(what_is_left_to_the_helper_is_not_told_it_again),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),

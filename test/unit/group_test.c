@@ -6,24 +6,32 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char ground[] = "/tmp/prairie-group-XXXXXX"; /* trees stand in it */
 static char tree[64], process_file[96], pressure_file[96];
 
 static unsigned limits_read; /* so often */
 
-/* The library has it in linux.c, whose place the fake kernel takes here. */
-size_t linux_read_file(const char *path, char *text, size_t room_bytes)
+/* The library has these in linux_files.c, whose place the fake kernel takes here. */
+long linux_open(const char *path)
 {
-    FILE *file = fopen(path, "r");
-    size_t length = file != NULL ? fread(text, 1, room_bytes - 1, file) : 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
 
     limits_read += strstr(path, "memory.max") != NULL;
+    return file >= 0 ? file : -errno;
+}
 
-    if (file != NULL) fclose(file);
+size_t linux_read_text(int file, char *text, size_t room_bytes)
+{
+    ssize_t length = file >= 0 ? read(file, text, room_bytes - 1) : 0;
+
+    if (file >= 0) (void)close(file);
+    if (length < 0) length = 0;
     text[length] = '\0';
-    return length;
+    return (size_t)length;
 }
 
 static void write_file(const char *path, const char *text)
@@ -165,6 +173,53 @@ static void first_version(void **state)
     put("memory/shop/memory.stat", "cache 1\ninactive_file 5\ntotal_inactive_file 2000\n");
     put("memory/memory.limit_in_bytes", "9223372036854771712\n");
     expect_group(1000000, 702000);
+}
+
+/* A dozen long lines, as nodes of containers have, and memory's among the last. */
+static void a_long_text_of_the_first_version(void **state)
+{
+    char text[6000];
+    size_t length = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 20; i++)
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%u:other:/%0200u\n", 30 - i, i);
+    (void)snprintf(text + length, sizeof text - length, "4:memory:/shop\n0::/\n");
+    start_tree(text);
+    put("memory/shop/cgroup.procs", "1\n");
+    put("memory/shop/memory.limit_in_bytes", "1000000\n");
+    put("memory/shop/memory.usage_in_bytes", "300000\n");
+    expect_group(1000000, 700000);
+}
+
+/* Its list of processes can be opened, and not be read; here it is a folder. */
+static void a_group_of_threads(void **state)
+{
+    (void)state;
+    start_tree("0::/shop/till\n");
+    put_second("shop", "1000000\n", "max\n", "300000\n");
+    put("shop/till/cgroup.procs/x", "");
+    expect_group(1000000, 701000);
+}
+
+/* For want of descriptors. Where there is nothing to be opened nothing failed. */
+static void what_cannot_be_opened_is_no_answer(void **state)
+{
+    const struct rlimit none = { 0, 0 };
+    struct os_group group;
+
+    (void)state;
+    start_tree("0::/shop\n");
+    group = os_group_memory();
+    assert_int_equal(group.limit_bytes, SIZE_MAX);
+    assert_false(group.failed);
+    put_second("shop", "1000000\n", "max\n", "300000\n");
+    assert_false(os_group_memory().failed);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    group = os_group_memory();
+    assert_int_equal(group.limit_bytes, SIZE_MAX);
+    assert_true(group.failed);
 }
 
 /* A container sees its own group as the tree, while the path is the one outside. */
@@ -334,6 +389,9 @@ int main(int argc, char **argv)
         UNIT_TEST(what_can_be_dropped_need_not_be_told),
         UNIT_TEST(a_name_fits_or_there_is_no_group),
         UNIT_TEST(no_limit_anywhere),
+        UNIT_TEST(a_long_text_of_the_first_version),
+        UNIT_TEST(a_group_of_threads),
+        UNIT_TEST(what_cannot_be_opened_is_no_answer),
         UNIT_TEST(no_limit_in_the_first_version),
         UNIT_TEST(the_inner_of_two_that_are_as_tight),
         UNIT_TEST(stalls_of_the_machine_where_groups_tell_none),

@@ -33,6 +33,50 @@ static void a_crowded_group_is_told(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
+/* Descriptors may be used up just when memory is. */
+static void a_group_that_cannot_be_read_is_what_it_was(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 40 * MiB);
+    (void)limits_look();
+    assert_int_equal(limits.group.limit_bytes, 64 * MiB);
+    fake_group_fails(true);
+    limits.group_open_bytes = 0;
+    for (unsigned i = 0; i < 40; i++) assert_non_null(prairie_malloc(400 * KiB));
+    (void)limits_are_clear();
+    assert_int_equal(limits.group.limit_bytes, 64 * MiB);
+    assert_in_range(limits_room_bytes(), 0, 10 * MiB);
+    fake_group_fails(false);
+    (void)limits_are_clear();
+    assert_in_range(limits_room_bytes(), 10 * MiB, 24 * MiB);
+}
+
+/* A table may stay sparse: half of the room is for what else there is. */
+static void what_is_not_touched_takes_half_of_the_room(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 4 * MiB);
+    fake_own(0);
+    assert_non_null(prairie_malloc(100 * MiB));
+    limits.group_known = false;
+    (void)limits_look();
+    assert_in_range(limits_room_bytes(), 29 * MiB, 30 * MiB);
+}
+
+/* They are no clean pages of a page heap's. */
+static void a_vast_block_takes_from_the_group(void **state)
+{
+    uint64_t reads;
+
+    (void)state;
+    follow_group(2 * VAST_BYTES_MIN, 0);
+    fake_own(SIZE_MAX);
+    (void)limits_look();
+    reads = fake_calls(FAKE_READ_GROUP);
+    assert_non_null(prairie_malloc(VAST_BYTES_MIN));
+    assert_true(fake_calls(FAKE_READ_GROUP) > reads);
+}
+
 static void crowd_the_group(const char *option)
 {
     options_parse(option, "MALLOC_CONF");
@@ -372,7 +416,9 @@ static void the_helper_stays_for_listeners(void **state)
     assert_true(background_looks >= 100);
 }
 
-UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_may_be_left_to_itself),
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
+          UNIT_TEST(what_is_not_touched_takes_half_of_the_room),
+          UNIT_TEST(a_vast_block_takes_from_the_group), UNIT_TEST(a_group_may_be_left_to_itself),
           UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(the_last_of_a_group_is_not_taken),
           UNIT_TEST(idle_pages_are_counted_before_growth),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),

@@ -340,6 +340,22 @@ static void vast_blocks_reach_the_soft_limit(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
+/* Also while it grows, and in what others may take before somebody looks. */
+static void a_vast_block_that_grows_reaches_the_soft_limit(void **state)
+{
+    void *block;
+
+    (void)state;
+    assert_false(reserve_min_set(0));
+    add(hear, "a");
+    limit_soft_set(3 * (VAST_BYTES_MIN / 2));
+    block = prairie_malloc(VAST_BYTES_MIN);
+    assert_true(limits_look_from(0) < VAST_BYTES_MIN / 2);
+    assert_int_equal(told.count, 0);
+    assert_non_null(prairie_realloc(block, 2 * VAST_BYTES_MIN));
+    assert_string_equal(told.conditions, "L");
+}
+
 /* Whoever is told hears for how much. */
 static void large_blocks_that_reach_the_soft_limit_are_named(void **state)
 {
@@ -405,6 +421,7 @@ UNIT_MAIN(
     UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
     UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
     UNIT_TEST(the_soft_limit_is_told_and_told_again), UNIT_TEST(vast_blocks_reach_the_soft_limit),
+    UNIT_TEST(a_vast_block_that_grows_reaches_the_soft_limit),
     UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
     UNIT_TEST(small_blocks_reach_the_soft_limit), UNIT_TEST(counted_blocks_reach_the_soft_limit),
     UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))

@@ -327,7 +327,8 @@
 #define limits_set_soft prairie_own_limits_set_soft
 #define linux_advise prairie_own_linux_advise
 #define linux_has_own_files prairie_own_linux_has_own_files
-#define linux_read_file prairie_own_linux_read_file
+#define linux_open prairie_own_linux_open
+#define linux_read_text prairie_own_linux_read_text
 #define linux_rights_begin prairie_own_linux_rights_begin
 #define linux_write_number prairie_own_linux_write_number
 #define lock_forget_numbers prairie_own_lock_forget_numbers
@@ -450,6 +451,7 @@
 #define os_thread_start prairie_own_os_thread_start
 #define os_thread_wait prairie_own_os_thread_wait
 #define os_threads_forget prairie_own_os_threads_forget
+#define os_threads_forget_lost prairie_own_os_threads_forget_lost
 #define os_touch prairie_own_os_touch
 #define os_unfence prairie_own_os_unfence
 #define os_unguard prairie_own_os_unguard
@@ -737,6 +739,7 @@
 #define thread_flush prairie_own_thread_flush
 #define thread_follow_hooks prairie_own_thread_follow_hooks
 #define thread_hold_up_to prairie_own_thread_hold_up_to
+#define thread_is_in_hooks prairie_own_thread_is_in_hooks
 #define thread_may_try_again prairie_own_thread_may_try_again
 #define threads_forget_others prairie_own_threads_forget_others
 #define threads_harden prairie_own_threads_harden
