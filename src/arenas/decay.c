@@ -182,7 +182,8 @@ static bool sleep_until_look(void)
 }
 
 /* What was left to it goes now, by the budget of a program without one, also what is left to it
- * meanwhile; the next one has the rights of the thread that starts it. Where threads differ in rights, there is one a second. */
+ * meanwhile; the next one has the rights of the thread that starts it. Where threads differ in
+ * rights, there is one a second. */
 static void background_gives_way(void)
 {
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
@@ -219,7 +220,7 @@ static void *background_body(void *unused)
 }
 
 /* Everything but what the system knows of it. */
-static void forget_background(void)
+static NOINLINE void forget_background(void)
 {
     decay.asked = false;
     decay.ending = 0;
@@ -228,16 +229,19 @@ static void forget_background(void)
 }
 
 /* Not of a process that this one began as a copy of. */
-static bool background_is_there(void)
+static NOINLINE bool background_is_there(void)
 {
-    if (!__atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST)) return false;
-    if (likely(!os_threads_forget_lost())) return true;
-    forget_background();
-    return false;
+    bool runs = __atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST);
+
+    if (runs && os_threads_forget_lost()) {
+        forget_background();
+        runs = false;
+    }
+    return runs;
 }
 
 /* None was started, and who saw that one would be has left it what was to be purged. */
-static bool go_without_background(void)
+static NOINLINE bool go_without_background(void)
 {
     (void)change_background_runs(false);
     purge_set_background(false);

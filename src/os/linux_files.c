@@ -62,7 +62,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     return count;
 }
 
-size_t linux_read_text(int file, char *text, size_t room_bytes)
+NOINLINE size_t linux_read_text(int file, char *text, size_t room_bytes)
 {
     size_t length = 0;
 

@@ -31,7 +31,7 @@ static struct {
 } group_reader SPARSE;
 
 /* -1: there is none, or it cannot be opened. */
-static int open_text(const char *path)
+static NOINLINE int open_text(const char *path)
 {
     long file = linux_open(path);
 
@@ -46,7 +46,7 @@ static bool read_text(const char *path)
     return linux_read_text(open_text(path), group_reader.text, GROUP_TEXT_BYTES) > 0;
 }
 
-static bool can_open(const char *path)
+static NOINLINE bool can_open(const char *path)
 {
     int file = open_text(path);
 
@@ -107,7 +107,7 @@ static size_t bytes_after(const char *label)
     return number == (size_t)number ? (size_t)number : SIZE_MAX;
 }
 
-static size_t bytes_in(const char *file)
+static NOINLINE size_t bytes_in(const char *file)
 {
     return read_in_folder(file) ? bytes_after("") : SIZE_MAX;
 }

@@ -3,9 +3,10 @@
  * The background thread is a bare kernel thread, unknown to the C library: free() may be called
  * while the C library holds the locks that pthread_create wants. It gets a stack and an empty block
  * where thread-local storage would be; its body may use nothing but prairie's own floors. Signals
- * are blocked in it. A process that begins as a copy of this one (clone, _Fork) need not tell us; the
- * word that says that the thread lives reads as 0 there, for the kernel wipes its page. Whether the program has one thread is known by two: the C library knows of its
- * threads, and this file of the background thread.
+ * are blocked in it. A process that begins as a copy of this one (clone, _Fork) need not tell us;
+ * the word that says that the thread lives reads as 0 there, for the kernel wipes its page. Whether
+ * the program has one thread is known by two: the C library knows of its threads, and this file of
+ * the background thread.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
@@ -89,7 +90,7 @@ static size_t tls_bytes(void)
     return max_size(TLS_BYTES_MIN, round_up(2 * (reach + TLS_MARGIN_BYTES), os_page_bytes()));
 }
 
-static COLD bool background_memory_ready(void)
+static NOINLINE bool background_memory_ready(void)
 {
     size_t tls = tls_bytes(), bytes = STACK_BYTES + tls + os_page_bytes();
     struct os_range range, word;
