@@ -180,11 +180,18 @@ bool thread_is_in_hooks(void)
     return calls;
 }
 
+/* Who is in hooks tells nobody when it comes back. */
+static void wait_for_others(void)
+{
+    static const uint32_t never = 0;
+
+    os_sleep(&never, 0, 1);
+}
+
 /* A call that began before may still use the table of then, which the program is about to drop. Two
  * threads in hooks might wait for each other, so that one which is in some waits for nobody. */
 static void wait_for_earlier_calls(struct arena *arena, uint64_t times_set)
 {
-    static const uint32_t never = 0;
     bool waits = times_set != 0 && !thread_is_in_hooks();
 
     while (waits) {
@@ -194,7 +201,7 @@ static void wait_for_earlier_calls(struct arena *arena, uint64_t times_set)
             for (const struct hook_call *call = arena->extents->calls; call; call = call->next)
                 waits |= call->times_set < times_set;
         lock_give(&arena->lock);
-        if (waits) os_sleep(&never, 0, 1);
+        if (waits) wait_for_others();
     }
 }
 
@@ -291,6 +298,11 @@ static COLD void settle(struct arena *arena)
 void arena_settle(struct arena *arena)
 {
     if (unlikely(RELAXED_LOAD(arena->extents) != NULL)) settle(arena);
+}
+
+void arena_settle_manual(struct arena *arena)
+{
+    if (arena_if_manual(arena) != NULL) arena_settle(arena);
 }
 
 void arenas_settle(void)
@@ -391,7 +403,6 @@ static void give_extents(struct arena *arena)
  * already. */
 bool arena_begin_end(struct arena *arena)
 {
-    static const uint32_t never = 0;
     bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_ACQUIRE) == 0;
     bool may_wait = !thread_is_in_hooks();
 
@@ -407,7 +418,7 @@ bool arena_begin_end(struct arena *arena)
             if (!waits) extents->ends = true;
         }
         lock_give(&arena->lock);
-        if (may_end && waits) os_sleep(&never, 0, 1);
+        if (may_end && waits) wait_for_others();
     }
     return may_end;
 }

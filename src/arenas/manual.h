@@ -101,6 +101,9 @@ void arenas_forget_calls(void);
 void arena_purge(struct arena *arena);
 /* Gives extents that are wholly free back to the hooks; of all arenas. */
 void arena_settle(struct arena *arena);
+/* The same of a manual one, after a cache that may be bound to it gave back what it held. NULL, and
+ * any other: nothing is done. */
+void arena_settle_manual(struct arena *arena);
 void arenas_settle(void);
 
 /* What arenas that were destroyed had counted. Under making_lock. */

@@ -95,14 +95,6 @@ static bool belongs(const struct cache *cache, unsigned class_index, const void 
     return true;
 }
 
-/* What went home may have been the last of an extent. */
-static void settle_home(const struct cache *cache)
-{
-    struct arena *home = arena_if_manual(cache->arena);
-
-    if (home != NULL) arena_settle(home);
-}
-
 bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
 {
     uint64_t overflows = cache->overflows;
@@ -113,7 +105,7 @@ bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
     was_busy = cache_begin_call(cache);
     cache_put(cache, class_index, block);
     cache_end_call(cache, was_busy);
-    if (unlikely(cache->overflows != overflows)) settle_home(cache);
+    if (unlikely(cache->overflows != overflows)) arena_settle_manual(cache->arena);
     return true;
 }
 
@@ -121,7 +113,7 @@ void explicit_cache_flush(struct cache *cache)
 {
     cache_drain_all(cache);
     leave_destroyed(cache);
-    settle_home(cache);
+    arena_settle_manual(cache->arena);
 }
 
 void explicit_caches_empty(void)

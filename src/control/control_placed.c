@@ -158,10 +158,9 @@ int serve_cache_enabled(struct control_call *call)
 int serve_thread_flush(void)
 {
     const struct cache *cache = thread_front()->cache;
-    struct arena *home = cache != NULL ? arena_if_manual(cache->arena) : NULL;
 
     thread_flush();
-    if (home != NULL) arena_settle(home);
+    if (cache != NULL) arena_settle_manual(cache->arena);
     (void)decay_after_return();
     return 0;
 }

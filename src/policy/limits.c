@@ -275,12 +275,12 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
 READS_UNLOCKED size_t limits_look_from(size_t coming)
 {
     size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
-    size_t vast = RELAXED_LOAD(commit.vast_bytes); /* which the region is no measure of */
+    size_t line = soft - soft / 16;
 
     if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_mode.is_hard)) return 0;
-    if (soft != SIZE_MAX)
-        from =
-            before_growth(soft - soft / 16 - min_size(soft - soft / 16, vast), open_bytes, coming);
+    /* The region is no measure of vast blocks. */
+    line -= min_size(line, RELAXED_LOAD(commit.vast_bytes));
+    if (soft != SIZE_MAX) from = before_growth(line, open_bytes, coming);
     if (RELAXED_LOAD(limits.follows_group))
         from = min_size(from, look_at_group_from(open_bytes, coming));
     return from;

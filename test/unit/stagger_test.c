@@ -7,7 +7,7 @@
 
 #include <jemalloc/jemalloc.h>
 
-enum { BLOCKS = 400 };
+enum { BLOCKS = 400, STAGGERED_BYTES = 18000 };
 
 static char *blocks[BLOCKS];
 
@@ -100,10 +100,10 @@ static void an_option_lets_all_begin_with_the_page(void **state)
     (void)state;
     start();
     options_parse("cache_oblivious:false", "PRAIRIE_CONF");
-    take_many(18000);
+    take_many(STAGGERED_BYTES);
     for (unsigned i = 0; i < BLOCKS; i++) {
         assert_int_equal(offset_of(blocks[i]), 0);
-        assert_int_equal(prairie_usable_size(blocks[i]), prairie_nallocx(18000, 0));
+        assert_int_equal(prairie_usable_size(blocks[i]), prairie_nallocx(STAGGERED_BYTES, 0));
     }
 }
 
@@ -112,11 +112,11 @@ static void wide_alignments_begin_with_the_page(void **state)
     (void)state;
     for (size_t align = 8; align <= 4096; align *= 2)
         for (unsigned i = 0; i < 80; i++) {
-            char *block = prairie_aligned_alloc(align, 18000);
+            char *block = prairie_aligned_alloc(align, STAGGERED_BYTES);
 
             assert_true(is_aligned((uintptr_t)block, align));
             assert_true(align <= LINE_BYTES || offset_of(block) == 0);
-            assert_int_equal(prairie_usable_size(block), prairie_nallocx(18000, 0));
+            assert_int_equal(prairie_usable_size(block), prairie_nallocx(STAGGERED_BYTES, 0));
         }
 }
 
@@ -181,9 +181,9 @@ static void what_grows_long_begins_with_the_page(void **state)
     assert_int_equal(offset_of(block), 0);
     assert_int_equal(prairie_usable_size(block), prairie_nallocx(REMAP_BYTES_MIN + 1, 0));
     assert_true(all_bytes_are(block, 5, 20000));
-    block = prairie_realloc(block, 18000);
-    assert_int_equal(prairie_usable_size(block), prairie_nallocx(18000, 0));
-    assert_true(all_bytes_are(block, 5, 18000));
+    block = prairie_realloc(block, STAGGERED_BYTES);
+    assert_int_equal(prairie_usable_size(block), prairie_nallocx(STAGGERED_BYTES, 0));
+    assert_true(all_bytes_are(block, 5, STAGGERED_BYTES));
     prairie_check_all();
 }
 
@@ -238,7 +238,7 @@ static void *free_half(void *unused)
 
 static void *take_more(void *unused)
 {
-    for (unsigned i = 0; i < BLOCKS; i += 2) blocks[i] = prairie_malloc(18000);
+    for (unsigned i = 0; i < BLOCKS; i += 2) blocks[i] = prairie_malloc(STAGGERED_BYTES);
     return unused;
 }
 
@@ -255,7 +255,7 @@ static size_t held_bytes(void)
 static void they_are_counted_exactly(void **state)
 {
     (void)state;
-    take_many(18000);
+    take_many(STAGGERED_BYTES);
     assert_int_equal(allocated_bytes(), held_bytes());
     run_thread(free_half, NULL);
     run_thread(take_more, NULL);
@@ -274,7 +274,7 @@ static void they_are_counted_exactly(void **state)
 static void those_from_before_samples_are_counted(void **state)
 {
     (void)state;
-    take_many(18000);
+    take_many(STAGGERED_BYTES);
     assert_true(threads_sample());
     assert_int_equal(allocated_bytes(), held_bytes());
     for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
