@@ -3,6 +3,7 @@
  */
 #include "guarded.h"
 
+#include "../base/port.h"
 #include "../space/commit.h"
 #include "../space/meta.h"
 #include "../space/page_map.h"
@@ -109,6 +110,7 @@ static void begin_going(unsigned number)
     struct guarded_cell *cell = pool.cell[number];
 
     cell->state = GUARDED_GOING;
+    cell->mover = port_thread_mark();
     guarded_numbers.held[cell->class_index]--;
     RELAXED_STORE(strays.block[number], NULL);
     (void)stray_fetch(number);
@@ -253,6 +255,7 @@ static unsigned begin_coming(size_t size, size_t align, unsigned class_index,
     count_held(1);
     cell = pool.cell[number];
     cell->state = GUARDED_COMING;
+    cell->mover = port_thread_mark();
     cell->size = size;
     cell->class_index = (uint8_t)class_index;
     cell->site = site;
@@ -466,13 +469,15 @@ void guarded_count(struct guarded_numbers *numbers)
     lock_give(&guarded_lock);
 }
 
-/* Those of threads that are not there, in the middle of a call. */
+/* Those of threads that are not there, in the middle of a call. This one may have forked in a signal
+ * handler in the middle of its own, and goes on with it. */
 void guarded_forget_others(void)
 {
     for (unsigned i = 0; i < pool.made; i++) {
         struct guarded_cell *cell = pool.cell[i];
 
         if (cell->state != GUARDED_COMING && cell->state != GUARDED_GOING) continue;
+        if (cell->mover == port_thread_mark()) continue;
         (void)os_close(one_page(page_of_cell(i)));
         queue_up(i);
     }

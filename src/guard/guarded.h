@@ -50,6 +50,7 @@ struct guarded_cell {
     uint32_t site; /* hash of the first callers */
     uint32_t watch;
     uint8_t class_index, state;
+    uintptr_t mover;       /* whose it is while it is COMING or GOING: the thread's mark */
     uint32_t is_told;      /* a report was printed of this block */
     uint32_t page_is_open; /* atomic: a report opened the page, after the block was given back */
     struct guarded_trace taken, given;

@@ -6,6 +6,7 @@
 #include <jemalloc/jemalloc.h>
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static int (*control)(const char *, void *, size_t *, void *, size_t);
@@ -190,6 +191,56 @@ static void free_pages_of_hooks_are_counted(const struct check *check)
     assert_int_equal(stat(0, "large.nmalloc"), first_taken);
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
+
+#ifdef MADV_DONTFORK
+static struct {
+    void *base;
+    size_t bytes;
+} kept_from_children;
+
+static void *alloc_kept_from_children(extent_hooks_t *hooks, void *new_address, size_t bytes,
+                                      size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    void *base = usual_hooks->alloc(usual_hooks, new_address, bytes, align, zero, commit, arena);
+
+    (void)hooks;
+    if (base == NULL || madvise(base, bytes, MADV_DONTFORK) != 0) return NULL;
+    kept_from_children.base = base;
+    kept_from_children.bytes = bytes;
+    return base;
+}
+
+static bool child_has(void *base, size_t bytes)
+{
+    static unsigned char there[1 << 16];
+    int child, status = -1;
+
+    must(bytes / 4096 <= sizeof there);
+    child = fork();
+    if (child == 0) _exit(mincore(base, bytes, there) == 0 ? 0 : 1);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status == 0;
+}
+
+/* What hooks ask of the kernel for pages of the usual ones ends when these take them back. */
+static void pages_of_the_usual_hooks_come_back_as_they_were(const struct check *check)
+{
+    static extent_hooks_t hooks;
+    extent_hooks_t *table = &hooks;
+    size_t length = sizeof usual_hooks;
+    unsigned arena = create_arena();
+
+    (void)check;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
+    hooks = *usual_hooks;
+    hooks.alloc = alloc_kept_from_children;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
+    assert_non_null(take(1 << 20, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE));
+    assert_false(child_has(kept_from_children.base, kept_from_children.bytes));
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+    assert_true(child_has(kept_from_children.base, kept_from_children.bytes));
+}
+#endif
 
 static void lookup_tells_the_arena(const struct check *check)
 {
@@ -556,6 +607,10 @@ int main(void)
               "large calls are counted with their arena");
     check_add((struct check){ .run = free_pages_of_hooks_are_counted },
               "free pages of hooks are counted");
+#ifdef MADV_DONTFORK
+    check_add((struct check){ .run = pages_of_the_usual_hooks_come_back_as_they_were },
+              "pages of the usual hooks come back as they were");
+#endif
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");

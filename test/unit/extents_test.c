@@ -146,6 +146,45 @@ static void the_default_hooks_take_back_what_they_gave(void **state)
     prairie_check_all();
 }
 
+/* Pages come back as a new mapping, clean. What the kernel would not close is kept, or goes back as
+ * it is; what it would not commit again is lost, and nothing else. */
+static void the_default_hooks_take_back_new_pages(void **state)
+{
+    struct extent_hooks hooks = extent_hooks_default, *own = &hooks;
+    size_t bytes;
+    uint64_t closes;
+    bool zero = false, committed = false;
+    char *base;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    bytes = 10 * page_bytes();
+    base = own->alloc(own, NULL, bytes, 1, &zero, &committed, 1);
+    memset(base, 1, bytes);
+    closes = fake_calls(FAKE_CLOSE);
+    fake_fail_kind(FAKE_CLOSE, true);
+    assert_true(own->dalloc(own, base, bytes, true, 1));
+    fake_fail_kind(FAKE_CLOSE, false);
+    assert_int_equal(page_record(page_at(base))->state, PAGE_USED);
+    assert_false(own->dalloc(own, base, bytes, true, 1));
+    assert_int_equal(fake_calls(FAKE_CLOSE), closes + 2);
+    assert_int_equal(page_record(page_at(base))->state, PAGE_CLEAN);
+    assert_true(fake_is_committed(base, bytes));
+
+    base = own->alloc(own, NULL, bytes, 1, &zero, &committed, 1);
+    fake_fail_kind(FAKE_CLOSE, true);
+    own->destroy(own, base, bytes, true, 1);
+    fake_fail_kind(FAKE_CLOSE, false);
+    assert_int_equal(page_record(page_at(base))->state, PAGE_DIRTY);
+
+    base = own->alloc(own, NULL, bytes, 1, &zero, &committed, 1);
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_false(own->dalloc(own, base, bytes, true, 1));
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_int_equal(page_record(page_at(base))->state, PAGE_USED);
+    prairie_check_all();
+}
+
 /* A hook may hand out a large block of prairie's own. */
 static void *malloc_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes, size_t align,
                           bool *zero, bool *commit, unsigned arena)
@@ -576,7 +615,8 @@ static void records_run_out(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_hooks),
-          UNIT_TEST(the_default_hooks_take_back_what_they_gave), UNIT_TEST(memory_from_malloc),
+          UNIT_TEST(the_default_hooks_take_back_what_they_gave),
+          UNIT_TEST(the_default_hooks_take_back_new_pages), UNIT_TEST(memory_from_malloc),
           UNIT_TEST(memory_from_malloc_of_a_hardened_process),
           UNIT_TEST(extents_are_asked_for_in_growing_pieces),
           UNIT_TEST(each_extent_is_twice_the_one_before), UNIT_TEST(a_refused_block_has_no_record),

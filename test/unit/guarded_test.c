@@ -567,6 +567,60 @@ static void a_child_has_the_cell_that_was_being_given_back(void **state)
     prairie_check_all();
 }
 
+static int forked;
+
+static void fork_here(enum fake_call kind)
+{
+    if (kind != forks_beside) return;
+    fake_beside_call(NULL);
+    forked = fake_fork();
+}
+
+/* The parent looks at how the child ended, which has done the same. */
+static void end_of_both(void)
+{
+    int status = -1;
+
+    prairie_check_all();
+    if (forked == 0) _exit(0);
+    assert_int_equal(waitpid(forked, &status, 0), forked);
+    assert_int_equal(status, 0);
+}
+
+/* The fork is a signal handler's that interrupted this thread. */
+static void a_child_goes_on_taking_the_cell(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool_of_two();
+    forks_beside = FAKE_COMMIT;
+    fake_beside_call(fork_here);
+    block = take_of(1, 48, 16);
+    assert_non_null(block);
+    assert_true(is_beside_guards(block));
+    guarded_check();
+    give(block);
+    end_of_both();
+}
+
+static void a_child_goes_on_giving_the_cell_back(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool_of_two();
+    block = take_of(1, 48, 16);
+    forks_beside = FAKE_CLOSE;
+    fake_beside_call(fork_here);
+    give(block);
+    guarded_check();
+    block = take_of(1, 48, 16);
+    assert_non_null(block);
+    give(block);
+    end_of_both();
+}
+
 UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_long_as_can_be),
           UNIT_TEST(some_cells_always_rest), UNIT_TEST(a_site_cannot_fill_the_pool),
           UNIT_TEST(memory_may_be_refused), UNIT_TEST(sized_frees_look_while_it_is_watched),
@@ -580,4 +634,6 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(a_guard_is_of_the_nearer_block),
           UNIT_TEST(each_byte_of_a_held_block_is_its_own),
           UNIT_TEST(a_child_has_the_cell_that_was_being_taken),
-          UNIT_TEST(a_child_has_the_cell_that_was_being_given_back))
+          UNIT_TEST(a_child_has_the_cell_that_was_being_given_back),
+          UNIT_TEST(a_child_goes_on_taking_the_cell),
+          UNIT_TEST(a_child_goes_on_giving_the_cell_back))
