@@ -113,7 +113,7 @@ lab-neighbours: ## CPython with and without its own pool; short-lived programs
 
 install: all ## install under PREFIX=/usr/local (DESTDIR is honoured); the command too, after `make tool`
 	@cmake --build $(BUILD) --target prairie_shared-hardened prairie_shared-copies
-	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+	@cmake --install $(BUILD) $(if $(PREFIX),--prefix '$(PREFIX)')
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' dev/tool install
 
 packages: ## make Debian packages, an .rpm and a tarball, use and remove each; Bazel, containers; ARGS='deb' is one part

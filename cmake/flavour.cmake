@@ -34,9 +34,10 @@ foreach(name malloc calloc realloc free aligned_alloc posix_memalign memalign va
     list(APPEND PRAIRIE_NO_BUILTIN -fno-builtin-${name})
 endforeach()
 
-# An exception must get through `new`: on 32-bit Arm C has no unwind tables unless it is told to.
+# An exception must get through `new`: on 32-bit Arm C has no unwind tables unless it is told to. Whoever builds us with
+# -flto gets objects all the same: objcopy does not know what a plugin would make of others, and says nothing.
 set(PRAIRIE_COMPILE_OPTIONS
-    -std=gnu17 -g -fPIC -funwind-tables -fvisibility=hidden -ftls-model=initial-exec -fno-plt
+    -std=gnu17 -g -fno-lto -fPIC -funwind-tables -fvisibility=hidden -ftls-model=initial-exec -fno-plt
     -fno-semantic-interposition -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
     -ffunction-sections -fdata-sections ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
 

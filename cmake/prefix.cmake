@@ -9,7 +9,8 @@ function(prairie_prefixed target prefix quantum folder)
     string(TOUPPER "${prefix}" upper)
     add_library(${target}_object OBJECT ${PRAIRIE_UNITY})
     target_compile_definitions(${target}_object PRIVATE
-        PRAIRIE_CHECK=${PRAIRIE_CHECK} PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS} PRAIRIE_QUANTUM=${quantum} PRAIRIE_PREFIX="${prefix}"
+        PRAIRIE_CHECK=${PRAIRIE_CHECK} PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS} PRAIRIE_HARDENED=${PRAIRIE_HARDENED}
+        PRAIRIE_QUANTUM=${quantum} PRAIRIE_PREFIX="${prefix}"
         PRAIRIE_MALLOC_CONF_NAME="${upper}MALLOC_CONF"
         PRAIRIE_MALLOC_CONF_FILE="/etc/${prefix}malloc.conf")
     target_compile_options(${target}_object PRIVATE -O2 ${PRAIRIE_COMPILE_OPTIONS})

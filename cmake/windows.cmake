@@ -40,7 +40,7 @@ prairie_windows_object(prairie_strings_object ${PROJECT_SOURCE_DIR}/src/windows/
 function(prairie_windows_flavour suffix check tiny folder)
     prairie_windows_object(prairie_object${suffix} ${PROJECT_SOURCE_DIR}/src/prairie.c)
     target_compile_definitions(prairie_object${suffix} PRIVATE PRAIRIE_CHECK=${check} $<$<BOOL:${tiny}>:PRAIRIE_TINY>
-                               PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS})
+                               PRAIRIE_PAGE_HEAPS=${PRAIRIE_PAGE_HEAPS} PRAIRIE_HARDENED=${PRAIRIE_HARDENED})
     add_library(prairie_shared${suffix} SHARED $<TARGET_OBJECTS:prairie_object${suffix}>
                 $<TARGET_OBJECTS:prairie_dll_object> $<TARGET_OBJECTS:prairie_strings_object> ${PRAIRIE_DEF})
     target_link_options(prairie_shared${suffix} PRIVATE -nostdlib LINKER:-e,prairie_entry)

@@ -23,7 +23,8 @@ extern "C" {
 const char *prairie_version(void);
 
 /* The C functions of the same names. NULL with ENOMEM when there is no memory; a size of 0 gives a
- * pointer of its own. Blocks of 16 bytes and more are aligned to 16. */
+ * pointer of its own. Blocks of 16 bytes and more are aligned to 16; in a library that was built
+ * with PRAIRIE_QUANTUM=8 those of a multiple of 16 bytes. */
 void *prairie_malloc(size_t size);
 void *prairie_calloc(size_t count, size_t size);
 /* realloc(block, 0) frees the block and returns NULL, as the GNU C library does. */
@@ -109,7 +110,8 @@ bool prairie_stats_read(struct prairie_stats *stats);
 void prairie_stats_print(void);
 
 /* Hands the numbers of now out as OpenMetrics text, which Prometheus reads, in pieces that end with
- * a NUL, without allocating. `write` NULL: to the standard error. False: no memory. */
+ * a NUL, without allocating. `write` NULL: to the standard error. False: no memory. A library that
+ * was built with PRAIRIE_OWN_NAMES has it with the control tree only (PRAIRIE_OWN_NAMES=2). */
 bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
 
 /* Bytes of all blocks that the calling thread took and gave back since it first asked, by their

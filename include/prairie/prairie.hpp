@@ -11,9 +11,10 @@
  * containers to use all of a block, or that let go of many blocks at once.
  *
  * C++17 and later. All that allocates throws std::bad_alloc when there is no memory, after the
- * program's new_handler was asked; without exceptions it ends the program. Arenas need a library
- * that has the control tree: any but one that was built with PRAIRIE_OWN_NAMES or a prefix. Blocks
- * of a size that is known when compiling are taken without a call where inline.h allows it.
+ * program's new_handler was asked; without exceptions it ends the program. (An arena that cannot be
+ * made is not asked about: it may be for want of a number.) Arenas need a library that has the
+ * control tree: any but one that was built with PRAIRIE_OWN_NAMES or a prefix. Blocks of a size that
+ * is known when compiling are taken without a call where inline.h allows it.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PRAIRIE_HPP
@@ -57,10 +58,15 @@ namespace prairie
 namespace detail
 {
 
-/* What malloc promises: blocks of 16 bytes and more are aligned to 16, all others to 8. */
+/* What malloc promises: blocks of 16 bytes and more are aligned to 16, all others to 8; where the
+ * library was built with PRAIRIE_QUANTUM=8, and the program is, those of a multiple of 16 bytes. */
 constexpr bool is_natural(std::size_t bytes, std::size_t align) noexcept
 {
+#if defined(PRAIRIE_QUANTUM) && PRAIRIE_QUANTUM == 8
+    return align <= 8 || (align == 16 && bytes >= 16 && bytes % 16 == 0);
+#else
     return align <= 8 || (align == 16 && bytes >= 16);
+#endif
 }
 
 [[noreturn]] inline void refuse_memory()
@@ -211,6 +217,23 @@ struct inline_new {
     static void operator delete(void *object, std::size_t bytes, std::align_val_t align) noexcept
     {
         detail::give(object, bytes, static_cast<std::size_t>(align));
+    }
+    static void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept
+    {
+        return prairie_malloc(bytes);
+    }
+    static void operator delete(void *object, const std::nothrow_t &) noexcept
+    {
+        prairie_free(object);
+    }
+    static void *operator new(std::size_t bytes, std::align_val_t align,
+                              const std::nothrow_t &) noexcept
+    {
+        return prairie_aligned_alloc(static_cast<std::size_t>(align), bytes);
+    }
+    static void operator delete(void *object, std::align_val_t, const std::nothrow_t &) noexcept
+    {
+        prairie_free(object);
     }
     static void *operator new(std::size_t, void *place) noexcept { return place; }
     static void operator delete(void *, void *) noexcept {}

@@ -16,7 +16,9 @@ KINDS = {bool: ctypes.c_bool, int: ctypes.c_size_t, str: ctypes.c_char_p}
 UINT64 = ("epoch", "thread.allocated", "thread.deallocated", "thread.peak.read", "uptime", "nmalloc", "ndalloc",
           "nfills", "nflushes", "nslabs", "npurge", "nmadvise", "purged", "num_ops", "num_wait", "num_spin_acq",
           "total_wait_time", "max_wait_time", "num_runs", "run_interval", "nrequests")
-TEXTS = ("version", "malloc_conf", ".dss", ".thp", "prof_prefix", "prof.prefix", "thread.prof.name", "stats_print_opts")
+TEXTS = ("version", "malloc_conf", ".dss", ".thp", "prof_prefix", "prof.prefix", "thread.prof.name", "stats_print_opts",
+         "stats_interval_opts", "opt.zero_realloc", "opt.junk", "opt.metadata_thp", "opt.percpu_arena",
+         "opt.hpa_hugify_style", "opt.prof_time_resolution")
 UINT32 = ("narenas", "nbins", "nhbins", "nlextents", "nregs", "nshards", "nthreads", "thread.arena", "max_num_thds")
 
 
@@ -48,12 +50,14 @@ def _kind_of(name, value):
         return KINDS[type(value)]
     if isinstance(value, bool):
         return ctypes.c_bool
-    if name.endswith(TEXTS):
+    if name.endswith(TEXTS) or name.startswith("opt.malloc_conf."):
         return ctypes.c_char_p
     if name.endswith(UINT64):
         return ctypes.c_uint64
     if name.endswith(UINT32):
         return ctypes.c_uint
+    if name.endswith("decay_ms"):
+        return ctypes.c_ssize_t
     return ctypes.c_size_t
 
 

@@ -260,11 +260,9 @@ static bool want_background(void)
     if (!option_helper_thread()) /* it was forbidden in the meantime, and `ending` is gone */
         return go_without_background();
     purge_begin_unneeded();
-    if (os_thread_start(background_body)) {
-        set_background(true);
-        set_on_call();
-        return true;
-    }
+    set_background(true); /* it may have ended before its start is known here */
+    set_on_call();
+    if (os_thread_start(background_body)) return true;
     RELAXED_STORE(decay.again_ms, os_now_ms() + REFUSED_MS);
     return go_without_background();
 }

@@ -212,6 +212,11 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
         put_empty(depot, oldest);
         return;
     }
+    if (depot->opened == NULL) {
+        depot->opened = oldest;
+        depot->opened_count = others;
+        return;
+    }
     while (others < capacity) oldest[++others] = NULL; /* M3 */
     append_full(depot, oldest);
 }
@@ -300,24 +305,26 @@ INLINE_READS_UNLOCKED bool has_magazines(const struct depot *depot)
     return (depot->full.count | depot->empty.count) != 0 || depot->opened != NULL;
 }
 
-/* A depot's magazines: all of them, or half of those that nobody took. How many. */
+/* A depot's magazines: all of them, or half of those that nobody took. How many. No more than there
+ * were: what others bring meanwhile could go on for ever. */
 static unsigned drain_depot(struct arena *arena, unsigned class_index, enum clear_what what)
 {
     struct depot *depot = &arena->bin[class_index].depot;
     bool all = what == CLEAR_ALL, opened;
-    unsigned unneeded, cooling, drained = 0;
+    unsigned most, cooling, drained = 0;
 
     if (!has_magazines(depot)) return 0;
     lock_take(&arena->lock);
     cooling = magazines_cooling(arena, class_index);
-    unneeded = depot->full.low > cooling ? (depot->full.low - cooling + 1) / 2 : 0;
-    if (unneeded == 0 && depot->full.count == 0) unneeded = (depot->empty.count + 1) / 2;
+    most = depot->full.low > cooling ? (depot->full.low - cooling + 1) / 2 : 0;
+    if (most == 0 && depot->full.count == 0) most = (depot->empty.count + 1) / 2;
+    if (all) most = (unsigned)max_size(depot->full.count, depot->empty.count);
     opened = depot->opened != NULL && (all || depot->opened_seen == depot->opened_count);
     depot->full.low = depot->full.count;
     depot->opened_seen = depot->opened_count;
     lock_give(&arena->lock);
     if (opened) drained += give_magazines(arena, class_index, true);
-    while ((all || unneeded-- > 0) && give_magazines(arena, class_index, false)) drained++;
+    while (most-- > 0 && give_magazines(arena, class_index, false)) drained++;
     return drained;
 }
 

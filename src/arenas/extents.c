@@ -236,38 +236,28 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
     return page_address(run.page);
 }
 
-/* The first page of what default_alloc leased; 0: that is none. */
-static uint32_t leased_page(const void *base, size_t bytes)
-{
-    uint32_t page = page_at(base);
-    bool is =
-        is_run_of_page_heap(page, base, pages_for(bytes)) && page_record(page)->state == PAGE_USED;
-
-    return is ? page : 0;
-}
-
 /* Whatever other hooks asked of the kernel for these pages (to leave them out of core files or of
- * children, to lock them or to take them from one node) ends with their mapping. Pages that are
- * closed and cannot be committed again are nobody's any more. */
+ * children, to lock them or to take them from one node) ends with their mapping; at a limit of
+ * address space, where there are no new ones, they come back as they are. Pages that are closed and
+ * cannot be committed again are nobody's any more. */
 static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
                            unsigned arena)
 {
     struct os_range range = { base, pages_for(bytes) << space.page_shift };
-    uint32_t page = leased_page(base, bytes);
+    uint32_t page = page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
-    if (page == 0 || !os_close(range)) return true;
-    if (os_commit(range)) run_return_clean(page);
+    if (!is_run_of_page_heap(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
+        return true;
+    if (!os_close(range)) run_return(page);
+    else if (os_commit(range)) run_return_clean(page);
     return false;
 }
 
 static void default_destroy(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
                             unsigned arena)
 {
-    bool stays = default_dalloc(hooks, base, bytes, committed, arena);
-    uint32_t page = leased_page(base, bytes);
-
-    if (stays && page != 0) run_return(page);
+    (void)default_dalloc(hooks, base, bytes, committed, arena);
 }
 
 /* Memory stays usable. */

@@ -299,9 +299,10 @@ static struct {
     uint8_t option;
     uint64_t value_at_start;
 } changed[CHANGED_MAX] SPARSE;
-static unsigned changed_count; /* options that were changed; entries below it are whole */
+static unsigned changed_count; /* atomic: options that were changed; entries below it are whole */
 
-/* The caller sees to it that there is one at a time. */
+/* The caller sees to it that there is one at a time. Who reads the new value finds the entry; partner:
+ * option_value_at_start. */
 void option_set(enum option option, uint64_t value)
 {
     unsigned i = 0;
@@ -310,16 +311,19 @@ void option_set(enum option option, uint64_t value)
     if (i == changed_count && i < CHANGED_MAX) {
         changed[i].option = (uint8_t)option;
         changed[i].value_at_start = option_values[option];
-        changed_count++;
+        __atomic_store_n(&changed_count, changed_count + 1, __ATOMIC_RELEASE);
     }
-    RELAXED_STORE(option_values[option], value);
+    __atomic_store_n(&option_values[option], value, __ATOMIC_RELEASE);
 }
 
 uint64_t option_value_at_start(enum option option)
 {
-    for (unsigned i = 0; i < changed_count; i++)
+    uint64_t value = __atomic_load_n(&option_values[option], __ATOMIC_ACQUIRE);
+    unsigned count = __atomic_load_n(&changed_count, __ATOMIC_ACQUIRE);
+
+    for (unsigned i = 0; i < count; i++)
         if (changed[i].option == option) return changed[i].value_at_start;
-    return RELAXED_LOAD(option_values[option]);
+    return value;
 }
 
 bool option_asked_at_start(enum option option)

@@ -54,8 +54,9 @@ void explicit_cache_destroy(unsigned number)
 static void leave_destroyed(struct cache *cache)
 {
     if (cache->fixed == 0 || cache->arena_ends == RELAXED_LOAD(cache->arena->ends)) return;
-    cache->arena = NULL;
     cache->fixed = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the child of a fork may be left with one of them */
+    cache->arena = NULL;
 }
 
 struct arena *explicit_cache_arena(struct cache *cache)

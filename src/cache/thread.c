@@ -269,7 +269,8 @@ static struct cache *take_left(void)
     }
     if (cache == NULL) return NULL;
     cache->arena = NULL;
-    cache->is_busy = false; /* its thread may have ended in the middle of a call */
+    cache->is_busy = false; /* its thread may have ended in the middle of a call, or of a hook */
+    RELAXED_STORE(cache->fixed, (uint8_t)0);
     cache->class_max = (uint8_t)cached_class_max;
     begin_use();
     return cache;

@@ -79,7 +79,7 @@ static void start_profile(void)
 static void start_hardened(void)
 {
     if (hardened_start()) return;
-    option_set(OPTION_HARDENED, false);
+    option_values[OPTION_HARDENED] = false;
     report_to_error(NULL, "prairie: hardened:true, but nothing is: another thread came first, or "
                           "there is no memory\n");
 }

@@ -134,9 +134,9 @@ int serve_arena_decay(struct control_call *call, enum option option)
     return is_there(call->index[0]) ? serve_decay(call, option) : EFAULT;
 }
 
-int serve_oversize(struct control_call *call)
+int serve_arena_option(struct control_call *call, enum option option)
 {
-    return is_there(call->index[0]) ? serve_option(call, OPTION_OVERSIZE_THRESHOLD) : EFAULT;
+    return is_there(call->index[0]) ? serve_option(call, option) : EFAULT;
 }
 
 /* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of

@@ -79,8 +79,7 @@ int serve_prefix(struct control_call *call)
 {
     if (!profile.on) return ENOENT;
     if (!call->writes || call->new_value.text == NULL) return EINVAL;
-    profile_set_prefix(call->new_value.text);
-    return 0;
+    return profile_set_prefix(call->new_value.text) ? 0 : EINVAL;
 }
 
 /* ---- the calling thread ---- */

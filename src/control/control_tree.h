@@ -18,10 +18,11 @@ typedef int control_serve(struct control_call *call);
 /* ---- control_arenas.c ---- */
 
 control_serve serve_purge, serve_decay_now;
-control_serve serve_oversize, serve_grow_limit, serve_name;
+control_serve serve_grow_limit, serve_name;
 int serve_option(struct control_call *call, enum option option);
 int serve_decay(struct control_call *call, enum option option);
 int serve_arena_decay(struct control_call *call, enum option option);
+int serve_arena_option(struct control_call *call, enum option option);
 
 /* ---- control_blocks.c ---- */
 

@@ -81,18 +81,26 @@ OURS(_ZdlPvm, delete_sized_ours);
 OURS(_ZdaPvm, delete_array_sized_ours);
 
 /* As the C++ standard says: call the handler and try again, until there is memory or no handler.
- * `align` 1: as malloc does. */
-COLD static void *new_again(size_t size, size_t align)
+ * `align` 1: as malloc does. NULL: no handler. */
+COLD static void *new_with_handlers(size_t size, size_t align)
 {
-    while (is_power_of_two(align)) { /* others are never served */
+    void *block = NULL;
+
+    while (block == NULL && is_power_of_two(align)) { /* others are never served */
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
-        void *block;
 
         if (handler == NULL) break;
         handler();
         block = align == 1 ? prairie_malloc(size) : prairie_aligned_alloc(align, size);
-        if (block != NULL) return block;
     }
+    return block;
+}
+
+COLD static void *new_again(size_t size, size_t align)
+{
+    void *block = new_with_handlers(size, align);
+
+    if (block != NULL) return block;
     if (_ZSt17__throw_bad_allocv != NULL) _ZSt17__throw_bad_allocv();
     fatal("operator new: out of memory");
 }
@@ -101,10 +109,12 @@ typedef void *new_nothrow(size_t size, const struct nothrow *nothrow);
 typedef void *new_aligned_nothrow(size_t size, size_t align, const struct nothrow *nothrow);
 
 /* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours
- * or the program's: C cannot catch. A static program has none, and the plain one must not throw
- * there. `known` is where its address is kept; atomic. */
-COLD static void *new_in_try_block(new_nothrow **known, const char *name, void *(*plain)(size_t),
-                                   size_t size, const struct nothrow *nothrow)
+ * or the program's: C cannot catch. A program with the runtime in it has none: `otherwise` is called
+ * there, ours that tries again, or the program's plain one; what handlers throw must not come out of
+ * it. `known` is where its address is kept; atomic. */
+COLD static void *new_in_try_block(new_nothrow **known, const char *name,
+                                   void *(*otherwise)(size_t), size_t size,
+                                   const struct nothrow *nothrow)
 {
     new_nothrow *next = RELAXED_LOAD(*known);
 
@@ -112,11 +122,11 @@ COLD static void *new_in_try_block(new_nothrow **known, const char *name, void *
         next = (new_nothrow *)os_next_symbol(name);
         RELAXED_STORE(*known, next);
     }
-    return next != NULL ? next(size, nothrow) : plain(size);
+    return next != NULL ? next(size, nothrow) : otherwise(size);
 }
 
 COLD static void *new_aligned_in_try_block(new_aligned_nothrow **known, const char *name,
-                                           void *(*plain)(size_t, size_t), size_t size,
+                                           void *(*otherwise)(size_t, size_t), size_t size,
                                            size_t align, const struct nothrow *nothrow)
 {
     new_aligned_nothrow *next = RELAXED_LOAD(*known);
@@ -125,7 +135,7 @@ COLD static void *new_aligned_in_try_block(new_aligned_nothrow **known, const ch
         next = (new_aligned_nothrow *)os_next_symbol(name);
         RELAXED_STORE(*known, next);
     }
-    return next != NULL ? next(size, align, nothrow) : plain(size, align);
+    return next != NULL ? next(size, align, nothrow) : otherwise(size, align);
 }
 
 static bool there_is_a_handler(void)
@@ -208,6 +218,29 @@ static void *new_quietly(const void *frame, size_t size, size_t align, enum hard
     return marked(alloc_from(frame, size, align, false), door);
 }
 
+/* After new_quietly, where a handler is left to be asked. NULL: there was no memory, and no handler
+ * left. */
+
+COLD static void *new_quietly_again(size_t size)
+{
+    return marked(new_with_handlers(size, 1), DOOR_NEW);
+}
+
+COLD static void *new_array_quietly_again(size_t size)
+{
+    return marked(new_with_handlers(size, 1), DOOR_NEW_ARRAY);
+}
+
+COLD static void *new_aligned_quietly_again(size_t size, size_t align)
+{
+    return marked(new_with_handlers(size, align), DOOR_NEW_ALIGNED);
+}
+
+COLD static void *new_array_aligned_quietly_again(size_t size, size_t align)
+{
+    return marked(new_with_handlers(size, align), DOOR_NEW_ARRAY_ALIGNED);
+}
+
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
     static new_nothrow *known;
@@ -215,7 +248,8 @@ PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
     void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW) : NULL;
 
     if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
-    return new_in_try_block(&known, NAME_OF(_ZnwmRKSt9nothrow_t), _Znwm, size, nothrow);
+    return new_in_try_block(&known, NAME_OF(_ZnwmRKSt9nothrow_t),
+                            is_ours ? new_quietly_again : _Znwm, size, nothrow);
 }
 
 PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
@@ -225,7 +259,8 @@ PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
     void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW_ARRAY) : NULL;
 
     if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
-    return new_in_try_block(&known, NAME_OF(_ZnamRKSt9nothrow_t), _Znam, size, nothrow);
+    return new_in_try_block(&known, NAME_OF(_ZnamRKSt9nothrow_t),
+                            is_ours ? new_array_quietly_again : _Znam, size, nothrow);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
@@ -252,7 +287,8 @@ PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
     if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
         return block;
     return new_aligned_in_try_block(&known, NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t),
-                                    _ZnwmSt11align_val_t, size, align, nothrow);
+                                    is_ours ? new_aligned_quietly_again : _ZnwmSt11align_val_t,
+                                    size, align, nothrow);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
@@ -265,8 +301,9 @@ PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 
     if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
         return block;
-    return new_aligned_in_try_block(&known, NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t),
-                                    _ZnamSt11align_val_t, size, align, nothrow);
+    return new_aligned_in_try_block(
+        &known, NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t),
+        is_ours ? new_array_aligned_quietly_again : _ZnamSt11align_val_t, size, align, nothrow);
 }
 
 /* ---- delete ---- */

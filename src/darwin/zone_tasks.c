@@ -298,10 +298,13 @@ static void record_foreign(struct walk *walk)
             || !copy(walk, &first, walk->roots.page_map + (extent.first + 1) * sizeof(struct page),
                      sizeof first))
             return;
-        if (first.state == PAGE_VAST)
+        if (first.state == PAGE_VAST) {
+            size_t bytes = (size_t)extent.pages << walk->space.page_shift;
+
+            record(walk, MALLOC_PTR_REGION_RANGE_TYPE, (vm_address_t)extent.base, bytes);
             record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, (vm_address_t)extent.base,
-                   (extent.pages << walk->space.page_shift) - page_spare_bytes(&first));
-        else record_runs(walk, extent.first + 1, extent.pages, (vm_address_t)extent.base);
+                   bytes - page_spare_bytes(&first));
+        } else record_runs(walk, extent.first + 1, extent.pages, (vm_address_t)extent.base);
     }
 }
 

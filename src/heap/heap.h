@@ -25,7 +25,7 @@ void heap_obey_options(void);
 void heap_fork_begins(void);
 void heap_fork_ends_in_parent(void);
 void heap_fork_ends_in_child(void);
-/* Is a lock held that a fork takes last, by anybody? As of a moment ago. */
+/* Is a lock held that a fork takes, by anybody? As of a moment ago. */
 bool heap_is_locked(void);
 
 /* In the audit flavour: prairie_check_all now and then. */

@@ -178,7 +178,7 @@ bool event_next(struct event *event)
     const struct listener *listener;
     reserve_cb_t *call = NULL;
     void *context = NULL;
-    int cancel;
+    int cancel, error;
 
     lock_take(&notify_lock);
     listener = next_listener(event);
@@ -193,9 +193,11 @@ bool event_next(struct event *event)
     lock_give(&notify_lock);
     if (call == NULL) return false;
 
+    error = os_errno();
     cancel = os_cancel_forbid();
     call(context, event->condition, event->size);
     os_cancel_restore(cancel);
+    os_errno_restore(error);
 
     lock_take(&notify_lock);
     while (*link != &calling) link = &(*link)->next;

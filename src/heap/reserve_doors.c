@@ -102,7 +102,7 @@ static bool add_listener(reserve_cb_t *cb, void *ctx)
 PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 {
     if (heap_attach() == NULL || !add_listener(cb, ctx)) return true;
-    if (!shortage_reserve_is_chosen()) (void)shortage_reserve(RESERVE_BYTES_DEFAULT);
+    shortage_reserve_default();
     RELAXED_STORE(limits.looks_for_stalls, true);
     decay_keep_looking();
     return false;

@@ -28,7 +28,8 @@ enum { REFILL_MS = 50 };
 enum { RELEASES_MAX = 4, ROUNDS_MAX = 8 };
 
 static struct {
-    bool chosen;        /* atomic: somebody said how large the reserve is to be */
+    size_t wanted;      /* atomic: one more than the bytes that the reserve was said to have; 0:
+                           nobody said */
     uint64_t refill_ms; /* atomic: when it was last tried */
 } shortage;
 
@@ -224,22 +225,41 @@ void shortage_start(void)
 void shortage_apply_options(void)
 {
     RELAXED_STORE(limits.follows_group, option_limit_group());
-    limits_set_soft(option_limit_soft());
-    limits_set_hard(option_limit_hard());
+    /* The program may have set others before. */
+    if (option_limit_soft() != 0) limits_set_soft(option_limit_soft());
+    if (option_limit_hard() != 0) limits_set_hard(option_limit_hard());
     if (option_reserve_min() != 0) (void)shortage_reserve(option_reserve_min());
     shortage_set_look();
 }
 
-bool shortage_reserve_is_chosen(void) { return RELAXED_LOAD(shortage.chosen); }
-
-bool shortage_reserve(size_t bytes)
+/* What was said last counts: who finds that something else was said meanwhile tries again. */
+static bool reserve_as_wanted(void)
 {
+    size_t bytes;
     bool full;
 
-    RELAXED_STORE(shortage.chosen, true);
-    RELAXED_STORE(limits.bars_clean, bytes != 0);
-    full = reserve_resize(bytes);
+    do {
+        bytes = RELAXED_LOAD(shortage.wanted) - 1;
+        RELAXED_STORE(limits.bars_clean, bytes != 0);
+        if (bytes != 0) limits_know_group();
+        full = reserve_resize(bytes);
+    } while (RELAXED_LOAD(shortage.wanted) - 1 != bytes);
     if (!full) (void)tell_low(NULL, bytes, NULL);
     shortage_set_look();
     return full;
+}
+
+bool shortage_reserve(size_t bytes)
+{
+    RELAXED_STORE(shortage.wanted, min_size(bytes, SIZE_MAX - 1) + 1);
+    return reserve_as_wanted();
+}
+
+void shortage_reserve_default(void)
+{
+    size_t nobody_said = 0;
+
+    if (__atomic_compare_exchange_n(&shortage.wanted, &nobody_said, RESERVE_BYTES_DEFAULT + 1,
+                                    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        (void)reserve_as_wanted();
 }

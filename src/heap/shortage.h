@@ -28,7 +28,7 @@ void shortage_gather(void);
 bool shortage_make_room(void);
 /* How much the reserve is to hold. False: it could not be filled. */
 bool shortage_reserve(size_t bytes);
-/* Has the program chosen that, or let it be chosen? */
-bool shortage_reserve_is_chosen(void);
+/* RESERVE_BYTES_DEFAULT, unless that was said already. */
+void shortage_reserve_default(void);
 
 #endif

@@ -92,12 +92,20 @@ static struct counting_front *count_taken(void *block, size_t bytes)
     return counting;
 }
 
+/* Who is told of a dump may switch the thread's cache off or on. */
+static COLD struct counting_front *counting_after_poll(void)
+{
+    profile_poll();
+    return counting_of(thread_front());
+}
+
 static void *take_small_seen(struct counting_front *counting, const struct alloc_request *request)
 {
     void *block = NULL;
 
-    if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    if (unlikely(is_due(counting, request))) block = sample_small(counting, request);
+    if (unlikely(RELAXED_LOAD(sampling_polls))) counting = counting_after_poll();
+    if (likely(counting != NULL) && unlikely(is_due(counting, request)))
+        block = sample_small(counting, request);
     if (likely(block == NULL)) block = take_small(request);
     (void)count_taken(block, class_bytes[request->class_index]);
     return block;

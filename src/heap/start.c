@@ -92,7 +92,7 @@ static bool is_locked_from(enum lock_rank first)
     return RELAXED_LOAD(seen_held);
 }
 
-bool heap_is_locked(void) { return is_locked_from(LOCK_PAGE_HEAP); }
+bool heap_is_locked(void) { return is_locked_from(LOCK_CONTROL); }
 
 /* A background thread that did not end can be in the middle of something. But when a lock is held,
  * that may be ours, for which the background thread waits, and none can be taken here. If it is the
@@ -100,7 +100,7 @@ bool heap_is_locked(void) { return is_locked_from(LOCK_PAGE_HEAP); }
 static bool forks_without_locks(bool is_alone)
 {
     if (!is_alone || !os_has_one_thread() || lock_fork_is_mine()) return false;
-    return !decay_numbers().background_runs || is_locked_from(LOCK_CONTROL);
+    return !decay_numbers().background_runs || heap_is_locked();
 }
 
 /* A process with one thread may fork in a signal handler that interrupted a call into the heap: a
@@ -115,7 +115,7 @@ void heap_fork_begins(void)
 
     /* What a background thread would have given back later is not copied for the child either; but
      * not when one of the locks that this takes is ours already. */
-    if (is_alone && !heap_is_locked()) purge_beyond_budget();
+    if (is_alone && !is_locked_from(LOCK_PAGE_HEAP)) purge_beyond_budget();
     if (forks_without_locks(is_alone)) return;
     os_fork_begins();
     /* Another handler of this fork forks: all are taken. */

@@ -206,10 +206,14 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
     return true;
 }
 
+/* Opening, closing, reading and writing are points of cancellation, which no call of ours is. */
+
 static int open_file(const char *path, int flags)
 {
-    int saved_errno = errno, file = open(path, flags | O_CLOEXEC, 0644);
+    int saved_errno = errno, cancel = os_cancel_forbid();
+    int file = open(path, flags | O_CLOEXEC, 0644);
 
+    os_cancel_restore(cancel);
     errno = saved_errno;
     return file;
 }
@@ -219,15 +223,16 @@ int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
 
 void os_file_close(int file)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel = os_cancel_forbid();
 
     (void)close(file);
+    os_cancel_restore(cancel);
     errno = saved_errno;
 }
 
 bool os_file_write(int file, const void *bytes, size_t count)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel = os_cancel_forbid();
     const char *at = bytes;
     unsigned interruptions = 0;
 
@@ -239,13 +244,14 @@ bool os_file_write(int file, const void *bytes, size_t count)
         at += written;
         count -= (size_t)written;
     }
+    os_cancel_restore(cancel);
     errno = saved_errno;
     return count == 0;
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel = os_cancel_forbid();
     size_t count = 0;
     unsigned interruptions = 0;
 
@@ -256,6 +262,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
         if (got <= 0) break;
         count += (size_t)got;
     }
+    os_cancel_restore(cancel);
     errno = saved_errno;
     return count;
 }

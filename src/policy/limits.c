@@ -213,6 +213,13 @@ static void purge_beyond_lines(void)
     }
 }
 
+void limits_know_group(void)
+{
+    lock_take(&limits.lock);
+    if (RELAXED_LOAD(limits.follows_group) && !limits.group_known) read_group();
+    lock_give(&limits.lock);
+}
+
 enum limits_state limits_look(void)
 {
     enum limits_state state = LIMITS_CALM;

@@ -62,6 +62,8 @@ enum limits_state {
     LIMITS_NEAR,   /* beyond a line: it is time to tell those who can free, until it is clear */
     LIMITS_STALLED /* processes wait for memory: it is time to tell all of them */
 };
+/* Looks whether the group has a limit, if nobody has. Called without a lock. */
+void limits_know_group(void);
 /* Gives back free pages beyond a line, or while processes wait for memory. Called without a
  * lock. */
 enum limits_state limits_look(void);

@@ -176,6 +176,7 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
 
 void purge_heaps_beyond_budget(void)
 {
+    if (option_decay_ms() < 0 && !purge_is_urgent()) return;
     for (unsigned i = 0; i < page_heap_count(); i++) purge_heap_beyond_budget(&page_heap[i]);
 }
 

@@ -36,12 +36,13 @@ static bool name_ends(const char *name, const char *ending)
     return length >= wanted && __builtin_memcmp(name + length - wanted, ending, wanted) == 0;
 }
 
-void profile_set_prefix(const char *prefix)
+bool profile_set_prefix(const char *prefix)
 {
-    size_t length = min_size(__builtin_strlen(prefix), sizeof profile.prefix - 1);
+    size_t length = __builtin_strlen(prefix);
 
-    __builtin_memcpy(profile.prefix, prefix, length);
-    profile.prefix[length] = '\0';
+    if (length >= sizeof profile.prefix) return false;
+    __builtin_memcpy(profile.prefix, prefix, length + 1);
+    return true;
 }
 
 /* ---- dumps ---- */
@@ -203,7 +204,8 @@ bool profile_start(void)
 
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
-    profile_set_prefix(option_text(OPTION_PROF_PREFIX));
+    if (!profile_set_prefix(option_text(OPTION_PROF_PREFIX)))
+        report_to_error(NULL, "prairie: prof_prefix is longer than 767 bytes, and not used\n");
     threads_sampling_init(option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT));
     if (!sampling_start((unsigned)option_value(OPTION_PROF_BT_MAX))) return false;
     profile.on = true;

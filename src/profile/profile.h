@@ -20,7 +20,7 @@ struct profile {
     uint64_t interval_bytes;         /* constant; 0: none */
     uint64_t interval_next;          /* atomic */
     size_t peak_bytes;               /* atomic */
-    char prefix[256];                /* by profile_set_prefix */
+    char prefix[768];                /* by profile_set_prefix */
 };
 extern PRIVATE struct profile profile;
 
@@ -35,8 +35,8 @@ bool profile_dump(const char *name);
 void profile_reset(unsigned lg_sample);
 
 void profile_set_gdump(bool gdump);
-/* Copied; cut after some hundred letters. */
-void profile_set_prefix(const char *prefix);
+/* Copied. False: it is too long, and nothing changed. */
+bool profile_set_prefix(const char *prefix);
 
 /* When sampling_polls says so: writes the files that are due. Threads come here now and then,
  * holding no lock. */

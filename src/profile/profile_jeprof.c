@@ -66,7 +66,8 @@ void profile_write_jeprof(const struct profile_snapshot *snapshot, bool with_fre
         const struct profile_snapshot_site *site = &snapshot->site[i];
 
         if (site->live == 0 && !with_freed) continue;
-        report_text(&report, "@");
+        /* Without an address jeprof takes the site before for it. */
+        report_text(&report, site->depth != 0 ? "@" : "@ 0x1");
         for (uint32_t at = 0; at < site->depth; at++)
             report_print(&report, " 0x%" PRIx64, (uint64_t)site->return_address[at]);
         report_text(&report, "\n");

@@ -97,6 +97,7 @@ static void the_precedence_takes_its_words(const struct check *check)
     word = "nonsense";
     assert_int_equal(mallctl("arena.0.dss", NULL, NULL, &word, sizeof word), EINVAL);
     assert_int_equal(mallctl("arena.0.dss", NULL, NULL, &old, sizeof old), 0);
+    assert_int_equal(mallctl("arena.4097.dss", NULL, NULL, &old, sizeof old), EFAULT);
 }
 
 static void blocks_know_their_arena(const struct check *check)

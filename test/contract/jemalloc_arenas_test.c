@@ -6,8 +6,10 @@
 #include <jemalloc/jemalloc.h>
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 static int (*control)(const char *, void *, size_t *, void *, size_t);
 static void *(*take)(size_t, int);

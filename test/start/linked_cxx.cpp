@@ -33,6 +33,34 @@ static void fill_containers()
     }
 }
 
+static bool handler_ran;
+
+static void give_up()
+{
+    handler_ran = true;
+    std::set_new_handler(nullptr);
+}
+
+template <class Take> static void must_be_refused(Take take)
+{
+    handler_ran = false;
+    std::set_new_handler(give_up);
+    must(take() == nullptr);
+    must(handler_ran);
+}
+
+/* Nothing is thrown, also where the runtime that could catch it is in the program. */
+static void nothrow_returns_when_handlers_have_given_up()
+{
+    constexpr size_t bytes = PTRDIFF_MAX;
+    constexpr auto align = std::align_val_t(64);
+
+    must_be_refused([] { return operator new(bytes, std::nothrow); });
+    must_be_refused([] { return operator new[](bytes, std::nothrow); });
+    must_be_refused([] { return operator new(bytes, align, std::nothrow); });
+    must_be_refused([] { return operator new[](bytes, align, std::nothrow); });
+}
+
 int main()
 {
     require_prairie();
@@ -48,6 +76,7 @@ int main()
         refused = true;
     }
     must(refused);
+    nothrow_returns_when_handlers_have_given_up();
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; i++) threads.emplace_back(fill_containers);
     for (auto &thread : threads) thread.join();

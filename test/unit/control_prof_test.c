@@ -229,6 +229,21 @@ static void a_dump_goes_where_it_is_told(void **state)
     assert_string_equal(profile.prefix, "other");
 }
 
+static void a_prefix_that_is_too_long_changes_nothing(void **state)
+{
+    static char longest[768 + 1];
+
+    (void)state;
+    start_profile();
+    memset(longest, 'x', 768);
+    assert_int_equal(write_text("prof.prefix", "kept"), 0);
+    assert_int_equal(write_text("prof.prefix", longest), EINVAL);
+    assert_string_equal(profile.prefix, "kept");
+    longest[767] = '\0';
+    assert_int_equal(write_text("prof.prefix", longest), 0);
+    assert_string_equal(profile.prefix, longest);
+}
+
 static void a_file_that_is_full_is_told(void **state)
 {
     static char room[16];
@@ -273,9 +288,41 @@ static void hooks_are_what_they_were_set_to(void **state)
     assert_ptr_equal(read_pointer(walk), own);
 }
 
+static unsigned dumps_told;
+
+/* The record of the front that counted goes to somebody else. */
+static void switch_cache_on(const char *path)
+{
+    void *other;
+
+    (void)path;
+    if (dumps_told++ != 0) return;
+    thread_cache_on();
+    other = meta_take(sizeof(struct exact_front));
+    memset(other, 0xff, sizeof(struct exact_front));
+}
+
+static void a_dump_may_switch_the_cache_on(void **state)
+{
+    static char room[1 << 20];
+
+    (void)state;
+    options_parse("prof:true,prof_active:true,lg_prof_sample:4,lg_prof_interval:12", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    fake_file(room, sizeof room);
+    sampling_hooks[HOOK_DUMP].dump = switch_cache_on;
+    assert_true(thread_cache_off());
+    while (dumps_told == 0) assert_non_null(prairie_malloc(100));
+    assert_int_not_equal(thread_front()->kind, FRONT_OFF);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(a_name_is_read_or_written_but_not_both), UNIT_TEST(names_run_out),
           UNIT_TEST(a_thread_may_be_left_out), UNIT_TEST(a_thread_at_its_end_has_neither),
           UNIT_TEST(switches_are_what_they_were_set_to), UNIT_TEST(without_samples_all_is_off),
           UNIT_TEST(a_reset_may_change_the_period), UNIT_TEST(a_dump_goes_where_it_is_told),
-          UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to))
+          UNIT_TEST(a_prefix_that_is_too_long_changes_nothing),
+          UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
+          UNIT_TEST(a_dump_may_switch_the_cache_on))

@@ -271,48 +271,79 @@ static void slabs_are_sparse_from_a_bound_on(void **state)
     assert_true(is_taken_in(4, capacity() + 4));
 }
 
-/* Few blocks are out, one in each of many slabs: what lies in the depot longest goes back to the
- * slabs. Its magazine is empty then, or has what is another arena's. */
-static void what_holds_sparse_slabs_open_goes_back(void **state)
+/* Of the first arena, but for so many of the second. */
+static void **magazine_with(unsigned others)
 {
-    enum { SLABS = 8 };
-    unsigned in_slab, others = capacity() / 3, count = 0;
-    void **mine, **mixed, **last, **block;
-    void *slots[2];
+    void **mixed = full_magazine(0), *slots[2];
 
-    (void)state;
-    start_arenas(2);
-    in_slab = slab_shape[test_class()].block_count;
-    block = calloc(SLABS * in_slab + 1, sizeof *block);
-    mine = full_magazine(0);
-    mixed = full_magazine(0);
     for (unsigned i = 0; i < others; i++) {
         fill_all(1, test_class(), slots, 1);
         assert_int_equal(drain(0, test_class(), &mixed[1 + 2 * i], 1), 0);
         mixed[1 + 2 * i] = slots[1];
     }
-    last = full_magazine(0);
-    meta_give(bring(0, mine), magazine_bytes(capacity()));
-    meta_give(bring(0, mixed), magazine_bytes(capacity()));
+    return mixed;
+}
+
+static void expect_blocks_of_the_second_arena(void *const *slots, unsigned count)
+{
+    for (unsigned i = 1; i <= count; i++)
+        assert_int_equal(slab_of(slots[i], test_class())->arena, 1);
+}
+
+/* Few blocks are out, one in each of many slabs. */
+static void make_sparse(void)
+{
+    enum { SLABS = 8 };
+    unsigned in_slab = slab_shape[test_class()].block_count;
+    void **block = calloc(SLABS * in_slab + 1, sizeof *block);
+
     fill_all(0, test_class(), block, SLABS * in_slab);
     for (unsigned i = 1; i <= SLABS * in_slab; i++)
         if (i % in_slab != 0) assert_int_equal(drain(0, test_class(), &block[i], 1), 0);
+    free(block);
+}
 
+/* What lies in the depot longest goes back to the slabs. */
+static void what_holds_sparse_slabs_open_goes_back(void **state)
+{
+    void **last;
+
+    (void)state;
+    start_arenas(1);
+    last = full_magazine(0);
+    meta_give(bring(0, full_magazine(0)), magazine_bytes(capacity()));
+    make_sparse();
     assert_null(bring(0, last));
     assert_ptr_equal(to_drain, last);
-    assert_int_equal(depot_of(0)->full.count, 1);
+    assert_int_equal(depot_of(0)->full.count, 0);
     assert_int_equal(depot_of(0)->empty.count, 1);
+}
+
+/* What is another arena's is in the opened magazine then, or before NULLs where there is one. */
+static void what_others_slabs_have_stays(void **state)
+{
+    unsigned others = capacity() / 3;
+    void **mixed[2], **last, *slots[SLOTS_MAX];
+
+    (void)state;
+    start_arenas(2);
+    for (unsigned i = 0; i < 2; i++) mixed[i] = magazine_with(others);
+    last = full_magazine(0);
+    for (unsigned i = 0; i < 2; i++) meta_give(bring(0, mixed[i]), magazine_bytes(capacity()));
+    make_sparse();
     assert_null(bring(0, last));
     assert_int_equal(depot_of(0)->full.count, 1);
-    assert_int_equal(depot_of(0)->empty.count, 1);
-    mixed = fetch(0, empty_magazine());
-    for (unsigned i = 1; i <= capacity(); i++) {
-        if (mixed[i] == NULL) continue;
-        assert_int_equal(slab_of(mixed[i], test_class())->arena, 1);
-        assert_int_equal(i, ++count);
-    }
-    assert_int_equal(count, others);
-    free(block);
+    assert_int_equal(depot_of(0)->empty.count, 0);
+    assert_ptr_equal(depot_of(0)->opened, mixed[0]);
+    assert_int_equal(depot_of(0)->opened_count, others);
+    assert_null(bring(0, last));
+    assert_int_equal(depot_of(0)->full.count, 1);
+    assert_int_equal(depot_of(0)->opened_count, others);
+    assert_int_equal(fetch_some(0, slots, capacity()), others);
+    expect_blocks_of_the_second_arena(slots, others);
+    assert_ptr_equal(fetch(0, empty_magazine()), mixed[1]);
+    expect_blocks_of_the_second_arena(mixed[1], others);
+    for (unsigned i = others + 1; i <= capacity(); i++) assert_null(mixed[1][i]);
 }
 
 static void small_magazines_are_filled_from_an_opened_one(void **state)
@@ -613,6 +644,7 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
           UNIT_TEST(scattered_blocks_stay_in_the_depot),
           UNIT_TEST(what_holds_sparse_slabs_open_goes_back),
+          UNIT_TEST(what_others_slabs_have_stays),
           UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
           UNIT_TEST(clearing_gives_everything_back),
           UNIT_TEST(unneeded_magazines_are_drained_by_halves),

@@ -188,6 +188,21 @@ static void jeprof_reads_what_was_taken(void **state)
                         "\nMAPPED_LIBRARIES:\n");
 }
 
+/* It takes a line without an address for no site, and what follows for the one before. */
+static void jeprof_reads_a_site_that_nobody_knows(void **state)
+{
+    (void)state;
+    three_sites[0].depth = 0;
+    expect_jeprof(false, "heap_v2/1000000\n"
+                         "  t*: 5: 600256 [0: 0]\n"
+                         "@ 0x1\n"
+                         "  t*: 2: 256 [0: 0]\n"
+                         "@ 0x40020 0x10010 0x10020 0x10030\n"
+                         "  t*: 3: 600000 [0: 0]\n"
+                         "\nMAPPED_LIBRARIES:\n");
+    three_sites[0].depth = 2;
+}
+
 /* At the end of the file are the checksum and the length of what is in it. */
 static void a_compressed_profile_has_its_checksum(void **state)
 {
@@ -383,7 +398,7 @@ static void the_deepest_stacks_are_written_whole(void **state)
 UNIT_MAIN(UNIT_TEST(any_order_of_addresses_is_put_right),
           UNIT_TEST(a_stack_goes_as_far_as_its_calls_are_code),
           UNIT_TEST(without_all_mappings_stacks_stay_whole), UNIT_TEST(jeprof_reads_what_lives),
-          UNIT_TEST(jeprof_reads_what_was_taken),
+          UNIT_TEST(jeprof_reads_what_was_taken), UNIT_TEST(jeprof_reads_a_site_that_nobody_knows),
           UNIT_TEST(jeprof_reads_the_mappings_of_file_0_too),
           UNIT_TEST(a_compressed_profile_has_its_checksum), UNIT_TEST(pprof_reads_all_of_it),
           UNIT_TEST(the_deepest_stacks_are_written_whole))

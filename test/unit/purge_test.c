@@ -487,6 +487,8 @@ static void what_nobody_needed_goes_by_the_options(void **state)
     options_parse("dirty_decay_ms:-1", "MALLOC_CONF");
     purge_begin_unneeded();
     assert_int_equal(purge_unneeded(NULL), 0);
+    purge_beyond_budget(); /* as before a fork */
+    assert_true(dirty_pages() >= burst_pages());
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     purge_begin_unneeded();
     assert_true(purge_unneeded(NULL) >= burst_pages() / 2);

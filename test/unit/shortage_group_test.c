@@ -33,6 +33,16 @@ static void a_crowded_group_is_told(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
+/* The first fill of a reserve looks at the group, which nobody did before. */
+static void a_reserve_does_not_take_the_last_of_a_group(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 60 * MiB);
+    assert_true(reserve_min_set(32 * MiB));
+    assert_true(reserve_cur_get() <= 4 * MiB);
+    assert_int_equal(reserve_min_get(), 32 * MiB);
+}
+
 /* Descriptors may be used up just when memory is. */
 static void a_group_that_cannot_be_read_is_what_it_was(void **state)
 {
@@ -416,7 +426,9 @@ static void the_helper_stays_for_listeners(void **state)
     assert_true(background_looks >= 100);
 }
 
-UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
+          UNIT_TEST(a_reserve_does_not_take_the_last_of_a_group),
+          UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
           UNIT_TEST(what_is_not_touched_takes_half_of_the_room),
           UNIT_TEST(a_vast_block_takes_from_the_group), UNIT_TEST(a_group_may_be_left_to_itself),
           UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(the_last_of_a_group_is_not_taken),

@@ -286,6 +286,23 @@ static void the_reserve_serves_at_the_wall(void **state)
     assert_true(reserve_cur_get() < reserve_min_get());
 }
 
+static void hear_and_fail(void *name, reserve_cnd_t condition, size_t size)
+{
+    hear(name, condition, size);
+    errno = EBADF;
+}
+
+static void what_callbacks_leave_in_errno_is_theirs(void **state)
+{
+    (void)state;
+    start_with_reserve();
+    add(hear_and_fail, "a");
+    limit_hard_set(3 * MiB);
+    errno = 0;
+    while (told.count == 0) assert_non_null(prairie_malloc(16 * KiB));
+    assert_int_equal(errno, 0);
+}
+
 /* Growth is looked at from a step before the line on: what it opens at once, rounded up to a huge
  * page. */
 static void the_soft_limit_is_looked_at_in_time(void **state)
@@ -419,7 +436,8 @@ UNIT_MAIN(
     UNIT_TEST(a_callback_waits_for_pages_on_their_way), UNIT_TEST(a_refusal_does_not_wait_for_ever),
     UNIT_TEST(what_can_never_fit_costs_no_pages), UNIT_TEST(the_hard_limit_closes_no_pages),
     UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
-    UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(the_soft_limit_is_looked_at_in_time),
+    UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(what_callbacks_leave_in_errno_is_theirs),
+    UNIT_TEST(the_soft_limit_is_looked_at_in_time),
     UNIT_TEST(the_soft_limit_is_told_and_told_again), UNIT_TEST(vast_blocks_reach_the_soft_limit),
     UNIT_TEST(a_vast_block_that_grows_reaches_the_soft_limit),
     UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),

@@ -236,6 +236,19 @@ static void options_make_a_reserve(void **state)
     assert_int_equal(reserve_min_get(), round_up(100000, page_bytes()));
 }
 
+/* As a constructor of the program may, before options are applied. */
+static void what_was_set_before_options_stays(void **state)
+{
+    (void)state;
+    limit_soft_set(50000000);
+    limit_hard_set(60000000);
+    assert_false(reserve_min_set(100000));
+    shortage_apply_options();
+    assert_int_equal(limit_soft_get(), 50000000);
+    assert_int_equal(limit_hard_get(), 60000000);
+    assert_int_equal(reserve_min_get(), round_up(100000, page_bytes()));
+}
+
 /* ---- fork ---- */
 
 static void a_child_has_a_reserve_of_its_own(void **state)
@@ -298,5 +311,6 @@ UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_serv
           UNIT_TEST(callbacks_allocate_without_events_of_their_own),
           UNIT_TEST(a_reserve_that_cannot_be_filled_says_so),
           UNIT_TEST(the_first_listener_brings_a_reserve), UNIT_TEST(who_wants_none_gets_none),
-          UNIT_TEST(options_make_a_reserve), UNIT_TEST(a_child_has_a_reserve_of_its_own),
-          UNIT_TEST(the_first_call_may_be_any), UNIT_TEST(statistics_tell))
+          UNIT_TEST(options_make_a_reserve), UNIT_TEST(what_was_set_before_options_stays),
+          UNIT_TEST(a_child_has_a_reserve_of_its_own), UNIT_TEST(the_first_call_may_be_any),
+          UNIT_TEST(statistics_tell))

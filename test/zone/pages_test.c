@@ -207,6 +207,7 @@ char **unix_environment(void) { return NULL; }
 size_t os_page_bytes(void) { return PAGE; }
 
 #include "os/darwin_pages.c"
+#include "os/posix.c"
 #include "os/unix.c"
 
 static int begin(void **state)

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "registry.h"
 
+#include "arenas/arena_set.h"
 #include "base/constants.h"
 #include "base/options.h"
 #include "darwin/zone.h"
@@ -321,6 +322,20 @@ static void test_enumerator_sees_every_block_in_use_and_no_other(void **state)
     assert_true(seen.region_bytes > 0);
 }
 
+/* What is in use is part of what there is. */
+static void test_a_vast_block_has_a_region(void **state)
+{
+    void *block;
+
+    (void)state;
+    install();
+    block = ours()->malloc(ours(), VAST_BYTES_MIN);
+    assert_non_null(block);
+    assert_int_equal(enumerate(mach_task_self(), NULL), KERN_SUCCESS);
+    assert_true(seen.region_bytes >= VAST_BYTES_MIN);
+    ours()->free(ours(), block);
+}
+
 static pid_t other_task;
 static unsigned reads_left; /* 0: as many as are wanted */
 
@@ -433,6 +448,9 @@ static void test_locked_zone_is_said_to_be(void **state)
     __atomic_store_n(&worker_ends, 1, __ATOMIC_RELAXED);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(ours()->introspect->zone_locked(ours()));
+    lock_take(&arenas[0]->lock);
+    assert_true(ours()->introspect->zone_locked(ours()));
+    lock_give(&arenas[0]->lock);
 }
 
 static void test_forks_while_others_allocate(void **state)
@@ -518,6 +536,7 @@ UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks),
           UNIT_TEST(test_good_size_is_never_less_than_the_size),
           UNIT_TEST(test_where_a_vast_block_was_is_no_block),
+          UNIT_TEST(test_a_vast_block_has_a_region),
           UNIT_TEST(test_every_way_to_take_a_block), UNIT_TEST(test_options_and_types),
           UNIT_TEST(test_batches), UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
           UNIT_TEST(test_another_process_is_enumerated_through_a_reader),

@@ -98,6 +98,10 @@ void objects()
     wide_node *wide = new wide_node;
     REQUIRE(reinterpret_cast<std::uintptr_t>(wide) % 128 == 0);
     delete wide;
+    delete new (std::nothrow) node(1);
+    wide = new (std::nothrow) wide_node;
+    REQUIRE(reinterpret_cast<std::uintptr_t>(wide) % 128 == 0);
+    delete wide;
     std::map<int, int, std::less<int>, prairie::allocator<std::pair<const int, int>>> numbers;
     for (int i = 0; i < 20000; i++) numbers[i * 7919 % 20011] = i;
     REQUIRE(numbers.size() == 20000);

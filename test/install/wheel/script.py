@@ -20,6 +20,9 @@ assert prairie.mallctl("arenas.bin.0.size") == 8
 assert prairie.mallctl("version").endswith(prairie.version())
 prairie.mallctl("arenas.dirty_decay_ms", 1234)
 assert prairie.mallctl("arenas.dirty_decay_ms") == 1234
+prairie.mallctl("arenas.dirty_decay_ms", -1)
+assert prairie.mallctl("arenas.dirty_decay_ms") == -1
+assert prairie.mallctl("opt.zero_realloc") == "free"
 try:
     prairie.mallctl("no.such.name")
     raise AssertionError

@@ -27,10 +27,11 @@ pub fn active() -> usize {
     read().active
 }
 
-/// Bytes that are with the kernel's, as far as prairie knows: active pages, free ones not given back, records.
+/// Bytes that are with the kernel's, as far as prairie knows: active pages, free ones not given back, the reserve,
+/// records.
 pub fn resident() -> usize {
     let stats = read();
-    stats.active + stats.dirty + stats.metadata
+    stats.active + stats.dirty + stats.reserve_cur + stats.metadata
 }
 
 /// Prints all of it to the standard error.

@@ -112,6 +112,15 @@ fn limits_refuse_and_the_reserve_tells() {
     limits::set_soft(None);
 }
 
+#[test]
+fn the_reserve_is_resident() {
+    let _alone = ALONE.lock().unwrap();
+    let size = reserve::size();
+    reserve::set_size(256 << 20).unwrap();
+    assert!(stats::resident() >= 256 << 20);
+    reserve::set_size(size).unwrap();
+}
+
 /// What closures own, and how many of them have gone.
 struct Owned;
 static GONE: AtomicUsize = AtomicUsize::new(0);

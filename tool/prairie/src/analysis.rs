@@ -178,14 +178,18 @@ impl<'a> Analysis<'a> {
         ratio
     }
 
-    /// An allocator and its variants, name-something, are not each other's peers.
+    /// An allocator and its variants, name-something, are not each other's peers, and variants of one
+    /// are not either.
     fn is_peer(&self, allocator: usize, subject: usize, metric: Metric) -> bool {
         let (name, of) = (&self.allocators[allocator].name, &self.allocators[subject].name);
         let is_memory = matches!(metric, Metric::Peak | Metric::Area);
         if is_memory && !self.memory_peers.is_empty() && !self.memory_peers.contains(name) {
             return false;
         }
-        name != of && !name.starts_with(&format!("{of}-"))
+        let is_of = |name: &str, base: &str| {
+            name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        !self.allocators.iter().any(|base| is_of(name, &base.name) && is_of(of, &base.name))
     }
 
     fn medians(&self, workload: usize, metric: Metric) -> Vec<(usize, f64)> {
@@ -383,5 +387,17 @@ mod tests {
         let runs = runs(&[(0, 0, 2.0), (0, 1, 1.0), (0, 2, 3.0)]);
         let analysis = Analysis::new(&allocators, &items, &runs, 1);
         assert_eq!(analysis.lead(0, 0, Metric::Time).unwrap().peer, 2);
+    }
+
+    #[test]
+    fn a_variants_peers_are_those_of_who_it_is_a_variant_of() {
+        let allocators = ["prairie", "prairie-thp", "prairie-one", "other", "prairies"];
+        let allocators = allocators.map(fixture::allocator);
+        let items = [item("a")];
+        let times = [(0, 0, 1.0), (0, 1, 2.0), (0, 2, 1.5), (0, 3, 4.0), (0, 4, 3.0)];
+        let runs = runs(&times);
+        let analysis = Analysis::new(&allocators, &items, &runs, 1);
+        assert_eq!(analysis.lead(0, 1, Metric::Time).unwrap().peer, 4);
+        assert_eq!(analysis.lead(0, 3, Metric::Time).unwrap().peer, 0);
     }
 }

@@ -42,7 +42,7 @@ pub struct InAllocator {
 
 /// What the processes of a run left behind, together.
 pub struct Counts {
-    /// None: nothing was left.
+    /// None: nothing was left, or a process left no total.
     pub instructions: Option<u64>,
     pub in_allocator: Option<InAllocator>,
     /// Whether code of the library ran.
@@ -54,17 +54,21 @@ pub fn read(folder: &Path, library: Option<&Path>) -> Counts {
     let files = files.filter(|file| file.file_name().to_string_lossy().starts_with(FILE));
     let mut counts =
         Counts { instructions: None, in_allocator: None, ran_library: library.is_none() };
+    let mut totals = Vec::new();
     for file in files {
-        let text = fs::read_to_string(file.path()).unwrap_or_default();
-        if let Some(total) = total_in(&text) {
-            counts.instructions = Some(counts.instructions.unwrap_or(0) + total);
-        }
+        // Names of files and functions may be anything.
+        let bytes = fs::read(file.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        totals.push(total_in(&text));
         let mut reader = Reader::new(library);
         text.lines().for_each(|line| reader.line(line));
         let sum = counts.in_allocator.get_or_insert_default();
         sum.instructions += reader.inside.instructions;
         sum.calls += reader.inside.calls;
         counts.ran_library |= reader.saw_library;
+    }
+    if !totals.is_empty() {
+        counts.instructions = totals.into_iter().sum();
     }
     counts
 }
@@ -235,6 +239,19 @@ mod tests {
         let counts = read(folder.path(), library);
         assert_eq!(counts.instructions, Some(42));
         assert!(counts.ran_library);
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_counted_and_a_missing_total_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |pid: u32, text: &[u8]| {
+            fs::write(folder.path().join(format!("callgrind.out.{pid}")), text).unwrap();
+        };
+        write(7, b"totals: 40\n");
+        write(8, b"fl=(1) /src/caf\xe9.c\nfn=(1) main\ntotals: 2\n");
+        assert_eq!(read(folder.path(), None).instructions, Some(42));
+        write(9, b"");
+        assert_eq!(read(folder.path(), None).instructions, None);
     }
 
     /// The program calls malloc, and strdup, which calls it; both allocators use memset.

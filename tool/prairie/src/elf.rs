@@ -9,13 +9,22 @@ const PT_INTERP: u32 = 3;
 const HEADER_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 56;
 
-/// What a 64-bit little-endian ELF file says of itself.
+/// What an ELF file says of itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elf {
     /// Word size, byte order and machine, to be compared with another file's.
     pub kind: [u8; 4],
-    /// The loader that the program asks for; None in a static program and in most libraries.
-    pub loader: Option<String>,
+    pub loader: Loader,
+}
+
+/// The loader that a program asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Loader {
+    Named(String),
+    /// A static program, and most libraries.
+    None,
+    /// Only files of 64 bits in little-endian order are read for it.
+    Unread,
 }
 
 /// None: not an ELF file.
@@ -28,11 +37,11 @@ pub fn read(path: &Path) -> io::Result<Option<Elf>> {
     }
     let kind = [head[4], head[5], head[18], head[19]];
     let is_64_bit_little_endian = head[4] == 2 && head[5] == 1;
-    let loader = if is_64_bit_little_endian { loader(&mut file, &head)? } else { None };
+    let loader = if is_64_bit_little_endian { loader(&mut file, &head)? } else { Loader::Unread };
     Ok(Some(Elf { kind, loader }))
 }
 
-fn loader(file: &mut File, head: &[u8]) -> io::Result<Option<String>> {
+fn loader(file: &mut File, head: &[u8]) -> io::Result<Loader> {
     let table = word(head, 32);
     let bytes_each = u64::from(half(head, 54));
     for index in 0..u64::from(half(head, 56)) {
@@ -44,10 +53,10 @@ fn loader(file: &mut File, head: &[u8]) -> io::Result<Option<String>> {
             file.seek(SeekFrom::Start(word(&entry, 8)))?;
             file.take(word(&entry, 32)).read_to_end(&mut name)?;
             let text = String::from_utf8_lossy(&name);
-            return Ok(Some(text.trim_end_matches('\0').to_owned()));
+            return Ok(Loader::Named(text.trim_end_matches('\0').to_owned()));
         }
     }
-    Ok(None)
+    Ok(Loader::None)
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
@@ -65,7 +74,20 @@ mod tests {
     #[test]
     fn this_test_asks_for_a_loader() {
         let elf = read(&std::env::current_exe().unwrap()).unwrap().unwrap();
-        assert!(elf.loader.unwrap().contains("ld-"));
+        assert!(matches!(elf.loader, Loader::Named(name) if name.contains("ld-")));
+    }
+
+    #[test]
+    fn a_program_of_another_word_size_or_byte_order_is_not_called_static() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other");
+        let image = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        for (at, value) in [(4, 1), (5, 2)] {
+            let mut head = image[..HEADER_BYTES].to_vec();
+            head[at] = value;
+            std::fs::write(&path, head).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap().loader, Loader::Unread);
+        }
     }
 
     #[test]

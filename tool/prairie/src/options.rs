@@ -36,6 +36,11 @@ struct Row {
 }
 
 impl Row {
+    /// The page has words for those that have none.
+    fn has_default(&self) -> bool {
+        !["none", "unset", ""].contains(&&*self.default)
+    }
+
     /// Whether the library would understand this value, by what the page says of values.
     fn takes(&self, value: &str) -> bool {
         match self.value.as_str() {
@@ -102,18 +107,17 @@ pub fn run(options: &Options) -> Result<i32> {
     } else {
         text(&wanted)
     };
-    match &options.output.output {
-        Some(path) => output::write(Some(path), text.as_bytes(), options.output.force)?,
-        None => terminal::show(&text)?,
-    }
+    output::write_text(options.output.output.as_deref(), &text, options.output.force)?;
     if !options.output.json {
-        let example = wanted[0];
-        terminal::next(&format!(
-            "PRAIRIE_CONF={}:{} prairie run -- program",
-            example.key, example.default
-        ));
+        terminal::next(&format!("{}prairie run -- program", example(&wanted)));
     }
     Ok(0)
+}
+
+/// Sets the first of them that has a default which can be written down.
+fn example(rows: &[&Row]) -> String {
+    let row = rows.iter().find(|row| row.has_default() && row.takes(&row.default));
+    row.map(|row| format!("PRAIRIE_CONF={}:{} ", row.key, row.default)).unwrap_or_default()
 }
 
 /// The tables of the page whose first column is the key.
@@ -261,9 +265,22 @@ mod tests {
             assert!(!wrong.iter().any(|value| takes(key, value)), "{key}: {wrong:?}");
         }
         // All that the page says of values is known: a default is one of them.
-        for row in rows.iter().filter(|row| !["none", "unset", "", "N/A"].contains(&&*row.default))
-        {
+        for row in rows.iter().filter(|row| row.has_default()) {
             assert!(row.takes(&row.default), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn an_example_is_understood() {
+        let mut rows = rows(PAGE);
+        let of = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
+        let (without, with) = (of("background_thread"), of("max_background_threads"));
+        assert_eq!(example(&[without, with]), "PRAIRIE_CONF=max_background_threads:4 ");
+        assert_eq!(example(&[without, of("stats_print_opts"), of("log")]), "");
+        let examples: Vec<String> = rows.iter().map(|row| example(&[row])).collect();
+        for text in examples.iter().filter(|text| !text.is_empty()) {
+            let pair = text.strip_prefix("PRAIRIE_CONF=").unwrap().trim_end();
+            assert_eq!(set_by(&mut rows, "PRAIRIE_CONF", pair), [""; 0]);
         }
     }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::sys::Pid;
+use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
 /// Writes a file. What is there already is replaced only if `force` says so.
@@ -155,7 +156,17 @@ pub fn write(path: Option<&Path>, bytes: &[u8], force: bool) -> Result<()> {
     }
 }
 
-/// As above, for what nobody reads on a terminal: there it goes to `default`. Returns that file.
+/// As above, for text that may have colours and drawings: both as `terminal` has them.
+pub fn write_text(path: Option<&Path>, text: &str, force: bool) -> Result<()> {
+    match path {
+        Some(path) if path != Path::new("-") => {
+            terminal::show_in(create_file(path, force)?, text).about(path.display())
+        }
+        _ => terminal::show(text),
+    }
+}
+
+/// As `write`, for what nobody reads on a terminal: there it goes to `default`. Returns that file.
 pub fn write_document(
     path: Option<&Path>,
     default: &Path,

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::elf;
+use crate::elf::{self, Loader};
 use crate::places::Loadable;
 use crate::trouble::{About, NOT_EXECUTABLE, NOT_FOUND, Result, Trouble};
 
@@ -69,12 +69,12 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
         return Err(Trouble::new(text).hint("use a library of the program's own architecture"));
     }
     match program.loader {
-        None => Err(Trouble::new(format!(
+        Loader::None => Err(Trouble::new(format!(
             "{shown} is a static program: it contains its own malloc, so nothing can be preloaded"
         ))
         .hint("link it with libprairie.a instead")),
         // Only musl's loader says nothing of versions, and ends the program where a name is missing.
-        Some(loader) if loader.contains("ld-musl") => {
+        Loader::Named(loader) if loader.contains("ld-musl") => {
             let said = list(&loader, &path, &Loadable::new(library)?).about(&loader)?;
             let said = String::from_utf8_lossy(&said.stderr).into_owned();
             match said.lines().next() {
@@ -85,7 +85,7 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
                 _ => Ok(()),
             }
         }
-        Some(_) => Ok(()),
+        Loader::Named(_) | Loader::Unread => Ok(()),
     }
 }
 
@@ -186,6 +186,20 @@ mod tests {
         let library = std::env::current_exe().unwrap();
         let refused = require_preloadable(&path, &library).unwrap_err();
         assert!(refused.to_string().contains("static program"), "{refused}");
+    }
+
+    #[test]
+    fn a_program_of_another_word_size_is_not_called_static() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other");
+        let mut image = fs::read(std::env::current_exe().unwrap()).unwrap();
+        image.truncate(64);
+        image[4] = 1;
+        fs::write(&path, image).unwrap();
+        assert!(require_preloadable(&path, &path).is_ok());
+        let library = std::env::current_exe().unwrap();
+        let refused = require_preloadable(&path, &library).unwrap_err();
+        assert!(refused.to_string().contains("another machine"), "{refused}");
     }
 
     #[test]

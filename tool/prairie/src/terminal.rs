@@ -3,10 +3,11 @@
 // SPDX-License-Identifier: MIT
 
 use std::ffi::OsStr;
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstream::ColorChoice;
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use crate::cli::{Colour, Common};
@@ -46,7 +47,7 @@ pub fn is_ascii() -> bool {
 
 /// For what draws by itself on standard output.
 pub fn has_colours() -> bool {
-    anstream::AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
 }
 
 /// Words for standard error as they are, whatever was asked for. Where nobody can read them, nothing
@@ -62,6 +63,11 @@ pub fn show(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.about("standard output"),
     }
+}
+
+/// As above, into a file.
+pub fn show_in(file: File, text: &str) -> io::Result<()> {
+    AutoStream::auto(file).write_all(in_letters(text).as_bytes())
 }
 
 /// Words about it, as a line, unless nobody wants any.

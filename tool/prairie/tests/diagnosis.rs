@@ -85,6 +85,28 @@ fn a_static_program_would_not_and_gets_a_remedy() {
     );
 }
 
+/// Whether a process that waits is served, and what is said of it; None where processes may not be read.
+fn verdict_of(program: &mut Command) -> Option<(bool, String)> {
+    let mut doctor = doctor()?;
+    let mut child = program
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It answers once it has begun.
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+    let pid = child.id().to_string();
+    let output = doctor.args(["--pid", &pid]).output().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).replace(&pid, "PID");
+    if support::is_refusal(&said) {
+        eprintln!("skipped: processes may not be read here");
+        return None;
+    }
+    Some((output.status.success(), said))
+}
+
 /// One that waits, with prairie in it under another name than its own: before it runs, and while it does.
 fn require_served(program: &Path, linked: bool) {
     let Some(mut command) = doctor() else { return };
@@ -96,25 +118,10 @@ fn require_served(program: &Path, linked: bool) {
                 .and(contains("is a static program").not()),
         );
     }
-    let mut child = Command::new(program)
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It answers once it has begun.
-    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
-    let pid = child.id().to_string();
-    let output = doctor().unwrap().args(["--pid", &pid]).output().unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if support::is_refusal(&said) {
-        eprintln!("skipped: processes may not be read here");
-        return;
-    }
-    assert!(output.status.success(), "{said}");
+    let Some((is_served, said)) = verdict_of(&mut Command::new(program)) else { return };
+    assert!(is_served, "{said}");
     assert!(said.contains("has prairie in /") && !said.contains("whoever was loaded"), "{said}");
-    assert!(said.contains(&format!("prairie serves process {pid}.")), "{said}");
+    assert!(said.contains("prairie serves process PID."), "{said}");
 }
 
 const WAITS: &str = "#include <stdio.h>\n#include <stdlib.h>\n\
@@ -149,6 +156,47 @@ fn a_program_on_prairies_libjemalloc_is_served() {
     let flags = flags.each_ref().map(String::as_str);
     let Some(program) = compiled(made.path(), WAITS, &flags) else { return };
     require_served(&program, false);
+}
+
+/// It never takes back what it gave.
+const OWN_MALLOC: &str = "#include <stddef.h>\n\
+    static _Alignas(16) char room[1 << 20];\nstatic size_t used;\n\
+    void *malloc(size_t size) { void *block = room + used; used += (size + 15) / 16 * 16; return block; }\n\
+    void *calloc(size_t count, size_t size) { return malloc(count * size); }\n\
+    void free(void *block) { (void)block; }\n";
+
+#[test]
+fn a_process_whose_malloc_is_anothers_is_not_served() {
+    let Some(library) = built_library() else { return };
+    let [main, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let flags = ["-shared", "-fPIC", "-fno-builtin"];
+    let Some(made) = compiled(other.path(), OWN_MALLOC, &flags) else { return };
+    let first = other.path().join("libjemalloc.so.2");
+    fs::rename(made, &first).unwrap();
+    let Some(program) = compiled(main.path(), WAITS, &[]) else { return };
+    let preloaded = |list: &[&Path]| {
+        let list: Vec<String> = list.iter().map(|path| path.display().to_string()).collect();
+        verdict_of(Command::new(&program).env("LD_PRELOAD", list.join(":")))
+    };
+    let Some((is_served, said)) = preloaded(&[&first, &library]) else { return };
+    assert!(!is_served && said.contains("prairie does NOT serve process PID."), "{said}");
+    assert!(said.contains("NO    libjemalloc.so.2 comes before prairie in LD_PRELOAD"), "{said}");
+    let (is_served, said) = preloaded(&[&library, &first]).unwrap();
+    assert!(is_served && said.contains("whoever was loaded first answers"), "{said}");
+    let ours = library.with_file_name("jemalloc").join("libjemalloc.so.2");
+    if ours.exists() {
+        let (is_served, said) = preloaded(&[&ours, &first]).unwrap();
+        assert!(is_served, "{said}");
+    }
+
+    let source = format!("{OWN_MALLOC}{WAITS}");
+    let Some(program) = compiled(main.path(), &source, &["-rdynamic", "-fno-builtin"]) else {
+        return;
+    };
+    let preloaded = verdict_of(Command::new(program).env("LD_PRELOAD", library));
+    let (is_served, said) = preloaded.unwrap();
+    assert!(!is_served && said.contains("has prairie in /"), "{said}");
+    assert!(said.contains("NO    it exports a malloc of its own"), "{said}");
 }
 
 /// The same library serves both C libraries.
@@ -260,6 +308,21 @@ fn json_tells_the_same() {
     let checks = value["checks"].as_array().unwrap();
     assert!(checks.iter().any(|check| check["about"] == "kernel"));
     assert!(checks.iter().all(|check| check["state"] != "bad"));
+}
+
+#[test]
+fn a_file_has_colours_only_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out");
+    for (verb, words) in [("options", &["narenas"][..]), ("doctor", &[])] {
+        for (color, has_codes) in [("auto", false), ("never", false), ("always", true)] {
+            let mut command = prairie();
+            command.arg(verb).args(words).args(["--force", "--color", color, "-o"]).arg(&path);
+            command.assert().stdout("");
+            let text = fs::read_to_string(&path).unwrap();
+            assert_eq!(text.contains('\u{1b}'), has_codes, "{text}");
+        }
+    }
 }
 
 #[test]

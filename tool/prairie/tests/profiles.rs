@@ -89,6 +89,17 @@ fn what_is_written_is_read_again_and_not_lost() {
 }
 
 #[test]
+fn a_view_in_a_file_is_as_on_standard_output() {
+    let folder = three();
+    for arguments in [&["--tree", "3.heap"][..], &["--tree", "--ascii", "3.heap"]] {
+        shown(&folder, &[arguments, &["-q", "--force", "-o", "view"]].concat());
+        let view = fs::read_to_string(folder.path().join("view")).unwrap();
+        assert_eq!(view, shown(&folder, &[arguments, &["-q"]].concat()));
+        assert_eq!(view.is_ascii(), arguments.contains(&"--ascii"), "{view}");
+    }
+}
+
+#[test]
 fn nothing_to_show_is_told() {
     let folder = three();
     let mut command = prairie();

@@ -71,11 +71,16 @@ fn preloads() -> Vec<Check> {
 
 /// Allocators in a list of libraries that stand before prairie.
 pub fn others_before(list: &str) -> Vec<String> {
+    others_before_one(list, |name| name.starts_with("libprairie"))
+}
+
+/// The same where prairie may have other names.
+pub fn others_before_one(list: &str, is_prairie: impl Fn(&str) -> bool) -> Vec<String> {
     let names = list.split([':', ' ', '\n']).filter(|name| !name.is_empty());
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     names
         .map(name)
-        .take_while(|name| !name.starts_with("libprairie"))
+        .take_while(|name| !is_prairie(name))
         .filter(|name| witness::is_allocator(name))
         .collect()
 }

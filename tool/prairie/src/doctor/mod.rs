@@ -48,10 +48,7 @@ pub fn run(options: &Doctor) -> Result<i32> {
     } else {
         format!("{}\n{}\n", check::text(&checks), terminal::bold(&verdict))
     };
-    match &options.output.output {
-        Some(path) => output::write(Some(path), text.as_bytes(), options.output.force)?,
-        None => terminal::show(&text)?,
-    }
+    output::write_text(options.output.output.as_deref(), &text, options.output.force)?;
     if is_well && !options.output.json {
         say_next(options, is_linked);
     }

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::check::Check;
-use super::library::others_before;
-use crate::elf;
+use super::library::{others_before, others_before_one};
+use super::program;
+use crate::elf::{self, Loader};
 use crate::live::map::{self, Fault};
 use crate::live::memory::OfProcess;
 use crate::proc::{self, Mapped};
@@ -47,11 +48,34 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
         checks.extend(why_not(pid, &name, library));
     }
     let others = others.into_iter().map(|path| file_name(path));
-    for other in others.filter(|other| witness::is_allocator(other)) {
+    let others: Vec<&str> = others.filter(|other| witness::is_allocator(other)).collect();
+    for other in &others {
         checks.push(Check::note(
             ABOUT,
             format!("it has {other} too; whoever was loaded first answers"),
         ));
+    }
+    if !ours.is_empty() {
+        checks.extend(before_ours(pid, &ours, !others.is_empty()));
+    }
+    checks
+}
+
+/// Who answers malloc in a process that has prairie in it. A library that LD_PRELOAD names need not
+/// have been loaded.
+fn before_ours(pid: Pid, ours: &[&String], has_others: bool) -> Vec<Check> {
+    let executable = proc::executable(pid);
+    let is_ours = |file: PathBuf| ours.iter().any(|path| Path::new(path) == file);
+    if fs::read_link(&executable).is_ok_and(is_ours) {
+        return Vec::new();
+    }
+    let mut checks = program::of_contents(&executable).checks;
+    let is_prairie =
+        |name: &str| name.starts_with("libprairie") || ours.iter().any(|o| file_name(o) == name);
+    let preload = preload_of(pid).filter(|_| has_others).unwrap_or_default();
+    if let Some(other) = others_before_one(&preload, is_prairie).first() {
+        let text = format!("{other} comes before prairie in LD_PRELOAD, and answers malloc");
+        checks.push(Check::bad(ABOUT, text).fix("put libprairie.so in front"));
     }
     checks
 }
@@ -72,9 +96,13 @@ fn has_prairie(pid: Pid, path: &str, mappings: &[Mapped]) -> bool {
 fn why_not(pid: Pid, name: &str, library: Option<&Path>) -> Vec<Check> {
     let missing = format!("{name} has no libprairie.so among its files");
     let bad = |why: &str, fix: &str| vec![Check::bad(ABOUT, format!("{missing}: {why}")).fix(fix)];
-    let executable = elf::read(&proc::executable(pid)).ok().flatten();
-    if executable.is_some_and(|elf| elf.loader.is_none()) {
-        return bad("it is a static program", "link it with libprairie.a");
+    match elf::read(&proc::executable(pid)).ok().flatten().map(|elf| elf.loader) {
+        Some(Loader::None) => return bad("it is a static program", "link it with libprairie.a"),
+        Some(Loader::Unread) => {
+            let why = "it is a program of another word size or byte order";
+            return bad(why, "use a library of the program's own architecture");
+        }
+        _ => {}
     }
     if is_secure(&proc::auxiliary(pid)) {
         return bad(

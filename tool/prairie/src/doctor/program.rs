@@ -8,7 +8,7 @@ use std::path::Path;
 use object::{Object, ObjectSymbol};
 
 use super::check::Check;
-use crate::elf;
+use crate::elf::{self, Loader};
 use crate::places::Loadable;
 use crate::program;
 use crate::trouble::{About, Result};
@@ -71,7 +71,7 @@ pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
 }
 
 /// What the names in the file tell.
-fn of_contents(path: &Path) -> Looked {
+pub fn of_contents(path: &Path) -> Looked {
     let bytes = fs::read(path).unwrap_or_default();
     let mut checks = Vec::new();
     let Ok(file) = object::File::parse(&*bytes) else { return Looked { checks, is_linked: false } };
@@ -122,9 +122,8 @@ fn file_mentions(file: &object::File, name: &str) -> bool {
 
 /// What the loader says when it only lists what it would load; nothing of the program runs.
 fn of_loader(path: &Path, library: &Loadable) -> Vec<Check> {
-    let Some(loader) = elf::read(path).ok().flatten().and_then(|elf| elf.loader) else {
-        return Vec::new();
-    };
+    let loader = elf::read(path).ok().flatten().map(|elf| elf.loader);
+    let Some(Loader::Named(loader)) = loader else { return Vec::new() };
     let output = match program::list(&loader, path, library) {
         Ok(output) => output,
         Err(error) => return vec![Check::bad(ABOUT, format!("{}: {error}", path.display()))],

@@ -75,6 +75,7 @@ pub struct Figures {
     /// 0: there is none.
     pub limit_hard: u64,
     pub limit_soft: u64,
+    /// What it holds now.
     pub reserve: u64,
     pub hardened: bool,
     /// Structs that changed each time they were copied: their figures are of several moments.

@@ -53,10 +53,7 @@ fn list(options: &Peers) -> Result<i32> {
         }
         render::terminal(&blocks)
     };
-    match &options.output.output {
-        Some(path) => output::write(Some(path), text.as_bytes(), options.output.force)?,
-        None => terminal::show(&text)?,
-    }
+    output::write_text(options.output.output.as_deref(), &text, options.output.force)?;
     if !options.output.json {
         terminal::next("prairie compare -- your-program");
     }

@@ -69,10 +69,7 @@ pub fn run(options: &Prof) -> Result<i32> {
     } else {
         format!("{}\n{about}\n\n{}", terminal::bold(&title), view(options, &stacks))
     };
-    match path {
-        Some(path) => output::write(Some(path), text.as_bytes(), force)?,
-        None => terminal::show(&text)?,
-    }
+    output::write_text(path, &text, force)?;
     if !options.output.json && !options.collapsed {
         say_next(options);
     }

@@ -95,16 +95,30 @@ fn no_profile() -> Trouble {
     Trouble::new("this is no heap profile")
 }
 
-/// All of them in one, each with the sign that it counts with: a difference has a base of -1.
+/// All of them in one, each with the sign that it counts with: a difference has a base of -1. The
+/// values are those of the first.
 pub fn write(profiles: &[(&Profile, f64)]) -> Result<Vec<u8>> {
     let mut writer = Writer::default();
     writer.text("");
     for (profile, sign) in profiles {
-        writer.add(profile, *sign);
+        let order = order(&profiles[0].0.types, profile)?;
+        writer.add(profile, &order, *sign);
     }
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(&writer.message.encode_to_vec()).about("gzip")?;
     gzip.finish().about("gzip")
+}
+
+/// Where the profile has the values of these types.
+fn order(types: &[ValueType], profile: &Profile) -> Result<Vec<usize>> {
+    let find = |of: &ValueType| {
+        profile.types.iter().position(|known| known == of).ok_or_else(|| {
+            let names: Vec<&str> = profile.types.iter().map(|known| known.name.as_str()).collect();
+            Trouble::new(format!("not all of the profiles have {} in {}", of.name, of.unit))
+                .hint(format!("one has only {}", names.join(", ")))
+        })
+    };
+    types.iter().map(find).collect()
 }
 
 #[derive(Default)]
@@ -125,7 +139,7 @@ impl Writer {
         number
     }
 
-    fn add(&mut self, profile: &Profile, sign: f64) {
+    fn add(&mut self, profile: &Profile, order: &[usize], sign: f64) {
         let is_first = self.message.sample_type.is_empty();
         if is_first {
             for of in &profile.types {
@@ -151,7 +165,9 @@ impl Writer {
             self.message.location.push(found);
         }
         for sample in &profile.samples {
-            let found = self.sample(sample, sign, first_location);
+            let value = |at: &usize| (sample.values[*at] * sign).round() as i64;
+            let values = order.iter().map(value).collect();
+            let found = self.sample(sample, values, first_location);
             self.message.sample.push(found);
         }
     }
@@ -199,7 +215,7 @@ impl Writer {
         id
     }
 
-    fn sample(&mut self, sample: &Sample, sign: f64, first_location: u64) -> proto::Sample {
+    fn sample(&mut self, sample: &Sample, value: Vec<i64>, first_location: u64) -> proto::Sample {
         let mut label = Vec::new();
         if let Some(bytes) = sample.block_bytes {
             let (key, unit) = (self.text("bytes"), self.text("bytes"));
@@ -211,7 +227,7 @@ impl Writer {
         }
         proto::Sample {
             location_id: sample.stack.iter().map(|at| first_location + *at as u64).collect(),
-            value: sample.values.iter().map(|value| (value * sign).round() as i64).collect(),
+            value,
             label,
         }
     }
@@ -252,6 +268,23 @@ mod tests {
         let difference = read(&write(&[(&after, 1.0), (&before, -1.0)]).unwrap()).unwrap();
         assert_eq!(total(&difference), 30.0);
         assert_eq!(difference.samples.len(), 2);
+    }
+
+    #[test]
+    fn values_are_put_together_by_their_types() {
+        let mut two = fixture::profile(&[("main", 100.0)]);
+        two.types = two.types.split_off(2);
+        two.types.reverse();
+        two.default_type = 0;
+        two.samples[0].values = vec![100.0, 5.0];
+        let four = fixture::profile(&[("main", 640.0)]);
+        let difference = read(&write(&[(&two, 1.0), (&four, -1.0)]).unwrap()).unwrap();
+        assert_eq!(difference.types, two.types);
+        let values: Vec<&[f64]> = difference.samples.iter().map(|s| &*s.values).collect();
+        assert_eq!(values, [[100.0, 5.0], [-640.0, -10.0]]);
+        let refused = write(&[(&four, 1.0), (&two, -1.0)]).unwrap_err();
+        assert_eq!(refused.to_string(), "not all of the profiles have alloc_objects in count");
+        assert_eq!(refused.hint_text(), Some("one has only inuse_space, inuse_objects"));
     }
 
     #[test]

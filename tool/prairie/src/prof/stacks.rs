@@ -8,8 +8,22 @@ use crate::cli::By;
 
 /// Beginnings of the names of libraries that answer malloc; frames in them say nothing.
 const ALLOCATORS: &[&str] = &["libprairie", "libjemalloc"];
-/// The allocator within a program that is linked with it.
-const OWN_NAMES: &[&str] = &["prairie_", "malloc", "calloc", "realloc", "aligned_alloc"];
+/// The allocator within a program that is linked with it: the beginning of its own names, and those
+/// that all allocators share.
+const OWN_START: &str = "prairie_";
+const OWN_NAMES: &[&str] = &[
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "mallocx",
+    "rallocx",
+];
 
 pub struct Stacks {
     /// One for each function, or line, or file of code.
@@ -165,9 +179,14 @@ fn path(profile: &Profile, stack: &[usize], of_location: &[Vec<usize>], by: By) 
 fn is_allocator(profile: &Profile, location: usize) -> bool {
     let location = &profile.locations[location];
     let mapping = location.mapping.map_or("", |index| profile.mappings[index].file_name());
-    let is_own = |frame: &Frame| OWN_NAMES.iter().any(|name| frame.function.starts_with(name));
     ALLOCATORS.iter().any(|name| mapping.starts_with(name))
         || (!location.frames.is_empty() && location.frames.iter().all(is_own))
+}
+
+fn is_own(frame: &Frame) -> bool {
+    // Other tools write a version, or plt, behind it.
+    let name = frame.function.split('@').next().unwrap_or_default();
+    name.starts_with(OWN_START) || OWN_NAMES.contains(&name)
 }
 
 #[cfg(test)]
@@ -213,6 +232,18 @@ mod tests {
         assert_eq!(names(&stacks, 1), ["malloc"]);
         profile.mappings[0].path = "/usr/lib/libprairie.so.0".into();
         assert_eq!(names(&self::stacks(&[profile]), 0), ["main", "read", "malloc"]);
+    }
+
+    #[test]
+    fn functions_whose_names_only_begin_as_the_allocators_stay() {
+        for name in ["realloc_buffer", "malloc_or_die", "calloc_matrix(int)", "malloc_pool::get"] {
+            let profile = fixture::profile(&[(&format!("main;{name};malloc"), 1.0)]);
+            assert_eq!(names(&stacks(&[profile]), 0), ["main", name]);
+        }
+        for name in ["prairie_malloc", "posix_memalign", "malloc@plt", "calloc@@GLIBC_2.2.5"] {
+            let profile = fixture::profile(&[(&format!("main;read;{name}"), 1.0)]);
+            assert_eq!(names(&stacks(&[profile]), 0), ["main", "read"]);
+        }
     }
 
     #[test]

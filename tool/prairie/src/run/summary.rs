@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::heap::Peak;
 use crate::measure::{End, Measured};
 use crate::prof::Finding;
+use crate::terminal;
 use crate::units;
 
 /// Grows when a field changes its meaning; fields that are only added leave it as it is.
@@ -168,12 +169,11 @@ impl Summary<'_> {
     pub fn next(&self, command: &str) -> String {
         match &self.profiles {
             Some((own, _)) if own.len() > 2 => {
-                let names: Vec<String> =
-                    own.iter().map(|path| path.display().to_string()).collect();
-                format!("prairie prof --growth {}", names.join(" "))
+                format!("prairie prof --growth {}", terminal::shell_words(own))
             }
             Some((own, _)) if !own.is_empty() => {
-                format!("prairie prof --value alloc_space {}", own[own.len() - 1].display())
+                let last = terminal::shell_words(&own[own.len() - 1..]);
+                format!("prairie prof --value alloc_space {last}")
             }
             _ if !self.measured.seen.not_served.is_empty() => {
                 format!("prairie doctor -- {command}")
@@ -260,6 +260,13 @@ mod tests {
         let profiled = Summary { profiles, finding: told("it"), ..summary(&measured) };
         assert_eq!(profiled.next("sort x"), "prairie prof --value alloc_space a.pb.gz");
         assert!(profiled.text().ends_with("  profile  a.pb.gz\n  finding  it"));
+        let blank = |count| Summary {
+            profiles: Some((vec![PathBuf::from("my sort.heap"); count], count)),
+            ..summary(&measured)
+        };
+        assert_eq!(blank(1).next("x"), "prairie prof --value alloc_space 'my sort.heap'");
+        let words = ["'my sort.heap'"; 3].join(" ");
+        assert_eq!(blank(3).next("x"), format!("prairie prof --growth {words}"));
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
     }

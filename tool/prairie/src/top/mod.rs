@@ -47,7 +47,7 @@ pub fn run(options: &Top) -> Result<i32> {
     ended?;
     match (&options.record, app.view.pid) {
         (Some(path), _) => {
-            terminal::next(&format!("prairie top --replay {}", path.display()));
+            terminal::next(&format!("prairie top --replay {}", terminal::shell_words(&[path])));
         }
         (None, Some(pid)) if app.view.replay.is_none() && !app.view.ended => {
             terminal::next(&format!("prairie stats {pid} --json"));
@@ -181,18 +181,27 @@ impl App {
             terminal
                 .draw(|frame| screen::draw(frame, &self.scene, &self.view))
                 .about("terminal")?;
-            let wait = self.next_at.saturating_duration_since(Instant::now()).min(WAIT_MAX);
-            if !sys::terminal_lasts_for(wait) {
+            if !sys::terminal_lasts_for(self.wait()) {
                 break;
             }
-            if event::poll(Duration::ZERO).about("terminal")?
-                && let Event::Key(key) = event::read().about("terminal")?
-                && key.kind != KeyEventKind::Release
-            {
-                self.press(key);
+            // All of them: those that were read already wake nobody.
+            while event::poll(Duration::ZERO).about("terminal")? {
+                if let Event::Key(key) = event::read().about("terminal")?
+                    && key.kind != KeyEventKind::Release
+                {
+                    self.press(key);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Until the next look, if there is to be one.
+    fn wait(&self) -> Duration {
+        if self.view.paused {
+            return WAIT_MAX;
+        }
+        self.next_at.saturating_duration_since(Instant::now()).min(WAIT_MAX)
     }
 
     fn look(&mut self, recorder: &mut Option<&mut Recorder>) -> Result<()> {
@@ -333,5 +342,17 @@ mod tests {
             app.look(&mut None).unwrap();
         }
         assert_eq!((app.view.replay, app.view.paused, app.view.ended), (Some((2, 3)), true, false));
+    }
+
+    #[test]
+    fn who_is_paused_waits_for_keys() {
+        let mut app = replay(1);
+        app.look(&mut None).unwrap();
+        app.next_at = Instant::now();
+        assert_eq!(app.wait(), Duration::ZERO);
+        app.look(&mut None).unwrap();
+        assert_eq!((app.view.paused, app.wait()), (true, WAIT_MAX));
+        press(&mut app, &[KeyCode::Char('p')]);
+        assert_eq!(app.wait(), Duration::ZERO);
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::Verdict;
-use crate::elf;
+use crate::elf::{self, Loader};
 use crate::proc;
 use crate::sys::Pid;
 
@@ -40,7 +40,7 @@ pub fn judge(library: &Path, files: &[String], maps: &mut proc::Maps, pid: Pid) 
     // load another.
     let is_loader = |file: &String| file_name(file).starts_with("ld-");
     let is_static =
-        || matches!(elf::read(&proc::executable(pid)), Ok(Some(elf)) if elf.loader.is_none());
+        || matches!(elf::read(&proc::executable(pid)), Ok(Some(elf)) if elf.loader == Loader::None);
     if !files.is_empty() && !files.iter().any(is_loader) && is_static() {
         // Of this very program, and not of one that took its place meanwhile.
         return if maps.files().is_empty() { Verdict::NotSeen } else { Verdict::NotServed };
