@@ -101,7 +101,7 @@ TAIL = """
 - `stats_print:true` keeps a copy of the standard error open, on a file descriptor of 200 or above:
   some programs close theirs before they end. Messages go to descriptor 2 again when the program closes the copy.
 - Child processes inherit the environment, as they do `LD_PRELOAD`.
-- A library with a prefix reads variables and a file with that prefix ([servers](switching.md#servers-that-carry-jemalloc-along)), and
+- A library with a prefix reads `MALLOC_CONF` and a file with that prefix, and `PRAIRIE_CONF` as all do ([servers](switching.md#servers-that-carry-jemalloc-along)), and
   the Rust crate has `options!` besides. A program built with `PRAIRIE_OWN_NAMES` has no options.
 
 [Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the

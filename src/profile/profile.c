@@ -205,7 +205,8 @@ bool profile_start(void)
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
     if (!profile_set_prefix(option_text(OPTION_PROF_PREFIX)))
-        report_to_error(NULL, "prairie: prof_prefix is longer than 767 bytes, and not used\n");
+        report_to_error(NULL, "prairie: prof_prefix is longer than 767 bytes, "
+                              "and not used\n");
     threads_sampling_init(option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT));
     if (!sampling_start((unsigned)option_value(OPTION_PROF_BT_MAX))) return false;
     profile.on = true;
