@@ -320,6 +320,7 @@
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
 #define limits_count_pages prairie_own_limits_count_pages
+#define limits_know_group prairie_own_limits_know_group
 #define limits_look prairie_own_limits_look
 #define limits_look_for_stalls prairie_own_limits_look_for_stalls
 #define limits_look_from prairie_own_limits_look_from
@@ -636,6 +637,7 @@
 #define sealed_open prairie_own_sealed_open
 #define serve_active_at prairie_own_serve_active_at
 #define serve_arena_decay prairie_own_serve_arena_decay
+#define serve_arena_option prairie_own_serve_arena_option
 #define serve_batch_query prairie_own_serve_batch_query
 #define serve_batch_take prairie_own_serve_batch_take
 #define serve_cache_blocks prairie_own_serve_cache_blocks
@@ -655,7 +657,6 @@
 #define serve_lookup prairie_own_serve_lookup
 #define serve_name prairie_own_serve_name
 #define serve_option prairie_own_serve_option
-#define serve_oversize prairie_own_serve_oversize
 #define serve_prefix prairie_own_serve_prefix
 #define serve_profile_reset prairie_own_serve_profile_reset
 #define serve_purge prairie_own_serve_purge
@@ -671,7 +672,7 @@
 #define shortage_look prairie_own_shortage_look
 #define shortage_make_room prairie_own_shortage_make_room
 #define shortage_reserve prairie_own_shortage_reserve
-#define shortage_reserve_is_chosen prairie_own_shortage_reserve_is_chosen
+#define shortage_reserve_default prairie_own_shortage_reserve_default
 #define shortage_serve prairie_own_shortage_serve
 #define shortage_set_look prairie_own_shortage_set_look
 #define shortage_start prairie_own_shortage_start
