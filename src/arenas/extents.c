@@ -243,11 +243,12 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
 static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
                            unsigned arena)
 {
-    struct os_range range = { base, pages_for(bytes) << space.page_shift };
+    size_t pages = pages_for(bytes);
+    struct os_range range = { base, pages << space.page_shift };
     uint32_t page = page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
-    if (!is_run_of_page_heap(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
+    if (!is_run_of_page_heap(page, base, pages) || page_record(page)->state != PAGE_USED)
         return true;
     if (!os_close(range)) run_return(page);
     else if (os_commit(range)) run_return_clean(page);

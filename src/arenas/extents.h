@@ -52,11 +52,10 @@ struct extent {
 
 /* A thread that is on its way through the hooks; lies on its stack. */
 struct hook_call {
-    struct hook_call *next; /* under the arena's lock */
-    uint64_t times_set;     /* constant: of the hooks, when it began */
-    uintptr_t thread;       /* constant: its mark */
-    int error;              /* constant: errno before; hooks may set it */
-    int cancel;             /* its own: hooks may be cancellation points */
+    struct hook_call *next;     /* under the arena's lock */
+    uint64_t times_set;         /* constant: of the hooks, when it began */
+    uintptr_t thread;           /* constant: its mark */
+    struct os_interlude before; /* its own */
 };
 
 /* What an arena with hooks has; under the arena's lock, but for what is atomic. */

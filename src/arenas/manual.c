@@ -125,12 +125,11 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
     if (extents != NULL) {
         *call = (struct hook_call){ .next = extents->calls,
                                     .times_set = extents->times_set,
-                                    .thread = port_thread_mark(),
-                                    .error = os_errno() };
+                                    .thread = port_thread_mark() };
         extents->calls = call;
     }
     lock_give(&arena->lock);
-    if (extents != NULL) call->cancel = os_cancel_forbid();
+    if (extents != NULL) call->before = os_interlude_begins();
     return extents;
 }
 
@@ -142,8 +141,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     for (link = &arena->extents->calls; *link != call;) link = &(*link)->next;
     *link = call->next;
     lock_give(&arena->lock);
-    os_errno_restore(call->error);
-    os_cancel_restore(call->cancel);
+    os_interlude_ends(call->before);
 }
 
 /* Threads that are not in the child of a fork do not come back from hooks. */
@@ -379,10 +377,10 @@ static void give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
     struct page_piece *piece;
-    int error = os_errno(), cancel;
+    struct os_interlude before;
 
     if (extents == NULL) return;
-    cancel = os_cancel_forbid();
+    before = os_interlude_begins();
     for (;;) {
         lock_take(&arena->lock);
         piece = extents->heap.pieces;
@@ -392,8 +390,7 @@ static void give_extents(struct arena *arena)
         if (piece == NULL) break;
         (void)extent_give(extents->hooks, (struct extent *)piece, arena->index, true);
     }
-    os_errno_restore(error);
-    os_cancel_restore(cancel);
+    os_interlude_ends(before);
     meta_give(extents, sizeof *extents);
 }
 

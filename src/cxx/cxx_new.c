@@ -105,37 +105,22 @@ COLD static void *new_again(size_t size, size_t align)
     fatal("operator new: out of memory");
 }
 
+typedef void any_function(void);
 typedef void *new_nothrow(size_t size, const struct nothrow *nothrow);
 typedef void *new_aligned_nothrow(size_t size, size_t align, const struct nothrow *nothrow);
 
 /* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours
- * or the program's: C cannot catch. A program with the runtime in it has none: `otherwise` is called
- * there, ours that tries again, or the program's plain one; what handlers throw must not come out of
- * it. `known` is where its address is kept; atomic. */
-COLD static void *new_in_try_block(new_nothrow **known, const char *name,
-                                   void *(*otherwise)(size_t), size_t size,
-                                   const struct nothrow *nothrow)
+ * or the program's: C cannot catch. NULL: the program has the runtime in it, and what handlers throw
+ * must not come out of the plain one. `known` is where its address is kept; atomic. */
+COLD static any_function *runtime_new(any_function **known, const char *name)
 {
-    new_nothrow *next = RELAXED_LOAD(*known);
+    any_function *next = RELAXED_LOAD(*known);
 
     if (next == NULL) {
-        next = (new_nothrow *)os_next_symbol(name);
+        next = os_next_symbol(name);
         RELAXED_STORE(*known, next);
     }
-    return next != NULL ? next(size, nothrow) : otherwise(size);
-}
-
-COLD static void *new_aligned_in_try_block(new_aligned_nothrow **known, const char *name,
-                                           void *(*otherwise)(size_t, size_t), size_t size,
-                                           size_t align, const struct nothrow *nothrow)
-{
-    new_aligned_nothrow *next = RELAXED_LOAD(*known);
-
-    if (next == NULL) {
-        next = (new_aligned_nothrow *)os_next_symbol(name);
-        RELAXED_STORE(*known, next);
-    }
-    return next != NULL ? next(size, align, nothrow) : otherwise(size, align);
+    return next;
 }
 
 static bool there_is_a_handler(void)
@@ -218,49 +203,30 @@ static void *new_quietly(const void *frame, size_t size, size_t align, enum hard
     return marked(alloc_from(frame, size, align, false), door);
 }
 
-/* After new_quietly, where a handler is left to be asked. NULL: there was no memory, and no handler
- * left. */
-
-COLD static void *new_quietly_again(size_t size)
-{
-    return marked(new_with_handlers(size, 1), DOOR_NEW);
-}
-
-COLD static void *new_array_quietly_again(size_t size)
-{
-    return marked(new_with_handlers(size, 1), DOOR_NEW_ARRAY);
-}
-
-COLD static void *new_aligned_quietly_again(size_t size, size_t align)
-{
-    return marked(new_with_handlers(size, align), DOOR_NEW_ALIGNED);
-}
-
-COLD static void *new_array_aligned_quietly_again(size_t size, size_t align)
-{
-    return marked(new_with_handlers(size, align), DOOR_NEW_ARRAY_ALIGNED);
-}
-
 PUBLIC void *_ZnwmRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
-    static new_nothrow *known;
+    static any_function *known;
+    new_nothrow *next;
     bool is_ours = _Znwm == new_ours;
     void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW) : NULL;
 
     if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
-    return new_in_try_block(&known, NAME_OF(_ZnwmRKSt9nothrow_t),
-                            is_ours ? new_quietly_again : _Znwm, size, nothrow);
+    next = (new_nothrow *)runtime_new(&known, NAME_OF(_ZnwmRKSt9nothrow_t));
+    if (next != NULL) return next(size, nothrow);
+    return is_ours ? marked(new_with_handlers(size, 1), DOOR_NEW) : _Znwm(size);
 }
 
 PUBLIC void *_ZnamRKSt9nothrow_t(size_t size, const struct nothrow *nothrow)
 {
-    static new_nothrow *known;
+    static any_function *known;
+    new_nothrow *next;
     bool is_ours = _Znam == new_array_ours;
     void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, 1, DOOR_NEW_ARRAY) : NULL;
 
     if (likely(block != NULL) || (is_ours && !there_is_a_handler())) return block;
-    return new_in_try_block(&known, NAME_OF(_ZnamRKSt9nothrow_t),
-                            is_ours ? new_array_quietly_again : _Znam, size, nothrow);
+    next = (new_nothrow *)runtime_new(&known, NAME_OF(_ZnamRKSt9nothrow_t));
+    if (next != NULL) return next(size, nothrow);
+    return is_ours ? marked(new_with_handlers(size, 1), DOOR_NEW_ARRAY) : _Znam(size);
 }
 
 PUBLIC void *_ZnwmSt11align_val_t(size_t size, size_t align)
@@ -280,30 +246,34 @@ PUBLIC void *_ZnamSt11align_val_t(size_t size, size_t align)
 PUBLIC void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    static new_aligned_nothrow *known;
+    static any_function *known;
+    new_aligned_nothrow *next;
     bool is_ours = _ZnwmSt11align_val_t == new_aligned_ours;
     void *block = likely(is_ours) ? new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ALIGNED) : NULL;
 
     if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
         return block;
-    return new_aligned_in_try_block(&known, NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t),
-                                    is_ours ? new_aligned_quietly_again : _ZnwmSt11align_val_t,
-                                    size, align, nothrow);
+    next = (new_aligned_nothrow *)runtime_new(&known, NAME_OF(_ZnwmSt11align_val_tRKSt9nothrow_t));
+    if (next != NULL) return next(size, align, nothrow);
+    return is_ours ? marked(new_with_handlers(size, align), DOOR_NEW_ALIGNED)
+                   : _ZnwmSt11align_val_t(size, align);
 }
 
 PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
                                                 const struct nothrow *nothrow)
 {
-    static new_aligned_nothrow *known;
+    static any_function *known;
+    new_aligned_nothrow *next;
     bool is_ours = _ZnamSt11align_val_t == new_array_aligned_ours;
     void *block =
         likely(is_ours) ? new_quietly(FRAME_HERE(), size, align, DOOR_NEW_ARRAY_ALIGNED) : NULL;
 
     if (likely(block != NULL) || (is_ours && (!there_is_a_handler() || !is_power_of_two(align))))
         return block;
-    return new_aligned_in_try_block(
-        &known, NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t),
-        is_ours ? new_array_aligned_quietly_again : _ZnamSt11align_val_t, size, align, nothrow);
+    next = (new_aligned_nothrow *)runtime_new(&known, NAME_OF(_ZnamSt11align_val_tRKSt9nothrow_t));
+    if (next != NULL) return next(size, align, nothrow);
+    return is_ours ? marked(new_with_handlers(size, align), DOOR_NEW_ARRAY_ALIGNED)
+                   : _ZnamSt11align_val_t(size, align);
 }
 
 /* ---- delete ---- */

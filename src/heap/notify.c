@@ -178,7 +178,7 @@ bool event_next(struct event *event)
     const struct listener *listener;
     reserve_cb_t *call = NULL;
     void *context = NULL;
-    int cancel, error;
+    struct os_interlude before;
 
     lock_take(&notify_lock);
     listener = next_listener(event);
@@ -193,11 +193,9 @@ bool event_next(struct event *event)
     lock_give(&notify_lock);
     if (call == NULL) return false;
 
-    error = os_errno();
-    cancel = os_cancel_forbid();
+    before = os_interlude_begins();
     call(context, event->condition, event->size);
-    os_cancel_restore(cancel);
-    os_errno_restore(error);
+    os_interlude_ends(before);
 
     lock_take(&notify_lock);
     while (*link != &calling) link = &(*link)->next;

@@ -43,7 +43,8 @@ static size_t copy_piece(const int pipe_ends[2], char *to, const char *from, siz
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     enum { PIECE_BYTES = 512 }; /* no pipe holds less at once */
-    int pipe_ends[2], saved_errno = errno, cancel = os_cancel_forbid();
+    struct os_interlude before = os_interlude_begins();
+    int pipe_ends[2];
     size_t done = 0, piece;
 
     if (pipe2(pipe_ends, O_CLOEXEC) == 0) {
@@ -55,8 +56,7 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
         (void)close(pipe_ends[0]);
         (void)close(pipe_ends[1]);
     }
-    os_cancel_restore(cancel);
-    errno = saved_errno;
+    os_interlude_ends(before);
     return done;
 }
 

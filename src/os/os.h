@@ -170,13 +170,13 @@ void os_threads_forget(void);
 bool os_threads_forget_lost(void);
 /* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
-/* While the program's own functions run inside of ours, the thread cannot be cancelled. Returns
- * what os_cancel_restore wants. */
-int os_cancel_forbid(void);
-void os_cancel_restore(int state);
-/* They may set errno, which ours keep. */
-int os_errno(void);
-void os_errno_restore(int error);
+/* While functions of the program or of its C library run inside of ours: the thread cannot be
+ * cancelled, and what they leave in errno is not seen. Ends where it began. */
+struct os_interlude {
+    int error, cancel;
+};
+struct os_interlude os_interlude_begins(void);
+void os_interlude_ends(struct os_interlude before);
 /* Calls the three around every fork of the process. May allocate: no lock may be held. */
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* No other thread of the program's is there, nor was one since the process began, or since it was

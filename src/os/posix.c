@@ -6,15 +6,16 @@
 #include <errno.h>
 #include <pthread.h>
 
-int os_cancel_forbid(void)
+struct os_interlude os_interlude_begins(void)
 {
-    int state = PTHREAD_CANCEL_ENABLE;
+    struct os_interlude before = { errno, PTHREAD_CANCEL_ENABLE };
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    return state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
+    return before;
 }
 
-void os_cancel_restore(int state) { (void)pthread_setcancelstate(state, NULL); }
-
-int os_errno(void) { return errno; }
-void os_errno_restore(int error) { errno = error; }
+void os_interlude_ends(struct os_interlude before)
+{
+    (void)pthread_setcancelstate(before.cancel, NULL);
+    errno = before.error;
+}

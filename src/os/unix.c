@@ -210,11 +210,10 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
 
 static int open_file(const char *path, int flags)
 {
-    int saved_errno = errno, cancel = os_cancel_forbid();
+    struct os_interlude before = os_interlude_begins();
     int file = open(path, flags | O_CLOEXEC, 0644);
 
-    os_cancel_restore(cancel);
-    errno = saved_errno;
+    os_interlude_ends(before);
     return file;
 }
 
@@ -223,16 +222,15 @@ int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
 
 void os_file_close(int file)
 {
-    int saved_errno = errno, cancel = os_cancel_forbid();
+    struct os_interlude before = os_interlude_begins();
 
     (void)close(file);
-    os_cancel_restore(cancel);
-    errno = saved_errno;
+    os_interlude_ends(before);
 }
 
 bool os_file_write(int file, const void *bytes, size_t count)
 {
-    int saved_errno = errno, cancel = os_cancel_forbid();
+    struct os_interlude before = os_interlude_begins();
     const char *at = bytes;
     unsigned interruptions = 0;
 
@@ -244,14 +242,13 @@ bool os_file_write(int file, const void *bytes, size_t count)
         at += written;
         count -= (size_t)written;
     }
-    os_cancel_restore(cancel);
-    errno = saved_errno;
+    os_interlude_ends(before);
     return count == 0;
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)
 {
-    int saved_errno = errno, cancel = os_cancel_forbid();
+    struct os_interlude before = os_interlude_begins();
     size_t count = 0;
     unsigned interruptions = 0;
 
@@ -262,8 +259,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
         if (got <= 0) break;
         count += (size_t)got;
     }
-    os_cancel_restore(cancel);
-    errno = saved_errno;
+    os_interlude_ends(before);
     return count;
 }
 

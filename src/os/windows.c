@@ -420,13 +420,11 @@ void port_abort(void)
 
 void os_exit(int code) { (void)TerminateProcess(GetCurrentProcess(), (UINT)code); }
 
-int os_errno(void) { return errno; }
-void os_errno_restore(int error) { errno = error; }
+/* Nobody is cancelled here. */
+struct os_interlude os_interlude_begins(void) { return (struct os_interlude){ errno, 0 }; }
+void os_interlude_ends(struct os_interlude before) { errno = before.error; }
 
 /* ---- what there is none of here ---- */
-
-int os_cancel_forbid(void) { return 0; }
-void os_cancel_restore(int state) { (void)state; }
 
 void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {

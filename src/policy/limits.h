@@ -56,14 +56,14 @@ INLINE size_t limits_hard(void) { return RELAXED_LOAD(commit.limit_bytes); }
 /* What the group has left, as far as is known; SIZE_MAX when it has no limit or nobody has looked.
  */
 size_t limits_room_bytes(void);
+/* Looks, if nobody has. Called without a lock. */
+void limits_know_group(void);
 
 enum limits_state {
     LIMITS_CALM,   /* nothing that was not told */
     LIMITS_NEAR,   /* beyond a line: it is time to tell those who can free, until it is clear */
     LIMITS_STALLED /* processes wait for memory: it is time to tell all of them */
 };
-/* Looks whether the group has a limit, if nobody has. Called without a lock. */
-void limits_know_group(void);
 /* Gives back free pages beyond a line, or while processes wait for memory. Called without a
  * lock. */
 enum limits_state limits_look(void);

@@ -27,7 +27,7 @@ union sampling_hook sampling_hooks[HOOK_COUNT] SEALED;
 struct interlude {
     struct sampler *sampler;
     bool in_hook;
-    int errno_kept, cancel;
+    struct os_interlude outside;
 };
 
 struct sampler *sampler_here(void)
@@ -40,8 +40,8 @@ struct sampler *sampler_here(void)
 static struct interlude hook_begins(void)
 {
     struct sampler *sampler = sampler_here();
-    struct interlude before = { sampler, sampler != NULL && sampler->in_hook, errno,
-                                os_cancel_forbid() };
+    struct interlude before = { sampler, sampler != NULL && sampler->in_hook,
+                                os_interlude_begins() };
 
     if (sampler != NULL) sampler->in_hook = true;
     return before;
@@ -50,8 +50,7 @@ static struct interlude hook_begins(void)
 static void hook_ends(struct interlude before)
 {
     if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
-    errno = before.errno_kept;
-    os_cancel_restore(before.cancel);
+    os_interlude_ends(before.outside);
 }
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)

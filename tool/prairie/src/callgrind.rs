@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::family;
 use crate::program;
 use crate::trouble::{Result, Trouble};
 
@@ -73,23 +74,8 @@ pub fn read(folder: &Path, library: Option<&Path>) -> Counts {
     counts
 }
 
-/// In the C library's file the allocator is these functions and what they call, and so it is in code
-/// of no known file. `malloc_size` is what some allocators call malloc_usable_size, too.
-const FAMILY: &[&str] = &[
-    "malloc",
-    "free",
-    "cfree",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "memalign",
-    "aligned_alloc",
-    "posix_memalign",
-    "valloc",
-    "pvalloc",
-    "malloc_usable_size",
-    "malloc_size",
-];
+/// In the C library's file the allocator is malloc's family and these, and what they call, and so it is
+/// in code of no known file.
 const OPERATORS: &[&str] = &["operator new", "operator delete"];
 
 /// What callgrind writes for an object that it cannot tell.
@@ -202,7 +188,7 @@ impl<'a> Reader<'a> {
             // A function that calls itself is written with the depth behind it.
             let name = name.split('\'').next().unwrap_or(name);
             let is_operator = OPERATORS.iter().any(|operator| name.starts_with(operator));
-            self.functions.insert(number.to_owned(), is_operator || FAMILY.contains(&name));
+            self.functions.insert(number.to_owned(), is_operator || family::has(name));
         }
         self.functions.get(number).copied().unwrap_or(false)
     }

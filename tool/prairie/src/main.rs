@@ -22,6 +22,7 @@ mod doctor;
 mod elf;
 mod embedded;
 mod environment;
+mod family;
 #[cfg(test)]
 mod fixture;
 mod interrupt;

@@ -174,15 +174,21 @@ mod tests {
         assert_eq!(folder.exit_code(), NOT_EXECUTABLE);
     }
 
-    #[test]
-    fn a_static_program_is_refused() {
+    /// A file with the header of this program, changed.
+    fn header(change: impl Fn(&mut [u8])) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("static");
-        // A header without program headers asks for no loader.
+        let path = folder.path().join("header");
         let mut image = fs::read(std::env::current_exe().unwrap()).unwrap();
         image.truncate(64);
-        image[56..58].copy_from_slice(&[0, 0]);
+        change(&mut image);
         fs::write(&path, image).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_static_program_is_refused() {
+        // A header without program headers asks for no loader.
+        let (_folder, path) = header(|image| image[56..58].copy_from_slice(&[0, 0]));
         let library = std::env::current_exe().unwrap();
         let refused = require_preloadable(&path, &library).unwrap_err();
         assert!(refused.to_string().contains("static program"), "{refused}");
@@ -190,12 +196,7 @@ mod tests {
 
     #[test]
     fn a_program_of_another_word_size_is_not_called_static() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("other");
-        let mut image = fs::read(std::env::current_exe().unwrap()).unwrap();
-        image.truncate(64);
-        image[4] = 1;
-        fs::write(&path, image).unwrap();
+        let (_folder, path) = header(|image| image[4] = 1);
         assert!(require_preloadable(&path, &path).is_ok());
         let library = std::env::current_exe().unwrap();
         let refused = require_preloadable(&path, &library).unwrap_err();

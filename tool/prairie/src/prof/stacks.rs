@@ -5,25 +5,14 @@ use std::collections::HashMap;
 
 use super::profile::{Frame, Profile};
 use crate::cli::By;
+use crate::family;
 
 /// Beginnings of the names of libraries that answer malloc; frames in them say nothing.
 const ALLOCATORS: &[&str] = &["libprairie", "libjemalloc"];
 /// The allocator within a program that is linked with it: the beginning of its own names, and those
-/// that all allocators share.
+/// beyond malloc's family.
 const OWN_START: &str = "prairie_";
-const OWN_NAMES: &[&str] = &[
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "memalign",
-    "aligned_alloc",
-    "posix_memalign",
-    "valloc",
-    "pvalloc",
-    "mallocx",
-    "rallocx",
-];
+const OWN_NAMES: &[&str] = &["mallocx", "rallocx"];
 
 pub struct Stacks {
     /// One for each function, or line, or file of code.
@@ -186,7 +175,7 @@ fn is_allocator(profile: &Profile, location: usize) -> bool {
 fn is_own(frame: &Frame) -> bool {
     // Other tools write a version, or plt, behind it.
     let name = frame.function.split('@').next().unwrap_or_default();
-    name.starts_with(OWN_START) || OWN_NAMES.contains(&name)
+    name.starts_with(OWN_START) || OWN_NAMES.contains(&name) || family::takes(name)
 }
 
 #[cfg(test)]
