@@ -58,6 +58,8 @@ function(prairie_windows_flavour suffix check tiny folder)
     set_target_properties(prairie_shared${suffix} PROPERTIES IMPORT_PREFIX lib)
 endfunction()
 prairie_windows_flavour("" ${PRAIRIE_CHECK} ${PRAIRIE_TINY} ${PROJECT_BINARY_DIR})
+add_library(prairie::shared ALIAS prairie_shared)
+add_library(prairie::static ALIAS prairie_static)
 
 add_executable(prairie_run ${PROJECT_SOURCE_DIR}/tool/windows/prairie_run.c)
 target_compile_options(prairie_run PRIVATE -std=gnu17 -O2 -Wall -Wextra)

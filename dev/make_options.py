@@ -91,7 +91,9 @@ TAIL = """
 
 - `arenas` is another name for `narenas`, and `helper_thread` for `background_thread`;
   `lg_tcache_max` is `tcache_max` as a power of two.
-- Numbers are written as in C: `10`, `0x10`, `010`.
+- Numbers are written as in C: `10`, `0x10`, `010`. One beyond its option's limits is refused, but for `max_background_threads`,
+  `lg_prof_sample`, `prof_bt_max`, `hpa_slab_max_alloc`, `tcache_gc_incr_bytes` and `tcache_nslots_...`, which are then at
+  the limit, as with jemalloc.
 - A pair that is not understood is ignored and [said on the standard
   error](errors.md#prairie-invalid-conf-pair-pair-source); the other pairs count.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the

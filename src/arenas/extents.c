@@ -3,6 +3,7 @@
  */
 #include "extents.h"
 
+#include "../page_heap/huge.h"
 #include "../space/foreign.h"
 #include "../space/meta.h"
 
@@ -251,7 +252,12 @@ static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes,
     if (!is_run_of_page_heap(page, base, pages) || page_record(page)->state != PAGE_USED)
         return true;
     if (!os_close(range)) run_return(page);
-    else if (os_commit(range)) run_return_clean(page);
+    else if (os_commit(range)) {
+        lock_take(&space.lock);
+        huge_wish_again(range); /* of a new mapping */
+        lock_give(&space.lock);
+        run_return_clean(page);
+    }
     return false;
 }
 

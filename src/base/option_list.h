@@ -118,7 +118,7 @@ OPTION(ABORT, BOOL, KEPT, "abort", 0, 0, 1, "", "Misuse always aborts.")
 OPTION(DSS, CHOICE, KEPT, "dss", 1, 0, 2, "disabled\0secondary\0primary\0N/A\0",
        "The break of the data segment is never used.")
 OPTION(TRUST_MADVISE, BOOL, KEPT, "trust_madvise", 1, 0, 1, "", "It is trusted.")
-OPTION(LG_EXTENT_MAX_ACTIVE_FIT, SIZE, KEPT, "lg_extent_max_active_fit", 6, 0, 63, "",
+OPTION(LG_EXTENT_MAX_ACTIVE_FIT, SIZE, KEPT, "lg_extent_max_active_fit", 6, 0, 64, "",
        "Runs of pages are found by length.")
 OPTION(NARENAS_RATIO, FRACTION, KEPT, "narenas_ratio", 65536, 0, UINT32_MAX, "", "See `narenas`.")
 OPTION(STATS_INTERVAL, I64, KEPT, "stats_interval", -1, -1, INT64_MAX, "",
@@ -143,7 +143,7 @@ OPTION(TCACHE_NSLOTS_SMALL_MAX, UNSIGNED, KEPT, "tcache_nslots_small_max", 200, 
 OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT, "tcache_nslots_large", 20, 1, UINT32_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
-OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1, UINT64_MAX, "",
+OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX, "",
        "The background thread empties depots; threads hold what they have.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")

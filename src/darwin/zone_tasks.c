@@ -11,6 +11,7 @@
 
 #include "../arenas/arena_set.h"
 #include "../cache/explicit_cache.h"
+#include "../cache/quarantine.h"
 #include "../cache/thread.h"
 #include "../slabs/slab.h"
 #include "../space/foreign.h"
@@ -111,13 +112,14 @@ static bool cached_room(struct walk *walk, size_t more)
     return true;
 }
 
-/* The blocks in a magazine's slots. */
+/* The blocks in a magazine's slots, or in the places where they wait. */
 static void collect(struct walk *walk, vm_address_t slots, size_t count)
 {
+    size_t most = max_size(max_size(MAGAZINE_BLOCKS_MAX, WIDE_BLOCKS_MAX), WAITING_BLOCKS_MAX);
     const uintptr_t *slot;
 
     if (count == 0) return;
-    if (count > max_size(MAGAZINE_BLOCKS_MAX, WIDE_BLOCKS_MAX) || !cached_room(walk, count)) {
+    if (count > most || !cached_room(walk, count)) {
         walk->failed = true;
         return;
     }
@@ -126,8 +128,22 @@ static void collect(struct walk *walk, vm_address_t slots, size_t count)
         if (slot[i] != 0) cached_blocks(walk)[walk->cached_count++] = slot[i];
 }
 
+/* What a hardened process holds back; the number is the quarantine's. */
+static void collect_waiting(struct walk *walk, uint32_t number)
+{
+    vm_address_t at = walk->records_end - (size_t)number * META_UNIT_BYTES;
+    struct held_class waits;
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT && !walk->failed; class_index++)
+        if (copy(walk, &waits, at + offsetof(struct quarantine, held) + class_index * sizeof waits,
+                 sizeof waits)
+            && waits.waiting != NULL)
+            collect(walk, (vm_address_t)waits.waiting, waits.waiting_max);
+}
+
 static void collect_cache(struct walk *walk, const struct cache *cache)
 {
+    if (cache->front.quarantine != 0) collect_waiting(walk, cache->front.quarantine);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct magazine *loaded = &cache->front.magazine[class_index];
         const struct spare *spare = &cache->spare[class_index];

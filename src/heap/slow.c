@@ -163,7 +163,8 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
     if (!hardened_begin(block, request)) { /* it has stale contents, perhaps */
-        if (request->zero && wider.class_index != 0) __builtin_memset(block, 0, request->size);
+        if (request->zero && wider.class_index != 0)
+            __builtin_memset(block, 0, class_bytes[wider.class_index]);
         return block;
     }
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);

@@ -92,6 +92,9 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool 
 
     if (tail.pages >= pages && run_may_take_hole(heap, tail, pages)) return tail;
     tail = hole_at_the_end(heap);
+    /* A tail that cannot become so long is of no help: all of it must lie in another region. */
+    if (tail.pages < pages && space_room_at_end() < pages - tail.pages + (PAGE_HEAPS > 1))
+        tail = none;
     if (!run_may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     if (asked && tail.pages == 0) return none;
@@ -99,7 +102,7 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool 
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
-    /* That was in another region, where the tail is of no help. */
+    /* Another page heap was there first, and that was in another region. */
     if (!page_heap_may_take_clean(heap, pages)) return none;
     if (span.count < pages) span = grow(heap, pages, commit_room_bytes());
     return span.count != 0 ? hole_before(span.first + span.count) : none;

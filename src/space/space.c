@@ -252,6 +252,16 @@ size_t space_opening_step(size_t pages)
     return max_size(step, pages);
 }
 
+size_t space_room_at_end(void)
+{
+    size_t pages;
+
+    lock_take(&space.lock);
+    pages = room_of(&space.region[space.region_count - 1]);
+    lock_give(&space.lock);
+    return pages;
+}
+
 /* In the newest region that has room for all of it, or in one more. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
 {

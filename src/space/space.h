@@ -63,6 +63,8 @@ size_t space_opening_step(size_t pages);
 /* Opens at least `pages` more pages, side by side; up to a multiple of unit_pages, and no more than
  * room_bytes. Under the lock. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
+/* How many pages more the newest region could have. Takes the lock. */
+size_t space_room_at_end(void);
 
 INLINE size_t page_bytes(void) { return (size_t)1 << space.page_shift; }
 INLINE size_t pages_for(size_t bytes) { return (bytes + page_bytes() - 1) >> space.page_shift; }

@@ -42,7 +42,8 @@ static void print_leaf(const char *name)
         int error = mallctl(name, &value, &length, NULL, 0);
         if (error == EINVAL) continue;
         if (error != 0) printf("%s: %s\n", name, strerror(error));
-        else if (is_address(value)) printf("%s: %s\n", name, (const char *)(uintptr_t)value);
+        else if (length == sizeof(char *) && is_address(value))
+            printf("%s: %s\n", name, (const char *)(uintptr_t)value);
         else printf("%s: %lld\n", name, sizes[i] == 4 ? (int32_t)value : (long long)value);
         return;
     }

@@ -21,6 +21,9 @@ LIBRARY = os.environ["PRAIRIE_LIBRARY"]
 LOUD = {"stats_print": "___ Begin jemalloc statistics ___", "confirm_conf": "prairie: malloc_conf malloc_conf: "}
 # A program has to live with them. Others take the number beside their default.
 NUMBERS = {"limit_soft": 100 << 20, "limit_hard": 200 << 20, "reserve_min": 1 << 20}
+# jemalloc takes numbers beyond the limits of these for the limit.
+CLIPPED = {"max_background_threads", "tcache_nslots_small_min", "tcache_nslots_small_max", "tcache_nslots_large",
+           "tcache_gc_incr_bytes", "hpa_slab_max_alloc", "lg_prof_sample", "prof_bt_max"}
 TEXT = "two words"
 TEXT_BYTES = 512  # all texts of all sources have this room
 failures = 0
@@ -82,7 +85,17 @@ class Option:
         if not self.is_number():
             return []
         above = out_of_range if self.most + 1 < 2**64 else unknown
+        if self.name in CLIPPED:
+            return [("-1", out_of_range), (str(2**64), unknown), ("many", unknown)]
         return [(str(self.least - 1), out_of_range), (str(self.most + 1), above), ("many", unknown)]
+
+    def beyond(self):
+        """Values beyond its limits that it takes, each with what it is then."""
+        if self.name not in CLIPPED:
+            return []
+        below = [(str(self.least - 1), str(self.least))] if self.least > 0 else []
+        above = [(str(self.most + 1), str(self.most))] if self.most + 1 < 2**64 else []
+        return below + above
 
 
 def run(options, pairs):
@@ -136,6 +149,17 @@ def refuse(options, before):
         expect(f"{option.name} after values that it does not take", values[option.name], before[option.name])
 
 
+def clip(options):
+    clipped = [option for option in options if option.beyond()]
+    expect("options that are clipped", len(clipped), len(CLIPPED))
+    for option in clipped:
+        for value, wanted in option.beyond():
+            values, err = run([option], [(option.name, value)])
+            expect(f"{option.name}:{value} is silent", err, "")
+            # The program prints 32 bits as a signed number.
+            expect(f"{option.name}:{value}", int(values[option.name]) % 2**32, int(wanted))
+
+
 def without_effect(options):
     """Keys of jemalloc that change nothing get no word; those without a value are no names either."""
     kept = [option for option in options if option.mode == "kept"]
@@ -148,6 +172,7 @@ def without_effect(options):
 every = [Option(row) for row in table()]
 readable = [option for option in every if option.kind != "IGNORED"]
 refuse(readable, standards(readable))
+clip(readable)
 set_and_read(readable)
 without_effect(every)
 print(f"{len(every)} options, {failures} failed")

@@ -380,6 +380,22 @@ static void runs_never_reach_into_the_next_region(void **state)
     assert_true(page_heap->free_pages[FREE_CLEAN] <= 2 * space.region_count);
 }
 
+/* Its free end is of no help then, and no region is opened for what that one lacks. */
+static void a_run_that_the_region_has_no_room_for_takes_one_more(void **state)
+{
+    size_t pages;
+
+    (void)state;
+    fake_address_space(24 * MiB, 0);
+    start_pages();
+    (void)lease(1);
+    pages = page_heap->free_pages[FREE_CLEAN] + space_room_at_end() + 1;
+    assert_true(page_heap->free_pages[FREE_CLEAN] > 0);
+    assert_int_not_equal(run_lease(pages, 1, PAGE_LARGE).page, 0);
+    assert_int_equal(space.region_count, 2);
+    check_runs();
+}
+
 UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),
           UNIT_TEST(fresh_runs_are_zero_and_returned_ones_are_not),
           UNIT_TEST(a_returned_run_is_leased_again), UNIT_TEST(neighbours_merge_in_any_order),
@@ -394,4 +410,5 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(what_grew_for_an_alignment_serves_it),
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
-          UNIT_TEST(runs_never_reach_into_the_next_region))
+          UNIT_TEST(runs_never_reach_into_the_next_region),
+          UNIT_TEST(a_run_that_the_region_has_no_room_for_takes_one_more))

@@ -322,6 +322,16 @@ static void test_enumerator_sees_every_block_in_use_and_no_other(void **state)
     assert_true(seen.region_bytes > 0);
 }
 
+static void test_enumerator_leaves_out_what_a_hardened_process_holds_back(void **state)
+{
+    (void)state;
+    assert_true(hardened_start());
+    install();
+    fill_heap();
+    assert_int_equal(enumerate(mach_task_self(), NULL), KERN_SUCCESS);
+    expect_just_these();
+}
+
 /* What is in use is part of what there is. */
 static void test_a_vast_block_has_a_region(void **state)
 {
@@ -536,6 +546,7 @@ UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_size_is_0_for_all_but_the_first_byte_of_hardened_blocks),
           UNIT_TEST(test_good_size_is_never_less_than_the_size),
           UNIT_TEST(test_where_a_vast_block_was_is_no_block),
+          UNIT_TEST(test_enumerator_leaves_out_what_a_hardened_process_holds_back),
           UNIT_TEST(test_a_vast_block_has_a_region), UNIT_TEST(test_every_way_to_take_a_block),
           UNIT_TEST(test_options_and_types), UNIT_TEST(test_batches),
           UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),

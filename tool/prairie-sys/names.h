@@ -340,11 +340,15 @@
 #define lock_give_after_fork prairie_own_lock_give_after_fork
 #define lock_give_contended prairie_own_lock_give_contended
 #define lock_init prairie_own_lock_init
+#define lock_is_mine prairie_own_lock_is_mine
+#define lock_is_surely_mine prairie_own_lock_is_surely_mine
 #define lock_numbers prairie_own_lock_numbers
 #define lock_remake prairie_own_lock_remake
 #define lock_set_spin prairie_own_lock_set_spin
 #define lock_take_contended prairie_own_lock_take_contended
 #define lock_take_for_fork prairie_own_lock_take_for_fork
+#define lock_witness_give prairie_own_lock_witness_give
+#define lock_witness_take prairie_own_lock_witness_take
 #define magazine_expect_blocks prairie_own_magazine_expect_blocks
 #define making_lock prairie_own_making_lock
 #define malloc_beyond_table prairie_own_malloc_beyond_table
@@ -701,6 +705,7 @@
 #define space_grow prairie_own_space_grow
 #define space_has_numbers prairie_own_space_has_numbers
 #define space_opening_step prairie_own_space_opening_step
+#define space_room_at_end prairie_own_space_room_at_end
 #define space_start prairie_own_space_start
 #define space_want_huge_records prairie_own_space_want_huge_records
 #define stats_array prairie_own_stats_array
