@@ -195,6 +195,8 @@ static void background_gives_way(void)
         if (!__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) break;
     }
     (void)change_background_runs(false);
+    /* Who asked before that could be seen left it to this one, too. */
+    if (__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) purge_heaps_beyond_budget();
 }
 
 static void *background_body(void *unused)

@@ -104,9 +104,9 @@ static enum verdict parse_integer(const struct option_row *row, struct text text
     if (negative) text = (struct text){ text.start + 1, text.length - 1 };
     if (!parse_number(text, &size)) return VALUE_UNKNOWN;
     *value = negative ? 0 - size : size;
-    if (negative) {
+    if (negative && size != 0) {
         bool small = is_signed(row) && size <= INT64_MAX && -(int64_t)size >= row->least;
-        return small || size == 0 ? PAIR_SET : VALUE_OUT_OF_RANGE;
+        return small ? PAIR_SET : VALUE_OUT_OF_RANGE;
     }
     if (size > row->most) return VALUE_OUT_OF_RANGE;
     if (row->kind == OPTION_KIND_SIZE && size != (size_t)size) *value = SIZE_MAX; /* 32 bits */

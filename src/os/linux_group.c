@@ -131,7 +131,10 @@ static bool find_folder(void)
     size_t bytes = 0;
 
     group_reader.name_bytes = 0;
-    if (!read_text(group_of_process)) return false;
+    if (!read_text(group_of_process)) {
+        group_reader.failed = true; /* also where /proc is gone, as after a chroot */
+        return false;
+    }
     path = path_after(":memory:", &bytes);
     group_reader.second = path == NULL;
     if (path == NULL) path = path_after("0::", &bytes);

@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -264,21 +263,6 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
 }
 
 /* ---- forks ---- */
-
-#if defined(__APPLE__) && !defined(PRAIRIE_OWN_NAMES)
-/* The system has the zone's locks taken around a fork (darwin/zone.c), with its list of zones locked.
- * Handlers, which are called before that, would take them first, and wait for a thread that has the
- * list and waits for them, as malloc_zone_pressure_relief does. */
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
-{
-    (void)before, (void)in_parent, (void)in_child;
-}
-#else
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
-{
-    (void)pthread_atfork(before, in_parent, in_child);
-}
-#endif
 
 void os_fork_begins(void) {}
 void os_fork_ends_in_parent(void) {}

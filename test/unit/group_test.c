@@ -216,6 +216,10 @@ static void what_cannot_be_opened_is_no_answer(void **state)
     assert_false(group.failed);
     put_second("shop", "1000000\n", "max\n", "300000\n");
     assert_false(os_group_memory().failed);
+    assert_int_equal(remove(process_file), 0); /* as after a chroot */
+    assert_true(os_group_memory().failed);
+    write_file(process_file, "0::/shop\n");
+    assert_false(os_group_memory().failed);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     group = os_group_memory();
     assert_int_equal(group.limit_bytes, SIZE_MAX);

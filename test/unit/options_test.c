@@ -261,10 +261,8 @@ static void bad_pairs_are_said_and_change_nothing(void **state)
         "narenas:99999999999999999999999",
     };
     static const char *const out_of_range[] = {
-        "narenas:-1",
-        "dirty_decay_ms:-2",
-        "narenas:4294967296",
-        "lg_prof_interval:64",
+        "narenas:-1",          "dirty_decay_ms:-2", "narenas:4294967296",
+        "lg_prof_interval:64", "guard_cells:-0",
     };
 
     (void)state;
