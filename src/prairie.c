@@ -75,6 +75,7 @@ struct arena *rule_choose(struct arena *last);
 #include "arenas/manual.c"
 #include "arenas/magazine.c"
 #include "arenas/depot.c"
+#include "arenas/sparse.c"
 #include "arenas/decay.c"
 #include "cache/large_cache.c"
 #include "cache/growth.c"

@@ -6,6 +6,7 @@
 #include "../space/commit.h"
 #include "arena_set.h"
 #include "extents.h"
+#include "sparse.h"
 
 /* ---- lists of slabs ---- */
 
@@ -32,6 +33,7 @@ static struct slab *unlist_slab(struct slab_list *list, struct slab *slab)
 {
     uint32_t number = slab_number(slab);
 
+    sparse_unlist(number, slab->next);
     slab_record(slab->next != 0 ? slab->next : list->first)->previous = slab->previous;
     if (list->first == number) list->first = slab->next;
     else slab_record(slab->previous)->next = slab->next;
@@ -145,6 +147,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         if (bin->partial.count == 0 && (left < wanted || !open_slab(arena, class_index, may_grow)))
             break;
         slab = slab_record(bin->partial.first);
+        arena->purged_pages -= slab_purged_pages(slab);
         got = slab_fill(slab, end, left);
         end -= got;
         left -= got;
@@ -188,6 +191,7 @@ static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *
     (void)unlist_slab(&bin->partial, slab);
     bin->slab_count--;
     bin->slab_free_blocks -= slab->block_count;
+    arena->purged_pages -= slab_purged_pages(slab);
     slab_close(slab);
     if (likely(arena->extents == NULL) || !extents_put(arena->extents, slab->page))
         stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);
@@ -241,6 +245,7 @@ unsigned arena_drain(struct arena *arena, unsigned class_index, void **blocks, u
         at += put;
         after_put(arena, bin, slab, put);
     }
+    sparse_note_drain(bin, class_index);
     return (unsigned)(others - blocks);
 }
 

@@ -16,6 +16,7 @@
  * A2  active_pages is how many pages the open slabs and the blocks of manual_large have, and
  *     staggered how many of the latter are staggered
  * A3  of the slabs on a partial list only the last one may have all of its blocks free
+ * A4  purged_pages is how many pages of the open slabs are marked as purged
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
  * SPDX-License-Identifier: MIT
  */
@@ -100,6 +101,7 @@ struct arena {
     uint32_t threads;                  /* atomic: bound to it */
     uint32_t ends;                     /* atomic: how often it was destroyed */
     uint32_t staggered;                /* of the blocks of manual_large */
+    uint32_t purged_pages;             /* A4 */
     char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 

@@ -5,10 +5,12 @@
 
 #include "../slabs/stray.h"
 
-static void check_class_bin(const struct arena *arena, unsigned class_index)
+/* Returns how many pages of its slabs are marked as purged. */
+static uint32_t check_class_bin(const struct arena *arena, unsigned class_index)
 {
     const struct class_bin *bin = &arena->bin[class_index];
     uint32_t listed = 0, first = bin->partial.first, last = 0;
+    uint32_t purged_pages = 0;
     uint64_t free_blocks = 0;
 
     for (uint32_t number = first; number != 0; number = slab_record(number)->next) {
@@ -19,6 +21,7 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
         require(slab->free_count < slab->block_count || slab->next == 0);         /* A3 */
         require(number == first || slab->previous == last);
         free_blocks += slab->free_count;
+        purged_pages += slab_purged_pages(slab);
         last = number;
         listed++;
     }
@@ -34,6 +37,7 @@ static void check_class_bin(const struct arena *arena, unsigned class_index)
     }
     require(free_blocks == bin->slab_free_blocks); /* S3 */
     require(listed <= bin->slab_count);
+    return purged_pages;
 }
 
 /* NULL (M3) and strays may be among blocks. */
@@ -59,12 +63,12 @@ static void check_depot(const struct depot *depot, unsigned class_index)
 void arena_check(const struct arena *arena)
 {
     size_t active_pages = 0;
-    uint32_t staggered = 0;
+    uint32_t staggered = 0, purged_pages = 0;
 
     check(lock_is_mine(&arena->lock));
     if (arena->extents != NULL) supplied_check(&arena->extents->heap);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        check_class_bin(arena, class_index);
+        purged_pages += check_class_bin(arena, class_index);
         active_pages += arena->bin[class_index].slab_count * slab_pages(class_index);
         check_depot(&arena->bin[class_index].depot, class_index);
     }
@@ -76,6 +80,7 @@ void arena_check(const struct arena *arena)
         staggered += page_is_staggered(page_record(owner->page));
     }
     require(arena->active_pages == active_pages && arena->staggered == staggered); /* A2 */
+    require(arena->purged_pages == purged_pages);                                  /* A4 */
 }
 
 void arenas_check(void)

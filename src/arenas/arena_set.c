@@ -21,7 +21,7 @@ void arenas_start(unsigned core_count)
     unsigned wanted = option_arenas() != 0 ? option_arenas() : core_count;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
-        require(slab_pages(class_index) <= STOCK_PAGES_MAX);
+        require(slab_pages(class_index) <= SLAB_PAGES_MAX);
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
 }
 

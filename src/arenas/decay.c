@@ -6,6 +6,7 @@
 #include "../base/options.h"
 #include "../base/port.h"
 #include "../policy/limits.h"
+#include "sparse.h"
 
 enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
 enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
@@ -136,8 +137,8 @@ void decay_close_tail(bool waits)
 static bool background_may_go_on(unsigned quiet_looks)
 {
     if (is_told_to_end() || !option_helper_thread()) return false;
-    return quiet_looks < (is_alone() ? QUIET_LOOKS_MAX_ALONE : QUIET_LOOKS_MAX)
-        || RELAXED_LOAD(decay.kept);
+    if (is_alone()) return quiet_looks < QUIET_LOOKS_MAX_ALONE;
+    return quiet_looks < QUIET_LOOKS_MAX || RELAXED_LOAD(decay.kept);
 }
 
 /* In a program of one thread it never holds a lock while it waits for another (decay_before_fork).
@@ -149,6 +150,7 @@ static bool look(void)
     RELAXED_STORE(decay_looks, decay_looks + 1);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded(&decay.ending) > 0;
+    busy |= sparse_look(&decay.ending, !is_alone());
     if (!is_told_to_end()) decay_close_tail(false);
     return busy;
 }
@@ -216,7 +218,8 @@ static void *background_body(void *unused)
         /* Whether it gave something back is no reason to stay with one thread, which gives back the
          * rest itself. */
         busy = look() && !is_alone();
-        quiet_looks = asked || busy || purge_rests_on_background() ? 0 : quiet_looks + 1;
+        busy |= sparse_is_pending() || purge_rests_on_background();
+        quiet_looks = asked || busy ? 0 : quiet_looks + 1;
     } while (background_may_go_on(quiet_looks) || !background_may_end());
     return NULL;
 }
@@ -334,8 +337,8 @@ static bool leave_to_background(void)
 static bool leave_wanted_to_background(void)
 {
     return background_may_take()
-        && (purge_wants_background() || RELAXED_LOAD(decay.background_runs)) && want_background()
-        && purge_put_off_wanted();
+        && (sparse_is_pending() || purge_wants_background() || RELAXED_LOAD(decay.background_runs))
+        && want_background() && purge_put_off_wanted();
 }
 
 /* Has the program shrunk to half of the most that was in use since this was last true? */
@@ -405,7 +408,7 @@ struct decay_numbers decay_numbers(void)
 bool decay_before_fork(void)
 {
     if (!background_is_there()) return true;
-    if (!is_alone() || RELAXED_LOAD(decay.kept)) return false;
+    if (!is_alone()) return false;
     end_background();
     return true;
 }
@@ -413,5 +416,6 @@ bool decay_before_fork(void)
 void decay_forget_thread(void)
 {
     os_threads_forget();
+    sparse_forget_others();
     forget_background();
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "arena_set.h"
+#include "sparse.h"
 
 /* The steps between blocks that are looked at, and how far apart blocks in order are. */
 enum { ORDER_LOOKS = 8, NEAR_BLOCKS = 16 };
@@ -190,14 +191,6 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
         depot->opened = NULL;
     }
     return count;
-}
-
-/* Few blocks are out, and they hold many slabs open. */
-static bool slabs_are_sparse(const struct class_bin *bin, unsigned class_index)
-{
-    uint64_t all = bin->slab_count * slab_shape[class_index].block_count;
-
-    return bin->slab_count > 4 && (all - bin->slab_free_blocks) * 4 < all;
 }
 
 static void drain_oldest(struct arena *arena, unsigned class_index)

@@ -162,11 +162,8 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (unlikely(block == NULL)) return refuse_memory();
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
-    if (!hardened_begin(block, request)) { /* it has stale contents, perhaps */
-        if (request->zero && wider.class_index != 0)
-            __builtin_memset(block, 0, class_bytes[wider.class_index]);
-        return block;
-    }
+    if (!hardened_begin(block, request) && request->zero && wider.class_index != 0)
+        __builtin_memset(block, 0, class_bytes[wider.class_index]); /* it may be stale */
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
 }
 

@@ -5,6 +5,7 @@
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
+#include "../arenas/sparse.h"
 #include "../base/options.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
@@ -267,7 +268,7 @@ PUBLIC size_t prairie_purge(void)
     if (!__atomic_load_n(&life.started, __ATOMIC_ACQUIRE)) return 0;
     shortage_gather();
     arenas_settle();
-    bytes = purge_all();
+    bytes = purge_all() + sparse_purge_all();
     decay_close_tail(true);
     return bytes;
 }

@@ -46,12 +46,11 @@ struct path_room {
     size_t used, bytes;
 };
 
-/* The rest of the line. Without room for it, the empty path. */
-static const char *read_path(struct text_reader *reader, struct path_room *room)
+/* The rest of the line, from this letter on. Without room for it, the empty path. */
+static const char *read_path(struct text_reader *reader, int letter, struct path_room *room)
 {
     char *path = room->text + room->used;
     size_t length = 0, left = room->bytes - room->used;
-    int letter = next_letter(reader);
 
     while (letter == ' ') letter = next_letter(reader);
     for (; letter != '\n' && letter >= 0; letter = next_letter(reader))
@@ -110,14 +109,13 @@ struct file_numbers {
     uintptr_t major, minor, inode;
 };
 
-static struct file_numbers read_numbers(struct text_reader *reader)
+static struct file_numbers read_numbers(struct text_reader *reader, int *behind)
 {
     struct file_numbers file;
-    int letter = 0;
 
-    file.major = read_hex(reader, &letter);
-    file.minor = read_hex(reader, &letter);
-    file.inode = read_hex(reader, &letter);
+    file.major = read_hex(reader, behind);
+    file.minor = read_hex(reader, behind);
+    file.inode = read_hex(reader, behind);
     return file;
 }
 
@@ -147,8 +145,8 @@ static bool read_line(struct text_reader *reader, struct path_room *room, struct
     (void)next_letter(reader);
     (void)next_letter(reader);
     code->offset = read_hex(reader, &letter);
-    mapping->file = read_numbers(reader);
-    code->path = read_path(reader, room);
+    mapping->file = read_numbers(reader, &letter); /* emulators may end the line here */
+    code->path = read_path(reader, letter, room);
     return true;
 }
 

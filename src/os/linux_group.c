@@ -148,15 +148,15 @@ static bool find_folder(void)
     return true;
 }
 
-/* The limit of the folder's group; the first version says "none" with a number near the end of all.
- */
+/* The limit of the folder's group; the first version says "none" with a number near the end of all
+ * that 64 bits can say. */
 static size_t limit_of_folder(void)
 {
     size_t most;
 
     if (group_reader.second) return min_size(bytes_in("memory.max"), bytes_in("memory.high"));
     most = bytes_in("memory.limit_in_bytes");
-    return most >= SIZE_MAX / 4 ? SIZE_MAX : most;
+    return sizeof most > 4 && most >= SIZE_MAX / 4 ? SIZE_MAX : most;
 }
 
 static size_t used_of_folder(void)

@@ -19,6 +19,9 @@
 #define SYS_pidfd_getfd 438
 #endif
 
+/* Where the copy is kept: where no program looks; with less room, where few do. */
+enum { COPY_FROM = 200, COPY_FROM_LOW = 10 };
+
 struct file_id {
     uint32_t device_major, device_minor;
     uint64_t inode; /* 0: it cannot be told, and is taken for any */
@@ -57,7 +60,8 @@ void os_keep_error_output(void)
     long copy;
 
     if (error_copy.number != STDERR_FILENO) return;
-    copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+    copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, COPY_FROM);
+    if (failed(copy)) copy = kernel(SYS_fcntl, STDERR_FILENO, F_DUPFD_CLOEXEC, COPY_FROM_LOW);
     if (failed(copy)) return;
     error_copy.number = (int)copy;
     (void)read_file_id(copy, &error_copy.id);

@@ -3,6 +3,8 @@
  * OS_PURGE_CLOSES  pages that were purged must be committed before they are used again: the right
  *                  to use them, which a kernel that charges for it takes back, may be refused then.
  *                  A test on the fake kernel defines it by itself.
+ * OS_PURGES_IN_PLACE  purging costs no right to use the pages and makes no mapping of its own, so that
+ *                  it is worth a few pages in the middle of others.
  * OS_SIZE_TELLS_OWNER  the system asks for the bytes of a block to learn whose it is, and 0 means
  *                  another's: no block may have none.
  * SPDX-License-Identifier: MIT
@@ -18,6 +20,12 @@
 #else
 #define OS_PURGE_CLOSES false
 #endif
+#endif
+
+#if defined(__linux__)
+#define OS_PURGES_IN_PLACE (!OS_PURGE_CLOSES)
+#else
+#define OS_PURGES_IN_PLACE false
 #endif
 
 #if defined(__MACH__)

@@ -23,6 +23,9 @@
 
 /* Signals may come in between, but not for ever. */
 enum { INTERRUPTIONS_MAX = 100 };
+/* Where a copy of the standard error is kept: where no program looks; with less room, where few
+ * do. */
+enum { COPY_FROM = 100, COPY_FROM_LOW = 10 };
 
 /* ---- memory ---- */
 
@@ -282,7 +285,8 @@ void os_keep_error_output(void)
     int saved_errno = errno, file;
 
     if (kept.file >= 0) return;
-    file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
+    file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, COPY_FROM);
+    if (file < 0) file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, COPY_FROM_LOW);
     if (file >= 0 && fstat(file, &kept.facts) == 0) kept.file = file;
     else if (file >= 0) (void)close(file);
     errno = saved_errno;

@@ -112,17 +112,24 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     lock_give(&space.lock);
 }
 
-/* Not worth a wait: who purges in the background may have to hold nothing while it waits. */
-void huge_before_purge(struct page_heap *heap, size_t pages)
+/* Not worth a wait: who purges in the background may have to hold nothing while it waits. In both of
+ * the next two: usual programs need the first only. */
+INLINE void note_short(struct page_heap *heap, size_t pages)
 {
-    if (pages >= huge_pages_each() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
-    if (!lock_try(&space.lock)) return;
+    if (RELAXED_LOAD(huge.policy) == HUGE_ALWAYS || !lock_try(&space.lock)) return;
     huge.short_pages += pages;
-    if (huge.short_pages >= from_pages()
+    if (huge.wanted && huge.short_pages >= from_pages()
         && huge.short_pages >= page_heaps_used_now() / HUGE_SHORT_SHARE)
         want(heap, false);
     lock_give(&space.lock);
 }
+
+void huge_before_purge(struct page_heap *heap, size_t pages)
+{
+    if (pages < huge_pages_each()) note_short(heap, pages);
+}
+
+void huge_after_short(struct page_heap *heap, size_t pages) { note_short(heap, pages); }
 
 /* What was there is no answer, nor is what came when the wish had ended, and perhaps begun anew. */
 static void note_touch(struct page_heap *heap, uint64_t took_us, size_t withdrawals)

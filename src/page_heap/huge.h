@@ -83,5 +83,7 @@ void huge_try(uint32_t page, size_t pages);
 void huge_want_again(struct page_heap *heap);
 /* So many pages go back to the kernel, as one run. */
 void huge_before_purge(struct page_heap *heap, size_t pages);
+/* So many went back, in runs that were shorter than huge pages. */
+void huge_after_short(struct page_heap *heap, size_t pages);
 
 #endif

@@ -104,6 +104,15 @@ size_t purge_all(void)
     return purged << space.page_shift;
 }
 
+void purge_count_used(struct page_heap *heap, struct purge_tally tally)
+{
+    if (tally.calls == 0) return;
+    lock_take(&heap->lock);
+    purge_count_calls(heap, tally.calls, tally.pages);
+    huge_after_short(heap, tally.pages);
+    lock_give(&heap->lock);
+}
+
 /* What is on its way counts as taken and is no free page, though it may be all that is missing. */
 void purge_await_others(size_t bytes)
 {
@@ -351,15 +360,23 @@ static bool is_within_budget(struct page_heap *heap)
 /* Who returns pages meanwhile is seen now, or says so again. Partner: note_dirty. */
 bool purge_is_within_live_budget(void)
 {
-    bool within = true;
+    bool within;
 
     (void)__atomic_exchange_n(&page_heaps_past_trigger, false, __ATOMIC_ACQUIRE);
+    within = !RELAXED_LOAD(purge_mode.is_asked);
+    if (!within) RELAXED_STORE(purge_mode.is_asked, false);
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         if (is_past_trigger(heap)) within &= is_within_budget(heap);
     }
     return within;
+}
+
+void purge_ask_for_look(void)
+{
+    RELAXED_STORE(purge_mode.is_asked, true);
+    __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
 }
 
 void purge_put_off(void)

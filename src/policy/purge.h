@@ -39,6 +39,7 @@ struct purge_mode {
     bool background; /* atomic: somebody gives back later what is not needed */
     bool on_call;    /* atomic: he would, if he was asked */
     bool is_hard;    /* atomic: near a limit no dirty pages may stay */
+    bool is_asked;   /* atomic: purge_ask_for_look */
 };
 
 extern PRIVATE struct purge_mode purge_mode;
@@ -89,6 +90,15 @@ void purge_set_hard(bool hard);
 INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge_mode.is_hard) || commit_is_over(); }
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
+/* What went back to the kernel out of runs that are in use. */
+struct purge_tally {
+    size_t calls, pages;
+};
+/* Counts it for the page heap that the runs are of. */
+void purge_count_used(struct page_heap *heap, struct purge_tally tally);
+/* Somebody should look, though no more pages are dirty than may stay: purge_is_within_budget is
+ * false once. */
+void purge_ask_for_look(void);
 /* Before so many bytes are refused, after purge_all: waits for pages that other threads have on
  * their way to the kernel, until the hard limit allows as much. Not for long. */
 void purge_await_others(size_t bytes);

@@ -11,8 +11,7 @@ static bool purge_pages(uint32_t page, size_t pages)
     return os_purge((struct os_range){ page_address(page), pages << space.page_shift });
 }
 
-/* Under the page heap's lock. */
-static void count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
+void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
 {
     purge_of(heap)->calls += calls;
     purge_of(heap)->purged_pages += purged_pages;
@@ -105,7 +104,7 @@ size_t purge_end_pass(const struct purge_pass *pass)
 
     for (unsigned i = 0; i < pass->refusal_count; i++) run_put_free(pass->refused[i], PAGE_DIRTY);
     lock_take(&heap->lock);
-    count_calls(heap, pass->calls, pass->purged);
+    purge_count_calls(heap, pass->calls, pass->purged);
     if (pass->calls != 0) own->took_nothing = pass->purged == 0;
     if (own->took_nothing) purge_later(heap);
     lock_give(&heap->lock);
@@ -130,6 +129,6 @@ void purge_left_behind(void)
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
     lock_take(&page_heap->lock);
-    count_calls(page_heap, calls, purged);
+    purge_count_calls(page_heap, calls, purged);
     lock_give(&page_heap->lock);
 }

@@ -36,6 +36,8 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max);
 /* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
  * when so many more pages are dirty. Returns pages that were purged. */
 size_t purge_end_pass(const struct purge_pass *pass);
+/* Statistics. Under the page heap's lock. */
+void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages);
 /* What the kernel would not take, or somebody else is to give back, is looked at again when an
  * eighth more is dirty. Under the page heap's lock. */
 void purge_later(struct page_heap *heap);

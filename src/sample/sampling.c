@@ -5,6 +5,7 @@
 
 #include "../cache/thread.h"
 #include "../os/os.h"
+#include "sample.h"
 
 #include <errno.h>
 
@@ -13,10 +14,16 @@ bool sampling_polls;
 
 static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
 
+/* Frees have magazines of their own now; the sized ones of classes with guarded blocks look on. */
 bool sampling_start(unsigned depth)
 {
+    bool done;
+
     if (depth < UNWIND_DEPTH_MAX) depth_most = depth;
-    return threads_sample();
+    done = threads_sample();
+    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
+        if (sized_free_is_watched(class_index)) sized_free_watch(class_index, 0);
+    return done;
 }
 
 /* ---- functions of the program ---- */

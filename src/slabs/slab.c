@@ -70,6 +70,7 @@ void slab_open(struct slab *slab, unsigned class_index, uint16_t arena, uint32_t
     if (whole < shape->word_count) slab->free[whole] = bits_below(shape->block_count % 64);
     slab->free_count = shape->block_count;
     slab->hint = 0;
+    slab->purged = 0;
     mark_pages(slab, slab_number(slab), offset_of_class(class_index), shape->bytes);
 }
 
@@ -131,6 +132,7 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted)
         word += bits == 0;
     }
     slab->hint = (uint16_t)word;
+    slab->purged = 0;
     slab->free_count = (uint16_t)(slab->free_count - target);
     return target;
 }
@@ -245,6 +247,50 @@ unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum s
     return put;
 }
 
+/* ---- pages without a block ---- */
+
+static bool blocks_are_free(const struct slab *slab, unsigned first, unsigned last)
+{
+    for (unsigned word = first / 64; word <= last / 64; word++) {
+        uint64_t wanted = word == first / 64 ? bits_from(first % 64) : ~(uint64_t)0;
+
+        if (word == last / 64) wanted &= bits_below(last % 64 + 1);
+        if ((slab->free[word] & wanted) != wanted) return false;
+    }
+    return true;
+}
+
+/* Nobody who holds a block has a part of that page. */
+static bool page_is_nobodys(const struct slab *slab, size_t page)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+    uintptr_t start = page << space.page_shift;
+    unsigned first = slab_quotient_index(slab_quotient(shape, start));
+    unsigned last = slab_quotient_index(slab_quotient(shape, start + page_bytes() - 1));
+
+    return blocks_are_free(slab, first, last < slab->block_count ? last : slab->block_count - 1u);
+}
+
+static bool page_is_unused(const struct slab *slab, size_t page)
+{
+    return (slab->purged >> page & 1) == 0 && page_is_nobodys(slab, page);
+}
+
+size_t slab_unused_pages(const struct slab *slab, size_t *first)
+{
+    size_t end = slab_pages(slab->class_index), page = *first;
+
+    while (page < end && !page_is_unused(slab, page)) page++;
+    *first = page;
+    while (page < end && page_is_unused(slab, page)) page++;
+    return page - *first;
+}
+
+void slab_mark_purged(struct slab *slab, size_t first, size_t pages)
+{
+    slab->purged |= (uint16_t)((bits_below((unsigned)pages) << first) & (SLAB_IDLE - 1u));
+}
+
 void slab_check(const struct slab *slab)
 {
     const struct slab_shape *shape = &slab_shape[slab->class_index];
@@ -259,6 +305,8 @@ void slab_check(const struct slab *slab)
     if (slab->block_count % 64 != 0)
         require((slab->free[shape->word_count - 1] & bits_from(slab->block_count % 64))
                 == 0); /* S2 */
+    for (size_t page = 0; page < slab_pages(slab->class_index); page++)
+        require((slab->purged >> page & 1) == 0 || page_is_nobodys(slab, page)); /* S5 */
     require(page_record(slab->page)->slab == slab_number(slab));
     require(slab->base == page_address(slab->page));
 }

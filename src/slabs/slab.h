@@ -11,6 +11,7 @@
  * S2  no bit at or above block_count is set
  * S3  the slab is on its arena's partial list exactly while free_count > 0
  * S4  no word below hint has a bit set
+ * S5  no block that is out has a part on a page that is marked as purged
  * In the checking flavours a second bitmap follows the first: the blocks that the program holds,
  * written by the doors (heap/misuse.c), so that a wrong free is known at once. A slab knows the
  * number of its arena but nothing about arenas; all of it is guarded by that arena's lock. page,
@@ -34,11 +35,14 @@ struct slab {
     uint16_t hint;       /* S4 */
     uint16_t arena;
     uint8_t class_index;
-    uint8_t hidden; /* bits of slab_hidden, set by the arena before it opens; 0: its pages are in
+    uint8_t hidden;  /* bits of slab_hidden, set by the arena before it opens; 0: its pages are in
                        the class map */
-    uint8_t unused[2];
+    uint16_t purged; /* S5: a bit for each page, and SLAB_IDLE */
     uint64_t free[];
 };
+
+/* In `purged`: nobody has taken a block since it was set. */
+enum { SLAB_IDLE = 0x8000, SLAB_PAGES_MAX = 15 };
 
 /* Bits of `hidden`: why its blocks take the rare ways, for those who come with a block. */
 enum slab_hidden {
@@ -80,6 +84,22 @@ void slab_close(struct slab *slab);
 /* Moves up to `wanted` blocks, lowest first, to the places before `end`, downwards: a stack that
  * ends there hands them out in ascending order. Returns how many. */
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
+
+/* The first pages from *first on, counted in the slab, that can go to the kernel: no block that is
+ * out has a part on them, and they are not marked as purged. Returns how many; 0: there are none. */
+size_t slab_unused_pages(const struct slab *slab, size_t *first);
+INLINE bool slab_has_unused_pages(const struct slab *slab)
+{
+    size_t first = 0;
+
+    return slab_unused_pages(slab, &first) != 0;
+}
+void slab_mark_purged(struct slab *slab, size_t first, size_t pages);
+/* How many are marked. */
+INLINE unsigned slab_purged_pages(const struct slab *slab)
+{
+    return slab->purged == 0 ? 0 : bit_count(slab->purged & (SLAB_IDLE - 1u));
+}
 
 void slab_check(const struct slab *slab);
 

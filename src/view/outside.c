@@ -78,26 +78,27 @@ enum {
         FIELD(arena, lock), FIELD(arena, is_manual), FIELD(arena, is_destroyed),                   \
         FIELD(arena, is_hardened), FIELD(arena, trades), FIELDS(arena, stock), FIELDS(arena, bin), \
         FIELD(arena, manual_large), FIELD(arena, manual_taken), FIELD(arena, active_pages),        \
-        FIELD(arena, staggered), FIELD(arena, extents), FIELDS(arena, name), STRUCT_ROW(stock),    \
-        FIELD(stock, count), STRUCT_ROW(class_bin), FIELD(class_bin, partial),                     \
-        FIELD(class_bin, depot), FIELD(class_bin, slab_count), FIELD(class_bin, slab_free_blocks), \
-        FIELD(class_bin, flow), STRUCT_ROW(slab_list), FIELD(slab_list, count), STRUCT_ROW(depot), \
-        FIELD(depot, full), FIELD(depot, opened_count), STRUCT_ROW(magazine_list),                 \
-        FIELD(magazine_list, count), STRUCT_ROW(class_flow), FIELD(class_flow, fills),             \
-        FIELD(class_flow, drains), FIELD(class_flow, blocks_taken),                                \
-        FIELD(class_flow, slabs_opened), STRUCT_ROW(manual_large), FIELD(manual_large, next),      \
-        STRUCT_ROW(extents), FIELD(extents, heap), STRUCT_ROW(past_arenas),                        \
-        FIELDS(past_arenas, of_class), FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), \
-        STRUCT_ROW(cache), FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next),           \
-        FIELD(cache, staggered), FIELD(cache, large_cache), FIELD(cache, fixed),                   \
-        FIELD(cache, refills), FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front),   \
-        FIELDS(front, magazine), FIELD(front, quarantine), STRUCT_ROW(magazine),                   \
-        FIELD(magazine, top), FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count),      \
-        FIELD(spare, capacity), FIELD(spare, closed), STRUCT_ROW(large_cache),                     \
-        FIELDS(large_cache, run), FIELD(large_cache, room_pages), FIELD(large_cache, takes),       \
-        FIELDS(large_cache, below), STRUCT_ROW(runs_below), FIELD(runs_below, count),              \
-        STRUCT_ROW(cached_run), FIELD(cached_run, block), STRUCT_ROW(quarantine),                  \
-        FIELDS(quarantine, held), FIELD(quarantine, run_pages), FIELD(quarantine, run_count),      \
+        FIELD(arena, staggered), FIELD(arena, purged_pages), FIELD(arena, extents),                \
+        FIELDS(arena, name), STRUCT_ROW(stock), FIELD(stock, count), STRUCT_ROW(class_bin),        \
+        FIELD(class_bin, partial), FIELD(class_bin, depot), FIELD(class_bin, slab_count),          \
+        FIELD(class_bin, slab_free_blocks), FIELD(class_bin, flow), STRUCT_ROW(slab_list),         \
+        FIELD(slab_list, count), STRUCT_ROW(depot), FIELD(depot, full),                            \
+        FIELD(depot, opened_count), STRUCT_ROW(magazine_list), FIELD(magazine_list, count),        \
+        STRUCT_ROW(class_flow), FIELD(class_flow, fills), FIELD(class_flow, drains),               \
+        FIELD(class_flow, blocks_taken), FIELD(class_flow, slabs_opened),                          \
+        STRUCT_ROW(manual_large), FIELD(manual_large, next), STRUCT_ROW(extents),                  \
+        FIELD(extents, heap), STRUCT_ROW(past_arenas), FIELDS(past_arenas, of_class),              \
+        FIELD(past_arenas, manual_taken), FIELD(past_arenas, lock), STRUCT_ROW(cache),             \
+        FIELD(cache, front), FIELD(cache, arena), FIELD(cache, next), FIELD(cache, staggered),     \
+        FIELD(cache, large_cache), FIELD(cache, fixed), FIELD(cache, refills),                     \
+        FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front), FIELDS(front, magazine), \
+        FIELD(front, quarantine), STRUCT_ROW(magazine), FIELD(magazine, top),                      \
+        FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count), FIELD(spare, capacity),    \
+        FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, run),                   \
+        FIELD(large_cache, room_pages), FIELD(large_cache, takes), FIELDS(large_cache, below),     \
+        STRUCT_ROW(runs_below), FIELD(runs_below, count), STRUCT_ROW(cached_run),                  \
+        FIELD(cached_run, block), STRUCT_ROW(quarantine), FIELDS(quarantine, held),                \
+        FIELD(quarantine, run_pages), FIELD(quarantine, run_count),                                \
         FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),                                 \
         FIELD(held_class, waiting_count), STRUCT_ROW(guarded_numbers),                             \
         FIELDS(guarded_numbers, held), FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap),      \

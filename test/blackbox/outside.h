@@ -246,8 +246,7 @@ struct outside_count {
 SHARED void outside_count_arena(struct outside *outside, struct outside_count *count, uint64_t at)
 {
     static char arena[OUTSIDE_BYTES_MAX];
-    size_t slab_bytes = 0;
-    uint64_t extents;
+    uint64_t slab_bytes = 0, purged_bytes, extents;
 
     outside_copy_locked(outside, at, arena, outside_row(outside, "arena")->bytes,
                         outside_row(outside, "arena.lock")->offset);
@@ -274,7 +273,8 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
         count->figures->dirty += outside_member(outside, stock, "stock.count", 0) * pages
                               << count->shift;
     }
-    count->figures->active += slab_bytes;
+    purged_bytes = outside_member(outside, arena, "arena.purged_pages", 0) << count->shift;
+    count->figures->active += slab_bytes - purged_bytes;
     count->figures->large +=
         (outside_member(outside, arena, "arena.active_pages", 0) << count->shift) - slab_bytes;
     count->staggered += outside_member(outside, arena, "arena.staggered", 0);

@@ -1,4 +1,4 @@
-/* arena_check_test.c - what the walk of an arena finds: A1, A2, A3 and the counts, broken by
+/* arena_check_test.c - what the walk of an arena finds: A1 to A4 and the counts, broken by
  * hand. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
@@ -28,6 +28,7 @@ static void a_slab_too_many_counted(void) { bin_of_harm->partial.count++; }
 static void a_free_block_too_many_counted(void) { bin_of_harm->slab_free_blocks++; }
 static void fewer_slabs_than_listed(void) { bin_of_harm->slab_count = 1; }
 static void a2_an_active_page_too_many(void) { arenas[0]->active_pages++; }
+static void a4_a_purged_page_too_many(void) { arenas[0]->purged_pages++; }
 static void another_last_slab(void) { first_partial()->previous = bin_of_harm->partial.first; }
 static void a_slab_dropped_from_the_list(void)
 {
@@ -48,6 +49,7 @@ static void broken_invariants_are_found(void **state)
         a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
         a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
         a_slab_dropped_from_the_list, a2_an_active_page_too_many,    another_last_slab,
+        a4_a_purged_page_too_many,
     };
     static void *slots[MANY + 1];
     unsigned in_slab;

@@ -312,6 +312,28 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(dirty_pages() <= plain_budget());
 }
 
+/* Who waits for stalls has the background thread while there are threads, and no longer: it may wait
+ * for a lock of the only one, which a handler of its signals interrupted. */
+static void a_fork_of_the_last_thread_meets_no_other(void **state)
+{
+    (void)state;
+    start_threads(2);
+    decay_keep_looking();
+    assert_false(decay_before_fork());
+    decay_thread_count(1);
+    assert_true(decay_before_fork());
+    assert_false(fake_thread_waits());
+    assert_false(inside_background_runs());
+    decay_resume_looking();
+    assert_false(fake_thread_waits());
+    decay_thread_count(2);
+    decay_resume_looking();
+    assert_true(fake_thread_waits());
+    decay_thread_count(1);
+    assert_true(fake_thread_run());
+    assert_false(inside_background_runs());
+}
+
 static void tell_it_to_end(enum fake_call kind)
 {
     if (kind == FAKE_PURGE) inside_tell_background_to_end();
@@ -413,6 +435,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
           UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
+          UNIT_TEST(a_fork_of_the_last_thread_meets_no_other),
           UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
           UNIT_TEST(a_fork_without_a_helper_waits_for_nobody),
           UNIT_TEST(a_helper_that_is_forbidden_ends_at_once),

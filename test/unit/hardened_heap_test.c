@@ -50,18 +50,23 @@ static void what_is_due_is_sampled(void **state)
     prairie_check_all();
 }
 
+/* Small ones, large ones with room for a mark, and those that fill their pages. */
 static void junk_is_what_a_block_begins_with(void **state)
 {
+    const size_t sizes[] = { 100, 40 * KiB - 100, 40 * KiB };
+
     (void)state;
     options_parse("junk:true", "test");
     heap_obey_options();
     harden();
     for (unsigned i = 0; i < 100; i++) {
-        block = taken(100);
-        assert_true(all_bytes_are(block, 0xa5, 100));
+        size_t size = sizes[i % ARRAY_COUNT(sizes)];
+
+        block = taken(size);
+        assert_true(all_bytes_are(block, 0xa5, size));
         prairie_free(block);
-        block = prairie_calloc(1, 100);
-        assert_true(all_bytes_are(block, 0, 100));
+        block = prairie_calloc(1, size);
+        assert_true(all_bytes_are(block, 0, size));
         prairie_free(block);
     }
 }

@@ -15,7 +15,7 @@ char *linux_write_number(char *at, unsigned long number) { return at + sprintf(a
 
 /* ---- files ---- */
 
-enum { COPY = 200, LATER = 300 };
+enum { COPY = COPY_FROM, LATER = 300 };
 
 /* Those that take messages: at first the standard error, later another one, or one of the
  * program's. */
@@ -100,10 +100,26 @@ static void a_copy_is_kept_where_no_program_looks(void **state)
     expect("words\nwords\n", "", "");
 }
 
+static void with_few_descriptors_a_copy_is_kept(void **state)
+{
+    int low;
+
+    (void)state;
+    start_files();
+    low = fcntl(first, F_DUPFD, COPY_FROM_LOW);
+    close(low);
+    answer(SYS_fcntl, -EINVAL, 1);
+    os_keep_error_output();
+    assert_int_equal(error_copy.number, low);
+    assert_int_equal(dup2(second, STDERR_FILENO), STDERR_FILENO);
+    say();
+    expect("words\n", "", "");
+}
+
 static void without_a_copy_there_is_no_harm(void **state)
 {
     (void)state;
-    answer(SYS_fcntl, -EMFILE, 1);
+    answer(SYS_fcntl, -EMFILE, 2);
     start_copy();
     assert_int_equal(fcntl(COPY, F_GETFD), -1);
     say();
@@ -252,6 +268,7 @@ static void an_older_kernel_opens_by_name(void **state)
 
 UNIT_MAIN(UNIT_TEST(without_a_copy_the_standard_error_is_told),
           UNIT_TEST(a_copy_is_kept_where_no_program_looks),
+          UNIT_TEST(with_few_descriptors_a_copy_is_kept),
           UNIT_TEST(without_a_copy_there_is_no_harm),
           UNIT_TEST(when_the_copy_is_closed_the_standard_error_is_told),
           UNIT_TEST(a_file_of_the_programs_is_not_written_to),

@@ -189,6 +189,22 @@ static void sized_frees_have_magazines_of_their_own(void **state)
         assert_int_equal(offset_of_sized_free[size], offset_of_size[size] + OFFSET_FOR_FREES);
 }
 
+/* Those that look for a guarded block look on, until nobody watches it any more. */
+static void sized_frees_that_watch_go_on_watching(void **state)
+{
+    unsigned class_index = class_of_size(100);
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    sized_free_watch(class_index, 1);
+    assert_int_equal(offset_of_sized_free[100], 0);
+    sample_from_now((uint64_t)1 << 50);
+    assert_int_equal(offset_of_sized_free[100], 0);
+    assert_int_equal(offset_of_sized_free[300], offset_of_size[300] + OFFSET_FOR_FREES);
+    sized_free_watch(class_index, -1);
+    assert_int_equal(offset_of_sized_free[100], offset_of_size[100] + OFFSET_FOR_FREES);
+}
+
 static void resizing_keeps_contents_and_counts(void **state)
 {
     size_t sizes[] = { 10, 1000, 5000, 14000, 20000, 30000, 200000, 150000, 6000, 40, 600000, 10 };
@@ -613,6 +629,7 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(a_mixed_life_is_estimated), UNIT_TEST(every_free_finds_it),
           UNIT_TEST(a_sized_free_looks_only_where_one_lives),
           UNIT_TEST(sized_frees_have_magazines_of_their_own),
+          UNIT_TEST(sized_frees_that_watch_go_on_watching),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
           UNIT_TEST(few_of_the_resized_are_sampled), UNIT_TEST(cleared_blocks_are_clear),
           UNIT_TEST(alignment_is_kept), UNIT_TEST(aligned_ones_are_as_long_as_asked),

@@ -1,4 +1,4 @@
-/* slab_check_test.c - S1 to S4, broken by hand: the walk must abort. */
+/* slab_check_test.c - S1 to S5, broken by hand: the walk must abort. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -14,6 +14,7 @@ static void s2_bit_beyond_the_end(void)
     victim->free_count++;
 }
 static void s4_hint_too_high(void) { victim->hint++; }
+static void s5_page_in_use(void) { victim->purged |= 1; }
 static void another_count(void) { victim->block_count--; }
 static void another_page(void) { victim->page++; }
 static void another_base(void) { victim->base += 16; }
@@ -29,8 +30,8 @@ static void break_and_walk(void)
 static void broken_invariants_are_found(void **state)
 {
     static void (*const harms[])(void) = {
-        s1_count_too_high, s1_bit_lost,  s2_bit_beyond_the_end, s4_hint_too_high,
-        another_count,     another_page, another_base,
+        s1_count_too_high, s1_bit_lost,   s2_bit_beyond_the_end, s4_hint_too_high,
+        s5_page_in_use,    another_count, another_page,          another_base,
     };
     unsigned class_index = CLASS_COUNT - 1;
     void *taken[2];

@@ -1,4 +1,4 @@
-/* slab_test.c - shapes of slabs, blocks going out and coming back, wrong blocks, and S1 to S4. */
+/* slab_test.c - shapes of slabs, blocks going out and coming back, wrong blocks, and S1 to S5. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 #include "page_heap/run_find.h"
@@ -493,6 +493,75 @@ static void random_blocks_against_a_model(void **state)
     }
 }
 
+/* ---- pages without a block ---- */
+
+/* By the addresses of the blocks that are out, one by one. */
+static bool has_block_out(const struct slab *slab, size_t page)
+{
+    const struct slab_shape *shape = &slab_shape[slab->class_index];
+
+    for (unsigned i = 0; i < shape->block_count; i++) {
+        size_t begin = (size_t)i * shape->block_bytes, end = begin + shape->block_bytes;
+
+        if (!slab_has_free(slab, i) && begin < (page + 1) * page_bytes()
+            && end > page * page_bytes())
+            return true;
+    }
+    return false;
+}
+
+static void check_unused_pages(const struct slab *slab)
+{
+    size_t pages = slab_pages(slab->class_index), first = 0, found = 0;
+
+    while (found != pages) {
+        size_t run = slab_unused_pages(slab, &first);
+
+        for (; found < first; found++)
+            assert_true(has_block_out(slab, found) || (slab->purged >> found & 1) != 0);
+        for (; found < first + run; found++) {
+            assert_false(has_block_out(slab, found));
+            assert_int_equal(slab->purged >> found & 1, 0);
+        }
+        assert_true(run != 0 || first == pages);
+        first += run;
+    }
+}
+
+static void pages_without_a_block_are_found(void **state)
+{
+    (void)state;
+    start_slabs();
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        struct slab *slab = open_one(class_index);
+        unsigned all = take(slab, blocks, slab->block_count);
+        size_t first = 0;
+
+        check_unused_pages(slab);
+        for (unsigned put = 0; put < all; put++) {
+            size_t at = put + random_below(all - put);
+            void *block = blocks[at];
+
+            blocks[at] = blocks[put];
+            assert_int_equal(put_one(slab, block), SLAB_FAULT_NONE);
+            check_unused_pages(slab);
+            if (put % 7 == 3 && slab_unused_pages(slab, &first) != 0)
+                slab_mark_purged(slab, first, 1);
+            slab_check(slab);
+            check_unused_pages(slab);
+            first = 0;
+        }
+        slab->purged |= SLAB_IDLE;
+        (void)take(slab, blocks, 1);
+        assert_int_equal(slab->purged, 0);
+        assert_int_equal(put_one(slab, blocks[0]), SLAB_FAULT_NONE);
+        assert_int_equal(slab_unused_pages(slab, &first), slab_pages(class_index));
+        slab_mark_purged(slab, 0, slab_pages(class_index));
+        assert_false(slab_has_unused_pages(slab));
+        close_test_slab(slab);
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_ascending_order),
           UNIT_TEST(freed_blocks_are_found_again_lowest_first),
           UNIT_TEST(a_put_ends_where_the_slab_ends),
@@ -506,4 +575,4 @@ UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_asce
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing), UNIT_TEST(blocks_know_their_slab),
           UNIT_TEST(closing_gives_everything_back), UNIT_TEST(a_record_can_be_opened_again),
           UNIT_TEST(closing_with_blocks_out_aborts), UNIT_TEST(refused_memory_opens_nothing),
-          UNIT_TEST(random_blocks_against_a_model))
+          UNIT_TEST(random_blocks_against_a_model), UNIT_TEST(pages_without_a_block_are_found))

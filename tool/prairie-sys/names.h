@@ -282,6 +282,7 @@
 #define hole_at_the_end prairie_own_hole_at_the_end
 #define hole_before prairie_own_hole_before
 #define huge prairie_own_huge
+#define huge_after_short prairie_own_huge_after_short
 #define huge_bar prairie_own_huge_bar
 #define huge_before_growth prairie_own_huge_before_growth
 #define huge_before_purge prairie_own_huge_before_purge
@@ -511,9 +512,12 @@
 #define profile_write_pprof prairie_own_profile_write_pprof
 #define purge prairie_own_purge
 #define purge_all prairie_own_purge_all
+#define purge_ask_for_look prairie_own_purge_ask_for_look
 #define purge_await_others prairie_own_purge_await_others
 #define purge_begin_unneeded prairie_own_purge_begin_unneeded
 #define purge_beyond_budget prairie_own_purge_beyond_budget
+#define purge_count_calls prairie_own_purge_count_calls
+#define purge_count_used prairie_own_purge_count_used
 #define purge_end_pass prairie_own_purge_end_pass
 #define purge_heaps_beyond_budget prairie_own_purge_heaps_beyond_budget
 #define purge_is_within_live_budget prairie_own_purge_is_within_live_budget
@@ -687,10 +691,12 @@
 #define slab_check prairie_own_slab_check
 #define slab_close prairie_own_slab_close
 #define slab_fill prairie_own_slab_fill
+#define slab_mark_purged prairie_own_slab_mark_purged
 #define slab_open prairie_own_slab_open
 #define slab_put prairie_own_slab_put
 #define slab_reset prairie_own_slab_reset
 #define slab_shape prairie_own_slab_shape
+#define slab_unused_pages prairie_own_slab_unused_pages
 #define slabs_start prairie_own_slabs_start
 #define snapshot_arena prairie_own_snapshot_arena
 #define snapshot_begin prairie_own_snapshot_begin
@@ -708,6 +714,12 @@
 #define space_room_at_end prairie_own_space_room_at_end
 #define space_start prairie_own_space_start
 #define space_want_huge_records prairie_own_space_want_huge_records
+#define sparse_forget_others prairie_own_sparse_forget_others
+#define sparse_look prairie_own_sparse_look
+#define sparse_move_on prairie_own_sparse_move_on
+#define sparse_purge_all prairie_own_sparse_purge_all
+#define sparse_slabs prairie_own_sparse_slabs
+#define sparse_tell prairie_own_sparse_tell
 #define stats_array prairie_own_stats_array
 #define stats_members prairie_own_stats_members
 #define stats_print_arena prairie_own_stats_print_arena

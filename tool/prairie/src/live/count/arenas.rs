@@ -39,8 +39,11 @@ impl Count<'_> {
         self.bins(&copy, &mut arena)?;
         let slab_bytes = self.small_active.wrapping_sub(slabs_before);
         self.stocks(&copy, &mut arena)?;
-        arena.active = map.member("arena.active_pages")?.first(&copy)? << self.shift;
-        self.manual_large = self.manual_large.wrapping_add(arena.active.wrapping_sub(slab_bytes));
+        let held = map.member("arena.active_pages")?.first(&copy)? << self.shift;
+        let purged = map.member("arena.purged_pages")?.first(&copy)? << self.shift;
+        arena.active = held.wrapping_sub(purged);
+        self.manual_large = self.manual_large.wrapping_add(held.wrapping_sub(slab_bytes));
+        self.small_active = self.small_active.wrapping_sub(purged);
         self.staggered = self.staggered.wrapping_add(map.member("arena.staggered")?.first(&copy)?);
         let manual_blocks = self.manual_blocks(map.member("arena.manual_large")?.first(&copy)?)?;
         self.figures.large_blocks = self.figures.large_blocks.wrapping_add(manual_blocks);

@@ -1,0 +1,177 @@
+/* sparse.c - walking over the slabs of classes that have shrunk.
+ * SPDX-License-Identifier: MIT
+ */
+#include "sparse.h"
+
+#include "../base/options.h"
+#include "../policy/purge.h"
+#include "arena_set.h"
+
+/* So much must be free in a class. */
+#define SPARSE_BYTES_MIN (64 * KiB)
+/* Slabs that are visited before the arena's lock is given and taken again; a fourth of a class's
+ * blocks must be free; and each 6th look of 20 in dirty_decay_ms walks. */
+enum { SLABS_PER_HOLD = 16, FREE_SHARE = 4, LOOKS_PER_WALK = 6 };
+
+struct sparse sparse_slabs;
+
+struct sparse_walk {
+    bool all;                 /* not only what is idle */
+    bool waits;               /* for arenas' locks */
+    bool is_incomplete;       /* it did not come to the end of an arena */
+    const uint32_t *stop;     /* atomic; NULL: nobody stops it */
+    size_t marked;            /* slabs */
+    size_t purged;            /* pages */
+    struct purge_tally tally; /* of the arena that is walked */
+};
+
+/* ---- signs ---- */
+
+static bool is_wanted(void) { return OS_PURGES_IN_PLACE && option_decay_ms() > 0; }
+
+/* In a heap of some size: else no thread is worth it. */
+void sparse_tell(const struct class_bin *bin, unsigned class_index)
+{
+    if (RELAXED_LOAD(sparse_slabs.told) || !slabs_are_sparse(bin, class_index)) return;
+    if (!is_wanted() || page_heaps_used_now() < pages_for(FALL_BYTES_MIN)) return;
+    RELAXED_STORE(sparse_slabs.told, true);
+    purge_ask_for_look();
+}
+
+/* ---- walking ---- */
+
+/* Unless the walk has gone on by itself. */
+void sparse_move_on(uint32_t number, uint32_t next)
+{
+    (void)__atomic_compare_exchange_n(&sparse_slabs.next, &number, next, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+static bool is_walk_stopped(const struct sparse_walk *walk)
+{
+    return walk->stop != NULL && RELAXED_LOAD(*walk->stop) != 0;
+}
+
+static bool enter(const struct sparse_walk *walk, struct arena *arena)
+{
+    if (!walk->waits) return lock_try(&arena->lock);
+    lock_take(&arena->lock);
+    return true;
+}
+
+/* Under the arena's lock, which nobody takes a block of the slab without. What the kernel does not
+ * take, as it is locked in memory, is not offered again. */
+static void purge_slab(struct sparse_walk *walk, struct arena *arena, struct slab *slab)
+{
+    size_t first = 0, pages;
+
+    while ((pages = slab_unused_pages(slab, &first)) != 0) {
+        char *base = page_address(slab->page + (uint32_t)first);
+
+        if (os_purge((struct os_range){ base, pages << space.page_shift }))
+            walk->tally.pages += pages;
+        walk->tally.calls++;
+        slab_mark_purged(slab, first, pages);
+        arena->purged_pages += (uint32_t)pages;
+        first += pages;
+    }
+}
+
+/* True: the kernel was called, which takes a while. */
+static bool visit_slab(struct sparse_walk *walk, struct arena *arena, struct slab *slab)
+{
+    size_t calls = walk->tally.calls;
+
+    if (walk->all || (slab->purged & SLAB_IDLE) != 0) {
+        purge_slab(walk, arena, slab);
+    } else if (slab_has_unused_pages(slab)) {
+        slab->purged |= SLAB_IDLE;
+        walk->marked++;
+    }
+    return walk->tally.calls != calls;
+}
+
+/* Is it worth a walk? What hooks supplied is theirs to purge. */
+static bool is_free_enough(const struct sparse_walk *walk, const struct arena *arena,
+                           unsigned class_index)
+{
+    const struct class_bin *bin = &arena->bin[class_index];
+    uint64_t all = bin->slab_count * slab_shape[class_index].block_count;
+
+    if (arena->extents != NULL || bin->slab_free_blocks == 0) return false;
+    return walk->all
+        || (bin->slab_free_blocks * FREE_SHARE >= all
+            && bin->slab_free_blocks * class_bytes[class_index] >= SPARSE_BYTES_MIN);
+}
+
+static void visit_some(struct sparse_walk *walk, struct arena *arena)
+{
+    for (unsigned slabs = 0; slabs < SLABS_PER_HOLD && RELAXED_LOAD(sparse_slabs.next) != 0;
+         slabs++) {
+        struct slab *slab = slab_record(RELAXED_LOAD(sparse_slabs.next));
+
+        RELAXED_STORE(sparse_slabs.next, slab->next);
+        if (visit_slab(walk, arena, slab)) return;
+    }
+}
+
+/* False: the arena's lock is taken. */
+static bool walk_class(struct sparse_walk *walk, struct arena *arena, unsigned class_index)
+{
+    bool entered = enter(walk, arena);
+
+    if (entered && is_free_enough(walk, arena, class_index))
+        RELAXED_STORE(sparse_slabs.next, arena->bin[class_index].partial.first);
+    while (entered && RELAXED_LOAD(sparse_slabs.next) != 0 && !is_walk_stopped(walk)) {
+        visit_some(walk, arena);
+        lock_give(&arena->lock);
+        entered = enter(walk, arena);
+    }
+    RELAXED_STORE(sparse_slabs.next, 0);
+    if (entered) lock_give(&arena->lock);
+    return entered;
+}
+
+static void walk_arena(struct sparse_walk *walk, struct arena *arena)
+{
+    unsigned class_index = 1;
+
+    walk->tally = (struct purge_tally){ 0, 0 };
+    while (class_index < CLASS_COUNT && !is_walk_stopped(walk)
+           && walk_class(walk, arena, class_index))
+        class_index++;
+    walk->is_incomplete |= class_index < CLASS_COUNT;
+    purge_count_used(arena->page_heap, walk->tally);
+    walk->purged += walk->tally.pages;
+}
+
+static void walk_arenas(struct sparse_walk *walk)
+{
+    if (__atomic_exchange_n(&sparse_slabs.walking, true, __ATOMIC_ACQUIRE)) return;
+    EACH_ARENA (arena) walk_arena(walk, arena);
+    __atomic_store_n(&sparse_slabs.walking, false, __ATOMIC_RELEASE);
+}
+
+bool sparse_look(const uint32_t *stop, bool waits)
+{
+    static unsigned looks; /* there is one background thread */
+    struct sparse_walk walk = { .stop = stop, .waits = waits };
+
+    if (!is_wanted() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS || ++looks < LOOKS_PER_WALK)
+        return false;
+    looks = 0;
+    RELAXED_STORE(sparse_slabs.told, false);
+    walk_arenas(&walk);
+    RELAXED_STORE(sparse_slabs.pending, walk.marked != 0 || walk.is_incomplete);
+    return walk.marked + walk.purged != 0;
+}
+
+size_t sparse_purge_all(void)
+{
+    struct sparse_walk walk = { .all = true, .waits = true };
+
+    if (OS_PURGES_IN_PLACE) walk_arenas(&walk);
+    return walk.purged << space.page_shift;
+}
+
+void sparse_forget_others(void) { sparse_slabs = (struct sparse){ .next = 0 }; }

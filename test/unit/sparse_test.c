@@ -1,0 +1,347 @@
+/* sparse_test.c - pages of slabs on which no block lives: which of them go to the kernel, and when. */
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include "arenas/sparse.h"
+
+#include "breaths.h"
+#include "threads.h"
+
+enum { BLOCKS_MAX = 4096, KEPT_EVERY = 16, WALK_LOOKS = 6 };
+
+static void *slots[BLOCKS_MAX + 1];
+static unsigned count;
+
+/* A page each, and as many as a class of its own is worth a walk for. */
+static unsigned page_class(void) { return class_of_size(page_bytes()); }
+
+static unsigned kept(void) { return (count + KEPT_EVERY - 1) / KEPT_EVERY; }
+
+/* Blocks of a page each, with `blocks` of them free but for each 16th. */
+static void shrink_to_few(unsigned blocks)
+{
+    static void *given[BLOCKS_MAX];
+    unsigned givens = 0;
+
+    count = blocks;
+    fill_all(0, page_class(), slots, count);
+    for (unsigned i = 0; i < count; i++) memset(slots[1 + i], (int)i, page_bytes());
+    for (unsigned i = 0; i < count; i++)
+        if (i % KEPT_EVERY != 0) given[givens++] = slots[1 + i];
+    assert_int_equal(givens, count - kept());
+    assert_int_equal(drain(0, page_class(), given, givens), 0);
+}
+
+static void expect_kept(void)
+{
+    for (unsigned i = 0; i < count; i += KEPT_EVERY)
+        assert_true(all_bytes_are(slots[1 + i], (uint8_t)i, page_bytes()));
+}
+
+static bool look(void) { return sparse_look(NULL, true); }
+
+/* As many looks as there are between two walks. */
+static bool walk(void)
+{
+    for (unsigned i = 1; i < WALK_LOOKS; i++) assert_false(look());
+    return look();
+}
+
+static uint64_t purged_pages(void) { return fake_purged_bytes() / page_bytes(); }
+
+/* Free blocks of open slabs: each is a page, and those of slabs that closed are none. */
+static unsigned unused_pages(void)
+{
+    return (unsigned)arenas[0]->bin[page_class()].slab_free_blocks;
+}
+
+static void start_few(void)
+{
+    start_threads(2);
+    shrink_to_few(256);
+}
+
+/* ---- the background thread's walks ---- */
+
+static void what_nobody_takes_from_goes_back(void **state)
+{
+    (void)state;
+    start_few();
+    assert_true(walk());
+    assert_int_equal(purged_pages(), 0); /* somebody may be about to */
+    assert_true(sparse_is_pending());
+    assert_true(walk());
+    check_arenas();
+    assert_int_equal(purged_pages(), unused_pages());
+    assert_false(sparse_is_pending());
+    expect_kept();
+    assert_false(walk()); /* nothing is offered twice */
+    assert_int_equal(purged_pages(), unused_pages());
+}
+
+static void who_takes_a_block_keeps_its_slab(void **state)
+{
+    void *taken[2];
+
+    (void)state;
+    start_few();
+    assert_true(walk());
+    assert_int_equal(fill(0, page_class(), taken, 1), 1);
+    assert_true(walk());
+    assert_true(sparse_is_pending()); /* that slab is marked again */
+    assert_in_range(purged_pages(), unused_pages() - slab_shape[page_class()].block_count,
+                    unused_pages() - 1);
+    assert_true(walk());
+    assert_int_equal(purged_pages(), unused_pages());
+    assert_false(sparse_is_pending());
+}
+
+/* What was taken out of purged pages and came back is purged anew. */
+static void what_was_touched_again_goes_back_again(void **state)
+{
+    void *taken[65];
+    uint64_t before;
+
+    (void)state;
+    start_few();
+    (void)walk();
+    (void)walk();
+    before = purged_pages();
+    fill_all(0, page_class(), taken, 64);
+    for (unsigned i = 1; i <= 64; i++) memset(taken[i], 1, page_bytes());
+    assert_int_equal(drain(0, page_class(), taken + 1, 64), 0);
+    assert_true(walk());
+    assert_int_equal(purged_pages(), before);
+    assert_true(walk());
+    assert_true(purged_pages() - before >= 64);
+    expect_kept();
+}
+
+static void dense_classes_stay(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fill_all(0, page_class(), slots, 256);
+    assert_int_equal(drain(0, page_class(), slots + 1, 32), 0);
+    for (unsigned i = 0; i < 3; i++) assert_false(walk());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_false(sparse_is_pending());
+}
+
+static void little_is_not_worth_a_walk(void **state)
+{
+    (void)state;
+    start_threads(2);
+    shrink_to_few(64 * KiB / page_bytes());
+    for (unsigned i = 0; i < 3; i++) assert_false(walk());
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+}
+
+static void whose_pages_stay_dirty_keeps_them(void **state)
+{
+    const char *const settings[] = { "dirty_decay_ms:-1", "dirty_decay_ms:0", "thp:always" };
+
+    (void)state;
+    start_few();
+    for (unsigned i = 0; i < ARRAY_COUNT(settings); i++) {
+        options_parse("thp:default,dirty_decay_ms:10000", "MALLOC_CONF");
+        options_parse(settings[i], "MALLOC_CONF");
+        huge.policy = (enum huge_policy)option_value(OPTION_THP);
+        for (unsigned times = 0; times < 3; times++) assert_false(walk());
+    }
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+}
+
+/* They are the hooks' to purge. */
+static void what_hooks_supplied_stays(void **state)
+{
+    (void)state;
+    start_few();
+    arenas[0]->extents = (struct extents *)&slots;
+    for (unsigned i = 0; i < 3; i++) assert_false(walk());
+    assert_int_equal(sparse_purge_all(), 0);
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+}
+
+/* As it is locked in memory: it is not offered again and again. */
+static void what_the_kernel_does_not_take_is_offered_once(void **state)
+{
+    uint64_t calls;
+
+    (void)state;
+    start_few();
+    fake_fail_kind(FAKE_PURGE, true);
+    (void)walk();
+    (void)walk();
+    calls = fake_calls(FAKE_PURGE);
+    assert_true(calls > 0);
+    assert_int_equal(purged_pages(), 0);
+    (void)walk();
+    assert_int_equal(fake_calls(FAKE_PURGE), calls);
+    expect_kept();
+}
+
+/* ---- beside others ---- */
+
+/* In a program of one thread a lock that is taken may be taken for good. */
+static void an_arena_that_is_held_is_left_out(void **state)
+{
+    (void)state;
+    start_few();
+    (void)walk();
+    lock_take(&arenas[0]->lock);
+    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(NULL, false);
+    lock_give(&arenas[0]->lock);
+    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    assert_true(sparse_is_pending());
+    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(NULL, false);
+    assert_int_equal(purged_pages(), unused_pages());
+}
+
+static uint32_t stops; /* atomic */
+
+static void stop_it(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE) RELAXED_STORE(stops, 1u);
+}
+
+static void who_forks_waits_for_one_slab(void **state)
+{
+    (void)state;
+    start_few();
+    (void)walk();
+    fake_on_call(stop_it);
+    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(&stops, false);
+    assert_in_range(purged_pages(), 1, slab_shape[page_class()].block_count);
+    check_arenas();
+}
+
+/* A slab that leaves its list takes the walk with it to the next one. */
+static void a_walk_goes_on_behind_what_leaves(void **state)
+{
+    struct class_bin *bin;
+    const struct slab *slab;
+    uint32_t next;
+    void *taken[65];
+
+    (void)state;
+    start_few();
+    bin = &arenas[0]->bin[page_class()];
+    slab = slab_record(bin->partial.first);
+    next = slab->next;
+    RELAXED_STORE(sparse_slabs.next, bin->partial.first);
+    assert_true(slab->free_count <= 64);
+    fill_all(0, page_class(), taken, slab->free_count);
+    assert_int_equal(slab->free_count, 0);
+    assert_int_equal(RELAXED_LOAD(sparse_slabs.next), next);
+    (void)fill(0, page_class(), taken, 1);
+    assert_int_equal(RELAXED_LOAD(sparse_slabs.next), next); /* a walk, and no list, moves it */
+}
+
+static void one_walks_at_a_time(void **state)
+{
+    (void)state;
+    start_few();
+    RELAXED_STORE(sparse_slabs.walking, 1u);
+    assert_int_equal(sparse_purge_all(), 0);
+    sparse_forget_others(); /* as in the child of a fork */
+    assert_int_equal(sparse_purge_all(), unused_pages() * page_bytes());
+}
+
+/* ---- at once ---- */
+
+static void all_goes_back_when_it_is_asked_for(void **state)
+{
+    (void)state;
+    start_few();
+    assert_int_equal(sparse_purge_all(), unused_pages() * page_bytes());
+    check_arenas();
+    expect_kept();
+    assert_int_equal(sparse_purge_all(), 0);
+    assert_int_equal(purge[0].purged_pages, unused_pages());
+    assert_int_equal(purge[0].calls, fake_calls(FAKE_PURGE));
+}
+
+/* ---- signs ---- */
+
+static void note_drain(void)
+{
+    lock_take(&arenas[0]->lock);
+    sparse_note_drain(&arenas[0]->bin[page_class()], page_class());
+    lock_give(&arenas[0]->lock);
+}
+
+static void a_program_that_shrank_asks_once(void **state)
+{
+    (void)state;
+    start_threads(2);
+    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)purge_is_within_budget();
+    note_drain();
+    assert_true(purge_is_within_budget()); /* the heap is small */
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    note_drain();
+    assert_true(sparse_is_pending());
+    assert_false(purge_is_within_budget());
+    note_drain();
+    assert_true(purge_is_within_budget());
+    (void)walk();
+    (void)walk();
+    assert_false(sparse_is_pending());
+    note_drain();
+    assert_false(purge_is_within_budget());
+}
+
+static void a_program_that_did_not_shrink_asks_for_nothing(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fill_all(0, page_class(), slots, 3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    assert_int_equal(drain(0, page_class(), slots + 1, RECLAIM_BYTES_MIN / page_bytes()), 0);
+    (void)purge_is_within_budget();
+    note_drain();
+    assert_true(purge_is_within_budget());
+    assert_false(sparse_is_pending());
+}
+
+/* Where it goes back by itself: a program of one thread and one with two, which call no more. */
+static void the_helper_gives_it_back(unsigned threads)
+{
+    start_threads(threads);
+    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    purge_beyond_budget();
+    note_drain();
+    (void)decay_after_return();
+    assert_true(fake_thread_waits());
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_true(purged_pages() >= unused_pages());
+    assert_false(inside_background_runs());
+    expect_kept();
+}
+
+static void the_helper_of_one_thread_gives_it_back(void **state)
+{
+    (void)state;
+    the_helper_gives_it_back(1);
+}
+
+static void the_helper_of_threads_gives_it_back(void **state)
+{
+    (void)state;
+    the_helper_gives_it_back(2);
+}
+
+UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_block_keeps_its_slab),
+          UNIT_TEST(what_was_touched_again_goes_back_again), UNIT_TEST(dense_classes_stay),
+          UNIT_TEST(little_is_not_worth_a_walk), UNIT_TEST(whose_pages_stay_dirty_keeps_them),
+          UNIT_TEST(what_hooks_supplied_stays),
+          UNIT_TEST(what_the_kernel_does_not_take_is_offered_once),
+          UNIT_TEST(an_arena_that_is_held_is_left_out), UNIT_TEST(who_forks_waits_for_one_slab),
+          UNIT_TEST(a_walk_goes_on_behind_what_leaves), UNIT_TEST(one_walks_at_a_time),
+          UNIT_TEST(all_goes_back_when_it_is_asked_for), UNIT_TEST(a_program_that_shrank_asks_once),
+          UNIT_TEST(a_program_that_did_not_shrink_asks_for_nothing),
+          UNIT_TEST(the_helper_of_one_thread_gives_it_back),
+          UNIT_TEST(the_helper_of_threads_gives_it_back))
