@@ -102,6 +102,7 @@ struct arena {
     uint32_t ends;                     /* atomic: how often it was destroyed */
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
+    uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
     char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 

@@ -4,6 +4,7 @@
 #include "arena_set.h"
 
 #include "../base/options.h"
+#include "sparse.h"
 
 struct arena *arenas[ARENA_INDEX_END] SPARSE_BUT_FIRST;
 unsigned arena_end;
@@ -154,6 +155,8 @@ struct arena *arena_choose(struct arena *last)
         if (hop != NULL) return take_arena(hop);
     }
     if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
+    /* Who walks over it is soon done, and is no reason to leave its free blocks behind. */
+    if (last != NULL && RELAXED_LOAD(sparse_slabs.walking)) return take_arena(last);
     hop = arena_for_move(last);
     if (hop == NULL) hop = last != NULL ? last : arenas[arena_first];
     return take_arena(hop);

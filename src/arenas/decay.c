@@ -229,6 +229,7 @@ static NOINLINE void forget_background(void)
 {
     decay.asked = false;
     decay.ending = 0;
+    sparse_forget_others();
     background_is_gone();
     purge_set_on_call(false);
 }
@@ -337,8 +338,8 @@ static bool leave_to_background(void)
 static bool leave_wanted_to_background(void)
 {
     return background_may_take()
-        && (sparse_is_pending() || purge_wants_background() || RELAXED_LOAD(decay.background_runs))
-        && want_background() && purge_put_off_wanted();
+        && (purge_wants_background() || RELAXED_LOAD(decay.background_runs)) && want_background()
+        && purge_put_off_wanted();
 }
 
 /* Has the program shrunk to half of the most that was in use since this was last true? */
@@ -358,6 +359,7 @@ bool decay_excess(void)
 {
     bool alone = is_alone(), shrunk = false;
 
+    if (sparse_is_pending() && background_may_take()) (void)want_background();
     if (alone || !purge_is_urgent()) {
         if (purge_oversize() || (!alone && leave_to_background())) return false;
         purge_set_on_call(false);
@@ -376,17 +378,25 @@ bool decay_excess(void)
     return shrunk;
 }
 
+/* What waits for the next walk over slabs is told anew, to who looks at the budget next. */
+INLINE void ask_for_walk_again(void)
+{
+    if (sparse_is_pending()) purge_ask_for_look();
+}
+
 /* Waits END_MS at most, for who forks in a signal handler may hold any lock. */
 static void end_background(void)
 {
     RELAXED_STORE(decay.ending, 1);
     wake_background();
     os_thread_wait(END_MS);
+    ask_for_walk_again();
 }
 
 void decay_obey_options(void)
 {
     set_on_call();
+    ask_for_walk_again();
     if (option_helper_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
     if (RELAXED_LOAD(decay.background_runs)) wake_background();
@@ -416,6 +426,5 @@ bool decay_before_fork(void)
 void decay_forget_thread(void)
 {
     os_threads_forget();
-    sparse_forget_others();
     forget_background();
 }

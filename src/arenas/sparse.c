@@ -7,27 +7,36 @@
 #include "../policy/purge.h"
 #include "arena_set.h"
 
-/* So much must be free in a class. */
+/* So much must be free in a class; and so much be marked for the thread to wait for the next walk. */
 #define SPARSE_BYTES_MIN (64 * KiB)
-/* Slabs that are visited before the arena's lock is given and taken again; a fourth of a class's
- * blocks must be free; and each 6th look of 20 in dirty_decay_ms walks. */
-enum { SLABS_PER_HOLD = 16, FREE_SHARE = 4, LOOKS_PER_WALK = 6 };
+/* Slabs that are visited before the arena's lock is given and taken again; pauses in between, about
+ * as long; a fourth of a class's blocks must be free; and each 6th look of 20 in dirty_decay_ms
+ * walks. */
+enum { SLABS_PER_HOLD = 16, PAUSES = 64, FREE_SHARE = 4, LOOKS_PER_WALK = 6 };
+/* A kernel that took nothing of so many is asked no more: all memory is locked, perhaps. */
+enum { REFUSALS_MAX = 64 };
+/* Who wants all at once waits so long for who walks already. */
+enum { AWAIT_WALK_MS_MAX = 100 };
 
 struct sparse sparse_slabs;
 
 struct sparse_walk {
-    bool all;                 /* not only what is idle */
-    bool waits;               /* for arenas' locks */
-    bool is_incomplete;       /* it did not come to the end of an arena */
-    const uint32_t *stop;     /* atomic; NULL: nobody stops it */
-    size_t marked;            /* slabs */
-    size_t purged;            /* pages */
+    bool all;             /* not only what is idle */
+    bool waits;           /* for arenas' locks */
+    bool is_incomplete;   /* it did not come to the end of an arena */
+    const uint32_t *stop; /* atomic; NULL: nobody stops it */
+    size_t marked;        /* pages that the next walk may give back, at least */
+    size_t purged;        /* pages */
+    unsigned refusals;
     struct purge_tally tally; /* of the arena that is walked */
 };
 
 /* ---- signs ---- */
 
-static bool is_wanted(void) { return OS_PURGES_IN_PLACE && option_decay_ms() > 0; }
+static bool is_wanted(void)
+{
+    return OS_PURGES_IN_PLACE && option_decay_ms() > 0 && RELAXED_LOAD(huge.policy) != HUGE_ALWAYS;
+}
 
 /* In a heap of some size: else no thread is worth it. */
 void sparse_tell(const struct class_bin *bin, unsigned class_index)
@@ -47,9 +56,14 @@ void sparse_move_on(uint32_t number, uint32_t next)
                                       __ATOMIC_RELAXED);
 }
 
+static bool takes_nothing(const struct sparse_walk *walk)
+{
+    return walk->refusals >= REFUSALS_MAX && walk->purged + walk->tally.pages == 0;
+}
+
 static bool is_walk_stopped(const struct sparse_walk *walk)
 {
-    return walk->stop != NULL && RELAXED_LOAD(*walk->stop) != 0;
+    return takes_nothing(walk) || (walk->stop != NULL && RELAXED_LOAD(*walk->stop) != 0);
 }
 
 static bool enter(const struct sparse_walk *walk, struct arena *arena)
@@ -59,36 +73,39 @@ static bool enter(const struct sparse_walk *walk, struct arena *arena)
     return true;
 }
 
-/* Under the arena's lock, which nobody takes a block of the slab without. What the kernel does not
- * take, as it is locked in memory, is not offered again. */
-static void purge_slab(struct sparse_walk *walk, struct arena *arena, struct slab *slab)
+static void purge_pages_of(struct sparse_walk *walk, struct arena *arena, struct slab *slab,
+                           size_t first, size_t pages)
 {
-    size_t first = 0, pages;
+    char *base = page_address(slab->page + (uint32_t)first);
 
-    while ((pages = slab_unused_pages(slab, &first)) != 0) {
-        char *base = page_address(slab->page + (uint32_t)first);
-
-        if (os_purge((struct os_range){ base, pages << space.page_shift }))
-            walk->tally.pages += pages;
-        walk->tally.calls++;
-        slab_mark_purged(slab, first, pages);
-        arena->purged_pages += (uint32_t)pages;
-        first += pages;
+    walk->tally.calls++;
+    if (!os_purge((struct os_range){ base, pages << space.page_shift })) {
+        walk->refusals++;
+        return;
     }
+    slab_mark_purged(slab, first, pages);
+    arena->purged_pages += (uint32_t)pages;
+    walk->tally.pages += pages;
 }
 
-/* True: the kernel was called, which takes a while. */
+/* Under the arena's lock, which nobody takes a block of the slab without. True: the kernel was
+ * called, which takes a while. */
 static bool visit_slab(struct sparse_walk *walk, struct arena *arena, struct slab *slab)
 {
-    size_t calls = walk->tally.calls;
+    bool goes = walk->all || (slab->purged & SLAB_IDLE) != 0;
+    size_t first = 0, pages = slab_unused_pages(slab, &first);
 
-    if (walk->all || (slab->purged & SLAB_IDLE) != 0) {
-        purge_slab(walk, arena, slab);
-    } else if (slab_has_unused_pages(slab)) {
+    if (pages == 0) return false;
+    if (!goes) {
         slab->purged |= SLAB_IDLE;
-        walk->marked++;
+        walk->marked += pages;
+        return false;
     }
-    return walk->tally.calls != calls;
+    for (; pages != 0; pages = slab_unused_pages(slab, &first)) {
+        purge_pages_of(walk, arena, slab, first, pages);
+        first += pages;
+    }
+    return true;
 }
 
 /* Is it worth a walk? What hooks supplied is theirs to purge. */
@@ -104,15 +121,31 @@ static bool is_free_enough(const struct sparse_walk *walk, const struct arena *a
             && bin->slab_free_blocks * class_bytes[class_index] >= SPARSE_BYTES_MIN);
 }
 
+/* Under the arena's lock. */
 static void visit_some(struct sparse_walk *walk, struct arena *arena)
 {
-    for (unsigned slabs = 0; slabs < SLABS_PER_HOLD && RELAXED_LOAD(sparse_slabs.next) != 0;
-         slabs++) {
-        struct slab *slab = slab_record(RELAXED_LOAD(sparse_slabs.next));
+    for (unsigned slabs = 0; slabs < SLABS_PER_HOLD; slabs++) {
+        uint32_t number = RELAXED_LOAD(sparse_slabs.next);
+        struct slab *slab = slab_record(number);
 
+        if (number == 0) return;
         RELAXED_STORE(sparse_slabs.next, slab->next);
         if (visit_slab(walk, arena, slab)) return;
     }
+}
+
+/* Who waits for the lock would seldom find it free if it was taken again at once. */
+static void let_others(void)
+{
+    for (unsigned i = 0; i < PAUSES; i++) cpu_relax();
+}
+
+/* The same pages go and come again with each breath; the wish for huge pages is told once. */
+static void count_more(struct sparse_walk *walk, struct arena *arena)
+{
+    if (arena->purged_pages <= arena->purged_pages_most) return;
+    walk->tally.more_pages += arena->purged_pages - arena->purged_pages_most;
+    arena->purged_pages_most = arena->purged_pages;
 }
 
 /* False: the arena's lock is taken. */
@@ -125,52 +158,74 @@ static bool walk_class(struct sparse_walk *walk, struct arena *arena, unsigned c
     while (entered && RELAXED_LOAD(sparse_slabs.next) != 0 && !is_walk_stopped(walk)) {
         visit_some(walk, arena);
         lock_give(&arena->lock);
+        let_others();
         entered = enter(walk, arena);
     }
     RELAXED_STORE(sparse_slabs.next, 0);
-    if (entered) lock_give(&arena->lock);
-    return entered;
+    if (!entered) return false;
+    count_more(walk, arena);
+    lock_give(&arena->lock);
+    return true;
 }
 
 static void walk_arena(struct sparse_walk *walk, struct arena *arena)
 {
     unsigned class_index = 1;
 
-    walk->tally = (struct purge_tally){ 0, 0 };
+    walk->tally = (struct purge_tally){ 0, 0, 0 };
     while (class_index < CLASS_COUNT && !is_walk_stopped(walk)
            && walk_class(walk, arena, class_index))
         class_index++;
-    walk->is_incomplete |= class_index < CLASS_COUNT;
+    walk->is_incomplete |= class_index < CLASS_COUNT || is_walk_stopped(walk);
     purge_count_used(arena->page_heap, walk->tally);
     walk->purged += walk->tally.pages;
+    walk->tally.pages = 0;
 }
 
-static void walk_arenas(struct sparse_walk *walk)
+/* False: somebody else walks. */
+static bool walk_arenas(struct sparse_walk *walk)
 {
-    if (__atomic_exchange_n(&sparse_slabs.walking, true, __ATOMIC_ACQUIRE)) return;
+    if (__atomic_exchange_n(&sparse_slabs.walking, true, __ATOMIC_ACQUIRE)) return false;
     EACH_ARENA (arena) walk_arena(walk, arena);
     __atomic_store_n(&sparse_slabs.walking, false, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void set_pending(bool pending)
+{
+    RELAXED_STORE(sparse_slabs.told, false);
+    RELAXED_STORE(sparse_slabs.pending, pending);
 }
 
 bool sparse_look(const uint32_t *stop, bool waits)
 {
     static unsigned looks; /* there is one background thread */
     struct sparse_walk walk = { .stop = stop, .waits = waits };
+    bool walked;
 
-    if (!is_wanted() || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS || ++looks < LOOKS_PER_WALK)
+    if (!is_wanted()) {
+        set_pending(false);
         return false;
+    }
+    if (++looks < LOOKS_PER_WALK) return false;
     looks = 0;
-    RELAXED_STORE(sparse_slabs.told, false);
-    walk_arenas(&walk);
-    RELAXED_STORE(sparse_slabs.pending, walk.marked != 0 || walk.is_incomplete);
-    return walk.marked + walk.purged != 0;
+    set_pending(true);
+    walked = walk_arenas(&walk);
+    if (walked)
+        RELAXED_STORE(sparse_slabs.pending,
+                      !takes_nothing(&walk)
+                          && (walk.is_incomplete || walk.marked >= pages_for(SPARSE_BYTES_MIN)));
+    return walk.purged != 0;
 }
 
+/* Not for long: a signal handler may have interrupted who walks. */
 size_t sparse_purge_all(void)
 {
+    const uint32_t never_changes = 0;
     struct sparse_walk walk = { .all = true, .waits = true };
 
-    if (OS_PURGES_IN_PLACE) walk_arenas(&walk);
+    for (unsigned ms = 0; OS_PURGES_IN_PLACE && !walk_arenas(&walk) && ms < AWAIT_WALK_MS_MAX; ms++)
+        os_sleep(&never_changes, 0, 1);
     return walk.purged << space.page_shift;
 }
 

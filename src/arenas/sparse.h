@@ -59,8 +59,8 @@ INLINE bool sparse_is_pending(void)
  * `waits`: for arenas' locks; else it does without an arena whose lock is taken, and holds no other
  * lock. True: there was something, and the next look is worth a thread. */
 NOINLINE bool sparse_look(const uint32_t *stop, bool waits);
-/* Gives back all such pages at once, marked or not, unless somebody else is about it. Returns bytes.
- * Called without a lock. */
+/* Gives back all such pages at once, marked or not; waits a moment for who is about it already.
+ * Returns bytes. Called without a lock. */
 size_t sparse_purge_all(void);
 /* In the child of a fork: who walked is not there. */
 void sparse_forget_others(void);

@@ -109,7 +109,7 @@ void purge_count_used(struct page_heap *heap, struct purge_tally tally)
     if (tally.calls == 0) return;
     lock_take(&heap->lock);
     purge_count_calls(heap, tally.calls, tally.pages);
-    huge_after_short(heap, tally.pages);
+    if (tally.more_pages != 0) huge_after_short(heap, tally.more_pages);
     lock_give(&heap->lock);
 }
 

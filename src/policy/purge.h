@@ -93,6 +93,7 @@ size_t purge_all(void);
 /* What went back to the kernel out of runs that are in use. */
 struct purge_tally {
     size_t calls, pages;
+    size_t more_pages; /* so many more of the page heap's are out than ever before */
 };
 /* Counts it for the page heap that the runs are of. */
 void purge_count_used(struct page_heap *heap, struct purge_tally tally);

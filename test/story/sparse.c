@@ -11,6 +11,8 @@
 #include <malloc.h>
 #include <sys/wait.h>
 
+/* Where pages are larger, blocks are as well. */
+static size_t scale;
 enum { BYTES = 96 << 20, BLOCKS_MAX = BYTES / 200, KEPT_EVERY = 20, IDLE_MS = 10000 };
 /* Of all that the blocks took, survivors and what shares pages with them. */
 enum { HELD_PERCENT_MAX = 45 };
@@ -24,7 +26,7 @@ static void take_all(void)
     size_t taken = 0;
 
     for (; taken < BYTES && count < BLOCKS_MAX; count++) {
-        size[count] = random_between(&state, 200, 3000);
+        size[count] = random_between(&state, 200, 3000) * scale;
         block[count] = malloc(size[count]);
         must(block[count] != NULL);
         stamp(block[count], size[count], count);
@@ -126,6 +128,7 @@ int main(int argc, char **argv)
 
     require_prairie();
     must(argc == 2);
+    scale = (size_t)sysconf(_SC_PAGESIZE) / 4096;
     if (strcmp(argv[1], "threads") == 0) result = shrink_beside_another();
     else if (strcmp(argv[1], "forked") == 0) result = shrink_in_child();
     else result = shrink(argv[1], strcmp(argv[1], "trim") == 0);

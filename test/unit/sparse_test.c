@@ -67,7 +67,7 @@ static void what_nobody_takes_from_goes_back(void **state)
 {
     (void)state;
     start_few();
-    assert_true(walk());
+    assert_false(walk());
     assert_int_equal(purged_pages(), 0); /* somebody may be about to */
     assert_true(sparse_is_pending());
     assert_true(walk());
@@ -85,10 +85,11 @@ static void who_takes_a_block_keeps_its_slab(void **state)
 
     (void)state;
     start_few();
-    assert_true(walk());
+    assert_false(walk());
     assert_int_equal(fill(0, page_class(), taken, 1), 1);
     assert_true(walk());
-    assert_true(sparse_is_pending()); /* that slab is marked again */
+    assert_false(
+        sparse_is_pending()); /* that slab is marked again, and no thread waits for so little */
     assert_in_range(purged_pages(), unused_pages() - slab_shape[page_class()].block_count,
                     unused_pages() - 1);
     assert_true(walk());
@@ -110,7 +111,7 @@ static void what_was_touched_again_goes_back_again(void **state)
     fill_all(0, page_class(), taken, 64);
     for (unsigned i = 1; i <= 64; i++) memset(taken[i], 1, page_bytes());
     assert_int_equal(drain(0, page_class(), taken + 1, 64), 0);
-    assert_true(walk());
+    assert_false(walk());
     assert_int_equal(purged_pages(), before);
     assert_true(walk());
     assert_true(purged_pages() - before >= 64);
@@ -147,7 +148,10 @@ static void whose_pages_stay_dirty_keeps_them(void **state)
         options_parse("thp:default,dirty_decay_ms:10000", "MALLOC_CONF");
         options_parse(settings[i], "MALLOC_CONF");
         huge.policy = (enum huge_policy)option_value(OPTION_THP);
+        RELAXED_STORE(sparse_slabs.told, true); /* by what was so before */
+        RELAXED_STORE(sparse_slabs.pending, true);
         for (unsigned times = 0; times < 3; times++) assert_false(walk());
+        assert_false(sparse_is_pending());
     }
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
 }
@@ -163,22 +167,50 @@ static void what_hooks_supplied_stays(void **state)
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
 }
 
-/* As it is locked in memory: it is not offered again and again. */
-static void what_the_kernel_does_not_take_is_offered_once(void **state)
+/* As all memory is locked: a few tries are enough, and no thread waits for more. */
+static void a_kernel_that_takes_nothing_is_not_asked_for_long(void **state)
 {
     uint64_t calls;
 
     (void)state;
-    start_few();
+    start_threads(2);
+    shrink_to_few(BLOCKS_MAX);
+    assert_false(walk());
+    assert_true(sparse_is_pending());
     fake_fail_kind(FAKE_PURGE, true);
-    (void)walk();
-    (void)walk();
+    assert_false(walk());
     calls = fake_calls(FAKE_PURGE);
-    assert_true(calls > 0);
-    assert_int_equal(purged_pages(), 0);
-    (void)walk();
-    assert_int_equal(fake_calls(FAKE_PURGE), calls);
+    assert_in_range(calls, 64, 64 + slab_shape[page_class()].block_count);
+    assert_int_equal(arenas[0]->purged_pages, 0);
+    assert_false(sparse_is_pending());
     expect_kept();
+    fake_fail_kind(FAKE_PURGE, false);
+    assert_true(walk());
+    assert_int_equal(arenas[0]->purged_pages, unused_pages());
+}
+
+/* The wish for huge pages hears of what is out, and not of each time that it went. */
+static void what_comes_and_goes_is_counted_once(void **state)
+{
+    void *taken[65];
+    size_t first_pages;
+
+    (void)state;
+    start_few();
+    huge.policy = HUGE_WHEN_DENSE;
+    huge.wanted = true;
+    (void)walk();
+    (void)walk();
+    first_pages = huge.short_pages;
+    assert_int_equal(first_pages, unused_pages());
+    for (unsigned i = 0; i < 3; i++) {
+        fill_all(0, page_class(), taken, 64);
+        assert_int_equal(drain(0, page_class(), taken + 1, 64), 0);
+        (void)walk();
+        (void)walk();
+    }
+    assert_true(purged_pages() >= first_pages + 3 * 64);
+    assert_in_range(huge.short_pages, first_pages, first_pages + 64);
 }
 
 /* ---- beside others ---- */
@@ -243,9 +275,38 @@ static void one_walks_at_a_time(void **state)
     (void)state;
     start_few();
     RELAXED_STORE(sparse_slabs.walking, 1u);
-    assert_int_equal(sparse_purge_all(), 0);
+    assert_int_equal(sparse_purge_all(), 0); /* after a while */
+    assert_false(walk());
+    assert_true(sparse_is_pending());
     sparse_forget_others(); /* as in the child of a fork */
+    assert_false(sparse_is_pending());
     assert_int_equal(sparse_purge_all(), unused_pages() * page_bytes());
+}
+
+static void *refill(void *arena)
+{
+    struct arena *chosen = arena_choose(arena);
+
+    lock_give(&chosen->lock);
+    return chosen == arena ? arena : NULL;
+}
+
+/* A thread that finds its arena's lock taken moves on to another one, but not from a walk. */
+static void who_meets_a_walk_stays(void **state)
+{
+    pthread_t thread;
+    void *stayed;
+
+    (void)state;
+    start_few();
+    lock_take(&arenas[0]->lock);
+    RELAXED_STORE(sparse_slabs.walking, 1u);
+    assert_int_equal(pthread_create(&thread, NULL, refill, arenas[0]), 0);
+    usleep(10000);
+    lock_give(&arenas[0]->lock);
+    assert_int_equal(pthread_join(thread, &stayed), 0);
+    assert_ptr_equal(stayed, arenas[0]);
+    assert_int_equal(arena_hops, 0);
 }
 
 /* ---- at once ---- */
@@ -317,7 +378,7 @@ static void the_helper_gives_it_back(unsigned threads)
     assert_true(fake_thread_waits());
     assert_true(fake_thread_run());
     check_arenas();
-    assert_true(purged_pages() >= unused_pages());
+    assert_int_equal(arenas[0]->purged_pages, unused_pages());
     assert_false(inside_background_runs());
     expect_kept();
 }
@@ -326,6 +387,38 @@ static void the_helper_of_one_thread_gives_it_back(void **state)
 {
     (void)state;
     the_helper_gives_it_back(1);
+}
+
+/* It forks before the second walk: somebody who looks at the budget asks again. */
+static void after_a_fork_it_is_asked_for_again(void **state)
+{
+    (void)state;
+    start_threads(1);
+    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    purge_beyond_budget();
+    note_drain();
+    (void)decay_after_return();
+    assert_true(decay_before_fork());
+    assert_false(fake_thread_waits());
+    (void)decay_after_return();
+    assert_true(fake_thread_waits());
+    assert_true(fake_thread_run());
+    assert_int_equal(arenas[0]->purged_pages, unused_pages());
+}
+
+/* Where nothing else is left to somebody. */
+static void an_oversize_threshold_is_no_hindrance(void **state)
+{
+    (void)state;
+    options_parse("oversize_threshold:8000000", "MALLOC_CONF");
+    start_threads(2);
+    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    purge_beyond_budget();
+    note_drain();
+    (void)decay_after_return();
+    assert_true(fake_thread_waits());
 }
 
 static void the_helper_of_threads_gives_it_back(void **state)
@@ -338,10 +431,14 @@ UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_blo
           UNIT_TEST(what_was_touched_again_goes_back_again), UNIT_TEST(dense_classes_stay),
           UNIT_TEST(little_is_not_worth_a_walk), UNIT_TEST(whose_pages_stay_dirty_keeps_them),
           UNIT_TEST(what_hooks_supplied_stays),
-          UNIT_TEST(what_the_kernel_does_not_take_is_offered_once),
+          UNIT_TEST(a_kernel_that_takes_nothing_is_not_asked_for_long),
+          UNIT_TEST(what_comes_and_goes_is_counted_once),
           UNIT_TEST(an_arena_that_is_held_is_left_out), UNIT_TEST(who_forks_waits_for_one_slab),
           UNIT_TEST(a_walk_goes_on_behind_what_leaves), UNIT_TEST(one_walks_at_a_time),
-          UNIT_TEST(all_goes_back_when_it_is_asked_for), UNIT_TEST(a_program_that_shrank_asks_once),
+          UNIT_TEST(who_meets_a_walk_stays), UNIT_TEST(all_goes_back_when_it_is_asked_for),
+          UNIT_TEST(a_program_that_shrank_asks_once),
           UNIT_TEST(a_program_that_did_not_shrink_asks_for_nothing),
           UNIT_TEST(the_helper_of_one_thread_gives_it_back),
+          UNIT_TEST(after_a_fork_it_is_asked_for_again),
+          UNIT_TEST(an_oversize_threshold_is_no_hindrance),
           UNIT_TEST(the_helper_of_threads_gives_it_back))
