@@ -172,7 +172,7 @@ def option_text(row):
 
 def options_page():
     rows = make_options.table()
-    lists = {mode: "".join(option_text(row) for row in rows if make_options.MODES[int(row[2])] == mode)
+    lists = {mode: "".join(option_text(row) for row in rows if make_options.mode_of(row) == mode)
              for mode in make_options.MODES}
     titles = {"obeyed": "WHAT CAN BE SET", "sampler": "PROFILING", "kept": "UNDERSTOOD, AND WITHOUT EFFECT"}
     words = re.sub(r"\n\|.*", "", make_options.KEPT.split("\n\n", 2)[2].split("\n\n|")[0])

@@ -91,9 +91,8 @@ TAIL = """
 
 - `arenas` is another name for `narenas`, and `helper_thread` for `background_thread`;
   `lg_tcache_max` is `tcache_max` as a power of two.
-- Numbers are written as in C: `10`, `0x10`, `010`. One beyond its option's limits is refused, but for `max_background_threads`,
-  `lg_prof_sample`, `prof_bt_max`, `hpa_slab_max_alloc`, `tcache_gc_incr_bytes` and `tcache_nslots_...`, which are then at
-  the limit, as with jemalloc.
+- Numbers are written as in C: `10`, `0x10`, `010`. One beyond its option's limits is refused, but counts as the limit, as with jemalloc, for
+  CLIPPED.
 - A pair that is not understood is ignored and [said on the standard
   error](errors.md#prairie-invalid-conf-pair-pair-source); the other pairs count.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the
@@ -111,6 +110,7 @@ GNU C library and changes nothing.
 """
 
 MODES = ("obeyed", "kept", "sampler")
+CLIPPED = 4  # a bit beside the mode
 
 
 def table():
@@ -121,6 +121,14 @@ def table():
                         "-o", program], input=PRINTER, text=True, check=True)
         lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     return [line.split("\t") for line in lines.splitlines()]
+
+
+def mode_of(row):
+    return MODES[int(row[2]) % CLIPPED]
+
+
+def is_clipped(row):
+    return int(row[2]) & CLIPPED != 0
 
 
 def size_text(number):
@@ -153,10 +161,11 @@ def row_text(row):
 
 
 def page_text(rows):
-    parts = {mode: "".join(row_text(row) for row in rows if MODES[int(row[2])] == mode)
-             for mode in MODES}
+    parts = {mode: "".join(row_text(row) for row in rows if mode_of(row) == mode) for mode in MODES}
+    clipped = [f"`{row[0]}`" for row in rows if is_clipped(row)]
+    tail = TAIL.replace("CLIPPED", ", ".join(clipped[:-1]) + " and " + clipped[-1])
     sampler = SAMPLER + parts["sampler"] if parts["sampler"] else ""
-    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + TAIL
+    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + tail
 
 
 def main():

@@ -126,9 +126,10 @@ static void visit_some(struct sparse_walk *walk, struct arena *arena)
 {
     for (unsigned slabs = 0; slabs < SLABS_PER_HOLD; slabs++) {
         uint32_t number = RELAXED_LOAD(sparse_slabs.next);
-        struct slab *slab = slab_record(number);
+        struct slab *slab;
 
         if (number == 0) return;
+        slab = slab_record(number);
         RELAXED_STORE(sparse_slabs.next, slab->next);
         if (visit_slab(walk, arena, slab)) return;
     }

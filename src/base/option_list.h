@@ -12,6 +12,8 @@
  *   mode   OBEYED    it does what its sentence says
  *          KEPT      understood, checked and read back; changes nothing, and the sentence says why
  *          SAMPLER   read by the profiler
+ *          ..._CLIPPED  the same of a number that counts as the nearest limit when it lies beyond, as
+ *                    with jemalloc; others are refused then. None is signed
  *
  * The parser, the names opt.* of the control tree, the statistics' list of options and
  * docs/options.md are made from it. The sentences are for the page only; the library does not carry
@@ -107,7 +109,7 @@ OPTION(ABORT_CONF, BOOL, OBEYED, "abort_conf", 0, 0, 1, "",
        "Abort when a pair is not understood; keys that begin with `experimental_` are forgiven.")
 OPTION(CONFIRM_CONF, BOOL, OBEYED, "confirm_conf", 0, 0, 1, "",
        "Say on the standard error where options came from and which were set.")
-OPTION(MAX_BACKGROUND_THREADS, SIZE, OBEYED, "max_background_threads", 4, 1, UINT64_MAX, "",
+OPTION(MAX_BACKGROUND_THREADS, SIZE, OBEYED_CLIPPED, "max_background_threads", 4, 1, UINT64_MAX, "",
        "An upper limit; there is never more than one.")
 
 /* ---- understood, and without effect ---- */
@@ -136,15 +138,15 @@ OPTION(BIN_SHARDS, IGNORED, KEPT, "bin_shards", 0, 0, 0, "", "Arenas have one lo
 OPTION(SLAB_SIZES, IGNORED, KEPT, "slab_sizes", 0, 0, 0, "", "Slabs have the shape they have.")
 OPTION(MUTEX_MAX_SPIN, I64, KEPT, "mutex_max_spin", 600, -1, INT64_MAX, "",
        "Locks spin for a short while, and not at all with one core.")
-OPTION(TCACHE_NSLOTS_SMALL_MIN, UNSIGNED, KEPT, "tcache_nslots_small_min", 20, 1, UINT32_MAX, "",
-       "Magazines grow with what a thread does.")
-OPTION(TCACHE_NSLOTS_SMALL_MAX, UNSIGNED, KEPT, "tcache_nslots_small_max", 200, 1, UINT32_MAX, "",
-       "As above.")
-OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT, "tcache_nslots_large", 20, 1, UINT32_MAX, "",
+OPTION(TCACHE_NSLOTS_SMALL_MIN, UNSIGNED, KEPT_CLIPPED, "tcache_nslots_small_min", 20, 1,
+       UINT32_MAX, "", "Magazines grow with what a thread does.")
+OPTION(TCACHE_NSLOTS_SMALL_MAX, UNSIGNED, KEPT_CLIPPED, "tcache_nslots_small_max", 200, 1,
+       UINT32_MAX, "", "As above.")
+OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT_CLIPPED, "tcache_nslots_large", 20, 1, UINT32_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
-OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX, "",
-       "The background thread empties depots; threads hold what they have.")
+OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX,
+       "", "The background thread empties depots; threads hold what they have.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1, 0, 16, "",
@@ -165,7 +167,7 @@ OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
 OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
 OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "",
        "There is no allocator of huge pages apart from the page heaps; `thp` is about those.")
-OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
+OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT_CLIPPED, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
        "As above.")
 OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
        "", "As above.")
@@ -205,7 +207,7 @@ OPTION(PROF_ACTIVE, BOOL, SAMPLER, "prof_active", 1, 0, 1, "", "Begin at once.")
 OPTION(PROF_THREAD_ACTIVE_INIT, BOOL, SAMPLER, "prof_thread_active_init", 1, 0, 1, "",
        "Begin at once in new threads.")
 OPTION(PROF_PREFIX, TEXT, SAMPLER, "prof_prefix", 0, 0, 0, "jeprof", "How file names begin.")
-OPTION(LG_PROF_SAMPLE, SIZE, SAMPLER, "lg_prof_sample", 19, 0, 63, "",
+OPTION(LG_PROF_SAMPLE, SIZE, SAMPLER_CLIPPED, "lg_prof_sample", 19, 0, 63, "",
        "The logarithm of the bytes between two samples, on average.")
 OPTION(LG_PROF_INTERVAL, SSIZE, SAMPLER, "lg_prof_interval", -1, -1, 63, "",
        "The logarithm of the bytes between two dumps; -1: none.")
@@ -216,7 +218,7 @@ OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "",
 OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
        "Report leaks when it ends, and exit with 1 when there are any.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
-OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER, "prof_bt_max", 128, 1, UINT32_MAX, "",
+OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER_CLIPPED, "prof_bt_max", 128, 1, UINT32_MAX, "",
        "The deepest stack that is recorded.")
 OPTION(PROF_PPROF, BOOL, SAMPLER, "prof_pprof", 0, 0, 1, "",
        "Write files that nobody named in pprof's format, not jeprof's.")

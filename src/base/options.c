@@ -29,14 +29,6 @@ static const struct option_alias {
     { "helper_thread", OPTION_BACKGROUND_THREAD },
 };
 
-/* Numbers beyond the limits of these count as the limit, as with jemalloc; others are refused. */
-static const uint8_t clipped[] = {
-    OPTION_MAX_BACKGROUND_THREADS,  OPTION_TCACHE_NSLOTS_SMALL_MIN,
-    OPTION_TCACHE_NSLOTS_SMALL_MAX, OPTION_TCACHE_NSLOTS_LARGE,
-    OPTION_TCACHE_GC_INCR_BYTES,    OPTION_HPA_SLAB_MAX_ALLOC,
-    OPTION_LG_PROF_SAMPLE,          OPTION_PROF_BT_MAX,
-};
-
 struct text {
     const char *start;
     size_t length;
@@ -96,6 +88,14 @@ static bool is_signed(const struct option_row *row)
     return row->kind == OPTION_KIND_SSIZE || row->kind == OPTION_KIND_I64;
 }
 
+/* That limit counts, or none. */
+static enum verdict count_as(uint64_t limit, const struct option_row *row, uint64_t *value)
+{
+    if ((row->mode & OPTION_CLIPPED) == 0) return VALUE_OUT_OF_RANGE;
+    *value = limit;
+    return PAIR_SET;
+}
+
 static enum verdict parse_integer(const struct option_row *row, struct text text, uint64_t *value)
 {
     bool negative = text.length > 0 && text.start[0] == '-';
@@ -108,20 +108,11 @@ static enum verdict parse_integer(const struct option_row *row, struct text text
         bool small = is_signed(row) && size <= INT64_MAX && -(int64_t)size >= row->least;
         return small ? PAIR_SET : VALUE_OUT_OF_RANGE;
     }
-    if (size > row->most) return VALUE_OUT_OF_RANGE;
+    if (size > row->most) return count_as(row->most, row, value);
+    if (row->least > 0 && size < (uint64_t)row->least)
+        return count_as((uint64_t)row->least, row, value);
     if (row->kind == OPTION_KIND_SIZE && size != (size_t)size) *value = SIZE_MAX; /* 32 bits */
-    return row->least > 0 && size < (uint64_t)row->least ? VALUE_OUT_OF_RANGE : PAIR_SET;
-}
-
-/* None of them is signed. */
-static bool is_clipped(enum option option)
-{
-    return __builtin_memchr(clipped, (int)option, sizeof clipped) != NULL;
-}
-
-static uint64_t nearest_limit(const struct option_row *row, uint64_t value)
-{
-    return value > row->most ? row->most : (uint64_t)row->least;
+    return PAIR_SET;
 }
 
 /* 1, 0.25, .5; kept in 65536ths. */
@@ -177,7 +168,6 @@ static enum verdict keep_text(struct text text, uint64_t *value)
 static enum verdict parse_value(enum option option, struct text text, uint64_t *value)
 {
     const struct option_row *row = &option_rows[option];
-    enum verdict verdict;
     int number;
 
     switch ((enum option_kind)row->kind) {
@@ -194,11 +184,7 @@ static enum verdict parse_value(enum option option, struct text text, uint64_t *
     default: break;
     }
     if (option == OPTION_NARENAS && equals(text, "default")) text = (struct text){ "0", 1 };
-    verdict = parse_integer(row, text, value);
-    if (verdict != VALUE_OUT_OF_RANGE || text.start[0] == '-' || !is_clipped(option))
-        return verdict;
-    *value = nearest_limit(row, *value);
-    return PAIR_SET;
+    return parse_integer(row, text, value);
 }
 
 /* ---- pairs ---- */

@@ -35,7 +35,16 @@ enum option_kind {
     OPTION_KIND_TEXT,
     OPTION_KIND_IGNORED,
 };
-enum option_mode { OPTION_MODE_OBEYED, OPTION_MODE_KEPT, OPTION_MODE_SAMPLER };
+/* OPTION_CLIPPED is a bit beside the mode. */
+enum { OPTION_CLIPPED = 4 };
+enum option_mode {
+    OPTION_MODE_OBEYED,
+    OPTION_MODE_KEPT,
+    OPTION_MODE_SAMPLER,
+    OPTION_MODE_OBEYED_CLIPPED = OPTION_CLIPPED + OPTION_MODE_OBEYED,
+    OPTION_MODE_KEPT_CLIPPED = OPTION_CLIPPED + OPTION_MODE_KEPT,
+    OPTION_MODE_SAMPLER_CLIPPED = OPTION_CLIPPED + OPTION_MODE_SAMPLER,
+};
 
 /* Without a pointer, so that the loader need not write to the table. */
 struct option_row {

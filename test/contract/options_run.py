@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "dev"))
 
-from make_options import MODES, table  # noqa: E402
+from make_options import is_clipped, mode_of, table  # noqa: E402
 
 LIBRARY = os.environ["PRAIRIE_LIBRARY"]
 # With these a program says something when all is well; each has a process of its own.
@@ -38,8 +38,8 @@ def expect(what, given, wanted):
 
 class Option:
     def __init__(self, row):
-        self.name, _, mode, self.kind, default, least, most, _, words = row
-        self.mode = MODES[int(mode)]
+        self.name, _, _, self.kind, default, least, most, _, words = row
+        self.mode, self.clipped = mode_of(row), is_clipped(row)
         self.default, self.least, self.most = int(default), int(least), int(most)
         self.words = words.split(" ") if self.kind == "CHOICE" else []
         self.text = words if self.kind == "TEXT" else ""
@@ -85,13 +85,13 @@ class Option:
         if not self.is_number():
             return []
         above = out_of_range if self.most + 1 < 2**64 else unknown
-        if self.name in CLIPPED:
+        if self.clipped:
             return [("-1", out_of_range), (str(2**64), unknown), ("many", unknown)]
         return [(str(self.least - 1), out_of_range), (str(self.most + 1), above), ("many", unknown)]
 
     def beyond(self):
         """Values beyond its limits that it takes, each with what it is then."""
-        if self.name not in CLIPPED:
+        if not self.clipped:
             return []
         below = [(str(self.least - 1), str(self.least))] if self.least > 0 else []
         above = [(str(self.most + 1), str(self.most))] if self.most + 1 < 2**64 else []
@@ -151,7 +151,7 @@ def refuse(options, before):
 
 def clip(options):
     clipped = [option for option in options if option.beyond()]
-    expect("options that are clipped", len(clipped), len(CLIPPED))
+    expect("options that are clipped", {option.name for option in clipped}, CLIPPED)
     for option in clipped:
         for value, wanted in option.beyond():
             values, err = run([option], [(option.name, value)])
