@@ -86,6 +86,7 @@ static void count_arena(struct count *count, struct arena *arena, struct snapsho
     for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
         into->dirty += (size_t)arena->stock[pages].count * pages << shift;
     into->active -= (size_t)arena->purged_pages << shift;
+    into->clean += (size_t)arena->purged_pages << shift;
     into->large.taken += arena->manual_taken;
     for (const struct manual_large *owner = arena->manual_large; owner != NULL;
          owner = owner->next) {

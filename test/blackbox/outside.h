@@ -275,6 +275,7 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
     }
     purged_bytes = outside_member(outside, arena, "arena.purged_pages", 0) << count->shift;
     count->figures->active += slab_bytes - purged_bytes;
+    count->figures->clean += purged_bytes;
     count->figures->large +=
         (outside_member(outside, arena, "arena.active_pages", 0) << count->shift) - slab_bytes;
     count->staggered += outside_member(outside, arena, "arena.staggered", 0);

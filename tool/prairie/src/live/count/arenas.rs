@@ -44,6 +44,7 @@ impl Count<'_> {
         arena.active = held.wrapping_sub(purged);
         self.manual_large = self.manual_large.wrapping_add(held.wrapping_sub(slab_bytes));
         self.small_active = self.small_active.wrapping_sub(purged);
+        self.figures.retained = self.figures.retained.wrapping_add(purged);
         self.staggered = self.staggered.wrapping_add(map.member("arena.staggered")?.first(&copy)?);
         let manual_blocks = self.manual_blocks(map.member("arena.manual_large")?.first(&copy)?)?;
         self.figures.large_blocks = self.figures.large_blocks.wrapping_add(manual_blocks);
