@@ -138,8 +138,8 @@ static void step_reset(struct own_arena *arena)
 {
     if (arena->is_shared) return;
     add("arena.%u.reset", arena->index);
+    flush_tcaches(false, (int)arena->index); /* whose hooks may take blocks of the arena */
     slots_forget(arena->index);
-    flush_tcaches(false, (int)arena->index);
     int error = act(of_arena("arena", arena->index, "reset"));
     if (error != 0) violation("arena.%u.reset: error %d", arena->index, error);
 }
@@ -156,8 +156,8 @@ static void step_destroy(struct own_arena *arena)
             violation("arena.%u.destroy of the thread's own arena: error %d", arena->index, error);
         return;
     }
-    slots_forget(arena->index);
     flush_tcaches(false, (int)arena->index);
+    slots_forget(arena->index);
     int error = act(name);
     if (error != 0) violation("arena.%u.destroy: error %d", arena->index, error);
     arena->is_made = false;
