@@ -72,7 +72,7 @@ static int shrink(const char *name, bool trims)
     give_most();
     at_once_kb = resident_kb();
     if (trims) must(malloc_trim(0) == 1);
-    for (int ms = 0; ms < IDLE_MS && !trims; ms += 500) sleep_ms(500);
+    else sleep_ms(IDLE_MS);
     after_kb = resident_kb();
     printf("sparse %s: %ld MiB taken, %ld %% held at once and %ld %% later\n", name,
            (peak_kb - before_kb) / 1024, 100 * (at_once_kb - before_kb) / (peak_kb - before_kb),

@@ -38,13 +38,17 @@ static void expect_kept(void)
         assert_true(all_bytes_are(slots[1 + i], (uint8_t)i, page_bytes()));
 }
 
-static bool look(void) { return sparse_look(NULL, true); }
-
 /* As many looks as there are between two walks. */
 static bool walk(void)
 {
-    for (unsigned i = 1; i < WALK_LOOKS; i++) assert_false(look());
-    return look();
+    for (unsigned i = 1; i < WALK_LOOKS; i++) assert_false(sparse_look(NULL, true));
+    return sparse_look(NULL, true);
+}
+
+/* The same in a program of one thread. */
+static void walk_alone(const uint32_t *stop)
+{
+    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(stop, false);
 }
 
 static uint64_t purged_pages(void) { return fake_purged_bytes() / page_bytes(); }
@@ -222,11 +226,11 @@ static void an_arena_that_is_held_is_left_out(void **state)
     start_few();
     (void)walk();
     lock_take(&arenas[0]->lock);
-    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(NULL, false);
+    walk_alone(NULL);
     lock_give(&arenas[0]->lock);
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     assert_true(sparse_is_pending());
-    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(NULL, false);
+    walk_alone(NULL);
     assert_int_equal(purged_pages(), unused_pages());
 }
 
@@ -243,7 +247,7 @@ static void who_forks_waits_for_one_slab(void **state)
     start_few();
     (void)walk();
     fake_on_call(stop_it);
-    for (unsigned i = 0; i < WALK_LOOKS; i++) (void)sparse_look(&stops, false);
+    walk_alone(&stops);
     assert_in_range(purged_pages(), 1, slab_shape[page_class()].block_count);
     check_arenas();
 }
@@ -332,6 +336,16 @@ static void note_drain(void)
     lock_give(&arenas[0]->lock);
 }
 
+/* So that somebody is asked to look. */
+static void shrink_a_large_heap(void)
+{
+    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
+    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
+    purge_beyond_budget();
+    note_drain();
+    (void)decay_after_return();
+}
+
 static void a_program_that_shrank_asks_once(void **state)
 {
     (void)state;
@@ -370,11 +384,7 @@ static void a_program_that_did_not_shrink_asks_for_nothing(void **state)
 static void the_helper_gives_it_back(unsigned threads)
 {
     start_threads(threads);
-    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
-    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
-    purge_beyond_budget();
-    note_drain();
-    (void)decay_after_return();
+    shrink_a_large_heap();
     assert_true(fake_thread_waits());
     assert_true(fake_thread_run());
     check_arenas();
@@ -394,11 +404,7 @@ static void after_a_fork_it_is_asked_for_again(void **state)
 {
     (void)state;
     start_threads(1);
-    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
-    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
-    purge_beyond_budget();
-    note_drain();
-    (void)decay_after_return();
+    shrink_a_large_heap();
     assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
     (void)decay_after_return();
@@ -413,11 +419,7 @@ static void an_oversize_threshold_is_no_hindrance(void **state)
     (void)state;
     options_parse("oversize_threshold:8000000", "MALLOC_CONF");
     start_threads(2);
-    shrink_to_few(3 * RECLAIM_BYTES_MIN / page_bytes());
-    (void)lease(pages_of_bytes(FALL_BYTES_MIN));
-    purge_beyond_budget();
-    note_drain();
-    (void)decay_after_return();
+    shrink_a_large_heap();
     assert_true(fake_thread_waits());
 }
 
