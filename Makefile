@@ -29,7 +29,7 @@ run-reserve: ## run a cache inside a limit with the memory reserve, without, and
 test: ## set up, build every flavour, run all tests; ARGS='-L kind:unit' picks some, '-L long' the lab's
 	@dev/test $(ARGS)
 
-fault: ## refuse every kernel call with every error, 250,000 of them and more; ARGS go to ctest
+fault: ## refuse every kernel call with every error, at least 280,000 of them; ARGS go to ctest
 	@PRAIRIE_TEST_MINUTES=0 dev/test -L kind:fault $(ARGS)
 
 platforms: ## build and test on every platform that can be had here; ARGS='i386 musl' picks some rows

@@ -175,12 +175,12 @@ def options_page():
     lists = {mode: "".join(option_text(row) for row in rows if make_options.mode_of(row) == mode)
              for mode in make_options.MODES}
     titles = {"obeyed": "WHAT CAN BE SET", "sampler": "PROFILING", "kept": "UNDERSTOOD, AND WITHOUT EFFECT"}
-    words = re.sub(r"\n\|.*", "", make_options.KEPT.split("\n\n", 2)[2].split("\n\n|")[0])
+    words = re.sub(r"\n\|.*", "", make_options.KEPT.split("\n\n", 2)[1])
     parts = [f".Sh {titles[mode]}\n" + (roff(words) if mode == "kept" else "")
              + f".Bl -tag -width Ds\n{lists[mode]}.El\n" for mode in titles]
     return (top("prairie.conf", 5, "options of the prairie memory allocator", [])
             + ".Sh DESCRIPTION\n" + markdown(make_options.HEAD).removeprefix(".Pp\n") + "".join(parts)
-            + markdown(make_options.TAIL) + see_also("prairie.conf"))
+            + markdown(make_options.tail_text(rows)) + see_also("prairie.conf"))
 
 
 def pages():

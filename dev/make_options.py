@@ -103,7 +103,8 @@ TAIL = """
   some programs close theirs before they end. Messages go to descriptor 2 again when the program closes the copy.
 - Child processes inherit the environment, as they do `LD_PRELOAD`.
 - A library with a prefix reads `MALLOC_CONF` and a file with that prefix, and `PRAIRIE_CONF` as all do ([servers](switching.md#servers-that-carry-jemalloc-along)), and
-  the Rust crate has `options!` besides. A program built with `PRAIRIE_OWN_NAMES` has no options.
+  the Rust crate has `options!` besides. A library built with `PRAIRIE_OWN_NAMES` has no options; with `PRAIRIE_OWN_NAMES=2`,
+  as the Rust crates build it, it has.
 
 [Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
 GNU C library and changes nothing.
@@ -160,12 +161,15 @@ def row_text(row):
     return f"| `{row[0]}` | {value} | {default} | {row[7]} |\n"
 
 
+def tail_text(rows):
+    clipped = [f"`{row[0]}`" for row in rows if is_clipped(row)]
+    return TAIL.replace("CLIPPED", ", ".join(clipped[:-1]) + " and " + clipped[-1])
+
+
 def page_text(rows):
     parts = {mode: "".join(row_text(row) for row in rows if mode_of(row) == mode) for mode in MODES}
-    clipped = [f"`{row[0]}`" for row in rows if is_clipped(row)]
-    tail = TAIL.replace("CLIPPED", ", ".join(clipped[:-1]) + " and " + clipped[-1])
     sampler = SAMPLER + parts["sampler"] if parts["sampler"] else ""
-    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + tail
+    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + tail_text(rows)
 
 
 def main():

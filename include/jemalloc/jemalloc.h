@@ -194,6 +194,7 @@ JEMALLOC_EXPORT JEMALLOC_NOTHROW size_t je_xallocx(void *block, size_t size, siz
                                                    int flags);
 /* The usable size of a block. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW size_t je_sallocx(const void *block, int flags);
+/* Frees a block; NULL is nothing. */
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void je_dallocx(void *block, int flags);
 /* As dallocx, faster: `size` is what was asked for, or any up to the usable size; the alignment in
  * `flags` is the one that was asked for. */
@@ -225,7 +226,8 @@ JEMALLOC_EXPORT JEMALLOC_NOTHROW int je_mallctlbymib(const size_t *mib, size_t m
 JEMALLOC_EXPORT JEMALLOC_NOTHROW void je_malloc_stats_print(void (*write)(void *context,
                                                                           const char *text),
                                                             void *context, const char *options);
-/* What writes messages; NULL: they go to the standard error. */
+/* Where malloc_stats_print writes without a function of its own; NULL: the standard error. Other
+ * messages always go to the standard error. */
 JEMALLOC_EXPORT extern void (*je_malloc_message)(void *context, const char *text);
 /* Options that the program defines for itself, "name:value,name:value". */
 JEMALLOC_EXPORT extern const char *je_malloc_conf __attribute__((weak));

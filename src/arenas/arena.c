@@ -147,7 +147,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
         if (bin->partial.count == 0 && (left < wanted || !open_slab(arena, class_index, may_grow)))
             break;
         slab = slab_record(bin->partial.first);
-        arena->purged_pages -= slab_purged_pages(slab);
+        if (unlikely(slab->purged != 0)) sparse_retake(arena, slab);
         got = slab_fill(slab, end, left);
         end -= got;
         left -= got;
@@ -187,11 +187,11 @@ static NORETURN COLD void drained_misuse(struct arena *arena, enum slab_fault fa
 
 static void close_slab(struct arena *arena, struct class_bin *bin, struct slab *slab)
 {
+    if (unlikely(slab->purged != 0)) sparse_retake(arena, slab);
     arena_count_active(arena, 0 - slab_pages(slab->class_index));
     (void)unlist_slab(&bin->partial, slab);
     bin->slab_count--;
     bin->slab_free_blocks -= slab->block_count;
-    arena->purged_pages -= slab_purged_pages(slab);
     slab_close(slab);
     if (likely(arena->extents == NULL) || !extents_put(arena->extents, slab->page))
         stock_put(&arena->stock[slab_pages(slab->class_index)], slab->page);

@@ -13,8 +13,8 @@
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
- * A2  active_pages is how many pages the open slabs and the blocks of manual_large have, and
- *     staggered how many of the latter are staggered
+ * A2  active_pages is how many pages the open slabs, without those of A4, and the blocks of
+ *     manual_large have; staggered is how many of the latter are staggered
  * A3  of the slabs on a partial list only the last one may have all of its blocks free
  * A4  purged_pages is how many pages of the open slabs are marked as purged
  * X1  every open slab of a manual arena that is on no partial list is on a list of full ones
@@ -81,6 +81,12 @@ struct class_bin {            /* what an arena has of one class */
     uint64_t slab_free_blocks; /* free blocks in them */
     struct class_flow flow;
 };
+
+/* The blocks of its open slabs, free or not. Under the arena's lock. */
+INLINE uint64_t bin_blocks(const struct class_bin *bin, unsigned class_index)
+{
+    return bin->slab_count * slab_shape[class_index].block_count;
+}
 
 struct arena {
     struct lock lock;

@@ -79,6 +79,7 @@ void arena_check(const struct arena *arena)
         active_pages += page_record(owner->page)->run_pages;
         staggered += page_is_staggered(page_record(owner->page));
     }
+    active_pages -= purged_pages;
     require(arena->active_pages == active_pages && arena->staggered == staggered); /* A2 */
     require(arena->purged_pages == purged_pages);                                  /* A4 */
 }

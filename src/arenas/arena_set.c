@@ -16,6 +16,7 @@ uint64_t arena_hops;
 struct lock making_lock = { .state = LOCK_FREE, .rank = LOCK_MAKING };
 
 _Static_assert(sizeof(struct arena) <= META_RECORD_BYTES_MAX, "a record");
+_Static_assert((int)SLAB_PAGES_MAX <= (int)STOCK_PAGES_MAX, "stocks hold the runs of all slabs");
 
 void arenas_start(unsigned core_count)
 {

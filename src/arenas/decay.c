@@ -197,6 +197,7 @@ static void background_gives_way(void)
         if (!__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) break;
     }
     (void)change_background_runs(false);
+    sparse_forget_signs();
     /* Who asked before that could be seen left it to this one, too. */
     if (__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) purge_heaps_beyond_budget();
 }
@@ -246,6 +247,8 @@ static NOINLINE bool background_is_there(void)
     return runs;
 }
 
+bool decay_may_ask(void) { return RELAXED_LOAD(decay.again_ms) <= os_now_ms(); }
+
 /* None was started, and who saw that one would be has left it what was to be purged. */
 static NOINLINE bool go_without_background(void)
 {
@@ -259,7 +262,7 @@ static bool want_background(void)
 {
     if (!RELAXED_LOAD(decay.asked)) __atomic_store_n(&decay.asked, true, __ATOMIC_SEQ_CST);
     if (background_is_there()) return true;
-    if (RELAXED_LOAD(decay.again_ms) > os_now_ms()) return false;
+    if (!decay_may_ask()) return false;
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
@@ -359,7 +362,7 @@ bool decay_excess(void)
 {
     bool alone = is_alone(), shrunk = false;
 
-    if (sparse_is_pending() && background_may_take()) (void)want_background();
+    if (sparse_is_pending() && background_may_take() && !want_background()) sparse_forget_signs();
     if (alone || !purge_is_urgent()) {
         if (purge_oversize() || (!alone && leave_to_background())) return false;
         purge_set_on_call(false);

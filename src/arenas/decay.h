@@ -78,6 +78,9 @@ bool decay_reclaim(void);
  * pages when they could be in the way. Called without a lock. */
 void decay_before_refusal(size_t pages);
 
+/* Has the kernel refused no background thread in the last second? */
+bool decay_may_ask(void);
+
 /* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
  * there is no other thread, unless that one still runs though the time was up (decay_numbers). */
 bool decay_before_fork(void);

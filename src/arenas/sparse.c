@@ -4,8 +4,10 @@
 #include "sparse.h"
 
 #include "../base/options.h"
+#include "../policy/limits.h"
 #include "../policy/purge.h"
 #include "arena_set.h"
+#include "decay.h"
 
 /* So much must be free in a class; and so much be marked for the thread to wait for the next walk. */
 #define SPARSE_BYTES_MIN (64 * KiB)
@@ -26,7 +28,7 @@ struct sparse_walk {
     bool is_incomplete;   /* it did not come to the end of an arena */
     const uint32_t *stop; /* atomic; NULL: nobody stops it */
     size_t marked;        /* pages that the next walk may give back, at least */
-    size_t purged;        /* pages */
+    size_t purged;        /* pages, in all arenas */
     unsigned refusals;
     struct purge_tally tally; /* of the arena that is walked */
 };
@@ -38,13 +40,25 @@ static bool is_wanted(void)
     return OS_PURGES_IN_PLACE && option_decay_ms() > 0 && RELAXED_LOAD(huge.policy) != HUGE_ALWAYS;
 }
 
-/* In a heap of some size: else no thread is worth it. */
+/* In a heap of some size, for else no thread is worth it, and where the kernel may allow one. */
 void sparse_tell(const struct class_bin *bin, unsigned class_index)
 {
     if (RELAXED_LOAD(sparse_slabs.told) || !slabs_are_sparse(bin, class_index)) return;
-    if (!is_wanted() || page_heaps_used_now() < pages_for(FALL_BYTES_MIN)) return;
+    if (!is_wanted() || !decay_may_ask() || page_heaps_used_now() < pages_for(FALL_BYTES_MIN))
+        return;
     RELAXED_STORE(sparse_slabs.told, true);
     purge_ask_for_look();
+}
+
+/* Its pages are about to be touched. A group's limit is looked at by who leases runs, and here
+ * nobody does. */
+void sparse_retake(struct arena *arena, const struct slab *slab)
+{
+    unsigned pages = slab_purged_pages(slab);
+
+    arena->purged_pages -= pages;
+    arena_count_active(arena, pages);
+    if (limits_note_retaken(pages)) decay_look_from(0);
 }
 
 /* ---- walking ---- */
@@ -58,7 +72,7 @@ void sparse_move_on(uint32_t number, uint32_t next)
 
 static bool takes_nothing(const struct sparse_walk *walk)
 {
-    return walk->refusals >= REFUSALS_MAX && walk->purged + walk->tally.pages == 0;
+    return walk->refusals >= REFUSALS_MAX && walk->purged == 0;
 }
 
 static bool is_walk_stopped(const struct sparse_walk *walk)
@@ -85,7 +99,9 @@ static void purge_pages_of(struct sparse_walk *walk, struct arena *arena, struct
     }
     slab_mark_purged(slab, first, pages);
     arena->purged_pages += (uint32_t)pages;
+    arena_count_active(arena, 0 - pages);
     walk->tally.pages += pages;
+    walk->purged += pages;
 }
 
 /* Under the arena's lock, which nobody takes a block of the slab without. True: the kernel was
@@ -113,7 +129,7 @@ static bool is_free_enough(const struct sparse_walk *walk, const struct arena *a
                            unsigned class_index)
 {
     const struct class_bin *bin = &arena->bin[class_index];
-    uint64_t all = bin->slab_count * slab_shape[class_index].block_count;
+    uint64_t all = bin_blocks(bin, class_index);
 
     if (arena->extents != NULL || bin->slab_free_blocks == 0) return false;
     return walk->all
@@ -179,8 +195,6 @@ static void walk_arena(struct sparse_walk *walk, struct arena *arena)
         class_index++;
     walk->is_incomplete |= class_index < CLASS_COUNT || is_walk_stopped(walk);
     purge_count_used(arena->page_heap, walk->tally);
-    walk->purged += walk->tally.pages;
-    walk->tally.pages = 0;
 }
 
 /* False: somebody else walks. */
@@ -197,6 +211,8 @@ static void set_pending(bool pending)
     RELAXED_STORE(sparse_slabs.told, false);
     RELAXED_STORE(sparse_slabs.pending, pending);
 }
+
+void sparse_forget_signs(void) { set_pending(false); }
 
 bool sparse_look(const uint32_t *stop, bool waits)
 {

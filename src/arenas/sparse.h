@@ -35,10 +35,14 @@ INLINE void sparse_unlist(uint32_t number, uint32_t next)
 /* Few blocks of the class are out, and they hold many slabs open. Under the arena's lock. */
 INLINE bool slabs_are_sparse(const struct class_bin *bin, unsigned class_index)
 {
-    uint64_t all = bin->slab_count * slab_shape[class_index].block_count;
+    uint64_t all = bin_blocks(bin, class_index);
 
     return bin->slab_count > 4 && (all - bin->slab_free_blocks) * 4 < all;
 }
+
+/* A slab with marks in `purged` is about to be filled from, or closed (its run counts as dirty then).
+ * Under its arena's lock. */
+COLD void sparse_retake(struct arena *arena, const struct slab *slab);
 
 /* The rest of the next one. */
 NOINLINE void sparse_tell(const struct class_bin *bin, unsigned class_index);
@@ -54,6 +58,9 @@ INLINE bool sparse_is_pending(void)
 {
     return RELAXED_LOAD(sparse_slabs.told) || RELAXED_LOAD(sparse_slabs.pending);
 }
+
+/* There is no background thread, and who saw that says so: the next blocks that come back ask anew. */
+void sparse_forget_signs(void);
 
 /* One of the background thread's looks, of which some walk; until *stop, which is atomic, is not 0.
  * `waits`: for arenas' locks; else it does without an arena whose lock is taken, and holds no other

@@ -29,19 +29,21 @@ OPTION(STATS_PRINT_OPTS, TEXT, OBEYED, "stats_print_opts", 0, 0, 0, "",
        "Letters for `stats_print`, as `malloc_stats_print` takes them.")
 OPTION(
     BACKGROUND_THREAD, BOOL, OBEYED, "background_thread", OPTION_UNASKED, 0, 1, "",
-    "`false`: prairie has no thread of its own. Otherwise a program that has threads may use one "
-    "more, now and then, to give memory back; `opt.background_thread` reads true only where "
-    "somebody asked for it.")
+    "`false`: prairie has no thread of its own. Otherwise it may use one, now and then, to give "
+    "memory back, also in some programs of one thread ([which](tuning.md#the-background-thread)); "
+    "`opt.background_thread` reads true only where somebody asked for it.")
 OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
        "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
        "program may use.")
 OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\0phycpu\0",
        "`percpu`: take the arena of the core a thread runs on each time it needs one; `phycpu`: "
-       "cores that are half of all apart share one; `disabled`: stay as long as nobody is in the "
-       "way.")
+       "core n and core n + half of all cores share one, as the two threads of a processor's core "
+       "are often numbered; `disabled`: stay as long as nobody is in the way.")
 OPTION(DIRTY_DECAY_MS, SSIZE, OBEYED, "dirty_decay_ms", 10000, -1, INT64_MAX, "",
-       "Milliseconds after which nine tenths of what was freed are back with the kernel; 0: at "
-       "once; -1: never.")
+       "Milliseconds after which nine tenths of what was freed are back with the kernel; without a "
+       "background thread, [what goes beyond a budget](tuning.md#the-background-thread) goes in the "
+       "call that frees. 0: free pages at once, but not those between blocks; -1: only near a "
+       "limit, or when asked for (`malloc_trim`, `arena.N.purge`).")
 OPTION(RESERVE_MIN, SIZE, OBEYED, "reserve_min", 0, 0, (uint64_t)1 << 40, "",
        "Bytes of real memory to keep [in reserve](reserve.md); 0 means none, or 2 MiB once the "
        "program registers a callback.")

@@ -127,7 +127,7 @@ int serve_query(struct control_call *call)
     bin = &arena->bin[slab->class_index];
     if (bin->partial.count != 0) use->filled_next = slab_record(bin->partial.first)->base;
     use->free_blocks = bin->slab_free_blocks;
-    use->blocks = bin->slab_count * slab->block_count;
+    use->blocks = bin_blocks(bin, slab->class_index);
     lock_give(&arena->lock);
     return 0;
 }

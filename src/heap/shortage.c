@@ -16,6 +16,7 @@
 #include "slow.h"
 
 #include "../arenas/decay.h"
+#include "../arenas/sparse.h"
 #include "../base/options.h"
 #include "../cache/thread.h"
 #include "../policy/limits.h"
@@ -118,6 +119,13 @@ static bool recover(const struct alloc_request *request, void **block, bool anyw
     return *block != NULL && has_recovered();
 }
 
+/* When nobody listens, who would free more: pages of slabs on which no block lives. They are in the
+ * group's account, and in no other limit's. */
+static bool purge_for_group(void)
+{
+    return !notify_has_listeners() && limits_room_bytes() != SIZE_MAX && sparse_purge_all() != 0;
+}
+
 /* Each callback in turn, until that is so. `request` NULL: none waits; `block` is what has served
  * it already, or NULL. */
 static void *tell_low(const struct alloc_request *request, size_t size, void *block)
@@ -127,6 +135,7 @@ static void *tell_low(const struct alloc_request *request, size_t size, void *bl
 
     if (!recovered && event_begin(&event, RESERVE_CND_LOW, size))
         while (!recovered && event_next(&event)) recovered = recover(request, &block, true);
+    if (!recovered && purge_for_group()) (void)recover(request, &block, true);
     look_from(0);
     return block;
 }

@@ -51,12 +51,14 @@ struct limits_pages limits_count_pages(void)
 
 static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << space.page_shift; }
 
-/* Clean pages that were leased since the group was read, and vast blocks that there are more. */
+/* What the group was not charged for when it was read: clean pages that were leased since, vast
+ * blocks, and pages of slabs that had gone to the kernel. */
 static READS_UNLOCKED uint64_t taken_pages(void)
 {
     size_t vast = RELAXED_LOAD(commit.vast_bytes);
 
     return page_heaps_clean_leased_now() - limits.group_clean
+         + (RELAXED_LOAD(limits.retaken_pages) - limits.group_retaken)
          + ((vast - min_size(vast, limits.group_vast_bytes)) >> space.page_shift);
 }
 
@@ -92,6 +94,7 @@ static void bar_huge_pages(void)
 static READS_UNLOCKED void read_group(void)
 {
     uint64_t clean = page_heaps_clean_leased_now();
+    size_t retaken = RELAXED_LOAD(limits.retaken_pages);
     size_t vast = RELAXED_LOAD(commit.vast_bytes);
     struct os_group group = os_group_memory();
     size_t used, untouched;
@@ -109,6 +112,7 @@ static READS_UNLOCKED void read_group(void)
     limits.group_ms = os_now_ms();
     limits.group_clean = clean;
     limits.group_vast_bytes = vast;
+    limits.group_retaken = retaken;
     bar_huge_pages();
 }
 
@@ -135,6 +139,12 @@ static READS_UNLOCKED bool group_is_taken_from(void)
         max_size(limits.group.room_bytes / 4 >> space.page_shift, GROUP_READ_PAGES_MIN);
 
     return !limits.group_known || (group_is_limited() && taken_pages() >= quarter);
+}
+
+bool limits_note_retaken(size_t pages)
+{
+    (void)__atomic_add_fetch(&limits.retaken_pages, pages, __ATOMIC_RELAXED);
+    return RELAXED_LOAD(limits.follows_group) && group_is_taken_from();
 }
 
 static READS_UNLOCKED bool group_is_stale(void)

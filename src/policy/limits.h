@@ -28,6 +28,8 @@ struct limits {
     struct os_group group;   /* under lock: as it was read last */
     uint64_t group_clean;    /* under lock: page_heaps_clean_leased_now then */
     size_t group_vast_bytes; /* under lock: commit.vast_bytes then */
+    size_t retaken_pages; /* atomic: pages of slabs that went to the kernel, and are used again */
+    size_t group_retaken; /* under lock: retaken_pages then */
     size_t group_open_bytes; /* under lock: space.open_bytes then */
     uint64_t group_ms;       /* under lock: when, in the ends of its room */
     uint64_t stalled_us;     /* under lock: os_stalled_us when it was read last */
@@ -58,6 +60,8 @@ INLINE size_t limits_hard(void) { return RELAXED_LOAD(commit.limit_bytes); }
 size_t limits_room_bytes(void);
 /* Looks, if nobody has. Called without a lock. */
 void limits_know_group(void);
+/* A slab's pages that went to the kernel may be used again. True: it is time for a look. */
+bool limits_note_retaken(size_t pages);
 
 enum limits_state {
     LIMITS_CALM,   /* nothing that was not told */

@@ -51,8 +51,7 @@ void sample_forget(uint32_t record);
 size_t sample_bytes(uint32_t record);
 
 /* Sized frees of the class look at the address while more guarded blocks of it begin to be watched
- * than end (0: neither, and they are aimed anew); of no class do they for such blocks.
- * G2 */
+ * than end (0: neither, and they are aimed anew); of no class do they for such blocks. G2 */
 void sized_free_watch(unsigned class_index, int step);
 void sized_free_watch_none(void);
 bool sized_free_is_watched(unsigned class_index);

@@ -88,12 +88,6 @@ unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
 /* The first pages from *first on, counted in the slab, that can go to the kernel: no block that is
  * out has a part on them, and they are not marked as purged. Returns how many; 0: there are none. */
 size_t slab_unused_pages(const struct slab *slab, size_t *first);
-INLINE bool slab_has_unused_pages(const struct slab *slab)
-{
-    size_t first = 0;
-
-    return slab_unused_pages(slab, &first) != 0;
-}
 void slab_mark_purged(struct slab *slab, size_t first, size_t pages);
 /* How many are marked. */
 INLINE unsigned slab_purged_pages(const struct slab *slab)

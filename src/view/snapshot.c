@@ -55,7 +55,7 @@ static void count_bin(const struct class_bin *bin, unsigned class_index,
     into->slabs += bin->slab_count;
     into->slabs_not_full += bin->partial.count;
     into->slabs_opened += bin->flow.slabs_opened;
-    into->blocks += bin->slab_count * slab_shape[class_index].block_count - bin->slab_free_blocks;
+    into->blocks += bin_blocks(bin, class_index) - bin->slab_free_blocks;
     into->cached +=
         (uint64_t)bin->depot.full.count * magazine_capacity(class_index) + bin->depot.opened_count;
     into->fills += bin->flow.fills;

@@ -277,7 +277,8 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
     count->figures->active += slab_bytes - purged_bytes;
     count->figures->clean += purged_bytes;
     count->figures->large +=
-        (outside_member(outside, arena, "arena.active_pages", 0) << count->shift) - slab_bytes;
+        (outside_member(outside, arena, "arena.active_pages", 0) << count->shift) + purged_bytes
+        - slab_bytes;
     count->staggered += outside_member(outside, arena, "arena.staggered", 0);
     extents = outside_member(outside, arena, "arena.extents", 0);
     for (unsigned kind = 0; extents != 0 && kind < 2; kind++) {

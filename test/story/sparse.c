@@ -5,6 +5,7 @@
  *        sparse threads    one of two threads that idle
  *        sparse trim       at once, by malloc_trim
  *        sparse forked     the child of a process with threads does it
+ *        sparse crowded    at once, as large blocks would not fit into the control group (128 MiB) else
  */
 #include "../blackbox/use.h"
 
@@ -16,6 +17,7 @@ static size_t scale;
 enum { BYTES = 96 << 20, BLOCKS_MAX = BYTES / 200, KEPT_EVERY = 20, IDLE_MS = 10000 };
 /* Of all that the blocks took, survivors and what shares pages with them. */
 enum { HELD_PERCENT_MAX = 45 };
+enum { LARGE_BYTES = 1 << 20, LARGE_BLOCKS = 80 };
 
 static unsigned char *block[BLOCKS_MAX];
 static size_t size[BLOCKS_MAX], count;
@@ -122,6 +124,25 @@ static int shrink_in_child(void)
     return status != 0;
 }
 
+static int take_large_ones(void)
+{
+    static void *large[LARGE_BLOCKS];
+
+    must(scale == 1);
+    take_all();
+    give_most();
+    for (size_t i = 0; i < LARGE_BLOCKS; i++) {
+        large[i] = malloc(LARGE_BYTES);
+        must(large[i] != NULL);
+        memset(large[i], 1, LARGE_BYTES);
+    }
+    printf("sparse crowded: %ld MiB held\n", resident_kb() / 1024);
+    expect_kept();
+    for (size_t i = 0; i < LARGE_BLOCKS; i++) free(large[i]);
+    refill();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int result;
@@ -131,6 +152,7 @@ int main(int argc, char **argv)
     scale = (size_t)sysconf(_SC_PAGESIZE) / 4096;
     if (strcmp(argv[1], "threads") == 0) result = shrink_beside_another();
     else if (strcmp(argv[1], "forked") == 0) result = shrink_in_child();
+    else if (strcmp(argv[1], "crowded") == 0) result = take_large_ones();
     else result = shrink(argv[1], strcmp(argv[1], "trim") == 0);
     walk_heap();
     return result;

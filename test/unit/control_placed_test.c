@@ -3,6 +3,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "arenas/sparse.h"
+
 #include "control_flags.h"
 #include "control_tree.h"
 #include "hooks.h"
@@ -373,6 +375,33 @@ static void resets_and_ends_are_for_manual_arenas(void **state)
     prairie_check_all();
 }
 
+/* Of slabs whose pages went back from between blocks, too. */
+static void active_pages_are_those_of_the_statistics(void **state)
+{
+    enum { BLOCKS = 200, KEPT_EVERY = 8 };
+    size_t *active = NULL, length = sizeof active;
+    char name[CONTROL_NAME_BYTES];
+    void *blocks[BLOCKS];
+    unsigned index;
+    int flags;
+
+    (void)state;
+    start();
+    index = read_number("arenas.create");
+    flags = MALLOCX_ARENA(index) | MALLOCX_TCACHE_NONE;
+    snprintf(name, sizeof name, "experimental.arenas.%u.pactivep", index);
+    assert_int_equal(control_by_name(name, (void *)(uintptr_t)&active, &length, NULL, 0), 0);
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_mallocx(5000, flags);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (i % KEPT_EVERY != 0) prairie_dallocx(blocks[i], flags);
+    assert_true(sparse_purge_all() != 0);
+    assert_true(arenas[index]->purged_pages > 0);
+    lock_take(&control_lock);
+    assert_non_null(snapshot_take());
+    assert_int_equal(*active, snapshot_arena(index)->active_pages);
+    lock_give(&control_lock);
+}
+
 UNIT_MAIN(UNIT_TEST(a_thread_is_bound_to_an_arena_that_is_there),
           UNIT_TEST(a_thread_holds_blocks_or_none), UNIT_TEST(blocks_that_are_filled_are_not_held),
           UNIT_TEST(a_thread_at_its_end_holds_nothing), UNIT_TEST(how_large_the_held_blocks_are),
@@ -381,4 +410,5 @@ UNIT_MAIN(UNIT_TEST(a_thread_is_bound_to_an_arena_that_is_there),
           UNIT_TEST(the_first_arena_gets_hooks_before_its_first_block),
           UNIT_TEST(a_bound_thread_follows_the_hooks_of_its_arena),
           UNIT_TEST(no_arena_is_made_without_its_hooks),
-          UNIT_TEST(resets_and_ends_are_for_manual_arenas))
+          UNIT_TEST(resets_and_ends_are_for_manual_arenas),
+          UNIT_TEST(active_pages_are_those_of_the_statistics))

@@ -434,6 +434,47 @@ static void an_explicit_cache_from_before_still_serves(void **state)
     prairie_check_all();
 }
 
+enum { CROWD = 400, KEPT_EVERY = 8, CROWD_BYTES = 5000 };
+static char *crowd[CROWD];
+
+/* All of them but for each 8th, and the pages between those. */
+static void give_most_and_purge(void)
+{
+    size_t gone = 0;
+
+    for (unsigned i = 0; i < CROWD; i++)
+        if (i % KEPT_EVERY != 0) prairie_free(crowd[i]);
+    (void)prairie_purge();
+    EACH_ARENA (arena) gone += arena->purged_pages;
+    assert_true(gone > 0);
+    prairie_check_all();
+}
+
+static void take_most(void)
+{
+    for (unsigned i = 0; i < CROWD; i++)
+        if (i % KEPT_EVERY != 0) crowd[i] = taken(CROWD_BYTES);
+}
+
+/* And are no misuse; of a kernel that leaves anything there nobody can tell that. */
+static void pages_between_blocks_come_back_as_zeros(void **state)
+{
+    (void)state;
+    harden();
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowd[i] = taken(CROWD_BYTES);
+        memset(crowd[i], (int)i, CROWD_BYTES);
+    }
+    give_most_and_purge();
+    take_most();
+    for (unsigned i = 0; i < CROWD; i++)
+        assert_true(
+            all_bytes_are(crowd[i], i % KEPT_EVERY == 0 ? (unsigned char)i : 0, CROWD_BYTES));
+    fake_purge_does(FAKE_PURGE_SCRIBBLES);
+    give_most_and_purge();
+    expect_abort(take_most, "prairie: write after free: ");
+}
+
 UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
           UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
           UNIT_TEST(blocks_from_before_go_home_for_good),
@@ -451,4 +492,5 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(what_is_not_marked_has_no_page_more), UNIT_TEST(no_other_fences_are_built),
           UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
           UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
-          UNIT_TEST(the_end_of_the_last_slab_is_no_block))
+          UNIT_TEST(the_end_of_the_last_slab_is_no_block),
+          UNIT_TEST(pages_between_blocks_come_back_as_zeros))

@@ -426,6 +426,67 @@ static void the_helper_stays_for_listeners(void **state)
     assert_true(background_looks >= 100);
 }
 
+/* ---- pages between blocks ---- */
+
+static void leave_pages_between(void)
+{
+    enum { BLOCKS = 400, KEPT_EVERY = 8 };
+    static void *blocks[BLOCKS];
+
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(5000);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (i % KEPT_EVERY != 0) prairie_free(blocks[i]);
+}
+
+static size_t pages_gone(void)
+{
+    size_t gone = 0;
+
+    EACH_ARENA (arena) gone += arena->purged_pages;
+    return gone;
+}
+
+static void crowd_with_pages_between(void)
+{
+    follow_group(64 * MiB, 10 * MiB);
+    leave_pages_between();
+    assert_int_equal(pages_gone(), 0);
+    fake_group(64 * MiB, 60 * MiB);
+    limits.group_known = false;
+    decay_look_from(0);
+    spare_block(20000);
+}
+
+static void pages_between_blocks_go_when_nobody_listens(void **state)
+{
+    (void)state;
+    crowd_with_pages_between();
+    assert_true(pages_gone() > 0);
+    prairie_check_all();
+}
+
+/* Who listens fills the holes again. */
+static void pages_between_blocks_stay_while_somebody_listens(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    crowd_with_pages_between();
+    assert_string_equal(told.conditions, "L");
+    assert_int_equal(pages_gone(), 0);
+}
+
+/* Which count slabs, whatever lies behind them. */
+static void pages_between_blocks_stay_for_other_limits(void **state)
+{
+    (void)state;
+    leave_pages_between();
+    limits_set_soft(commit_used_bytes() / 2);
+    decay_look_from(0);
+    spare_block(20000);
+    assert_true(RELAXED_LOAD(purge_mode.is_hard)); /* somebody has looked */
+    assert_int_equal(pages_gone(), 0);
+}
+
 UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
           UNIT_TEST(a_reserve_does_not_take_the_last_of_a_group),
           UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
@@ -443,4 +504,7 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
           UNIT_TEST(a_tenth_of_the_time_is_a_stall),
           UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
           UNIT_TEST(a_stall_is_told_to_who_keeps_runs), UNIT_TEST(quiet_is_not_told),
-          UNIT_TEST(the_helper_stays_for_listeners))
+          UNIT_TEST(the_helper_stays_for_listeners),
+          UNIT_TEST(pages_between_blocks_go_when_nobody_listens),
+          UNIT_TEST(pages_between_blocks_stay_while_somebody_listens),
+          UNIT_TEST(pages_between_blocks_stay_for_other_limits))

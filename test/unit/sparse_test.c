@@ -122,24 +122,42 @@ static void what_was_touched_again_goes_back_again(void **state)
     expect_kept();
 }
 
-static void dense_classes_stay(void **state)
+/* One block, of another slab each time, so that none of them closes. */
+static void give_one_of(unsigned slabs, unsigned turn)
 {
-    (void)state;
+    unsigned in_slab = slab_shape[page_class()].block_count;
+
+    assert_int_equal(drain(0, page_class(), &slots[1 + turn % slabs * in_slab + turn / slabs], 1),
+                     0);
+}
+
+/* With one free block less the class is left alone, however often somebody looks. */
+static void expect_walked_from(unsigned slabs, unsigned free_blocks)
+{
     start_threads(2);
-    fill_all(0, page_class(), slots, 256);
-    assert_int_equal(drain(0, page_class(), slots + 1, 32), 0);
+    fill_all(0, page_class(), slots, slabs * slab_shape[page_class()].block_count);
+    for (unsigned turn = 0; turn + 1 < free_blocks; turn++) give_one_of(slabs, turn);
     for (unsigned i = 0; i < 3; i++) assert_false(walk());
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     assert_false(sparse_is_pending());
+    give_one_of(slabs, free_blocks - 1);
+    assert_false(walk());
+    assert_true(walk());
+    assert_int_equal(purged_pages(), free_blocks);
 }
 
-static void little_is_not_worth_a_walk(void **state)
+/* 32 blocks of 128: enough bytes either way. */
+static void a_class_is_walked_from_a_fourth_on(void **state)
 {
     (void)state;
-    start_threads(2);
-    shrink_to_few(64 * KiB / page_bytes());
-    for (unsigned i = 0; i < 3; i++) assert_false(walk());
-    assert_int_equal(fake_calls(FAKE_PURGE), 0);
+    expect_walked_from(16, 32);
+}
+
+/* 16 blocks of 56: more than a fourth either way. */
+static void a_class_is_walked_from_64_kib_on(void **state)
+{
+    (void)state;
+    expect_walked_from(7, 16);
 }
 
 static void whose_pages_stay_dirty_keeps_them(void **state)
@@ -241,7 +259,7 @@ static void stop_it(enum fake_call kind)
     if (kind == FAKE_PURGE) RELAXED_STORE(stops, 1u);
 }
 
-static void who_forks_waits_for_one_slab(void **state)
+static void a_walk_that_is_stopped_ends_behind_its_slab(void **state)
 {
     (void)state;
     start_few();
@@ -279,7 +297,8 @@ static void one_walks_at_a_time(void **state)
     (void)state;
     start_few();
     RELAXED_STORE(sparse_slabs.walking, 1u);
-    assert_int_equal(sparse_purge_all(), 0); /* after a while */
+    assert_int_equal(sparse_purge_all(), 0);
+    assert_int_equal(fake_calls(FAKE_SLEEP), 100);
     assert_false(walk());
     assert_true(sparse_is_pending());
     sparse_forget_others(); /* as in the child of a fork */
@@ -325,6 +344,36 @@ static void all_goes_back_when_it_is_asked_for(void **state)
     assert_int_equal(sparse_purge_all(), 0);
     assert_int_equal(purge[0].purged_pages, unused_pages());
     assert_int_equal(purge[0].calls, fake_calls(FAKE_PURGE));
+}
+
+/* ---- a group's limit ---- */
+
+/* Nobody leases a run for what is taken again, and a group is charged for it all the same. */
+static void what_is_taken_again_is_taken_from_the_group(void **state)
+{
+    void *taken[129];
+    size_t room;
+
+    (void)state;
+    start_few();
+    fake_group(64 * MiB, 63 * MiB);
+    RELAXED_STORE(limits.follows_group, true);
+    limits.group_known = false;
+    limits_know_group();
+    decay_look_from(SIZE_MAX);
+    room = limits_room_bytes();
+    assert_int_equal(fill(0, page_class(), taken, 1), 1); /* no page of it had gone */
+    assert_int_equal(limits_room_bytes(), room);
+    assert_true(sparse_purge_all() != 0);
+    assert_int_equal(fill(0, page_class(), taken, 1), 1);
+    assert_in_range(limits_room_bytes(), room - slab_shape[page_class()].block_count * page_bytes(),
+                    room - page_bytes());
+    assert_false(decay_should_look(0));
+    fill_all(0, page_class(), taken, 128);
+    assert_true(decay_should_look(0));
+    (void)limits_are_clear();
+    assert_int_equal(limits_room_bytes(),
+                     room); /* the group is what it was, as the fake kernel has it */
 }
 
 /* ---- signs ---- */
@@ -400,13 +449,32 @@ static void the_helper_of_one_thread_gives_it_back(void **state)
 }
 
 /* It forks before the second walk: somebody who looks at the budget asks again. */
-static void after_a_fork_it_is_asked_for_again(void **state)
+static void it_is_asked_for_again_after_a_fork_ended_it(void **state)
 {
     (void)state;
     start_threads(1);
     shrink_a_large_heap();
     assert_true(decay_before_fork());
     assert_false(fake_thread_waits());
+    (void)decay_after_return();
+    assert_true(fake_thread_waits());
+    assert_true(fake_thread_run());
+    assert_int_equal(arenas[0]->purged_pages, unused_pages());
+}
+
+/* Nothing becomes dirty meanwhile, so that nobody else would ask. */
+static void it_is_asked_for_again_after_the_kernel_refused(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fake_thread_allow(false);
+    shrink_a_large_heap();
+    assert_false(fake_thread_waits());
+    note_drain();
+    assert_false(sparse_is_pending()); /* not at once */
+    fake_thread_allow(true);
+    fake_clock_ms(inside_background_refused_ms);
+    note_drain();
     (void)decay_after_return();
     assert_true(fake_thread_waits());
     assert_true(fake_thread_run());
@@ -430,17 +498,20 @@ static void the_helper_of_threads_gives_it_back(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_block_keeps_its_slab),
-          UNIT_TEST(what_was_touched_again_goes_back_again), UNIT_TEST(dense_classes_stay),
-          UNIT_TEST(little_is_not_worth_a_walk), UNIT_TEST(whose_pages_stay_dirty_keeps_them),
+          UNIT_TEST(what_was_touched_again_goes_back_again),
+          UNIT_TEST(a_class_is_walked_from_a_fourth_on),
+          UNIT_TEST(a_class_is_walked_from_64_kib_on), UNIT_TEST(whose_pages_stay_dirty_keeps_them),
           UNIT_TEST(what_hooks_supplied_stays),
           UNIT_TEST(a_kernel_that_takes_nothing_is_not_asked_for_long),
           UNIT_TEST(what_comes_and_goes_is_counted_once),
-          UNIT_TEST(an_arena_that_is_held_is_left_out), UNIT_TEST(who_forks_waits_for_one_slab),
+          UNIT_TEST(an_arena_that_is_held_is_left_out),
+          UNIT_TEST(a_walk_that_is_stopped_ends_behind_its_slab),
           UNIT_TEST(a_walk_goes_on_behind_what_leaves), UNIT_TEST(one_walks_at_a_time),
-          UNIT_TEST(who_meets_a_walk_stays), UNIT_TEST(all_goes_back_when_it_is_asked_for),
-          UNIT_TEST(a_program_that_shrank_asks_once),
+          UNIT_TEST(who_meets_a_walk_stays), UNIT_TEST(what_is_taken_again_is_taken_from_the_group),
+          UNIT_TEST(all_goes_back_when_it_is_asked_for), UNIT_TEST(a_program_that_shrank_asks_once),
           UNIT_TEST(a_program_that_did_not_shrink_asks_for_nothing),
           UNIT_TEST(the_helper_of_one_thread_gives_it_back),
-          UNIT_TEST(after_a_fork_it_is_asked_for_again),
+          UNIT_TEST(it_is_asked_for_again_after_a_fork_ended_it),
+          UNIT_TEST(it_is_asked_for_again_after_the_kernel_refused),
           UNIT_TEST(an_oversize_threshold_is_no_hindrance),
           UNIT_TEST(the_helper_of_threads_gives_it_back))

@@ -6,6 +6,7 @@
 #include "threads.h"
 
 #include <jemalloc/jemalloc.h>
+#include <sys/wait.h>
 
 enum { BLOCKS = 400, STAGGERED_BYTES = 18000 };
 
@@ -298,6 +299,42 @@ static void those_of_manual_arenas_are_counted_exactly(void **state)
     prairie_check_all();
 }
 
+static pthread_barrier_t meeting;
+
+static void *take_and_stay(void *unused)
+{
+    take_many(STAGGERED_BYTES);
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
+    return unused;
+}
+
+/* Their threads, which counted them, are the parent's. */
+static void those_of_threads_that_a_child_has_not_are_counted(void **state)
+{
+    pthread_t thread;
+    int status, child;
+
+    (void)state;
+    start();
+    assert_int_equal(pthread_barrier_init(&meeting, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_stay, NULL), 0);
+    pthread_barrier_wait(&meeting);
+    assert_int_equal(allocated_bytes(), held_bytes());
+    child = fake_fork();
+    if (child == 0) {
+        bool exact = allocated_bytes() == held_bytes();
+
+        for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
+        _exit(exact && allocated_bytes() == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(allocated_bytes(), held_bytes());
+    pthread_barrier_wait(&meeting);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 UNIT_MAIN(UNIT_TEST(they_begin_with_any_of_eight_lines),
           UNIT_TEST(pages_without_room_begin_with_the_page),
           UNIT_TEST(an_option_lets_all_begin_with_the_page),
@@ -307,4 +344,5 @@ UNIT_MAIN(UNIT_TEST(they_begin_with_any_of_eight_lines),
           UNIT_TEST(what_grows_long_begins_with_the_page),
           UNIT_TEST(a_long_one_shrinks_where_it_is), UNIT_TEST(what_is_no_block_is_refused),
           UNIT_TEST(they_are_counted_exactly), UNIT_TEST(those_from_before_samples_are_counted),
-          UNIT_TEST(those_of_manual_arenas_are_counted_exactly))
+          UNIT_TEST(those_of_manual_arenas_are_counted_exactly),
+          UNIT_TEST(those_of_threads_that_a_child_has_not_are_counted))

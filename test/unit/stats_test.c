@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "arenas/sparse.h"
+
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
@@ -466,6 +468,44 @@ static void locks_of_destroyed_arenas_count_anew_too(void **state)
     lock_give(&control_lock);
 }
 
+/* Until somebody takes from their slab, or it is closed. */
+static void pages_between_blocks_are_clean(void **state)
+{
+    enum { BLOCKS = 400, KEPT_EVERY = 8, BYTES = 5000 };
+    static void *blocks[BLOCKS];
+    struct prairie_stats before, after;
+    size_t gone;
+
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    fake_cores(1);
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(BYTES);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (i % KEPT_EVERY != 0) prairie_free(blocks[i]);
+    shortage_gather();
+    (void)purge_all();
+    before = read_stats();
+    check_sums(&before);
+    gone = sparse_purge_all();
+    assert_true(gone > 0);
+    after = read_stats();
+    check_sums(&after);
+    assert_int_equal(before.active - after.active, gone);
+    assert_int_equal(after.clean - before.clean, gone);
+    assert_int_equal(after.allocated, before.allocated);
+    assert_int_equal(after.mapped, before.mapped);
+    blocks[1] = prairie_malloc(BYTES);
+    assert_true(read_stats().active > after.active);
+    prairie_free(blocks[1]);
+    for (unsigned i = 0; i < BLOCKS; i += KEPT_EVERY) prairie_free(blocks[i]);
+    shortage_gather();
+    after = read_stats();
+    check_sums(&after);
+    assert_int_equal(arenas[0]->purged_pages, 0);
+    assert_int_equal(after.allocated, 0);
+    prairie_check_all();
+}
+
 UNIT_MAIN(UNIT_TEST(a_reserve_is_resident_and_nobody_took_it),
           UNIT_TEST(locks_of_destroyed_arenas_count_anew_too),
           UNIT_TEST(before_the_first_call_all_is_zero), UNIT_TEST(an_unknown_size_is_refused),
@@ -475,4 +515,4 @@ UNIT_MAIN(UNIT_TEST(a_reserve_is_resident_and_nobody_took_it),
           UNIT_TEST(a_class_map_that_is_not_there_counts_nothing), UNIT_TEST(events_are_counted),
           UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
           UNIT_TEST(what_was_taken_never_becomes_less), UNIT_TEST(every_number_has_its_line),
-          UNIT_TEST(printing_allocates_nothing))
+          UNIT_TEST(printing_allocates_nothing), UNIT_TEST(pages_between_blocks_are_clean))

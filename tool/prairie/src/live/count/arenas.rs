@@ -39,9 +39,9 @@ impl Count<'_> {
         self.bins(&copy, &mut arena)?;
         let slab_bytes = self.small_active.wrapping_sub(slabs_before);
         self.stocks(&copy, &mut arena)?;
-        let held = map.member("arena.active_pages")?.first(&copy)? << self.shift;
+        arena.active = map.member("arena.active_pages")?.first(&copy)? << self.shift;
         let purged = map.member("arena.purged_pages")?.first(&copy)? << self.shift;
-        arena.active = held.wrapping_sub(purged);
+        let held = arena.active.wrapping_add(purged);
         self.manual_large = self.manual_large.wrapping_add(held.wrapping_sub(slab_bytes));
         self.small_active = self.small_active.wrapping_sub(purged);
         self.figures.retained = self.figures.retained.wrapping_add(purged);
